@@ -43,6 +43,7 @@ from engine.transaction import block_statements, time_travel, timelines
 from engine.transaction.block_state import FAILED, IMPLICIT
 from engine.transaction.lock_table import lock_table
 from engine.transaction.races import must_lock
+from engine.triggers import define as triggers
 from engine.writes import copy
 from engine.writes.dml import run_delete, run_insert, run_update, tables_to_lock
 from engine.writes.merge import run_merge
@@ -101,6 +102,9 @@ _DDL: dict[type, Callable[..., Awaitable[Outcome]]] = {
     st.AlterType: types.alter_type,
     st.DropType: types.drop_type,
     st.AlterTable: ddl.alter_table,
+    st.CreateTrigger: triggers.create_trigger,
+    st.RenameTrigger: triggers.rename_trigger,
+    st.DropTrigger: triggers.drop_trigger,
     st.AlterSchemaOwner: ddl.alter_schema_owner,
     st.Rename: ddl.rename,
     st.Drop: drop.drop,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 from planner.acl import AclItem, Membership
+from planner.catalog_trigger import TriggerDef
 from planner.types import SqlType
 
 IndexMethod: TypeAlias = Literal["btree", "hash", "gist", "spgist", "gin", "brin"]
@@ -176,7 +177,7 @@ class RelationDef:
 
     A composite type is one ('c') as far as names of relations and its attributes go; it is stored as a ``TypeDef``.
 
-    ``columns`` includes dropped ones, in attnum order. ``version`` changes with every DDL on it.
+    ``columns`` includes dropped ones, in attnum order, ``triggers`` are ordered by name. ``version`` changes with every DDL on it.
     ``view_sql`` is the canonical SELECT text of a view, bound with ``view_path`` as search path. ``populated`` False: a
     materialized view that must be refreshed before it can be read.
     """
@@ -189,6 +190,7 @@ class RelationDef:
     columns: tuple[ColumnDef, ...] = ()
     indexes: tuple[IndexDef, ...] = ()
     constraints: tuple[ConstraintDef, ...] = ()
+    triggers: tuple[TriggerDef, ...] = ()
     version: int = 0
     virtual: bool = False
     view_sql: str = ""
@@ -592,6 +594,9 @@ class SystemCatalog(Catalog, Protocol):
 
     def domain_constraint(self, oid: int) -> tuple[TypeDef, ConstraintDef] | None:
         """Return the CHECK of a domain with this oid, and the domain."""
+
+    def trigger_by_oid(self, oid: int) -> tuple[RelationDef, TriggerDef] | None:
+        """Return the trigger with this oid and its table."""
 
     def sequences_of(self, table: int) -> Sequence[RelationDef]:
         """Return the sequences that a table's columns own, oldest first."""

@@ -76,6 +76,7 @@ def classify(statement: st.Statement) -> StatementClass:
             | st.CreateTimeline() | st.DropTimeline() | st.CreateSource() | st.AlterSource() | st.DropSource()
             | st.CreateDatabase() | st.AlterDatabase() | st.DropDatabase() | st.AlterDefaults()
             | st.CreateSequence() | st.AlterSequence() | st.Grant() | st.GrantRole() | st.CreateEnum() | st.CreateComposite() | st.CreateRange() | st.AlterComposite()
+            | st.CreateTrigger() | st.RenameTrigger() | st.DropTrigger()
             | st.ReassignOwned() | st.DropOwned() | st.AlterDefaultPrivileges()
             | st.CreateFunction() | st.AlterFunction() | st.DropFunction()
             | st.CreateExtension() | st.AlterExtension() | st.DropExtension()
@@ -167,6 +168,8 @@ _TAGS: dict[type, str] = {
     ast.CreateSequence: "CREATE SEQUENCE", ast.AlterSequence: "ALTER SEQUENCE",
     ast.CreateDomain: "CREATE DOMAIN", ast.AlterDomain: "ALTER DOMAIN", ast.CreateEnum: "CREATE TYPE", ast.CreateComposite: "CREATE TYPE", ast.CreateRange: "CREATE TYPE", ast.AddEnumValue: "ALTER TYPE", ast.RenameEnumValue: "ALTER TYPE",
     ast.CommentOnFunction: "COMMENT",
+    ast.CreateTrigger: "CREATE TRIGGER", ast.RenameTrigger: "ALTER TRIGGER", ast.DropTrigger: "DROP TRIGGER",
+    ast.CommentOnTrigger: "COMMENT",
     ast.ReassignOwned: "REASSIGN OWNED", ast.DropOwned: "DROP OWNED",
     ast.AlterDefaultPrivileges: "ALTER DEFAULT PRIVILEGES",
     ast.CreateTimeline: "CREATE TIMELINE", ast.DropTimeline: "DROP TIMELINE",

@@ -13,7 +13,7 @@ KINDS: Final = frozenset(
         "access method", "aggregate", "cast", "collation", "conversion", "event trigger", "foreign data wrapper",
         "foreign table", "language", "operator", "operator class", "operator family", "policy", "publication", "rule",
         "server", "statistics", "text search configuration", "text search dictionary", "text search parser",
-        "text search template", "trigger",
+        "text search template",
     }
 )  # fmt: skip
 

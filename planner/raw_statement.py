@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from planner import ast, raw_absent, raw_function, raw_owned, raw_type
+from planner import ast, raw_absent, raw_function, raw_owned, raw_trigger, raw_type
 from planner.errors import not_supported
 from planner.raw_option import object_word
 from planner.raw_query import Raw, strings
@@ -47,6 +47,7 @@ class StatementReader(ServerReader):
                 return query
             about = raw_function.about_function(self, kind, body)
             about = about or raw_owned.about_extension(self, kind, body)
+            about = about or raw_trigger.about_trigger(self, kind, body)
             about = about or raw_absent.about_absent(self, kind, body)
             if about is not None:
                 return about
@@ -235,6 +236,7 @@ _STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
     "CreateFunctionStmt": raw_function.create_function,
     "AlterFunctionStmt": raw_function.alter_function,
     "CallStmt": raw_function.call,
+    "CreateTrigStmt": raw_trigger.create_trigger,
     "CreateDomainStmt": raw_type.create_domain,
     "AlterDomainStmt": raw_type.alter_domain,
     "LockStmt": StatementReader._lock,

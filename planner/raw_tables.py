@@ -50,7 +50,6 @@ def frame_words(options: int) -> tuple[str, str, str, str]:
 REFUSED = {
     "DoStmt": "DO",
     "AlterTypeStmt": "ALTER TYPE",
-    "CreateTrigStmt": "CREATE TRIGGER",
     "CreateEventTrigStmt": "CREATE EVENT TRIGGER",
     "AlterEventTrigStmt": "ALTER EVENT TRIGGER",
     "RuleStmt": "CREATE RULE",

@@ -1,7 +1,7 @@
 """Bound statements that are not queries, and the envelope every bound statement comes in.
 
 Definitions are in ``planner.statements_ddl``, those of types in ``planner.statements_type``, of functions in
-``planner.statements_function``, and of this name space.
+``planner.statements_function``, about triggers in ``planner.statements_trigger``, and of this name space.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from planner.statements_function import *  # noqa: F403
 from planner.statements_function import FunctionStatement
 from planner.statements_owned import *  # noqa: F403
 from planner.statements_owned import OwnedStatement
+from planner.statements_trigger import *  # noqa: F403
+from planner.statements_trigger import TriggerStatement
 from planner.statements_type import *  # noqa: F403
 from planner.statements_type import TypeStatement
 
@@ -449,6 +451,7 @@ Statement: TypeAlias = (
     | TypeStatement
     | FunctionStatement
     | OwnedStatement
+    | TriggerStatement
 )
 
 

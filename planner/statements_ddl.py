@@ -439,6 +439,15 @@ class AlterOwner:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EnableTriggers:
+    """ENABLE and DISABLE TRIGGER; ``enabled`` as in ``TriggerDef``, ``name`` None: USER, or with ``everything`` ALL."""
+
+    name: str | None
+    enabled: Literal["O", "D", "R", "A"]
+    everything: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetViewOptions:
     """ALTER VIEW SET (...), RESET (...): the options as they are to be."""
 
@@ -454,6 +463,7 @@ class SetSchema:
 
 AlterAction: TypeAlias = (
     AddColumn
+    | EnableTriggers
     | DropColumn
     | AddKey
     | AddCheck

@@ -291,6 +291,9 @@ class Transaction(Protocol):
     def has_changed(self, shard: ShardId) -> bool:
         """Tell whether this transaction has rows or a schema of its own in a shard."""
 
+    def changed_within(self, shard: ShardId, row_id: RowId) -> bool:
+        """Tell whether a statement that ran within the running one (``resume_statement``) has changed a row."""
+
     def create_shard(self, spec: ShardSpec) -> None:
         """Register a shard when this transaction commits; usable inside it at once."""
 

@@ -593,6 +593,12 @@ class StoreTransaction:
         """See ``txn.api``."""
         return shard in self.own or shard in self.schema_states
 
+    def changed_within(self, shard: ShardId, row_id: RowId) -> bool:
+        """See ``txn.api``."""
+        own = self.own.get(shard)
+        intent = None if own is None else own.rows.get(row_id)
+        return intent is not None and intent.statement > self.statement
+
     def create_shard(self, spec: ShardSpec) -> None:
         """See ``txn.api``."""
         self.life.check_active()

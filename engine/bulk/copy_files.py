@@ -36,6 +36,8 @@ from engine.constraints import effects
 from engine.constraints.setwise import check_bulk
 from engine.eager import settle
 from engine.executor import ExecContext
+from engine.triggers.firing import firing_of
+from engine.triggers.rows import begin
 from engine.writes.copy_rows import LoadSpec, Rejects, too_many
 from engine.writes.progress import CopyProgress
 from engine.writes.returning import make_env
@@ -69,7 +71,8 @@ def on_spark(session: Session, spec: LoadSpec, files: Sequence[ServerFile]) -> b
             return False
     why = obstacle(spec)
     if why is None and not effects.may_bulk_load(session, spec.relation):
-        why = "a key whose check is deferred"
+        fires = firing_of(session, spec.relation, "INSERT") is not None
+        why = "triggers" if fires else "a key whose check is deferred"
     if why is not None and pinned:
         raise not_supported(f"COPY FROM on Spark with {why}")
     return why is None
@@ -82,6 +85,12 @@ async def load_here(
 
     Raises DataError and SqlError as ``read_split``, and what constraints raise.
     """
+    firing = firing_of(session, spec.relation, "INSERT")
+    if firing is not None and firing.before_row:
+        raise not_supported(
+            "COPY FROM of several files, or of Parquet, into a table with BEFORE ROW triggers"
+        )
+    await begin(session, firing)
     looks = looks_at(files, spec.options, 1 << 62)
     found = [await beside(not isinstance(item.path, str), look, spec.options, item) for item in looks]
     splits = splits_of(files, spec.options, looks, found)
@@ -103,7 +112,8 @@ async def load_here(
             rows = [row for batch in first for row in _rows(relation, batch)]
             if rows:
                 await settle(txn.insert(shard, rows))
-                await effects.inserted(session, relation, rows)
+            if rows or firing is not None:
+                await effects.inserted(session, relation, rows, firing)
         else:
             count = await txn.bulk_insert(shard, _chained(first, batches))
             await check_bulk(session, relation)

@@ -24,6 +24,7 @@ from engine.catalog.state import (
     PG_DATABASE_OID,
     PG_NAMESPACE_OID,
     PG_PROC_OID,
+    PG_TRIGGER_OID,
     PG_TYPE_OID,
     CatalogSnapshot,
     CommentDef,
@@ -256,6 +257,8 @@ def _references_of(catalog: CatalogSnapshot, relation: RelationDef) -> set[Store
         found.update(type_keys(catalog, column.declared.oid))
         found.update(named_in(catalog, column.default_sql))
     found.update(named_in(catalog, relation.view_sql, *(c.check_sql for c in relation.constraints)))
+    found.update(named_in(catalog, *(t.when_sql for t in relation.triggers)))
+    found.update(("function", t.function, 0) for t in relation.triggers if t.function >= FIRST_USER_OID)
     for index in relation.indexes:
         found.update(named_in(catalog, *index.expressions, index.where_sql))
     found.update(("relation", oid, 0) for oid in relation.depends_on)
@@ -282,6 +285,9 @@ def object_key(catalog: CatalogSnapshot, class_oid: int, oid: int) -> StoredKey 
         case _ if class_oid == PG_CONSTRAINT_OID:
             constraint = catalog.constraint_by_oid(oid) or catalog.domain_constraint(oid)
             return None if constraint is None else key_of(constraint[0])
+        case _ if class_oid == PG_TRIGGER_OID:
+            trigger = catalog.trigger_by_oid(oid)
+            return None if trigger is None else key_of(trigger[0])
         case _ if class_oid == PG_TYPE_OID:
             type_ = catalog.type_by_oid(oid)
             return None if type_ is None else key_of(type_)
@@ -343,6 +349,13 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
             wants.text(*statement.expressions, statement.where_sql)
         case st.AlterTable():
             _alter(wants, catalog, statement)
+        case st.CreateTrigger():
+            wants.relation(statement.table)
+            if statement.trigger.function >= FIRST_USER_OID:
+                wants.rely(("function", statement.trigger.function, 0))
+            wants.text(statement.trigger.when_sql)
+        case st.RenameTrigger() | st.DropTrigger():
+            wants.relation(statement.table)
         case st.Rename():
             return _rename(wants, catalog, statement)
         case st.Truncate():

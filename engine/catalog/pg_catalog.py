@@ -104,7 +104,7 @@ def _class_row(session: Session, item: RelationDef) -> RowDict:
         "relfilenode": 0 if item.kind in "vc" else item.oid, "reltuples": rows,
         "relpages": _pages(rows),
         "relhasindex": bool(item.indexes), "relisshared": item.virtual and _shared(item.name),
-        "relhastriggers": bool(item.foreign_keys or session.catalog.foreign_keys_to(item.oid)),
+        "relhastriggers": has_triggers(session, item),
         "relpersistence": item.persistence, "relkind": item.kind, "relnatts": len(item.columns),
         "relchecks": sum(c.kind == "c" for c in item.constraints), "relhasrules": item.kind in "vm",
         "relispopulated": item.populated, "relreplident": "d" if is_table and not item.virtual else "n",
@@ -112,6 +112,11 @@ def _class_row(session: Session, item: RelationDef) -> RowDict:
         "reloptions": tuple(options) or None,
         "relacl": None if item.virtual else acl_texts(session, session.catalog.acl(PG_CLASS_OID, item.oid)),
     }  # fmt: skip
+
+
+def has_triggers(session: Session, item: RelationDef) -> bool:
+    """Tell whether a table has triggers; in PostgreSQL foreign keys are triggers, too."""
+    return bool(item.triggers or item.foreign_keys or session.catalog.foreign_keys_to(item.oid))
 
 
 _ALIGN: dict[int, tuple[str, str]] = {}

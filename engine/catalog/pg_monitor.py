@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, available_timezones
 
+from engine.catalog.pg_catalog import has_triggers
 from engine.catalog.virtual import RowDict, by_index_oid, by_name, by_oid, of_each, relation
 from engine.connection.setting_classes import EFFECTIVE, REASONS
 from engine.connection.setting_defs import OURS
@@ -51,7 +52,7 @@ def pg_tables(session: Session, item: RelationDef) -> Iterator[RowDict]:
         yield {
             "schemaname": item.schema, "tablename": item.name,
             "tableowner": _owner(session, item.owner), "hasindexes": bool(item.indexes),
-            "hasrules": False, "hastriggers": False, "rowsecurity": False,
+            "hasrules": False, "hastriggers": has_triggers(session, item), "rowsecurity": False,
         }  # fmt: skip
 
 

@@ -178,6 +178,7 @@ class VirtualCatalog:
             pg_monitor,
             pg_ranges,
             pg_statistics,
+            pg_triggers,
             pg_types,
         )
 
@@ -189,6 +190,7 @@ class VirtualCatalog:
             pg_domains,
             pg_functions,
             pg_ranges,
+            pg_triggers,
             pg_default_acl,
             pg_monitor,
             pg_statistics,

@@ -118,6 +118,11 @@ class SystemView:
             return None
         return None if address.is_unspecified else (str(address), self._session.db.config.port)
 
+    @property
+    def trigger_depth(self) -> int:
+        """How many triggers run within each other now."""
+        return len(self._session.timing.in_use)
+
     def warn(self, message: str) -> None:
         """Send a WARNING to the client."""
         self._session.warning(message)

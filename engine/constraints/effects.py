@@ -7,7 +7,7 @@
 
 A change is handled as a whole: each foreign key once for all its rows. As PostgreSQL's triggers, those of the
 referenced side come first, each side's in the order in which they were defined, and what an action changes queues
-behind. Cycles end because a deleted row is not found again, and an update that changes no key causes nothing.
+behind. AFTER triggers of users follow the foreign keys of their change (``engine.triggers.firing``). Cycles end because a deleted row is not found again, and an update that changes no key causes nothing.
 All belongs to the statement that began it: an error undoes everything, and counts and RETURNING know nothing of it.
 """
 
@@ -25,6 +25,8 @@ from engine.constraints.foreign_key import Canonical, ForeignKey, Keys, incoming
 from engine.constraints.values import same_image
 from engine.eager import settle
 from engine.reads.plans import Replan
+from engine.triggers.firing import Firing, firing_of
+from engine.triggers.rows import delete_each, update_each
 from engine.writes.shape import TableShape
 from pgwire.codecs.errors import DataError
 from planner.bind import generated_from
@@ -42,56 +44,108 @@ CHUNK_ROWS: Final = 2000
 """Rows looked at between two turns of the event loop."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Change:
-    """Rows of one table that one statement, or one action, inserted (no ``old``), deleted (no ``new``) or updated."""
+    """Rows of one table that one statement, or one action, inserted (no ``old``), deleted (no ``new``) or updated.
+
+    ``firing``: the triggers of it, if any; ``ends``: those of its statement fire behind it.
+    """
 
     relation: RelationDef
     old: Sequence[Row] | None
     new: Sequence[Row] | None
+    firing: Firing | None = None
+    ends: bool = True
 
 
-async def inserted(session: Session, relation: RelationDef, rows: Sequence[Row]) -> None:
-    """Check new rows. Raises SqlError 23503."""
-    await _run(session, Change(relation, None, rows))
+async def inserted(
+    session: Session, relation: RelationDef, rows: Sequence[Row], firing: Firing | None = None
+) -> None:
+    """Check new rows, fire AFTER triggers. Raises SqlError 23503, and what functions raise."""
+    await after(session, Change(relation, None, rows, firing))
 
 
-async def updated(session: Session, relation: RelationDef, old: Sequence[Row], new: Sequence[Row]) -> None:
-    """Check and follow up updated rows. Raises SqlError 23503, and what actions raise (23502, 23514, 23505)."""
-    await _run(session, Change(relation, old, new))
+async def updated(
+    session: Session,
+    relation: RelationDef,
+    old: Sequence[Row],
+    new: Sequence[Row],
+    firing: Firing | None = None,
+) -> None:
+    """Check and follow up updated rows. Raises SqlError 23503, and what actions (23502, 23514, 23505) and triggers raise."""
+    await after(session, Change(relation, old, new, firing))
 
 
-async def deleted(session: Session, relation: RelationDef, old: Sequence[Row]) -> None:
+async def deleted(
+    session: Session, relation: RelationDef, old: Sequence[Row], firing: Firing | None = None
+) -> None:
     """Check and follow up deleted rows. Raises as ``updated``."""
-    await _run(session, Change(relation, old, None))
+    await after(session, Change(relation, old, None, firing))
 
 
-async def _run(session: Session, first: Change) -> None:
-    """Check and follow up a change; one of several parts of a statement when all of them have run."""
+async def after(session: Session, *changes: Change) -> None:
+    """Check and follow up changes of one statement; those of a part of a statement when all its parts have run."""
     if session.parts is not None:
-        session.parts.changes.append(first)
+        session.parts.changes += changes
     else:
-        await follow(session, first)
+        await follow(session, changes)
 
 
-async def follow(session: Session, first: Change) -> None:
-    """Check and follow up a change now. Raises as ``updated``."""
-    queue = deque((first,))
-    while queue:
-        change = queue.popleft()
-        if not (change.new if change.old is None else change.old):
-            continue
-        txn = session.block.ensure_txn()
-        if change.old is not None:
-            for key in incoming(session, change.relation.oid):
-                txn.next_statement()  # what the action before has changed is to be seen
-                await _referenced(session, key, change, queue)
-        if change.new is not None:
-            txn.next_statement()
-            for key in outgoing(session, change.relation):
-                await _referencing(session, key, change)
-            note_unique(session, change.relation)
-            await check_new(session, change.relation, change.new)
+async def follow(session: Session, changes: Sequence[Change]) -> None:
+    """Check and follow up the changes of a whole statement now. Raises as ``updated``."""
+    queue = _Queue(changes)
+    while queue.waiting:
+        change = queue.waiting.popleft()
+        firing = change.firing
+        if change.new if change.old is None else change.old:
+            if firing is not None:
+                await firing.after(session, change.old, change.new, early=True)
+            await _check(session, change, queue)
+            if firing is not None:
+                await firing.after(session, change.old, change.new, early=False)
+        if firing is not None and change.ends:
+            await firing.after_statement(session)
+
+
+class _Queue:
+    """The changes that wait, and which tables' statement triggers have fired: once for each table and kind of change."""
+
+    def __init__(self, changes: Sequence[Change]) -> None:
+        self.waiting = deque[Change]()
+        self._ends: dict[tuple[int, str], Change] = {}
+        for change in changes:
+            self.put(change)
+
+    def put(self, change: Change) -> None:
+        """Let a change wait behind the others."""
+        self.waiting.append(change)
+        if change.firing is None or not change.ends:
+            return
+        key = (change.relation.oid, change.firing.op)
+        before = self._ends.get(key)
+        if before is not None:  # its statement triggers fire behind this one
+            before.ends = False
+        self._ends[key] = change
+
+    async def begin(self, session: Session, firing: Firing) -> None:
+        """Fire BEFORE STATEMENT, unless it has fired."""
+        if (firing.relation.oid, firing.op) not in self._ends:
+            await firing.before_statement(session)
+
+
+async def _check(session: Session, change: Change, queue: _Queue) -> None:
+    """Check the foreign keys that a change concerns and do their actions; check what was put off to the statement's end."""
+    txn = session.block.ensure_txn()
+    if change.old is not None:
+        for key in incoming(session, change.relation.oid):
+            txn.next_statement()  # what the action before has changed is to be seen
+            await _referenced(session, key, change, queue)
+    if change.new is not None:
+        txn.next_statement()
+        for key in outgoing(session, change.relation):
+            await _referencing(session, key, change)
+        note_unique(session, change.relation)
+        await check_new(session, change.relation, change.new)
 
 
 # --- the referencing side ---------------------------------------------------------------------------
@@ -129,7 +183,7 @@ def note_unique(session: Session, relation: RelationDef) -> None:
 # --- the referenced side ----------------------------------------------------------------------------
 
 
-async def _referenced(session: Session, key: ForeignKey, change: Change, queue: deque[Change]) -> None:
+async def _referenced(session: Session, key: ForeignKey, change: Change, queue: _Queue) -> None:
     assert change.old is not None
     foreign = key.definition
     action = foreign.on_delete if change.new is None else foreign.on_update
@@ -167,7 +221,7 @@ async def _act(
     action: str,
     gone: Keys,
     renamed: dict[Canonical, Row] | None,
-    queue: deque[Change],
+    queue: _Queue,
 ) -> None:
     """CASCADE, SET NULL, SET DEFAULT on the rows that refer to ``gone``; ``renamed`` None: it was deleted."""
     txn = session.block.ensure_txn()
@@ -177,20 +231,51 @@ async def _act(
     if not rows:
         return
     if action == "c" and renamed is None:
-        await settle(txn.delete(shard, [row.row_id for row in rows]))
-        queue.append(Change(child, [row.values for row in rows], None))
+        await _delete_children(session, child, rows, queue)
         return
     where = _statement_text(key, action, of_delete=renamed is None)
+    firing = None
+    if child.triggers:
+        assigned = key.constraint.attnums if action == "c" else [i + 1 for i in _reset_columns(key, renamed)]
+        firing = firing_of(
+            session, child, "UPDATE", {*assigned, *generated_from(child, assigned, session.catalog)}
+        )
+    if firing is not None:
+        await queue.begin(session, firing)
+    old = [row.values for row in rows]
+    prepare_unique(session, child)
+    env = Env((), session, shared=Shared())
     try:
         changes = await _new_rows(session, key, action, rows, renamed)
-        made = shape_of(session, child).made([row for _id, row in changes], Env((), session, shared=Shared()))
-        changes = [(row.row_id, new) for row, new in zip(rows, made, strict=True)]
+        if firing is not None and firing.before_row:
+            wanted = [(row.row_id, row.values, new) for row, (_id, new) in zip(rows, changes, strict=True)]
+            done = await update_each(session, firing, shape_of(session, child), wanted, env)
+            queue.put(Change(child, [row.old for row in done], [row.new for row in done], firing))
+            return
+        made = shape_of(session, child).made([row for _id, row in changes], env)
     except (SqlError, DataError) as error:
-        error.where = where
+        error.where = where if error.where is None else f"{error.where}\n{where}"
         raise
-    prepare_unique(session, child)
-    await settle(txn.update(shard, changes))
-    queue.append(Change(child, [row.values for row in rows], [row for _id, row in changes]))
+    await settle(txn.update(shard, [(row.row_id, new) for row, new in zip(rows, made, strict=True)]))
+    queue.put(Change(child, old, made, firing))
+
+
+async def _delete_children(
+    session: Session, child: RelationDef, rows: Sequence[StoredRow], queue: _Queue
+) -> None:
+    """CASCADE of a DELETE; a row that a trigger keeps stays, and refers to nothing, as in PostgreSQL."""
+    old = [row.values for row in rows]
+    firing = firing_of(session, child, "DELETE")
+    if firing is not None:
+        await queue.begin(session, firing)
+        if firing.before_row:
+            wanted = [(row.row_id, row.values) for row in rows]
+            done = await delete_each(session, firing, shape_of(session, child), wanted)
+            old = [row.old for row in done]
+            rows = ()
+    if rows:
+        await settle(session.block.ensure_txn().delete(ShardId(child.oid), [row.row_id for row in rows]))
+    queue.put(Change(child, old, None, firing))
 
 
 async def _new_rows(
@@ -358,8 +443,8 @@ async def prepare(session: Session, relation: RelationDef, reach: Reach) -> None
 
 
 def may_bulk_load(session: Session, relation: RelationDef) -> bool:
-    """Tell whether rows may be loaded as parts: that finds duplicate keys at once, also deferred ones, and excludes nothing."""
-    if relation.exclusions:
+    """Tell whether rows may be loaded as parts: that finds duplicate keys at once, also deferred ones, excludes nothing and fires nothing."""
+    if relation.exclusions or firing_of(session, relation, "INSERT") is not None:
         return False
     return not any(c.kind in "pu" and session.timing.is_deferred(c) for c in relation.constraints)
 

@@ -59,11 +59,13 @@ _START = Mark(None, None, {}, frozenset())
 class Timing:
     """One transaction's SET CONSTRAINTS and waiting checks."""
 
-    __slots__ = ("_state",)
+    __slots__ = ("_state", "in_use")
 
     def __init__(self) -> None:
         """Start as every transaction does: each constraint as it was declared."""
         self._state = _START
+        self.in_use: list[int] = []
+        """The tables, by oid, whose triggers run, innermost last."""
 
     def defer_all(self, deferred: bool) -> None:
         """SET CONSTRAINTS ALL."""
@@ -120,7 +122,12 @@ class Timing:
         self._state = state._replace(waiting=Waiting(constraint.oid, table, side, keys, mixed, state.waiting))
 
     def refuse_change(self, relation: RelationDef, what: str) -> None:
-        """Raise 55006 if checks wait that come from changes of a table about to be altered, dropped or truncated."""
+        """Raise 55006 for a table about to be altered, dropped or truncated whose triggers run, or from whose changes checks wait."""
+        if relation.oid in self.in_use:
+            raise SqlError(
+                "55006",
+                f'cannot {what} "{relation.name}" because it is being used by active queries in this session',
+            )
         node = self._state.waiting
         while node is not None:
             if node.table == relation.oid:

@@ -35,6 +35,7 @@ from engine.sequences.define import (
     set_identity,
 )
 from engine.transaction.block_state import BLOCK
+from engine.triggers.define import enable_triggers
 from planner import statements as st
 from planner.acl import reowned
 from planner.catalog import ConstraintDef, RelationDef
@@ -84,6 +85,8 @@ async def apply_actions(conn: Connection, plan: Plan, statement: st.AlterTable) 
                 await store_definition(session, await drop_identity(session, relation, action))
             case st.AlterColumnType():
                 await alter_type(session, plan, relation, action)
+            case st.EnableTriggers():
+                await enable_triggers(session, relation, action)
             case st.SetNotNull():
                 await set_not_null(session, relation, action)
             case st.AlterOwner():

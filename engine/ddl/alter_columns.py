@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.physical import physical_type
-from engine.catalog.state import key_of
+from engine.catalog.state import PG_TRIGGER_OID, key_of
 from engine.constraints import define
 from engine.ddl import functions
 from engine.ddl.dependents import in_report_order, still_needed
@@ -28,6 +28,7 @@ from engine.sequences.define import (
     retype_identity,
     with_sequences,
 )
+from engine.triggers.define import columns_of, trigger_words
 from engine.writes.returning import make_env
 from engine.writes.shape import TableShape, table_layout
 from engine.writes.storable import refusal
@@ -207,7 +208,12 @@ async def drop_column(
     changed = without_columns(replace(relation, columns=remaining.columns), gone_too)
     changed = replace(changed, indexes=indexes, constraints=constraints)
     broken = views_that_break(session, relation, changed)
+    fired = [
+        t for t in relation.triggers if not gone_too.isdisjoint(columns_of(t, relation, session.catalog))
+    ]
+    changed = replace(changed, triggers=tuple([t for t in relation.triggers if t not in fired]))
     others = [f"column {c.name} of table {relation.name}" for c in generated]
+    others += [trigger_words(session, t, relation) for t in fired]
     called = functions.functions_that_break(session, relation, changed)
     views_too, _, links = functions.dependents(session, [f.oid for f in called])
     broken += [v for v in views_too if v not in broken]
@@ -243,6 +249,8 @@ async def drop_column(
         changed = await drop_defaults(session, drawing, changed) or changed
     if sequences:
         await session.view.change([], [key_of(sequence) for sequence in sequences])
+    if fired:
+        await session.view.change([], [(f"comment/{PG_TRIGGER_OID}", t.oid, 0) for t in fired])
     await define.touch(session, define.referenced_oids(gone, [relation.oid]))
     await store_definition(session, changed)
 
@@ -316,7 +324,7 @@ async def change_column(session: Session, relation: RelationDef, name: str, **ch
 async def alter_type(session: Session, plan: Plan, relation: RelationDef, action: st.AlterColumnType) -> None:
     """ALTER COLUMN TYPE: rows change where their values, or the form they are stored in, change.
 
-    Raises SqlError 0A000 where a view or an exclusion constraint reads the column, what USING raises, 23502, 23514, 23505.
+    Raises SqlError 0A000 where a view, a trigger or an exclusion constraint reads the column, what USING raises, 23502, 23514, 23505.
     """
     column = _find_column(relation, action.column)
     _refuse_if_viewed(session, relation, column)
@@ -377,7 +385,7 @@ async def alter_type(session: Session, plan: Plan, relation: RelationDef, action
 
 
 def _refuse_if_viewed(session: Session, relation: RelationDef, column: ColumnDef) -> None:
-    """Raise 0A000 if a view reads the column: it cannot be bound without it."""
+    """Raise 0A000 if a view reads the column, which cannot be bound without it, or a trigger names it."""
     without = tuple(replace(c, dropped=True) if c.attnum == column.attnum else c for c in relation.columns)
     broken = views_that_break(session, relation, replace(relation, columns=without))
     if broken:
@@ -386,6 +394,13 @@ def _refuse_if_viewed(session: Session, relation: RelationDef, column: ColumnDef
             "cannot alter type of a column used by a view or rule",
             detail=f'rule _RETURN on {described(session, broken[0])} depends on column "{column.name}"',
         )
+    for trigger in relation.triggers:
+        if column.attnum in columns_of(trigger, relation, session.catalog):
+            raise SqlError(
+                "0A000",
+                "cannot alter type of a column used in a trigger definition",
+                detail=f'{trigger_words(session, trigger, relation)} depends on column "{column.name}"',
+            )
     called = functions.functions_that_break(session, relation, replace(relation, columns=without))
     if called:
         raise SqlError(

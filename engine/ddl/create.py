@@ -45,6 +45,7 @@ from planner.bind import bind_check, bind_statement, deparse_check, rebase_view
 from planner.bind.generated import stored_generation
 from planner.bind.index import rebound_indexes
 from planner.bind.stored import renamed
+from planner.bind.trigger import rebound_triggers
 from planner.catalog import AclDef, ColumnDef, RelationDef, SchemaDef
 from planner.domains import domain_named, plain_type
 from planner.errors import SqlError
@@ -501,7 +502,8 @@ def _rename_in_checks(
         if c.generated
     }
     columns = tuple(replace(c, default_sql=texts.get(c.attnum, c.default_sql)) for c in after.columns)
-    after = replace(after, constraints=tuple(constraints), columns=columns)
+    triggers = rebound_triggers(before, after, session.catalog, change)
+    after = replace(after, constraints=tuple(constraints), columns=columns, triggers=triggers)
     return rebound_indexes(before, after, session.catalog, change)
 
 

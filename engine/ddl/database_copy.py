@@ -42,6 +42,7 @@ from planner.catalog import (
     SourceDef,
     TypeDef,
 )
+from planner.catalog_trigger import TriggerDef
 from planner.errors import SqlError
 from planner.facts import REGCLASS, REGNAMESPACE, REGPROC, REGPROCEDURE, REGTYPE
 from planner.typefacts import FIRST_USER_OID
@@ -250,6 +251,7 @@ def _oids_of(item: Stored) -> Iterator[tuple[int, int]]:
             yield item.oid, row_array_oid(item.oid) - item.oid + 1
             yield from ((index.oid, 1) for index in item.indexes)
             yield from ((constraint.oid, 1) for constraint in item.constraints)
+            yield from ((trigger.oid, 1) for trigger in item.triggers)
         case TypeDef(kind="r"):
             yield item.oid, len(item.family)
         case TypeDef():
@@ -320,6 +322,7 @@ def _relation(relation: RelationDef, oids: Oids, version: int) -> RelationDef:
         columns=tuple(_column(column, oids) for column in relation.columns),
         indexes=tuple(_index(index, oids) for index in relation.indexes),
         constraints=tuple(_constraint(constraint, oids) for constraint in relation.constraints),
+        triggers=tuple(_trigger(trigger, oids) for trigger in relation.triggers),
         version=version,
         view_sql=oids.in_text(relation.view_sql),
         depends_on=tuple(sorted(oids.all(relation.depends_on))),
@@ -359,4 +362,13 @@ def _constraint(constraint: ConstraintDef, oids: Oids) -> ConstraintDef:
         index_oid=oids[constraint.index_oid],
         check_sql=oids.in_text(constraint.check_sql),
         foreign=None if foreign is None else replace(foreign, table=oids[foreign.table]),
+    )
+
+
+def _trigger(trigger: TriggerDef, oids: Oids) -> TriggerDef:
+    return replace(
+        trigger,
+        oid=oids[trigger.oid],
+        function=oids[trigger.function],
+        when_sql=oids.in_text(trigger.when_sql),
     )

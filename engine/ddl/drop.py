@@ -27,6 +27,7 @@ from engine.eager import settle
 from engine.reads.plans import Plan
 from engine.sequences.define import check_droppable, drawing_columns, restart_owned
 from engine.sources import guard
+from engine.triggers.firing import firing_of
 from planner import statements as st
 from planner.bind.index import without_indexes
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef
@@ -294,6 +295,7 @@ async def drop_relations(
             await settle(txn.drop_shard(ShardId(relation.oid)))
         deletes.append(key_of(relation))
         inner = {relation.oid, *(c.oid for c in relation.constraints), *(i.oid for i in relation.indexes)}
+        inner |= {t.oid for t in relation.triggers}
         deletes += [key_of(c) for c in session.catalog.comments() if c.object_oid in inner]
         deletes += [key_of(acl) for acl in session.catalog.acls() if acl.object_oid in inner]
     await session.view.change([], deletes)
@@ -402,8 +404,15 @@ async def truncate(conn: Connection, plan: Plan, statement: st.Truncate, params:
             oids.append(child.oid)
     for oid in oids:
         session.timing.refuse_change(table_of(session, oid), "TRUNCATE")
+    firings = [firing_of(session, table_of(session, oid), "TRUNCATE") for oid in oids]
+    for firing in firings:
+        if firing is not None:
+            await firing.before_statement(session)
     for oid in oids:
         await settle(session.block.ensure_txn().truncate(ShardId(oid)))
         if statement.restart_identity:
             await restart_owned(session, oid)
+    for firing in firings:
+        if firing is not None:
+            await firing.after_statement(session)
     return Command("TRUNCATE TABLE")

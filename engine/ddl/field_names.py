@@ -23,6 +23,7 @@ from planner.bind.functions import rebase_body, rebase_default
 from planner.bind.generated import stored_generation
 from planner.bind.index import rebound_indexes
 from planner.bind.stored import rebase_default_text, rebase_view, renamed
+from planner.bind.trigger import rebound_triggers
 from planner.catalog import FunctionDef, RelationDef, TypeDef
 from planner.deparse import deparse_expr
 from planner.deparse_expr import quote_identifier
@@ -97,6 +98,8 @@ def _table(table: RelationDef, before: CatalogSnapshot, after: CatalogSnapshot, 
         for c in table.constraints
     )
     table = replace(table, columns=tuple(columns), constraints=constraints)
+    if any(has(trigger.when_sql) for trigger in table.triggers):
+        table = replace(table, triggers=rebound_triggers(table, table, before, change))
     if any(has(sql) for index in table.indexes for sql in (*index.expressions, index.where_sql)):
         table = rebound_indexes(table, table, before, change)
     return table

@@ -103,6 +103,8 @@ def _is_there(session: Session, use: Use) -> bool:
         return any(c.name == use.what for c in relation.constraints)
     if use.kind == "index":
         return any(i.oid == use.what for i in relation.indexes)
+    if use.kind == "trigger":
+        return any(t.name == use.what for t in relation.triggers)
     return not relation.column(int(use.what)).dropped
 
 
@@ -150,10 +152,19 @@ async def refit(session: Session, functions: Collection[int]) -> None:
                 stored_check(catalog, made, check.check_sql)
             if made.default_sql is not None:
                 stored_default(made.default_sql, made.base_type, catalog)
-    for relation in {use.relation.oid: use.relation for use in uses_of(session, functions)}.values():
+    uses = [use for use in uses_of(session, functions) if not _only_fires(use, functions)]
+    for relation in {use.relation.oid: use.relation for use in uses}.values():
         if relation.kind in "rm":
             with _telling_later():
                 await _refit_table(session, relation, functions)
+
+
+def _only_fires(use: Use, functions: Collection[int]) -> bool:
+    """Tell whether a use is a trigger that finds its function when it fires, and calls none in its condition."""
+    return use.kind == "trigger" and not any(
+        trigger.name == use.what and named_oids(trigger.when_sql) & set(functions)
+        for trigger in use.relation.triggers
+    )
 
 
 @contextmanager

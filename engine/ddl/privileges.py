@@ -26,6 +26,7 @@ from planner.acl import memberships
 from planner.catalog import FunctionDef, RelationDef, RoleDef, SchemaDef, TypeDef
 from planner.errors import SqlError
 from planner.rights import Rights
+from planner.typefacts import FIRST_USER_OID
 from planner.walk import children
 
 if TYPE_CHECKING:
@@ -122,6 +123,13 @@ class _Check:
                     self._alter(relation, statement)
                 else:
                     self._create_in(relation.schema)
+            case st.CreateTrigger():
+                self._have(self._relation(statement.table), "t")
+                self.call(
+                    [statement.trigger.function] if statement.trigger.function >= FIRST_USER_OID else ()
+                )
+            case st.RenameTrigger() | st.DropTrigger():
+                self._own(self._relation(statement.table))
             case st.AlterSchemaOwner():
                 self._own_schema(self.catalog.schema(statement.schema))
                 self._member(statement.role)

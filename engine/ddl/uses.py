@@ -17,6 +17,7 @@ from engine.connection.session import Session
 from engine.ddl.alter_columns import drop_column
 from engine.ddl.dependents import Dependency, named_oids
 from engine.ddl.drop import default_words, described, drop_defaults, replace_table, table_of
+from engine.triggers.define import drop_triggers, trigger_of, trigger_words
 from planner import statements as st
 from planner.bind.generated import columns_used
 from planner.bind.index import index_keys, without_indexes
@@ -25,7 +26,7 @@ from planner.catalog import IndexDef, RelationDef
 
 
 class Use(NamedTuple):
-    """What of a relation uses something: ``kind`` column or default (``what``: attnum), check (its name), index (oid), view."""
+    """What of a relation uses something: ``kind`` column or default (``what``: attnum), check, trigger (its name), index (oid), view."""
 
     kind: str
     relation: RelationDef
@@ -60,6 +61,10 @@ def uses_of(session: Session, family: Collection[int]) -> list[Use]:
             called = named_oids(" ".join((*index.expressions, index.where_sql))) & family
             if index.computed and called and not gone & _columns_of(session, index, relation):
                 found.append(Use("index", relation, index.oid, min(called)))
+        for trigger in relation.triggers:
+            called = (named_oids(trigger.when_sql) | {trigger.function}) & family
+            if called:
+                found.append(Use("trigger", relation, trigger.name, min(called)))
         if named:
             found.append(Use("view", relation, 0, min(named)))
     return found
@@ -85,6 +90,10 @@ def dependency(session: Session, use: Use, on: Hashable) -> Dependency:
     if use.kind == "index":
         index = next(i for i in relation.indexes if i.oid == use.what)
         return Dependency(index.oid, index.oid, f"index {quote_ident(index.name)}", on)
+    if use.kind == "trigger":
+        trigger = trigger_of(relation, str(use.what))
+        text = trigger_words(session, trigger, relation)
+        return Dependency(("trigger", oid, use.what), trigger.oid, text, on)
     column = relation.column(int(use.what))
     if use.kind == "default":
         return Dependency(("default", oid, use.what), oid, default_words(session, relation, column), on)
@@ -101,6 +110,8 @@ async def drop_use(session: Session, use: Use) -> None:
         if any(index.oid == use.what for index in table.indexes):
             without = without_indexes(table, [int(use.what)])
             await replace_table(session, replace(without, version=session.db.next_catalog_version()))
+    elif use.kind == "trigger":
+        await drop_triggers(session, table, [str(use.what)])
     elif use.kind == "default":
         await drop_defaults(session, [(table, table.column(int(use.what)))])
     elif use.kind == "check":

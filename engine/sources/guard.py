@@ -36,6 +36,11 @@ def refuse(catalog: CatalogSnapshot, statement: st.Statement) -> None:
                     _refuse_reference(catalog, [action.key])
                 elif isinstance(action, st.AddColumn):
                     _refuse_reference(catalog, action.foreign_keys)
+        case st.CreateTrigger():
+            for relation in _sourced(catalog, [inner.table]):
+                raise not_supported(
+                    f'a trigger of "{relation.name}", which source "{name_of(catalog, relation)}" writes'
+                )
         case st.CreateTable():
             _refuse_reference(catalog, inner.foreign_keys)
         case st.Rename() if inner.what in ("column", "constraint"):

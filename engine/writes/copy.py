@@ -41,11 +41,14 @@ from engine.executor import ExecContext
 from engine.reads.plans import Plan
 from engine.reads.query import check_populated, choose_route, collect, compiled_query, context, run_query
 from engine.subscriptions.subscribe import only_outside_transaction, open_source, stream
+from engine.triggers.firing import Firing, firing_of
+from engine.triggers.rows import begin, insert_each, take_turns
 from engine.writes.copy_beside import Tape, load_beside, pool_for
 from engine.writes.copy_bulk import BulkLoad
 from engine.writes.copy_rows import LoadSpec, RowLoader
 from engine.writes.progress import CopyProgress
 from engine.writes.returning import make_env
+from engine.writes.shape import TableShape
 from engine.writes.with_changes import run_inner
 from pgwire.backend import Responder
 from pgwire.codecs.copy import CopyOptions, copy_context, with_context
@@ -53,16 +56,18 @@ from pgwire.codecs.copy_encoding import Transcoder
 from pgwire.codecs.copy_in import CopyDecoder
 from pgwire.codecs.copy_out import copy_trailer
 from pgwire.codecs.encodings import at_hand, encoding
+from pgwire.codecs.errors import DataError
 from pgwire.errors import BackendError
 from planner.acl import READ_SERVER_FILES, WRITE_SERVER_FILES
 from planner.catalog import RelationDef
 from planner.errors import SqlError
+from planner.evaluate import Env
 from planner.query import OutputColumn, QueryExpr, RangeColumn, RangeRef, RelationRange, Select, Target, Var
 from planner.rights import Rights
 from planner.statements import Copy
 from txn.errors import DuplicateKey
 from txn.persist.object_url import is_object_url
-from txn.types import ShardId
+from txn.types import Row, ShardId
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
@@ -223,7 +228,10 @@ async def _copy_from(
             return Command(f"COPY {await copy_files.load_here(session, spec, ctx, progress, files)}")
         file = files[0]
     bulk = effects.may_bulk_load(session, relation)
+    firing = firing_of(session, relation, "INSERT")
+    await begin(session, firing)
     loader = RowLoader(spec, make_env(ctx), progress, keep=told(spec.options))
+    loader.finishes = firing is None or not firing.before_row
     decoder = make_decoder(spec)
     where = functools.partial(_next_line, relation.name, decoder)
     chunks = _chunks(statement, loader.options, out, progress, file, where)
@@ -245,10 +253,16 @@ async def _copy_from(
             else:
                 total = await txn.bulk_insert(shard, progress.batches(load.batches(first)))
             await check_bulk(session, relation)
+        elif firing is not None and firing.before_row:
+            shape = TableShape.of(relation, session)
+            first = await _insert_each(session, firing, shape, first, lines, loader.env)
+            await effects.inserted(session, relation, first, firing)
+            total = len(first)
         else:
             if first:
                 await settle(txn.insert(shard, first))
-                await effects.inserted(session, relation, first)
+            if first or firing is not None:
+                await effects.inserted(session, relation, first, firing)
             total = len(first)
     except DuplicateKey as error:
         if staged:
@@ -258,6 +272,21 @@ async def _copy_from(
         raise
     tell_rejects(session, spec.options, loader.rejects)
     return Command(f"COPY {total}")
+
+
+async def _insert_each(
+    session: Session, firing: Firing, shape: TableShape, rows: Sequence[Row], lines: Sequence[int], env: Env
+) -> list[Row]:
+    """Insert rows that triggers look at before; errors name the line. Returns the rows as they are stored."""
+    stored: list[Row] = []
+    for count, (row, line) in enumerate(zip(rows, lines, strict=True), 1):
+        await take_turns(count)
+        try:
+            stored += [made for _id, made in await insert_each(session, firing, shape, [row], env)]
+        except DataError as error:
+            with_context(error, copy_context(shape.relation.name, line))
+            raise
+    return stored
 
 
 # --- TO -----------------------------------------------------------------------------------------

@@ -186,6 +186,8 @@ class RowLoader:
         self.by_row = self.where is not None or self.shape.by_row or bool(spec.demands)
         """Whether there are expressions over the columns of a row: WHERE, generated columns, CHECK."""
         self._ignores = spec.options.on_error == "ignore"
+        self.finishes = True
+        """Set to False, rows are returned without their generated columns, and unchecked."""
         self.rejects = Rejects(keep)
         self.lines: list[int] | None = None
         """Set to a list, it gets the line of each row that is returned."""
@@ -264,7 +266,7 @@ class RowLoader:
             oid, env, where = self.relation.oid, self.env, self.where
             kept = [(row, line) for row, line in zip(rows, lines, strict=True) if where((*row, oid), env)]
             rows, lines = [row for row, _ in kept], [line for _, line in kept]
-        return list(self.shape.made(rows, self.env)), lines
+        return list(self.shape.made(rows, self.env)) if self.finishes else rows, lines
 
     def _one_by_one(self, decoded: CopyRows) -> tuple[list[Row], Sequence[int]]:
         rows: list[Row] = []

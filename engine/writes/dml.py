@@ -37,6 +37,16 @@ from engine.reads.query import (
 from engine.slices import in_slices
 from engine.transaction.block_state import BLOCK
 from engine.transaction.conflicts import tid_of
+from engine.triggers.firing import Firing, firing_of
+from engine.triggers.rows import (
+    begin,
+    delete_each,
+    insert_each,
+    made_before,
+    refuse_changed,
+    take_turns,
+    update_each,
+)
 from engine.writes.insert_bulk import BulkSource
 from engine.writes.returning import Returning, make_env, returning_of
 from engine.writes.shape import TableShape, row_record, table_layout
@@ -113,7 +123,8 @@ class InsertPlan:
     """The compiled parts of an INSERT."""
 
     __slots__ = (
-        "arbiters", "arrange", "conflict", "defaults", "effects", "plain", "reach", "returning", "row", "shape", "statement",
+        "arbiters", "arrange", "conflict", "defaults", "effects", "firing", "plain", "reach", "returning", "row", "shape",
+        "statement", "updating",
     )  # fmt: skip
 
     def __init__(self, session: Session, statement: Insert) -> None:
@@ -140,9 +151,12 @@ class InsertPlan:
             self.arbiters = tuple(IndexId(oid) for oid in chosen)
         assigned = statement.on_conflict.assignments if statement.on_conflict is not None else ()
         self.reach = effects.Reach(session, relation, "insert", frozenset())
+        self.firing = firing_of(session, relation, "INSERT")
+        self.updating: Firing | None = None
         if assigned:
-            self.reach.add(session, relation, "update", frozenset(attnum for attnum, _ in assigned))
-        self.effects = bool(self.reach) or relation.checks_late
+            changed, self.updating = changed_by(session, relation, [attnum for attnum, _ in assigned])
+            self.reach.add(session, relation, "update", changed)
+        self.effects = bool(self.reach or self.firing or self.updating) or relation.checks_late
         # Rows only have to be made and stored: nothing is to be done with them afterwards, nor with others in their place.
         updates = self.conflict is not None and self.conflict.action != "nothing"
         self.plain = not (self.effects or updates or self.shape.views or statement.returning)
@@ -159,6 +173,17 @@ class InsertPlan:
                 cells[position] = make((), env)
             result.append(tuple(cells))
         return result
+
+
+def changed_by(
+    session: Session, relation: RelationDef, assigned: Sequence[int]
+) -> tuple[frozenset[int], Firing | None]:
+    """Return the columns that an UPDATE may change, and what it fires; a BEFORE ROW trigger may change any."""
+    changed = frozenset((*assigned, *generated_from(relation, assigned, session.catalog)))
+    firing = firing_of(session, relation, "UPDATE", changed)
+    if firing is not None and firing.before_row:
+        changed = frozenset(column.attnum for column in relation.stored_columns)
+    return changed, firing
 
 
 def _only_row(source: QueryExpr | None) -> RowFunction | None:
@@ -261,6 +286,7 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
             source = few
         else:
             source = await collect(session, result)
+    await begin(session, insert.firing, insert.updating)
     if insert.conflict is not None:
         if len(source) == 1:
             rows = insert.complete(source, env)
@@ -273,17 +299,21 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
         shape.check_views(full, env)
         return full
 
-    rows = list(checked(source)) if len(source) == 1 else await in_slices(source, checked)
-    inserting = txn.insert(shape.shard, rows)
-    row_ids = inserting if isinstance(inserting, list) else await inserting
+    if insert.firing is not None and insert.firing.before_row:
+        each = await insert_each(session, insert.firing, shape, insert.complete(source, env), env)
+        row_ids, rows = [row_id for row_id, _ in each], [row for _, row in each]
+    else:
+        rows = list(checked(source)) if len(source) == 1 else await in_slices(source, checked)
+        inserting = txn.insert(shape.shard, rows)
+        row_ids = inserting if isinstance(inserting, list) else await inserting
     if session.parts is not None:
         session.parts.touched_in(shape.shard).update(row_ids)
-    if insert.effects:
-        await effects.inserted(session, shape.relation, rows)
     returned = None
     if insert.returning is not None:
         stored = [(row_id, row, ()) for row_id, row in zip(row_ids, rows, strict=True)]
         returned = await insert.returning.rows(stored, env)
+    if insert.effects:
+        await effects.inserted(session, shape.relation, rows, insert.firing)
     return outcome("INSERT", len(rows), insert.returning, returned)
 
 
@@ -297,8 +327,18 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
     added: list[Row] = []
     replaced: list[tuple[Row, Row]] = []
     count = 0
-    for proposed in rows:
-        [row] = shape.made([proposed], env)
+    firing, updating = insert.firing, insert.updating
+    each = firing is not None or updating is not None
+    for number, proposed in enumerate(rows, 1):
+        if each:
+            await take_turns(number)
+        if firing is not None and firing.before_row:
+            let = await made_before(session, firing, shape, None, proposed, env)
+            if let is None:
+                continue
+            row = let
+        else:
+            [row] = shape.made([proposed], env)
         existing = txn.insert_unless(shape.shard, row, insert.arbiters)
         if isinstance(existing, Awaitable):
             existing = await existing
@@ -328,20 +368,31 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
             conflict.assigned, await value_of(conflict.values, both, env), strict=True
         ):
             cells[position] = value
-        [new] = shape.made([tuple(cells)], env)
+        if updating is not None and updating.before_row:
+            let = await made_before(session, updating, shape, existing.values, tuple(cells), env)
+            refuse_changed(session, shape, [existing.row_id], "updated")
+            if let is None:
+                continue
+            new = let
+        else:
+            [new] = shape.made([tuple(cells)], env)
         shape.check_views([new], env)
         await settle(txn.update(shape.shard, [(existing.row_id, new)]))
         touched.add(existing.row_id)
         stored.append((existing.row_id, new, ()))
         replaced.append((existing.values, new))
         count += 1
-    if insert.effects:
-        relation = shape.relation
-        await effects.inserted(session, relation, added)
-        await effects.updated(session, relation, [o for o, _ in replaced], [n for _, n in replaced])
     returned = None
     if insert.returning is not None:
         returned = await insert.returning.rows(stored, env)
+    if insert.effects:
+        relation = shape.relation
+        await effects.after(
+            session,
+            effects.Change(relation, None, added, firing, ends=False),
+            effects.Change(relation, [o for o, _ in replaced], [n for _, n in replaced], updating),
+            effects.Change(relation, None, (), firing),
+        )
     return outcome("INSERT", count, insert.returning, returned)
 
 
@@ -352,8 +403,8 @@ class ChangePlan:
     """The compiled parts of an UPDATE or DELETE over the source layout of ``planner.query.Update``."""
 
     __slots__ = (
-        "assigned", "assigned_attnums", "by_key", "effects", "extra_from", "for_update", "keys_kept", "new", "old", "plain",
-        "reach", "returning", "shape", "source", "statement", "values_from",
+        "assigned", "assigned_attnums", "by_key", "effects", "extra_from", "firing", "for_update", "keys_kept", "new", "old",
+        "plain", "reach", "returning", "shape", "source", "statement", "values_from",
     )  # fmt: skip
 
     def __init__(self, session: Session, statement: Update | Delete) -> None:
@@ -369,8 +420,12 @@ class ChangePlan:
             slots[column.attnum - 1] = 1 + position
         self.values_from = 1 + len(live)
         assigned = statement.assigned if isinstance(statement, Update) else ()
-        self.shape.assigning(assigned)
-        changed = frozenset((*assigned, *generated_from(relation, assigned, session.catalog)))
+        if isinstance(statement, Update):
+            changed, self.firing = changed_by(session, relation, assigned)
+        else:
+            changed, self.firing = frozenset(), firing_of(session, relation, "DELETE")
+        each = self.firing is not None and self.firing.before_row
+        self.shape.assigning(changed if each else assigned)
         self.keys_kept = not any(changed.intersection(index.attnums) for index in relation.indexes)
         self.assigned = [(attnum - 1, self.values_from + i) for i, attnum in enumerate(assigned)]
         keys = {attnum for index in relation.indexes if index.unique for attnum in index.attnums}
@@ -384,7 +439,7 @@ class ChangePlan:
         self.new = _picker(new)
         what = "update" if isinstance(statement, Update) else "delete"
         self.reach = effects.Reach(session, relation, what, changed)
-        self.effects = bool(self.reach) or relation.checks_late
+        self.effects = bool(self.reach or self.firing) or relation.checks_late
         # Nothing needs the rows themselves: not the old ones, nor, but for NOT NULL and CHECK, the new ones.
         self.plain = not (self.effects or statement.returning)
         self.assigned_attnums = changed
@@ -478,18 +533,28 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
     else:
         rows = await _source_rows(session, change, result)
     env = make_env(ctx)
-    changes = await in_slices(rows, lambda some: change.changed(some, env))
-    if changes:
-        txn = session.block.ensure_txn()
-        await settle(txn.update(change.shape.shard, changes, keys_kept=change.keys_kept))
-        if change.effects:
-            old = [change.old(row) for row in rows]
-            await effects.updated(session, change.shape.relation, old, [new for _, new in changes])
+    firing = change.firing
+    if firing is not None:
+        await begin(session, firing)
+        refuse_changed(session, change.shape, [RowId(row[0]) for row in rows], "updated")
+    if firing is not None and firing.before_row:
+        wanted = [(RowId(row[0]), change.old(row), change.new(row)) for row in rows]
+        done = await update_each(session, firing, change.shape, wanted, env)
+        changes = [(wanted[one.at][0], one.new) for one in done]
+        rows = [rows[one.at] for one in done]
+    else:
+        changes = await in_slices(rows, lambda some: change.changed(some, env))
+        if changes:
+            txn = session.block.ensure_txn()
+            await settle(txn.update(change.shape.shard, changes, keys_kept=change.keys_kept))
     returned = None
     if change.returning is not None:
         extra = change.extra_from
         stored = [(row_id, new, source[extra:]) for (row_id, new), source in zip(changes, rows, strict=True)]
         returned = await change.returning.rows(stored, env)
+    if change.effects:
+        old = [change.old(row) for row in rows]
+        await effects.updated(session, change.shape.relation, old, [new for _, new in changes], firing)
     return outcome("UPDATE", len(changes), change.returning, returned)
 
 
@@ -526,13 +591,21 @@ async def run_delete(session: Session, plan: Plan, statement: Delete, params: tu
     if change.plain and isinstance(result, RowStream) and session.parts is None:
         return outcome("DELETE", await delete_found(session, change, result), None, None)
     rows = await _source_rows(session, change, result)
-    if rows:
-        await settle(session.block.ensure_txn().delete(change.shape.shard, [RowId(r[0]) for r in rows]))
-        if change.effects:
-            await effects.deleted(session, change.shape.relation, [change.old(row) for row in rows])
+    firing = change.firing
+    row_ids = [RowId(row[0]) for row in rows]
+    if firing is not None:
+        await begin(session, firing)
+        refuse_changed(session, change.shape, row_ids, "deleted")
+    if firing is not None and firing.before_row:
+        wanted = [(row_id, change.old(row)) for row_id, row in zip(row_ids, rows, strict=True)]
+        rows = [rows[one.at] for one in await delete_each(session, firing, change.shape, wanted)]
+    elif rows:
+        await settle(session.block.ensure_txn().delete(change.shape.shard, row_ids))
     returned = None
     if change.returning is not None:
         extra = change.extra_from
         stored = [(RowId(row[0]), change.old(row), row[extra:]) for row in rows]
         returned = await change.returning.rows(stored, make_env(ctx))
+    if change.effects:
+        await effects.deleted(session, change.shape.relation, [change.old(row) for row in rows], firing)
     return outcome("DELETE", len(rows), change.returning, returned)

@@ -5,14 +5,15 @@
                                                                └─> INSERT   new row
 
 As every statement it reads all its input before its first write, and its changes are staged as one: first what goes, then what
-changes, then what comes, so that a key may pass from a row that is deleted to one that is inserted.
+changes, then what comes, so that a key may pass from a row that is deleted to one that is inserted. Where triggers look at rows
+before they are stored, each is staged as it comes.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from engine.connection.portal import Command, Outcome
 from engine.connection.rows import ReadyRows
@@ -24,9 +25,12 @@ from engine.index.state import value_of
 from engine.reads.plans import Plan
 from engine.reads.query import collect, compiled_query, context, prepare_source, run_query
 from engine.slices import SLICE_ROWS
-from engine.writes.dml import tables_to_lock, target_of
+from engine.triggers.firing import Firing, Operation, firing_of
+from engine.triggers.rows import begin, delete_each, insert_each, update_each
+from engine.writes.dml import changed_by, tables_to_lock, target_of
 from engine.writes.returning import make_env
 from engine.writes.shape import TableShape
+from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, RowFunction, compile_predicate, compile_row
 from planner.query import Merge, MergeAction
@@ -45,10 +49,15 @@ class _Action(NamedTuple):
     values: RowFunction
 
 
+_OPERATIONS: Final[dict[str, Operation]] = {"insert": "INSERT", "update": "UPDATE", "delete": "DELETE"}
+_ENDS: Final = ("delete", "update", "insert")
+"""The order in which AFTER STATEMENT triggers fire; BEFORE STATEMENT ones fire in the opposite one."""
+
+
 class MergePlan:
     """The compiled parts of a MERGE over the source layout of ``planner.query.Merge``."""
 
-    __slots__ = ("matched", "old", "reach", "shape", "unmatched")
+    __slots__ = ("each", "firings", "matched", "old", "reach", "shape", "unmatched")
 
     def __init__(self, session: Session, statement: Merge) -> None:
         """Compile against the session's catalog."""
@@ -64,9 +73,30 @@ class MergePlan:
         self.matched = [_compiled(action, layout) for action in statement.actions if action.matched]
         self.unmatched = [_compiled(action, layout) for action in statement.actions if not action.matched]
         self.reach = effects.Reach(session, relation, "insert", frozenset())
+        self.firings: dict[str, Firing] = {}
         for action in statement.actions:
             if action.action in ("update", "delete"):
-                self.reach.add(session, relation, action.action, frozenset(action.assigned))
+                changed, _ = changed_by(session, relation, action.assigned)
+                self.reach.add(session, relation, action.action, changed)
+        for what in ("insert", "update", "delete"):
+            found = self._firing(session, relation, statement, what)
+            if found is not None:
+                self.firings[what] = found
+        # whether the rows are staged one by one, as they come, because triggers look at them
+        self.each = any(firing.before_row for firing in self.firings.values())
+
+    def _firing(self, session: Session, relation: RelationDef, statement: Merge, what: str) -> Firing | None:
+        """Return what the actions of one kind fire; of several UPDATEs what any of them does."""
+        actions = [action for action in statement.actions if action.action == what]
+        if not actions:
+            return None
+        if what == "update":
+            return changed_by(session, relation, [a for action in actions for a in action.assigned])[1]
+        return firing_of(session, relation, _OPERATIONS[what])
+
+    def firing(self, what: str) -> Firing:
+        """Return what fires for one kind of action."""
+        return self.firings.get(what) or Firing(self.shape.relation, _OPERATIONS[what], ())
 
     def old_row(self, row: Row) -> list[Any]:
         """Return the target's row that a row of the source has."""
@@ -85,7 +115,8 @@ def _compiled(action: MergeAction, layout: Layout) -> _Action:
 class _Changes:
     """What a MERGE does to its target, gathered row by row."""
 
-    def __init__(self, merge: MergePlan, env: Env, touched: set[RowId]) -> None:
+    def __init__(self, session: Session, merge: MergePlan, env: Env, touched: set[RowId]) -> None:
+        self.session = session
         self.merge = merge
         self.env = env
         self.deleted: list[tuple[RowId, Row]] = []
@@ -106,18 +137,45 @@ class _Changes:
             return
         cells = merge.old_row(row)
         if action.what == "delete":
-            self.deleted.append((self._touch(row[0]), tuple(cells)))
+            await self._delete(self._touch(row[0]), tuple(cells))
             return
         row_id = None if row[0] is None else self._touch(row[0])
         old = tuple(cells)
         for position, value in zip(action.positions, await value_of(action.values, row, env), strict=True):
             cells[position] = value
-        [new] = merge.shape.made([tuple(cells)], env)
         if row_id is None:
-            self.inserted.append(new)
+            await self._insert(tuple(cells))
         else:
-            self.updated.append((row_id, new))
-            self.replaced.append(old)
+            await self._update(row_id, old, tuple(cells))
+
+    async def _delete(self, row_id: RowId, old: Row) -> None:
+        merge = self.merge
+        if merge.each:
+            firing = merge.firing("delete")
+            if not await delete_each(self.session, firing, merge.shape, [(row_id, old)]):
+                return
+        self.deleted.append((row_id, old))
+
+    async def _update(self, row_id: RowId, old: Row, new: Row) -> None:
+        merge = self.merge
+        if merge.each:
+            firing = merge.firing("update")
+            done = await update_each(self.session, firing, merge.shape, [(row_id, old, new)], self.env)
+            if not done:
+                return
+            new = done[0].new
+        else:
+            [new] = merge.shape.made([new], self.env)
+        self.updated.append((row_id, new))
+        self.replaced.append(old)
+
+    async def _insert(self, new: Row) -> None:
+        merge = self.merge
+        if merge.each:
+            done = await insert_each(self.session, merge.firing("insert"), merge.shape, [new], self.env)
+            self.inserted += [row for _row_id, row in done]
+        else:
+            self.inserted += merge.shape.made([new], self.env)
 
     def _touch(self, row_id: int) -> RowId:
         if row_id in self._touched:
@@ -130,19 +188,27 @@ class _Changes:
         return RowId(row_id)
 
     async def stage(self, session: Session) -> int:
-        """Write it all; return how many rows that are."""
+        """Write what is not staged yet; return how many rows are changed."""
         txn, shape = session.block.ensure_txn(), self.merge.shape
-        if self.deleted:
-            await settle(txn.delete(shape.shard, [row_id for row_id, _row in self.deleted]))
-        if self.updated:
-            await settle(txn.update(shape.shard, self.updated))
-        if self.inserted:
-            await settle(txn.insert(shape.shard, self.inserted))
-        relation = shape.relation
-        if self.merge.reach or relation.checks_late:
-            await effects.deleted(session, relation, [row for _row_id, row in self.deleted])
-            await effects.updated(session, relation, self.replaced, [row for _row_id, row in self.updated])
-            await effects.inserted(session, relation, self.inserted)
+        if not self.merge.each:
+            if self.deleted:
+                await settle(txn.delete(shape.shard, [row_id for row_id, _row in self.deleted]))
+            if self.updated:
+                await settle(txn.update(shape.shard, self.updated))
+            if self.inserted:
+                await settle(txn.insert(shape.shard, self.inserted))
+        relation, firings = shape.relation, self.merge.firings
+        if self.merge.reach or relation.checks_late or firings:
+            new = [row for _row_id, row in self.updated]
+            gone = [row for _row_id, row in self.deleted]
+            change = effects.Change
+            await effects.after(
+                session,
+                change(relation, gone, None, firings.get("delete"), ends=False),
+                change(relation, self.replaced, new, firings.get("update"), ends=False),
+                change(relation, None, self.inserted, firings.get("insert"), ends=False),
+                *[change(relation, None, (), firings[w]) for w in _ENDS if w in firings],
+            )
         return len(self.deleted) + len(self.updated) + len(self.inserted)
 
 
@@ -159,7 +225,8 @@ async def run_merge(session: Session, plan: Plan, statement: Merge, params: tupl
     result = await run_query(session, plan, "source", statement.source, ctx)
     rows = result.rows if isinstance(result, ReadyRows) else await collect(session, result)
     touched: set[RowId] = set() if session.parts is None else session.parts.touched_in(merge.shape.shard)
-    changes = _Changes(merge, make_env(ctx), touched)
+    await begin(session, *[merge.firings.get(what) for what in reversed(_ENDS)])
+    changes = _Changes(session, merge, make_env(ctx), touched)
     for count, row in enumerate(rows, 1):
         await changes.take(row)
         if count % SLICE_ROWS == 0:

@@ -17,14 +17,16 @@ class Parts:
     Attributes:
         rows: what the steps that have run returned, by number.
         changes: what they changed, to be checked and followed up when all of them have run.
+        begun: the tables, by oid, and kinds of change whose BEFORE STATEMENT triggers have fired.
     """
 
-    __slots__ = ("_touched", "changes", "rows")
+    __slots__ = ("_touched", "begun", "changes", "rows")
 
     def __init__(self) -> None:
         """Start with nothing."""
         self.rows: dict[int, Sequence[Row]] = {}
         self.changes: list[Change] = []
+        self.begun: set[tuple[int, str]] = set()
         self._touched: dict[ShardId, set[RowId]] = {}
 
     def touched_in(self, shard: ShardId) -> set[RowId]:

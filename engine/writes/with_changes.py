@@ -107,8 +107,7 @@ async def run_with_changes(
         raise
     finally:
         session.parts = None
-    for change in parts.changes:
-        await follow(session, change)
+    await follow(session, parts.changes)
     return outcome
 
 

@@ -134,6 +134,7 @@ def _binders() -> dict[type, _Binder]:
         source,
         subscribe,
         table,
+        trigger,
         types,
         utility,
     )
@@ -172,6 +173,10 @@ def _binders() -> dict[type, _Binder]:
             ast.AlterFunction: functions.bind_alter_function,
             ast.DropFunction: functions.bind_drop_function,
             ast.Call: procedure.bind_call,
+            ast.CreateTrigger: _without_params(trigger.bind_create_trigger),
+            ast.RenameTrigger: trigger.bind_rename_trigger,
+            ast.DropTrigger: trigger.bind_drop_trigger,
+            ast.CommentOnTrigger: trigger.bind_comment_on_trigger,
             ast.CommentOnFunction: functions.bind_comment_on_function,
             ast.CreateEnum: types.bind_create_enum,
             ast.CreateComposite: composite.bind_create_composite,
@@ -278,6 +283,12 @@ def envelope(
     class_ = classify(bound)
     if changes and class_ in (st.StatementClass.READ_ONLY, st.StatementClass.WRITE_ONLY):
         class_ = st.StatementClass.READ_THEN_WRITE  # what a function writes may rest on what it has read
+    writes = relations_written(bound)
+    fires = any(
+        (table := context.catalog.relation_by_oid(oid)) is not None and table.triggers for oid in writes
+    )
+    if fires and class_ is st.StatementClass.WRITE_ONLY:
+        class_ = st.StatementClass.READ_THEN_WRITE  # so may what triggers do
     made = st.BoundStatement(
         statement=bound,
         class_=class_,
@@ -286,9 +297,9 @@ def envelope(
         params=context.env.params.finish() if finish else (),
         columns=told_columns(returned_rows(bound)),
         reads=frozenset(context.reads),
-        writes=relations_written(bound),
+        writes=writes,
         versions=tuple(context.versions.items()),
-        volatile=context.volatile,
+        volatile=context.volatile or fires,
         uses_virtual=context.uses_virtual,
         settings=frozenset(context.env.folded),
         functions=frozenset(context.functions),

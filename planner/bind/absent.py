@@ -1,8 +1,8 @@
-"""DROP of what nobody can create here: triggers, rules, policies, aggregates, operators, casts, servers, ...
+"""DROP of what nobody can create here: rules, policies, aggregates, operators, casts, servers, ...
 
-    DROP TRIGGER IF EXISTS t ON tab    a notice, so that scripts written for PostgreSQL (pg_dump --clean --if-exists) go on
-    DROP TRIGGER t ON tab              42704: there is none
-    DROP OPERATOR + (int, int)         2BP01: the system needs it
+    DROP POLICY IF EXISTS p ON tab    a notice, so that scripts written for PostgreSQL (pg_dump --clean --if-exists) go on
+    DROP POLICY p ON tab              42704: there is none
+    DROP OPERATOR + (int, int)        2BP01: the system needs it
 
 Which object classes of PostgreSQL's own exist is known for types, functions, operators, casts, languages, access methods and
 collations; a name that may be one of its conversions, operator classes or text search objects is refused (0A000).
@@ -22,7 +22,7 @@ from planner.errors import SqlError, not_supported
 from planner.facts import facts
 from planner.typefacts import format_type
 
-_OF_TABLES: Final = ("trigger", "rule", "policy")
+_OF_TABLES: Final = ("rule", "policy")
 _OF_METHODS: Final = ("operator class", "operator family")
 _OWN: Final = {
     "language": frozenset({"internal", "c", "sql"}),

@@ -34,6 +34,7 @@ from planner.bind.table_parts import (
     check_key_columns,
     check_tablespace,
 )
+from planner.bind.trigger import TRIGGER_ACTIONS, bind_enable
 from planner.bind.types import bind_rename_type, bind_set_type_schema, bind_type_owner
 from planner.bind.utility import owner_name
 from planner.catalog import ColumnDef, RelationDef
@@ -43,14 +44,8 @@ from planner.facts import facts
 from planner.scope import SYSTEM_COLUMNS
 from planner.typefacts import format_type
 
-# there are no triggers of users', and no row security: these ask for what is so
-_ALREADY_SO = (
-    "enable trig all",
-    "enable trig user",
-    "disable trig user",
-    "disable row security",
-    "no force row security",
-)
+# there is no row security: these ask for what is so
+_ALREADY_SO = ("disable row security", "no force row security")
 _HARMLESS_ACTIONS = frozenset(
     ("set statistics", "set storage", "set options", "reset options", "set rel options", "reset rel options",
      "replace rel options", "cluster on", "drop cluster", "set compression", "set logged", "set un logged",
@@ -161,6 +156,7 @@ _ACTION_WORDS = {
     "drop of": "NOT OF",
     "set access method": "SET ACCESS METHOD",
     "set expression": "ALTER COLUMN ... SET EXPRESSION",
+    **{kind: kind.upper().replace(" TRIG", " TRIGGER") for kind in TRIGGER_ACTIONS},
 }
 
 
@@ -253,10 +249,12 @@ def _action(
         )
     if relation.kind == "v" and kind in ("set rel options", "reset rel options"):
         return _view_options(context, relation, action)
+    if kind in TRIGGER_ACTIONS:
+        return bind_enable(relation, kind, action.name), relation
     if kind in _HARMLESS_ACTIONS:
         _harmless(context, relation, action)
         return None, relation
-    word = _ACTION_WORDS.get(kind, kind.upper().replace(" TRIG", " TRIGGER"))
+    word = _ACTION_WORDS.get(kind, kind.upper())
     raise not_supported(f"ALTER TABLE ... {word}", span=action.span)
 
 

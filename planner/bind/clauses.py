@@ -19,6 +19,7 @@ _WORDS = {
     "WINDOW FRAME ROWS": "window ROWS",
     "WINDOW FRAME GROUPS": "window GROUPS",
     "CHECK": "check constraints",
+    "TRIGGER WHEN": "trigger WHEN conditions",
     "DEFAULT": "DEFAULT expressions",
     "PARAMETER DEFAULT": "DEFAULT expressions",
     "GENERATED": "column generation expressions",

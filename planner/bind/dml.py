@@ -565,7 +565,7 @@ def bind_update(context: BindContext, node: ast.Update) -> Update:
         read = columns_read((where, tuple(expr for _, expr in values), returning, from_))
         through = through_views(view, new, read)
         where = all_conditions([*view.where, *([] if where is None else [where])])
-    returning, extras = split_returning(returning, new)
+    returning, extras = split_returning(returning, new, final=not _changed_by_triggers(relation))
     source = rows_to_change(
         scope, relation, from_, where, [*((f"new_{attnum}", expr) for attnum, expr in values)], extras
     )
@@ -577,6 +577,11 @@ def bind_update(context: BindContext, node: ast.Update) -> Update:
         returning=returning,
         columns=outputs,
     )
+
+
+def _changed_by_triggers(relation: RelationDef) -> bool:
+    """Tell whether triggers may give an updated row other values than the statement does."""
+    return any(t.timing == "b" and t.row and "u" in t.events for t in relation.triggers)
 
 
 def bind_delete(context: BindContext, node: ast.Delete) -> Delete:

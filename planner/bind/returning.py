@@ -20,11 +20,12 @@ from planner.rewrite import replace_children, shift_levels
 
 
 def split_returning(
-    targets: tuple[Target, ...], assigned: Mapping[int, Expr]
+    targets: tuple[Target, ...], assigned: Mapping[int, Expr], *, final: bool = True
 ) -> tuple[tuple[Target, ...], list[Expr]]:
     """Return RETURNING over range 0 (the row) and range 1 (the extras), and the extra outputs of the source.
 
-    ``assigned``: attnum -> new value of an UPDATE, over the source's ranges; empty for DELETE.
+    ``assigned``: attnum -> new value of an UPDATE, over the source's ranges; empty for DELETE. Not ``final``: what is stored may be
+    something else, and sub-selects that name the row have to wait for it.
     """
     extras: list[Expr] = []
 
@@ -37,7 +38,7 @@ def split_returning(
         if isinstance(node, Var) and node.level == 0 and node.range > 0:
             return replace(extra(node), name=node.name)
         if isinstance(node, SubLink):
-            computed = _over_source(node, assigned)
+            computed = _over_source(node, assigned, final)
             if computed is not None:
                 return extra(computed)
         return replace_children(node, moved)
@@ -49,12 +50,12 @@ class _StaysError(Exception):
     """The sub-select needs the changed row itself."""
 
 
-def _over_source(link: SubLink, assigned: Mapping[int, Expr]) -> SubLink | None:
+def _over_source(link: SubLink, assigned: Mapping[int, Expr], final: bool) -> SubLink | None:
     """Return a sub-select with new values put in for assigned columns; None when that cannot be done."""
 
     def visit(node: Any, depth: int) -> Any:
         if isinstance(node, Var) and node.level == depth and node.range == 0 and assigned:
-            if node.attnum <= 0:
+            if node.attnum <= 0 or not final:
                 raise _StaysError
             value = assigned.get(node.attnum)
             if value is None:

@@ -26,6 +26,7 @@ _BOOLEAN = SqlType(BOOL)
 # Clauses that admit no sub-select, with PostgreSQL's words.
 _FORBIDDEN = {
     "CHECK": "cannot use subquery in check constraint",
+    "TRIGGER WHEN": "cannot use subquery in trigger WHEN condition",
     "PARAMETER DEFAULT": "cannot use subquery in DEFAULT expression",
     "DEFAULT": "cannot use subquery in DEFAULT expression",
     "INDEX": "cannot use subquery in index expression",

@@ -285,7 +285,7 @@ def _register() -> None:
     python("pg_size_bytes(text)", size_bytes)
     python("pg_is_in_recovery()", lambda: False)
     python("pg_jit_available()", lambda: False)
-    python("pg_trigger_depth()", lambda: 0)
+    python("pg_trigger_depth()", lambda s: s.system.trigger_depth, needs_session=True)
 
 
 _register()

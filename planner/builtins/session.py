@@ -95,6 +95,10 @@ class EvalSystem(Protocol):
         """Users' functions, to be called."""
 
     @property
+    def trigger_depth(self) -> int:
+        """How many triggers run within each other now."""
+
+    @property
     def sequences(self) -> SequenceSystem:
         """The sequences as the session uses them."""
 

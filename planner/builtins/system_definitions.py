@@ -508,14 +508,13 @@ def _register() -> None:
     python("pg_get_viewdef(oid,int4)", wrapped_view_definition, needs_session=True)
     for signature in ("pg_get_ruledef(oid)", "pg_get_ruledef(oid,bool)"):
         python(signature, rule_definition, needs_session=True)
-    # Triggers, partitions and extended statistics do not exist here.
+    # Partitions and extended statistics do not exist here.
     for signature in (
-        "pg_get_triggerdef(oid)", "pg_get_partkeydef(oid)", "pg_get_partition_constraintdef(oid)",
+        "pg_get_partkeydef(oid)", "pg_get_partition_constraintdef(oid)",
         "pg_get_statisticsobjdef(oid)", "pg_get_statisticsobjdef_columns(oid)",
         "pg_get_statisticsobjdef_expressions(oid)",
     ):  # fmt: skip
         python(signature, lambda oid: None)
-    python("pg_get_triggerdef(oid,bool)", lambda oid, pretty: None)
 
 
 _register()

@@ -1,0 +1,131 @@
+"""CREATE, ALTER, DROP TRIGGER, and ALTER TABLE ENABLE and DISABLE TRIGGER.
+
+A trigger is kept with its table: whatever changes it gives the table a new version, so plans are made anew, and waits for the
+transactions that have written the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from engine.catalog.state import PG_TRIGGER_OID
+from engine.connection.portal import Command, Outcome
+from engine.ddl.drop import table_of
+from engine.ddl.roles import shown_name
+from engine.eager import settle
+from engine.reads.plans import Plan
+from engine.triggers.firing import compiled
+from planner import statements as st
+from planner.bind.generated import columns_used
+from planner.bind.trigger import stored_condition
+from planner.builtins.reg import quote_ident
+from planner.catalog import Catalog, RelationDef
+from planner.catalog_trigger import TriggerDef
+from planner.errors import SqlError, not_supported
+from txn.types import ShardId
+
+if TYPE_CHECKING:
+    from engine.connection.backend import Connection
+    from engine.connection.session import Session
+
+Params = tuple[Any, ...]
+
+
+async def create_trigger(
+    conn: Connection, plan: Plan, statement: st.CreateTrigger, params: Params
+) -> Outcome:
+    """CREATE [OR REPLACE] TRIGGER. Raises SqlError 42710."""
+    session = conn.session
+    table = table_of(session, statement.table)
+    made = statement.trigger
+    old = next((trigger for trigger in table.triggers if trigger.name == made.name), None)
+    if old is not None and not statement.replace:
+        raise SqlError("42710", f'trigger "{made.name}" for relation "{table.name}" already exists')
+    made = replace(made, oid=session.db.allocate_oids(1) if old is None else old.oid)
+    await _store(session, table, [*(t for t in table.triggers if t is not old), made])
+    compiled(session, table_of(session, table.oid))  # what cannot be evaluated is refused now
+    return Command("CREATE TRIGGER")
+
+
+async def rename_trigger(
+    conn: Connection, plan: Plan, statement: st.RenameTrigger, params: Params
+) -> Outcome:
+    """ALTER TRIGGER ... RENAME TO. Raises SqlError 42704, 42710, 55006."""
+    session = conn.session
+    table = table_of(session, statement.table)
+    old = trigger_of(table, statement.name)
+    if any(trigger.name == statement.new for trigger in table.triggers):
+        raise SqlError("42710", f'trigger "{statement.new}" for relation "{table.name}" already exists')
+    session.timing.refuse_change(table, "ALTER TRIGGER")
+    changed = replace(old, name=statement.new)
+    await _store(session, table, [changed if trigger is old else trigger for trigger in table.triggers])
+    return Command("ALTER TRIGGER")
+
+
+async def drop_trigger(conn: Connection, plan: Plan, statement: st.DropTrigger, params: Params) -> Outcome:
+    """DROP TRIGGER. Raises SqlError 42704, 55006."""
+    session = conn.session
+    table = table_of(session, statement.table)
+    trigger_of(table, statement.name)
+    session.timing.refuse_change(table, "DROP TRIGGER")
+    await drop_triggers(session, table, [statement.name])
+    return Command("DROP TRIGGER")
+
+
+async def drop_triggers(session: Session, table: RelationDef, names: Iterable[str]) -> None:
+    """Drop triggers of a table, with their comments."""
+    gone = [trigger for trigger in table.triggers if trigger.name in set(names)]
+    await _store(session, table, [trigger for trigger in table.triggers if trigger not in gone])
+    await session.view.change([], [(f"comment/{PG_TRIGGER_OID}", trigger.oid, 0) for trigger in gone])
+
+
+async def enable_triggers(session: Session, table: RelationDef, action: st.EnableTriggers) -> None:
+    """ENABLE and DISABLE TRIGGER. Raises SqlError 42704; 0A000 for DISABLE of ALL where foreign keys would have to be off, too."""
+    keys = table.foreign_keys or session.catalog.foreign_keys_to(table.oid)
+    if keys and action.everything and action.enabled == "D":
+        raise not_supported(
+            f'DISABLE TRIGGER ALL of "{table.name}", which has foreign keys or is referred to by some',
+            hint="DISABLE TRIGGER USER leaves the checks of foreign keys on.",
+        )
+    if action.name is not None:
+        trigger_of(table, action.name)
+    await _store(
+        session,
+        table,
+        [
+            replace(trigger, enabled=action.enabled) if action.name in (None, trigger.name) else trigger
+            for trigger in table.triggers
+        ],
+    )
+
+
+def trigger_of(table: RelationDef, name: str) -> TriggerDef:
+    """Return a table's trigger. Raises SqlError 42704."""
+    found = next((trigger for trigger in table.triggers if trigger.name == name), None)
+    if found is None:
+        raise SqlError("42704", f'trigger "{name}" for table "{table.name}" does not exist')
+    return found
+
+
+async def _store(session: Session, table: RelationDef, triggers: Iterable[TriggerDef]) -> None:
+    await settle(session.block.ensure_txn().lock_table(ShardId(table.oid), "X"))
+    by_name = tuple(sorted(triggers, key=lambda trigger: trigger.name))
+    version = session.db.next_catalog_version()
+    await session.view.change([replace(table, triggers=by_name, version=version)])
+
+
+# --- what triggers depend on ----------------------------------------------------------------------
+
+
+def columns_of(trigger: TriggerDef, table: RelationDef, catalog: Catalog) -> set[int]:
+    """Return the columns that a trigger names; a whole row names none, as in PostgreSQL."""
+    condition = stored_condition(trigger, table, catalog)
+    used = set(trigger.attnums) if condition is None else {*trigger.attnums, *columns_used(condition)}
+    return {attnum for attnum in used if attnum > 0}
+
+
+def trigger_words(session: Session, trigger: TriggerDef, table: RelationDef) -> str:
+    """Return how messages call a trigger."""
+    return f"trigger {quote_ident(trigger.name)} on table {shown_name(session, table)}"

@@ -1,0 +1,223 @@
+"""Which triggers of a table a change fires, in PostgreSQL's order (manual, CREATE TRIGGER): by name, within each kind.
+
+    BEFORE STATEMENT
+      for each row:   BEFORE ROW ──> the row goes on, changed or not, or is left out
+                      generated columns, NOT NULL, CHECK, keys ──> staged (``engine.triggers.rows``)
+    foreign keys and their actions, AFTER ROW for all rows         ┐ at the statement's end
+    AFTER STATEMENT                                                ┘ (``engine.constraints.effects``)
+
+What is compiled is kept with the catalog. A row is here as it is stored, indexed by ``attnum - 1``; functions get ``table.live``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from engine.plpgsql.event import TriggerEvent
+from engine.triggers.call import call
+from engine.writes.shape import check_calls, row_record
+from planner.bind.runnable import runnable
+from planner.bind.trigger import NEW, OLD, stored_condition
+from planner.catalog import RelationDef
+from planner.catalog_trigger import TriggerDef
+from planner.evaluate import Env, Layout, RowFunction, Shared, compile_predicate
+from planner.query import TABLEOID
+from planner.rules.fold import fold
+from planner.rules.plain import without_domains
+from txn.types import Row
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+Operation = Literal["INSERT", "UPDATE", "DELETE", "TRUNCATE"]
+
+_LETTERS: Final[dict[str, str]] = {"INSERT": "i", "UPDATE": "u", "DELETE": "d", "TRUNCATE": "t"}
+_CONSTRAINTS: Final = "RI_ConstraintTrigger"
+"""What PostgreSQL's triggers of foreign keys are called: triggers whose names come before it fire before foreign keys are looked at."""
+
+
+ROWS_A_TURN: Final = 50
+"""Rows, with what their triggers do, between two turns of the event loop."""
+
+
+class Compiled(NamedTuple):
+    """A trigger that is on, with its condition over the old row and the new one side by side."""
+
+    trigger: TriggerDef
+    when: RowFunction | None
+
+
+class Firing:
+    """The triggers of one table that fire for one kind of change."""
+
+    __slots__ = (
+        "_after", "_before", "_live", "_whole", "_width", "after_row", "before_row", "generated", "op", "relation",
+    )  # fmt: skip
+
+    def __init__(self, relation: RelationDef, op: Operation, triggers: Sequence[Compiled]) -> None:
+        """``triggers``: those of ``op``, by name."""
+        self.relation = relation
+        self.op: Operation = op
+        self._before = [t for t in triggers if t.trigger.timing == "b" and not t.trigger.row]
+        self._after = [t for t in triggers if t.trigger.timing == "a" and not t.trigger.row]
+        self.before_row = [t for t in triggers if t.trigger.timing == "b" and t.trigger.row]
+        self.after_row = [t for t in triggers if t.trigger.timing == "a" and t.trigger.row]
+        self._live = [column.attnum - 1 for column in relation.live]
+        self._width = len(relation.columns)
+        self._whole = row_record(relation)
+        self.generated = [column.attnum - 1 for column in relation.generated]
+
+    @property
+    def around(self) -> bool:
+        """Whether statement triggers fire, be there rows or not."""
+        return bool(self._before or self._after)
+
+    async def before_statement(self, session: Session) -> None:
+        """Fire BEFORE STATEMENT. Raises what the functions raise."""
+        for one in self._before:
+            await self._statement(session, one, "BEFORE")
+
+    async def after_statement(self, session: Session) -> None:
+        """Fire AFTER STATEMENT. Raises what the functions raise."""
+        for one in self._after:
+            await self._statement(session, one, "AFTER")
+
+    async def before(self, session: Session, old: Row | None, new: Row | None) -> Row | None:
+        """Fire BEFORE ROW; return the row as it goes on (of a DELETE: the old one), None where a function leaves it out.
+
+        Generated columns of the new row are NULL to functions: they are computed afterwards.
+        """
+        if new is not None and self.generated:
+            cells = list(new)
+            for position in self.generated:
+                cells[position] = None
+            new = tuple(cells)
+        for one in self.before_row:
+            if not self._holds(session, one, old, new):
+                continue
+            found = await call(one.trigger, self._event(session, one, "BEFORE", old, new))
+            if found is None:
+                return None
+            if new is not None:
+                new = self._stored(found)
+        return old if new is None else new
+
+    async def after(
+        self, session: Session, old: Sequence[Row] | None, new: Sequence[Row] | None, *, early: bool
+    ) -> None:
+        """Fire AFTER ROW for rows of one change; ``early``: those that come before foreign keys, else the others."""
+        firing = [one for one in self.after_row if (one.trigger.name < _CONSTRAINTS) == early]
+        if not firing:
+            return
+        for count, (before, now) in enumerate(_versions(old, new), 1):
+            if count % ROWS_A_TURN == 0:
+                await asyncio.sleep(0)
+            for one in firing:
+                if self._holds(session, one, before, now):
+                    await call(one.trigger, self._event(session, one, "AFTER", before, now))
+
+    # -- what a function is told -------------------------------------------------------------------
+
+    async def _statement(self, session: Session, one: Compiled, when: Literal["BEFORE", "AFTER"]) -> None:
+        if one.when is None or one.when((), Env((), session, shared=Shared())):
+            await call(one.trigger, self._event(session, one, when, None, None))
+
+    def _event(
+        self,
+        session: Session,
+        one: Compiled,
+        when: Literal["BEFORE", "AFTER"],
+        old: Row | None,
+        new: Row | None,
+    ) -> TriggerEvent:
+        return TriggerEvent(
+            op=self.op,
+            when=when,
+            level="ROW" if one.trigger.row else "STATEMENT",
+            name=one.trigger.name,
+            table=self.relation,
+            session=session,
+            args=one.trigger.args,
+            old=None if old is None else tuple([old[i] for i in self._live]),
+            new=None if new is None else tuple([new[i] for i in self._live]),
+        )
+
+    def _stored(self, row: Row) -> Row:
+        cells: list[Any] = [None] * self._width
+        for position, value in zip(self._live, row, strict=True):
+            cells[position] = value
+        return tuple(cells)
+
+    def _holds(self, session: Session, one: Compiled, old: Row | None, new: Row | None) -> bool:
+        if one.when is None:
+            return True
+        both = (*self._half(old), *self._half(new))
+        return one.when(both, Env((), session, shared=Shared())) is True
+
+    def _half(self, row: Row | None) -> Row:
+        if row is None:
+            return (None,) * (self._width + 2)
+        return (*row, self._whole(row), self.relation.oid)
+
+
+def _versions(
+    old: Sequence[Row] | None, new: Sequence[Row] | None
+) -> Iterator[tuple[Row | None, Row | None]]:
+    """Yield each row of a change as it was and as it is, None where it was not, or is no more."""
+    if old is None:
+        yield from ((None, row) for row in new or ())
+    elif new is None:
+        yield from ((row, None) for row in old)
+    else:
+        yield from zip(old, new, strict=True)
+
+
+def firing_of(
+    session: Session, relation: RelationDef, op: Operation, changed: Collection[int] = ()
+) -> Firing | None:
+    """Return what fires when rows of a table change, None where nothing does.
+
+    ``changed``: the attnums that an UPDATE assigns, and those that are generated from them. Raises SqlError 42501 for a function in
+    a condition that the role may not call.
+    """
+    if not relation.triggers:
+        return None
+    letter = _LETTERS[op]
+    found = [
+        one
+        for one in compiled(session, relation)
+        if letter in one.trigger.events
+        and (op != "UPDATE" or not one.trigger.attnums or not set(one.trigger.attnums).isdisjoint(changed))
+    ]
+    return Firing(relation, op, found) if found else None
+
+
+def compiled(session: Session, relation: RelationDef) -> Sequence[Compiled]:
+    """Return a table's triggers that are on, by name, kept with the catalog. Raises SqlError 42501 as ``firing_of``."""
+    kept: dict[Any, Any] = session.catalog.derived
+    key = ("triggers", relation.oid, relation.version)
+    known = kept.get(key)
+    if known is None:
+        called: set[int] = set()
+        found = [_compile(session, relation, t, called) for t in relation.triggers if t.fires]
+        known = kept[key] = (tuple(found), called)
+    triggers: Sequence[Compiled] = known[0]
+    if known[1] and not session.role.superuser:
+        check_calls(session, known[1])
+    return triggers
+
+
+def _compile(session: Session, relation: RelationDef, trigger: TriggerDef, called: set[int]) -> Compiled:
+    condition = stored_condition(trigger, relation, session.catalog)
+    if condition is None:
+        return Compiled(trigger, None)
+    expr = fold(without_domains(runnable(condition, session.catalog, called)))
+    width = len(relation.columns)
+    columns: dict[tuple[int, int], int] = {}
+    for range_, start in ((OLD, 0), (NEW, width + 2)):
+        columns.update({(range_, c.attnum): start + c.attnum - 1 for c in relation.live})
+        columns[range_, 0] = start + width
+        columns[range_, TABLEOID] = start + width + 1
+    return Compiled(trigger, compile_predicate([expr], Layout(columns=columns)))

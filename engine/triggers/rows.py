@@ -1,0 +1,138 @@
+"""Changes of rows one by one, where triggers look at each before it is stored.
+
+    row ──> BEFORE ROW ──> generated columns, NOT NULL, CHECK, views ──> staged, keys checked ──> the next row
+
+So a function finds the rows before its own as the statement has left them. All of it is one statement of the transaction: what a function
+changes by statements of its own comes later, and must not be the row it was called for (27000, as in PostgreSQL).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from engine.eager import settle
+from engine.triggers.firing import ROWS_A_TURN, Firing
+from engine.writes.shape import TableShape
+from planner.errors import SqlError
+from planner.evaluate import Env
+from txn.types import Row, RowId
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+_HINT: Final = (
+    "Consider using an AFTER trigger instead of a BEFORE trigger to propagate changes to other rows."
+)
+
+
+class Changed(NamedTuple):
+    """A row that an UPDATE or a DELETE has changed: its place among those given, what it was and is (of a DELETE: was)."""
+
+    at: int
+    old: Row
+    new: Row
+
+
+async def insert_each(
+    session: Session, firing: Firing, shape: TableShape, rows: Iterable[Row], env: Env
+) -> list[tuple[RowId, Row]]:
+    """Insert rows that triggers let through; return them as they are stored. Raises what functions and storing raise."""
+    stored: list[tuple[RowId, Row]] = []
+    for count, row in enumerate(rows, 1):
+        await take_turns(count)
+        made = await made_before(session, firing, shape, None, row, env)
+        if made is not None:
+            shape.check_views([made], env)
+            txn = session.block.ensure_txn()
+            [row_id] = await settle(txn.insert(shape.shard, [made]))
+            stored.append((row_id, made))
+    return stored
+
+
+async def update_each(
+    session: Session,
+    firing: Firing,
+    shape: TableShape,
+    rows: Sequence[tuple[RowId, Row, Row]],
+    env: Env,
+) -> list[Changed]:
+    """Update rows (row id, old, new) as far as triggers let them through. Raises SqlError 27000, and what functions and storing raise."""
+    changed: list[Changed] = []
+    for at, (row_id, old, new) in enumerate(rows):
+        await take_turns(at)
+        refuse_changed(session, shape, [row_id], "updated")
+        made = await made_before(session, firing, shape, old, new, env)
+        refuse_changed(session, shape, [row_id], "updated")
+        if made is not None:
+            shape.check_views([made], env)
+            txn = session.block.ensure_txn()
+            if not all(await settle(txn.update(shape.shard, [(row_id, made)]))):
+                raise changed_already("updated")
+            changed.append(Changed(at, old, made))
+    return changed
+
+
+async def delete_each(
+    session: Session, firing: Firing, shape: TableShape, rows: Sequence[tuple[RowId, Row]]
+) -> list[Changed]:
+    """Delete rows (row id, old) as far as triggers let them through. Raises SqlError 27000, and what functions raise."""
+    changed: list[Changed] = []
+    for at, (row_id, old) in enumerate(rows):
+        await take_turns(at)
+        refuse_changed(session, shape, [row_id], "deleted")
+        kept = await firing.before(session, old, None)
+        refuse_changed(session, shape, [row_id], "deleted")
+        if kept is not None:
+            txn = session.block.ensure_txn()
+            if not all(await settle(txn.delete(shape.shard, [row_id]))):
+                raise changed_already("deleted")
+            changed.append(Changed(at, old, old))
+    return changed
+
+
+async def made_before(
+    session: Session, firing: Firing, shape: TableShape, old: Row | None, new: Row, env: Env
+) -> Row | None:
+    """Return a new row as it is to be stored, None where a trigger leaves it out. Raises what functions and constraints raise."""
+    row = await firing.before(session, old, new)
+    if row is None:
+        return None
+    [made] = shape.made([row], env)
+    return made
+
+
+async def take_turns(count: int) -> None:
+    """Let others have a turn after every so many rows, be there something to wait for or not."""
+    if count % ROWS_A_TURN == 0:
+        await asyncio.sleep(0)
+
+
+async def begin(session: Session, *firings: Firing | None) -> None:
+    """Fire BEFORE STATEMENT; in a statement of several parts once for each table and kind of change."""
+    for firing in firings:
+        if firing is None:
+            continue
+        if session.parts is not None:
+            key = (firing.relation.oid, firing.op)
+            if key in session.parts.begun:
+                continue
+            session.parts.begun.add(key)
+        await firing.before_statement(session)
+
+
+def refuse_changed(session: Session, shape: TableShape, row_ids: Iterable[RowId], verb: str) -> None:
+    """Raise SqlError 27000 for a row that a trigger of the running statement has changed by a statement of its own."""
+    txn = session.block.ensure_txn()
+    if any(txn.changed_within(shape.shard, row_id) for row_id in row_ids):
+        raise changed_already(verb)
+
+
+def changed_already(verb: str) -> SqlError:
+    """Return the error for a row that is to be ``verb`` (updated, deleted)."""
+    return SqlError(
+        "27000",
+        f"tuple to be {verb} was already modified by an operation triggered by the current command",
+        hint=_HINT,
+    )

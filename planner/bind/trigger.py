@@ -1,0 +1,292 @@
+"""CREATE, ALTER, DROP and COMMENT ON TRIGGER.
+
+    WHEN (old.a IS DISTINCT FROM new.a)      range 0 old, range 1 new: the same columns twice
+
+The condition is kept as canonical text and bound anew where it is used, as a CHECK is (``planner.bind.stored``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final, Literal
+
+from planner import ast
+from planner import statements as st
+from planner.bind.context import BindContext
+from planner.bind.expr import bind_clause
+from planner.bind.runnable import runnable
+from planner.bind.stored import stored_context, table_range, without_spans
+from planner.casts import coerce_to_boolean
+from planner.catalog import Catalog, ColumnDef, RelationDef
+from planner.catalog_trigger import TriggerDef
+from planner.deparse_trigger import deparse_when
+from planner.errors import SqlError, not_supported
+from planner.facts import TRIGGER, facts
+from planner.parse import parse_expression
+from planner.query import Expr, Var
+from planner.scope import SYSTEM_COLUMNS, Scope
+from planner.typefacts import format_type
+from planner.walk import walk
+
+PG_TRIGGER: Final = 2620
+SUPPRESS_REDUNDANT_UPDATES: Final = 1291
+"""The trigger function of PostgreSQL's own that there is; the others check constraints or keep text search vectors."""
+
+OLD, NEW = 0, 1
+"""The ranges of a condition."""
+
+_OTHERS: Final[Mapping[str, str]] = {
+    "m": "materialized views",
+    "S": "sequences",
+    "i": "indexes",
+    "c": "composite types",
+}
+
+
+def bind_create_trigger(context: BindContext, node: ast.CreateTrigger) -> st.CreateTrigger:
+    """CREATE TRIGGER.
+
+    Raises SqlError 42P01, 42809, 42501, 42703, 42701, 42883, 42P17, 42804; 0A000 for triggers of views, constraint triggers,
+    transition tables, and what PostgreSQL refuses so.
+    """
+    relation = context.relation(node.relation.schema, node.relation.name, catalog=node.relation.catalog)
+    _check_relation(relation, node)
+    if node.constraint:
+        raise not_supported("CREATE CONSTRAINT TRIGGER")
+    if node.transitions:
+        raise not_supported("CREATE TRIGGER ... REFERENCING")
+    if "t" in node.events and node.row:
+        raise SqlError("0A000", "TRUNCATE FOR EACH ROW triggers are not supported")
+    when = None if node.when is None else _condition(context, node.when, relation, node)
+    function = _function(context, node.function)
+    trigger = TriggerDef(
+        oid=0,
+        name=node.name,
+        function=function,
+        timing="b" if node.timing == "before" else "a",
+        row=node.row,
+        events=node.events,
+        attnums=_columns(relation, node.columns),
+        when_sql="" if when is None else deparse_when(when, relation),
+        args=node.args,
+    )
+    return st.CreateTrigger(table=relation.oid, trigger=trigger, replace=node.replace)
+
+
+def _check_relation(relation: RelationDef, node: ast.CreateTrigger) -> None:
+    if relation.virtual:
+        raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
+    if relation.kind == "r":
+        if node.timing == "instead of":
+            raise SqlError(
+                "42809", f'"{relation.name}" is a table', detail="Tables cannot have INSTEAD OF triggers."
+            )
+    elif relation.kind == "v":
+        detail = None
+        if node.timing != "instead of" and node.row:
+            detail = "Views cannot have row-level BEFORE or AFTER triggers."
+        elif "t" in node.events:
+            detail = "Views cannot have TRUNCATE triggers."
+        if detail is not None:
+            raise SqlError("42809", f'"{relation.name}" is a view', detail=detail)
+        raise not_supported("CREATE TRIGGER on a view")
+    else:
+        raise SqlError(
+            "42809",
+            f'relation "{relation.name}" cannot have triggers',
+            detail=f"This operation is not supported for {_OTHERS[relation.kind]}.",
+        )
+
+
+def _columns(relation: RelationDef, names: tuple[str, ...]) -> tuple[int, ...]:
+    found: list[int] = []
+    for name in names:
+        column = next((c for c in relation.live if c.name == name), None)
+        attnum = column.attnum if column is not None else SYSTEM_COLUMNS.get(name, (0,))[0]
+        if not attnum:
+            raise SqlError("42703", f'column "{name}" of relation "{relation.name}" does not exist')
+        if attnum in found:
+            raise SqlError("42701", f'column "{name}" specified more than once')
+        if attnum < 0:
+            raise not_supported(f'UPDATE OF "{name}", a system column')
+        found.append(attnum)
+    return tuple(found)
+
+
+def _function(context: BindContext, name: ast.Name) -> int:
+    """Return the oid of the trigger function that a name means. Raises SqlError 42883, 42P17, 3F000; 0A000 for others of PostgreSQL's own."""
+    shown = ".".join(name)
+    if len(name) > 1 and name[-2] != "pg_catalog" and context.catalog.schema(name[-2]) is None:
+        raise SqlError("3F000", f'schema "{name[-2]}" does not exist')
+    path = (name[-2],) if len(name) > 1 else context.search_path
+    mine = [f for f in context.catalog.functions_named(name[-1]) if not f.inputs and f.kind == "f"]
+    for schema in path:
+        if schema == "pg_catalog":
+            own = next((p for p in facts().procs_by_name.get(name[-1], ()) if not p.arg_types), None)
+            if own is not None and own.result == TRIGGER and own.oid != SUPPRESS_REDUNDANT_UPDATES:
+                raise not_supported(f"the trigger function {own.name}")
+            if own is not None:
+                _check_result(shown, own.result)
+                return own.oid
+        for function in mine:
+            if function.schema == schema:
+                _check_result(shown, function.result)
+                return function.oid
+    raise SqlError("42883", f"function {shown}() does not exist")
+
+
+def _check_result(name: str, result: int) -> None:
+    if result != TRIGGER:
+        raise SqlError("42P17", f"function {name} must return type {format_type(TRIGGER)}")
+
+
+# --- the condition --------------------------------------------------------------------------------
+
+
+def _condition(
+    context: BindContext, node: ast.Expression, relation: RelationDef, trigger: ast.CreateTrigger
+) -> Expr:
+    """Bind WHEN. Raises SqlError 42P17 and 0A000 for versions of the row, or columns, that it may not name."""
+    expr = _bound(context, node, relation)
+    generated = {c.attnum: c for c in relation.generated if not c.hidden}
+    for item in walk(expr):
+        if not isinstance(item, Var):
+            continue
+        if not trigger.row:
+            raise SqlError(
+                "42P17", "statement trigger's WHEN condition cannot reference column values", span=item.span
+            )
+        if item.range == OLD and "i" in trigger.events:
+            raise SqlError(
+                "42P17", "INSERT trigger's WHEN condition cannot reference OLD values", span=item.span
+            )
+        if item.range == NEW and "d" in trigger.events:
+            raise SqlError(
+                "42P17", "DELETE trigger's WHEN condition cannot reference NEW values", span=item.span
+            )
+        if item.attnum < 0:
+            if item.range == NEW and trigger.timing == "before":
+                raise SqlError(
+                    "0A000",
+                    "BEFORE trigger's WHEN condition cannot reference NEW system columns",
+                    span=item.span,
+                )
+            if item.name != "tableoid":
+                raise not_supported(f'WHEN condition on "{item.name}", a system column', span=item.span)
+        if item.range == NEW and trigger.timing == "before":
+            _refuse_generated(item, generated)
+    runnable(expr, context.catalog)  # it has to be, later
+    return expr
+
+
+def _refuse_generated(item: Var, generated: Mapping[int, ColumnDef]) -> None:
+    detail = None
+    if item.attnum == 0 and generated:
+        detail = "A whole-row reference is used and the table contains generated columns."
+    elif item.attnum in generated:
+        detail = f'Column "{generated[item.attnum].name}" is a generated column.'
+    if detail is not None:
+        message = "BEFORE trigger's WHEN condition cannot reference NEW generated columns"
+        raise SqlError("42P17", message, detail=detail, span=item.span)
+
+
+def _bound(context: BindContext, node: ast.Expression, relation: RelationDef) -> Expr:
+    scope = Scope(context=context)
+    origins = [(relation.oid, column.attnum) for column in relation.live]
+    for name in ("old", "new"):
+        index = scope.add_range(table_range(relation, name), origins)
+        scope.add_namespace([scope.item(index, relation=relation)])
+    return coerce_to_boolean(bind_clause(scope, node, "TRIGGER WHEN"), "WHEN", context.env)
+
+
+def stored_condition(trigger: TriggerDef, relation: RelationDef, catalog: Catalog) -> Expr | None:
+    """Return a trigger's condition, None where it has none; Vars of ``OLD`` and ``NEW``. It is evaluated after ``runnable``."""
+    if not trigger.when_sql:
+        return None
+    context = stored_context(catalog, trigger.when_sql)
+    expr: Expr = without_spans(_bound(context, parse_expression(trigger.when_sql), relation))
+    return expr
+
+
+def rebound_triggers(
+    before: RelationDef, after: RelationDef, catalog: Catalog, change: Callable[[Expr], Expr]
+) -> tuple[TriggerDef, ...]:
+    """Return a table's triggers with their conditions, bound against ``catalog`` and ``before``, changed and printed for ``after``."""
+    made: list[TriggerDef] = []
+    for trigger in after.triggers:
+        expr = stored_condition(trigger, before, catalog)
+        made.append(trigger if expr is None else replace(trigger, when_sql=deparse_when(change(expr), after)))
+    return tuple(made)
+
+
+# --- others ---------------------------------------------------------------------------------------
+
+
+def _of_table(relation: RelationDef, name: str) -> TriggerDef:
+    found = next((t for t in relation.triggers if t.name == name), None)
+    if found is None:
+        raise SqlError("42704", f'trigger "{name}" for table "{relation.name}" does not exist')
+    return found
+
+
+def bind_rename_trigger(context: BindContext, node: ast.RenameTrigger) -> st.RenameTrigger:
+    """ALTER TRIGGER ... RENAME TO. Raises SqlError 42P01, 42704, 42809, 42501 (a system catalog)."""
+    reference = node.relation
+    relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
+    if relation.kind not in "rv":
+        raise SqlError(
+            "42809",
+            f'relation "{relation.name}" cannot have triggers',
+            detail=f"This operation is not supported for {_OTHERS[relation.kind]}.",
+        )
+    if relation.virtual:
+        raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
+    _of_table(relation, node.name)
+    return st.RenameTrigger(table=relation.oid, name=node.name, new=node.new)
+
+
+def bind_drop_trigger(context: BindContext, node: ast.DropTrigger) -> st.DropTrigger | st.Skip:
+    """DROP TRIGGER. Raises SqlError 42704, 42P01, 3F000; with IF EXISTS these are notices."""
+    schema = node.table[-2] if len(node.table) > 1 else ""
+    missing: SqlError | None = None
+    notice = ""
+    if schema and context.catalog.schema(schema) is None:
+        missing = SqlError("3F000", f'schema "{schema}" does not exist')
+    else:
+        relation = context.find_relation(schema, node.table[-1])
+        if relation is None:
+            missing = SqlError("42P01", f'relation "{".".join(node.table)}" does not exist')
+        elif all(trigger.name != node.name for trigger in relation.triggers):
+            missing = SqlError("42704", f'trigger "{node.name}" for table "{relation.name}" does not exist')
+            notice = f'trigger "{node.name}" for relation "{".".join(node.table)}" does not exist'
+        else:
+            return st.DropTrigger(table=relation.oid, name=node.name)
+    if not node.if_exists:
+        raise missing
+    return st.Skip(notice=f"{notice or missing.message}, skipping")
+
+
+def bind_comment_on_trigger(context: BindContext, node: ast.CommentOnTrigger) -> st.Comment:
+    """COMMENT ON TRIGGER. Raises SqlError 42P01, 42704."""
+    relation = context.relation(node.table[-2] if len(node.table) > 1 else "", node.table[-1])
+    oid = _of_table(relation, node.name).oid
+    return st.Comment(class_oid=PG_TRIGGER, object_oid=oid, sub_id=0, text=node.text)
+
+
+_ENABLED: Final[Mapping[str, Literal["O", "D", "R", "A"]]] = {
+    "enable": "O", "disable": "D", "enable replica": "R", "enable always": "A",
+}  # fmt: skip
+TRIGGER_ACTIONS: Final = (
+    "enable trig", "disable trig", "enable replica trig", "enable always trig", "enable trig all", "disable trig all",
+    "enable trig user", "disable trig user",
+)  # fmt: skip
+"""The kinds of ``ast.AlterAction`` that are about triggers."""
+
+
+def bind_enable(relation: RelationDef, kind: str, name: str) -> st.EnableTriggers:
+    """Bind ALTER TABLE ENABLE and DISABLE TRIGGER. Raises SqlError 42704."""
+    verb, _, which = kind.partition(" trig")
+    if not which:
+        _of_table(relation, name)
+    return st.EnableTriggers(name=name or None, enabled=_ENABLED[verb], everything=which == " all")

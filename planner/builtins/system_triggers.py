@@ -1,0 +1,61 @@
+"""pg_get_triggerdef: the SQL text of triggers for the reader (see ``planner.builtins.system_definitions``)."""
+
+from __future__ import annotations
+
+from planner.builtins import system_definitions as built_in
+from planner.builtins.reg import quote_ident
+from planner.builtins.registry import REGISTRY
+from planner.builtins.session import EvalSession
+from planner.builtins.system import relation_visible
+from planner.builtins.system_functions import function_name
+from planner.catalog import RelationDef
+from planner.catalog_trigger import TriggerDef
+from planner.facts import facts
+
+
+def trigger_definition(session: EvalSession, oid: int, pretty: bool | None = None) -> str | None:
+    """SQL's ``pg_get_triggerdef``; NULL for an unknown oid. With ``pretty`` given, names that the reader's path finds go unqualified."""
+    found = session.catalog.trigger_by_oid(oid)
+    return None if found is None else trigger_text(session, *found, pretty=pretty)
+
+
+def trigger_text(
+    session: EvalSession, table: RelationDef, trigger: TriggerDef, *, pretty: bool | None = None
+) -> str:
+    """Return CREATE TRIGGER as the reader has to write it."""
+    from planner.deparse_trigger import trigger_definition as definition
+
+    name = quote_ident(table.name)
+    if not (pretty and relation_visible(session, table)):
+        name = f"{quote_ident(table.schema)}.{name}"
+    when = condition_text(session, table, trigger, pretty=bool(pretty))
+    return definition(trigger, table, name, function_text(session, trigger), when)
+
+
+def condition_text(session: EvalSession, table: RelationDef, trigger: TriggerDef, *, pretty: bool) -> str:
+    """Return a trigger's condition as it prints, "" for none."""
+    from planner.bind.trigger import stored_condition
+    from planner.deparse_trigger import deparse_when
+
+    expr = stored_condition(trigger, table, session.catalog)
+    if expr is None:
+        return ""
+    return deparse_when(expr, table, pretty=pretty, reader=built_in.reader_of(session))
+
+
+def function_text(session: EvalSession, trigger: TriggerDef) -> str:
+    """Return the name by which the reader finds a trigger's function."""
+    function = session.catalog.function_by_oid(trigger.function)
+    return (
+        quote_ident(facts().procs[trigger.function].name)
+        if function is None
+        else function_name(session, function)
+    )
+
+
+def _register() -> None:
+    for signature in ("pg_get_triggerdef(oid)", "pg_get_triggerdef(oid,bool)"):
+        REGISTRY.python(signature, trigger_definition, needs_session=True)
+
+
+_register()

@@ -1,0 +1,41 @@
+"""What the catalog knows of a trigger. Read it as ``planner.catalog``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+TriggerEventKind: TypeAlias = Literal["i", "d", "u", "t"]
+"""INSERT, DELETE, UPDATE, TRUNCATE, in the order in which PostgreSQL shows them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriggerDef:
+    """A trigger of a table, as pg_trigger has it; it is kept with its table (``RelationDef.triggers``).
+
+    ``timing``: b(efore), a(fter). ``row``: FOR EACH ROW. ``events``: letters of ``TriggerEventKind``, in that order; ``attnums``: the columns
+    of UPDATE OF, in the order written, none = any. ``when_sql``: the condition's canonical text over ``old`` and ``new``, "" for none.
+    ``function``: its oid, a user's or PostgreSQL's own. ``enabled``: O(rigin and local), D(isabled), R(eplica), A(lways).
+    """
+
+    oid: int
+    name: str
+    function: int
+    timing: Literal["b", "a"]
+    row: bool
+    events: str
+    attnums: tuple[int, ...] = ()
+    when_sql: str = ""
+    args: tuple[str, ...] = ()
+    enabled: Literal["O", "D", "R", "A"] = "O"
+
+    @property
+    def type_bits(self) -> int:
+        """pg_trigger.tgtype."""
+        bits = sum(bit for letter, bit in (("i", 4), ("d", 8), ("u", 16), ("t", 32)) if letter in self.events)
+        return bits | self.row | (2 if self.timing == "b" else 0)
+
+    @property
+    def fires(self) -> bool:
+        """Whether it is on: session_replication_role is never replica here."""
+        return self.enabled in "OA"

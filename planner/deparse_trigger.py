@@ -1,0 +1,72 @@
+"""Triggers -> SQL text, as pg_get_triggerdef prints them.
+
+CREATE TRIGGER t BEFORE INSERT OR UPDATE OF a ON public.x FOR EACH ROW WHEN ((old.a <> new.a)) EXECUTE FUNCTION f('1')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from planner.catalog import RelationDef
+from planner.catalog_trigger import TriggerDef
+from planner.deparse import STORED_READER, Reader
+from planner.deparse_expr import Level, Printer, quote_identifier, quote_literal
+from planner.query import Expr, Range, RangeColumn, Var
+
+_TIMINGS: Final = {"b": "BEFORE", "a": "AFTER"}
+EVENT_WORDS: Final = {"i": "INSERT", "d": "DELETE", "u": "UPDATE", "t": "TRUNCATE"}
+
+
+class _RowPrinter(Printer):
+    """Prints whole rows as ``old.*``."""
+
+    def var(self, var: Var, implicit: bool = True) -> str:
+        """Append a column, or a row, of the old or the new version."""
+        name = super().var(var, implicit)
+        if var.attnum == 0:
+            self.out += ".*"
+        return name
+
+
+def deparse_when(
+    expr: Expr, relation: RelationDef, *, pretty: bool = False, reader: Reader = STORED_READER
+) -> str:
+    """Return the text of a trigger's condition. Vars of range 0 are columns of the old row, of range 1 of the new one."""
+    columns = tuple([RangeColumn(name=c.name, type=c.type, attnum=c.attnum) for c in relation.columns])
+    names = ("old", "new")
+    level = Level(ranges=tuple([Range(alias=name, columns=columns) for name in names]), names=names)
+    printer = _RowPrinter(
+        pretty=pretty,
+        prefix=True,
+        settings=reader.settings,
+        type_name=reader.type_name,
+        function_name=reader.function_name,
+        levels=[level],
+    )
+    printer.expr(expr, False)
+    return printer.out
+
+
+def trigger_definition(
+    trigger: TriggerDef, relation: RelationDef, table: str, function: str, when: str
+) -> str:
+    """Return CREATE TRIGGER; ``table``, ``function`` and the condition ``when`` as the reader has to write them."""
+    events: list[str] = []
+    for letter in trigger.events:
+        word = EVENT_WORDS[letter]
+        if letter == "u" and trigger.attnums:
+            word += " OF " + ", ".join(quote_identifier(relation.column(a).name) for a in trigger.attnums)
+        events.append(word)
+    words = [
+        f"CREATE TRIGGER {quote_identifier(trigger.name)} {_TIMINGS[trigger.timing]} {' OR '.join(events)} ON {table}",
+        "FOR EACH ROW" if trigger.row else "FOR EACH STATEMENT",
+    ]
+    if when:
+        words.append(f"WHEN ({when})")
+    words.append(f"EXECUTE FUNCTION {function}({_arguments(trigger.args)})")
+    return " ".join(words)
+
+
+def _arguments(args: Sequence[str]) -> str:
+    return ", ".join(quote_literal(arg) for arg in args)
