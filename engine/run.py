@@ -31,6 +31,7 @@ from engine.ddl import create as ddl
 from engine.ddl.maintenance import maintain
 from engine.ddl.privileges import check as check_privileges
 from engine.index.state import value_of
+from engine.plpgsql.routine import run_do
 from engine.reads import explain
 from engine.reads.planning import IN_FAILED_BLOCK
 from engine.reads.plans import Plan, Replan
@@ -150,7 +151,7 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
         pass  # takes the locks of what it changes itself
     elif plan.locking and isinstance(statement, _LOCKING_QUERIES):
         await _start_locking(session, plan)
-    elif plan.bound.changes and isinstance(statement, st.QueryStatement | st.Call):
+    elif plan.bound.changes and isinstance(statement, st.QueryStatement | st.Call | st.Do):
         await _start_changing(session, plan, statement)
     elif isinstance(statement, st.QueryStatement) and must_lock(session, plan):
         await session.view.start_write(plan, (), plan.tables)
@@ -240,7 +241,9 @@ async def _start_locking(session: Session, plan: Plan) -> None:
     await session.view.start_write(plan, ())
 
 
-async def _start_changing(session: Session, plan: Plan, statement: st.QueryStatement | st.Call) -> None:
+async def _start_changing(
+    session: Session, plan: Plan, statement: st.QueryStatement | st.Call | st.Do
+) -> None:
     """Make the transaction a writing one where functions may write: so all that the statement reads is the latest state.
 
     In a READ ONLY transaction the first statement that writes is refused.
@@ -270,6 +273,16 @@ async def _call(
         return Command("CALL")
     row = rows[0] if rows else (None,) * len(columns)
     return Rows(statement.call.outputs, ReadyRows(statement.call.outputs, [row]), tag="CALL", final_tag=True)
+
+
+async def _do(
+    conn: Connection, plan: Plan, statement: st.Do, params: tuple[Any, ...], out: Responder
+) -> Outcome:
+    """DO."""
+    session = conn.session
+    await run_do(session, statement.source, statement.source_at, alone=not session.system.routines.stack)
+    session.view.use(plan)
+    return Command("DO")
 
 
 async def _query(
@@ -356,6 +369,7 @@ async def _lock_table(
 _UTILITY: dict[type, Handler] = {
     st.SetConstraints: block_statements.set_constraints,
     st.Call: _call,
+    st.Do: _do,
     st.Skip: session_statements.skip,
     st.Notify: session_statements.notify,
     st.LockTable: _lock_table,

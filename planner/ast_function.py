@@ -50,6 +50,15 @@ class Call(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Do(Node):
+    """DO ``source``, which stands at ``source_at`` as it is, if it does."""
+
+    language: str
+    source: str
+    source_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionName(Node):
     """A function as other statements name it; ``parameters`` None: no list of arguments was written."""
 

@@ -363,7 +363,7 @@ class TypeDef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionDef:
-    """A function in SQL (CREATE FUNCTION), as pg_proc has it.
+    """A function in SQL or PL/pgSQL (CREATE FUNCTION; ``language`` "sql" or "plpgsql"), as pg_proc has it.
 
     ``modes`` (i, o, b, v, t), ``names`` and ``types`` are of all parameters; ``defaults``: canonical texts of the last inputs'.
     ``source``: a body that is a text, bound under the search path of whoever calls. Of BEGIN ATOMIC and RETURN ``body_sql`` is the
@@ -400,6 +400,7 @@ class FunctionDef:
     settings: tuple[tuple[str, str], ...] = ()
     extension: int = 0
     internal: str = ""
+    language: str = "sql"
 
     @property
     def inputs(self) -> tuple[int, ...]:

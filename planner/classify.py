@@ -55,7 +55,7 @@ def classify(statement: st.Statement) -> StatementClass:
             return StatementClass.READ_THEN_WRITE
         case st.QueryStatement():
             return StatementClass.READ_ONLY
-        case st.WithChanges() | st.Call():
+        case st.WithChanges() | st.Call() | st.Do():
             return StatementClass.READ_THEN_WRITE
         case query.Insert():
             return _insert_class(statement)

@@ -25,6 +25,8 @@ class SqlError(DataError):
     Attributes:
         span: the piece of text to blame, or None.
         schema, table, column, datatype, constraint: the constraint fields (s, t, c, d, n), or None.
+        settled: ``where`` is complete: it was met before, handled, and raised again.
+        query: the text that ``span`` counts in where that is not the client's (field q), or None.
     """
 
     def __init__(
@@ -45,6 +47,8 @@ class SqlError(DataError):
         """Make an error; only ``sqlstate`` and ``message`` are required."""
         super().__init__(sqlstate, message, detail=detail, hint=hint, where=where)
         self.span = span
+        self.query: str | None = None
+        self.settled = False
         self.schema = schema
         self.table = table
         self.column = column

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from planner.facts import facts
+from planner.catalog import ExtensionDef
+from planner.facts import PG_CATALOG_OID, facts
 
 COMMENTS: Final[Mapping[str, str]] = {
     "btree_gist": "plain types in exclusion constraints (built in: it adds nothing)",
@@ -23,17 +24,25 @@ INSTEAD: Final[Mapping[str, str]] = {
     "citext": "An index on lower(column) may serve instead.",
     "hstore": "Columns of type jsonb may serve instead.",
     "pg_trgm": "levenshtein() of fuzzystrmatch, LIKE and regular expressions may serve instead.",
-    "plpgsql": "Functions can be written in LANGUAGE sql.",
 }
 """Hints for some of those that there are not."""
 
 
+PLPGSQL: Final = ExtensionDef(oid=13559, name="plpgsql", schema_oid=PG_CATALOG_OID, version="1.0")
+"""The one that every database has from its beginning; it has no functions that users call."""
+
+PLPGSQL_COMMENT: Final = "PL/pgSQL procedural language"
+
+
 def available() -> Iterator[tuple[Any, ...]]:
     """Yield pg_available_extensions(): name, default_version, comment."""
-    return ((fact.name, fact.version, COMMENTS[fact.name]) for fact in facts().extensions.values())
+    yield PLPGSQL.name, PLPGSQL.version, PLPGSQL_COMMENT
+    for fact in facts().extensions.values():
+        yield fact.name, fact.version, COMMENTS[fact.name]
 
 
 def versions() -> Iterator[tuple[Any, ...]]:
     """Yield pg_available_extension_versions(): one version of each, which any role may have in its database."""
     for name, version, comment in available():
-        yield name, version, True, True, True, None, None, comment
+        own = name != PLPGSQL.name
+        yield name, version, True, True, own, None if own else "pg_catalog", None, comment

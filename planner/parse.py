@@ -24,7 +24,7 @@ from pglast import parser as _pg
 from planner import as_of, ast, beyond_copy
 from planner.as_of import AsOf
 from planner.beyond import MAY_GO_BEYOND, goes_beyond, read_statement
-from planner.beyond_tokens import SEMICOLON, Token
+from planner.beyond_tokens import SEMICOLON, Scanned, Token
 from planner.errors import Span, SqlError
 from planner.raw_query import Raw
 from planner.raw_statement import StatementReader
@@ -217,6 +217,14 @@ def parse_expression(text: str) -> ast.Expression:
         if isinstance(wrapper, ast.Coalesce) and len(wrapper.args) == 1:
             return wrapper.args[0]
     raise SqlError("42601", "syntax error in a stored expression")
+
+
+def scan(text: str) -> list[Scanned]:
+    """Return the tokens of a text, comments left out. Raises SqlError 42601 and its kin where there is none."""
+    try:
+        return [t for t in _pg.scan(text) if t.name not in ("C_COMMENT", "SQL_COMMENT")]
+    except _pg.ParseError as error:
+        raise _syntax_error(text, error) from None
 
 
 def _tokens(text: str) -> list[as_of.Token]:

@@ -82,6 +82,19 @@ def _body(reader: Any, raw: Raw | None) -> tuple[ast.Node, ...] | ast.Expression
     return tuple(statements)
 
 
+def do(reader: Any, body: Raw) -> ast.Node:
+    """Read DO."""
+    language, source, source_at = "plpgsql", "", None
+    for node in body.get("args", ()):
+        option = node["DefElem"]
+        value = option["arg"]["String"].get("sval", "")
+        if option["defname"] == "language":
+            language = value
+        else:
+            source, source_at = value, _inside(reader, option, value)
+    return ast.Do(language=language, source=source, source_at=source_at)
+
+
 def call(reader: Any, body: Raw) -> ast.Node:
     """Read CALL."""
     return ast.Call(call=reader.func(body["funccall"]))

@@ -237,6 +237,7 @@ _STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
     "AlterFunctionStmt": raw_function.alter_function,
     "CallStmt": raw_function.call,
     "CreateTrigStmt": raw_trigger.create_trigger,
+    "DoStmt": raw_function.do,
     "CreateDomainStmt": raw_type.create_domain,
     "AlterDomainStmt": raw_type.alter_domain,
     "LockStmt": StatementReader._lock,

@@ -48,7 +48,6 @@ def frame_words(options: int) -> tuple[str, str, str, str]:
 
 # Statements that are refused altogether, by the name the error gives them.
 REFUSED = {
-    "DoStmt": "DO",
     "AlterTypeStmt": "ALTER TYPE",
     "CreateEventTrigStmt": "CREATE EVENT TRIGGER",
     "AlterEventTrigStmt": "ALTER EVENT TRIGGER",

@@ -53,4 +53,12 @@ class Call:
     call: SqlCall
 
 
-FunctionStatement: TypeAlias = AlterFunction | Call | CreateFunction | DropFunction
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Do:
+    """DO of a block in PL/pgSQL; ``source_at`` as in CreateFunction."""
+
+    source: str
+    source_at: int | None = None
+
+
+FunctionStatement: TypeAlias = AlterFunction | Call | CreateFunction | Do | DropFunction

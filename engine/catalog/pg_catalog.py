@@ -519,9 +519,7 @@ def pg_language(session: Session) -> Iterator[RowDict]:
     for row in _typed(
         "language", "oid lanowner lanplcallfoid laninline lanvalidator", "lanispl lanpltrusted"
     ):
-        # no function of a user's own can be made, so the procedural language is not there either
-        if row["lanname"] != "plpgsql":
-            yield {**row, "lanacl": None}
+        yield {**row, "lanacl": None}
 
 
 @relation("pg_collation", "static")

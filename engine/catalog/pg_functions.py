@@ -18,8 +18,8 @@ from engine.catalog.state import (
 from engine.catalog.virtual import RowDict, of_each, relation
 from engine.ddl.dependents import named_oids
 from planner.bind.calls import proc_fact
-from planner.catalog import ColumnDef, RelationDef
-from planner.extensions import COMMENTS
+from planner.catalog import ColumnDef, FunctionDef, RelationDef
+from planner.extensions import COMMENTS, PLPGSQL, PLPGSQL_COMMENT
 from planner.facts import RECORD, VOID, facts
 from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 INTERNAL_LANGUAGE, SQL_LANGUAGE, PG_REWRITE_OID = 12, 14, 2618
+PLPGSQL_LANGUAGE = 13563
 _RULE = 0xC000_0000  # engine.catalog.pg_catalog.rewrite_oid
 _PARAMETER_MODES = {"i": "IN", "v": "IN", "o": "OUT", "t": "OUT", "b": "INOUT"}
 
@@ -39,7 +40,7 @@ def users_functions(session: Session) -> Iterator[RowDict]:
         plain = all(mode == "i" for mode in function.modes)
         yield {
             "oid": function.oid, "proname": function.name, "pronamespace": function.schema_oid,
-            "proowner": function.owner, "prolang": INTERNAL_LANGUAGE if function.internal else SQL_LANGUAGE, "procost": function.cost, "prorows": function.rows,
+            "proowner": function.owner, "prolang": _language(function), "procost": function.cost, "prorows": function.rows,
             "provariadic": proc_fact(function).variadic, "prokind": function.kind, "prosecdef": function.definer,
             "proleakproof": function.leakproof, "proisstrict": function.strict, "proretset": function.returns_set,
             "provolatile": function.volatility, "proparallel": function.parallel, "pronargs": len(function.inputs),
@@ -52,6 +53,12 @@ def users_functions(session: Session) -> Iterator[RowDict]:
             "proacl": acl_of(session, PG_PROC_OID, function.oid),
             "proconfig": tuple(f"{name}={value}" for name, value in function.settings) or None,
         }  # fmt: skip
+
+
+def _language(function: FunctionDef) -> int:
+    if function.internal:
+        return INTERNAL_LANGUAGE
+    return PLPGSQL_LANGUAGE if function.language == "plpgsql" else SQL_LANGUAGE
 
 
 def _functions_named(session: Session, text: str | None) -> list[int]:
@@ -115,10 +122,21 @@ def functions_depend(session: Session) -> Iterator[RowDict]:
 @relation("pg_extension", "catalog")
 def extensions(session: Session) -> Iterator[RowDict]:
     """Yield pg_extension."""
-    for extension in session.catalog.extensions.values():
+    for extension in (PLPGSQL, *session.catalog.extensions.values()):
         yield {
             "oid": extension.oid, "extname": extension.name, "extowner": extension.owner,
-            "extnamespace": extension.schema_oid, "extrelocatable": True, "extversion": extension.version,
+            "extnamespace": extension.schema_oid, "extrelocatable": extension is not PLPGSQL, "extversion": extension.version,
+        }  # fmt: skip
+
+
+@relation("pg_description", "catalog")
+def plpgsql_description(session: Session) -> Iterator[RowDict]:
+    """Yield pg_description of the extension that is there from the beginning, until there is another comment on it."""
+    if all(
+        (c.class_oid, c.object_oid) != (PG_EXTENSION_OID, PLPGSQL.oid) for c in session.catalog.comments()
+    ):
+        yield {
+            "objoid": PLPGSQL.oid, "classoid": PG_EXTENSION_OID, "objsubid": 0, "description": PLPGSQL_COMMENT,
         }  # fmt: skip
 
 
@@ -132,6 +150,10 @@ def extensions_depend(session: Session) -> Iterator[RowDict]:
 @relation("pg_available_extensions", "catalog")
 def available_extensions(session: Session) -> Iterator[RowDict]:
     """Yield pg_available_extensions."""
+    yield {
+        "name": PLPGSQL.name, "default_version": PLPGSQL.version, "installed_version": PLPGSQL.version,
+        "comment": PLPGSQL_COMMENT,
+    }  # fmt: skip
     for fact in facts().extensions.values():
         made = session.catalog.extension(fact.name)
         yield {
@@ -143,6 +165,10 @@ def available_extensions(session: Session) -> Iterator[RowDict]:
 @relation("pg_available_extension_versions", "catalog")
 def available_versions(session: Session) -> Iterator[RowDict]:
     """Yield pg_available_extension_versions: one of each."""
+    yield {
+        "name": PLPGSQL.name, "version": PLPGSQL.version, "installed": True, "superuser": True, "trusted": True,
+        "relocatable": False, "schema": "pg_catalog", "requires": None, "comment": PLPGSQL_COMMENT,
+    }  # fmt: skip
     for fact in facts().extensions.values():
         made = session.catalog.extension(fact.name)
         yield {
@@ -179,9 +205,9 @@ def routines(session: Session) -> Iterator[RowDict]:
             "routine_catalog": session.database, "routine_schema": function.schema, "routine_name": function.name,
             "routine_type": "PROCEDURE" if function.kind == "p" else "FUNCTION", "data_type": None if function.kind == "p" else types["data_type"], "type_udt_catalog": session.database,
             "type_udt_schema": types["udt_schema"], "type_udt_name": types["udt_name"], "dtd_identifier": "0",
-            "routine_body": "EXTERNAL" if function.internal else "SQL",
+            "routine_body": "EXTERNAL" if function.internal or function.language != "sql" else "SQL",
             "routine_definition": function.internal or function.source, "external_name": None,
-            "external_language": "INTERNAL" if function.internal else "SQL", "parameter_style": "GENERAL",
+            "external_language": "INTERNAL" if function.internal else function.language.upper(), "parameter_style": "GENERAL",
             "is_deterministic": "YES" if function.volatility == "i" else "NO", "sql_data_access": "MODIFIES",
             "is_null_call": "YES" if function.strict else "NO", "schema_level_routine": "YES",
             "max_dynamic_result_sets": 0, "security_type": "DEFINER" if function.definer else "INVOKER", "as_locator": "NO",

@@ -58,6 +58,7 @@ from planner.catalog import (
     TypeDef,
 )
 from planner.catalog_trigger import TriggerDef
+from planner.extensions import PLPGSQL
 from planner.facts import (
     BOOL,
     FLOAT8,
@@ -586,7 +587,7 @@ class CatalogSnapshot:
 
     def extension(self, name: str) -> ExtensionDef | None:
         """Return the extension called ``name``."""
-        return self.extensions.get(name)
+        return PLPGSQL if name == PLPGSQL.name else self.extensions.get(name)
 
     def functions(self) -> Iterable[FunctionDef]:
         """Yield users' functions, oldest first."""

@@ -80,6 +80,29 @@ class Cursors:
             current=current,
         )
 
+    def declare_rows(self, name: str, rows: Rows, *, scroll: bool | None) -> None:
+        """Open a cursor over rows that are there already (OPEN of PL/pgSQL). Raises SqlError 42P03, 53400."""
+        self.check_new(name)
+        self._open[name] = Cursor(
+            name=name,
+            text=self._session.query_text,
+            columns=rows.columns,
+            reader=RowReader(rows.result),
+            store=self.store_of(rows),
+            scroll=scroll is not False,
+            hold=False,
+            binary=False,
+            created_us=self._session.statement_time_us,
+            savepoint_depth=len(self._session.block.savepoints),
+        )
+
+    def free_name(self) -> str:
+        """Return a name that no cursor has, as PostgreSQL names portals."""
+        number = 1
+        while (name := f"<unnamed portal {number}>") in self._open or name in self._portals:
+            number += 1
+        return name
+
     def current_value(self, name: str, table: int, table_name: str, attnum: int) -> object:
         """Return a column of the key of a table's row that a cursor stands on.
 

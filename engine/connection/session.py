@@ -279,7 +279,13 @@ class Session:
         hint: str | None = None,
     ) -> None:
         """Send a notice unless client_min_messages hides it, and write it to the log as log_min_messages says."""
-        report = ErrorReport(severity=severity, sqlstate=sqlstate, message=message, detail=detail, hint=hint)
+        self.tell(
+            ErrorReport(severity=severity, sqlstate=sqlstate, message=message, detail=detail, hint=hint)
+        )
+
+    def tell(self, report: ErrorReport) -> None:
+        """As ``notice``, with all fields that a message may have."""
+        severity = report.severity
         if self.log is not None and severity != "LOG":
             self.log.report(report)
         rank = _NOTICE_RANK.get(severity.lower(), 6)

@@ -31,7 +31,7 @@ from planner import statements as st
 from planner.builtins.system import type_name
 from planner.catalog import ExtensionDef, FunctionDef
 from planner.errors import SqlError
-from planner.extensions import COMMENTS, INSTEAD
+from planner.extensions import COMMENTS, INSTEAD, PLPGSQL
 from planner.facts import ExtensionFact, ProcFact, facts
 from planner.rights import Rights
 
@@ -65,12 +65,6 @@ async def create_extension(
         if not statement.if_not_exists:
             raise SqlError("42710", f'extension "{name}" already exists')
         session.notice(f'extension "{name}" already exists, skipping', sqlstate="42710")
-        return Command(plan.bound.tag)
-    if fact is None and name == "plpgsql" and statement.if_not_exists:
-        # what creates it so takes it to be there anyhow, as in any database of PostgreSQL's; most go on without using it
-        session.warning(
-            'extension "plpgsql" is not available, skipping: functions and triggers in PL/pgSQL will be refused'
-        )
         return Command(plan.bound.tag)
     if fact is None:
         others = ", ".join(sorted(COMMENTS))
@@ -178,6 +172,8 @@ async def alter_extension(
             )
         session.notice(f'version "{wanted}" of extension "{extension.name}" is already installed')
         return Command(plan.bound.tag)
+    if extension is PLPGSQL:
+        raise SqlError("0A000", 'extension "plpgsql" does not support SET SCHEMA')
     schema, schema_oid = await target_schema(session, statement.schema, "p")
     if schema_oid == extension.schema_oid:
         return Command(plan.bound.tag)
@@ -214,7 +210,12 @@ async def drop_extension(
         if session.catalog.extension(name) is None and statement.if_exists:
             session.notice(f'extension "{name}" does not exist, skipping')
             continue
-        targets.append(_own(session, name))
+        target = _own(session, name)
+        if target is PLPGSQL:
+            raise SqlError(
+                "2BP01", "cannot drop extension plpgsql because it is required by the database system"
+            )
+        targets.append(target)
     what = f"extension {targets[0].name}" if len(targets) == 1 else None
     parts = [part for target in targets for part in members(session.catalog, target.oid)]
     await functions.drop_functions(session, parts, cascade=statement.cascade, what=what)

@@ -71,7 +71,14 @@ async def _refit(
     from engine.ddl.function_uses import callers, refit  # it drops columns
 
     def acts(function: FunctionDef) -> tuple[Any, ...]:
-        means = function.source, function.body_sql, function.path, function.internal, function.strict
+        means = (
+            function.language,
+            function.source,
+            function.body_sql,
+            function.path,
+            function.internal,
+            function.strict,
+        )
         return *means, function.definer, function.settings, function.schema, function.name
 
     if old is None:

@@ -12,15 +12,16 @@ with the session. What fails in it fails the statement that calls it; errors nam
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.connection.portal import Rows
 from engine.executor import RowsChanged
+from engine.plpgsql.routine import call_function
 from engine.reads.plans import Plan, Replan
 from engine.reads.query import collect
-from pgwire.codecs.errors import DataError
+from engine.routines.where import tell_where
 from planner.bind.bodies import bind_called
 from planner.bind.context import make_context
 from planner.catalog import FunctionDef
@@ -33,12 +34,23 @@ from txn.types import Row
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
+    from engine.plpgsql.body import Body as PlBody
 
 MAX_DEPTH: Final = 200
 """So deep functions may call each other while they run; deeper is 54001."""
 MAX_REPLANS: Final = 10
 MAX_RERUNS: Final = 1000
 MAX_KEPT: Final = 200
+
+
+class Running:
+    """A call that runs: what CONTEXT says of it, and of the statement that it runs."""
+
+    __slots__ = ("sql", "where")
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.sql: str | None = None
 
 
 class Body:
@@ -54,12 +66,13 @@ class Body:
 class Routines:
     """One session's calls."""
 
-    __slots__ = ("_bodies", "_depth", "_session")
+    __slots__ = ("_bodies", "_depth", "session", "stack")
 
     def __init__(self, session: Session) -> None:
         """Call functions for ``session``."""
-        self._session = session
-        self._bodies: dict[Any, Body] = {}
+        self.session = session
+        self.stack: list[Any] = []  # the calls that run, the innermost last
+        self._bodies: dict[Any, Any] = {}
         self._depth = 0
 
     async def call(self, call: SqlCall, args: Sequence[Any]) -> Any:
@@ -84,28 +97,50 @@ class Routines:
 
         Raises SqlError 54001 where functions call each other too deep, and what its statements raise.
         """
-        session = self._session
         function = self._function(call)
+        async with self.called(function):
+            if function.language == "plpgsql":
+                return await call_function(self, function, call, tuple(args))
+            return await self._run(function, call, tuple(args))
+
+    @asynccontextmanager
+    async def called(self, function: FunctionDef) -> AsyncIterator[None]:
+        """Run a function's statements as ``within``, with the rights and settings that it brings."""
+        async with self.within():
+            with self._surroundings(function):
+                yield
+
+    @asynccontextmanager
+    async def within(self) -> AsyncIterator[None]:
+        """Run a function's statements within the statement that calls it. Raises SqlError 54001 where calls are too deep."""
+        session = self.session
         if self._depth >= MAX_DEPTH:
             raise SqlError(
-                "54001",
-                "stack depth limit exceeded",
-                hint=f"SQL functions may call each other {MAX_DEPTH} deep.",
+                "54001", "stack depth limit exceeded", hint=f"Functions may call each other {MAX_DEPTH} deep."
             )
         txn = session.block.ensure_txn()
         number = txn.statement
         parts, session.parts = session.parts, None
         self._depth += 1
         try:
-            with self._surroundings(function):
-                return await self._run(function, call, tuple(args))
+            yield
         finally:
             self._depth -= 1
             session.parts = parts
             txn.resume_statement(number)
 
+    def body(self, key: tuple[Any, ...], function: FunctionDef, read: Callable[[], PlBody]) -> PlBody:
+        """Return the body of a PL/pgSQL function, as long as it is fresh, else what ``read`` returns. Raises what that raises."""
+        key = (*key, self.session.plan_key)
+        found: PlBody | None = self._bodies.get(key)
+        if found is None or not found.fresh(self.session.catalog, function):
+            if len(self._bodies) >= MAX_KEPT:
+                self._bodies.clear()
+            found = self._bodies[key] = read()
+        return found
+
     def _function(self, call: SqlCall) -> FunctionDef:
-        function = self._session.catalog.function_by_oid(call.proc)
+        function = self.session.catalog.function_by_oid(call.proc)
         if function is None:
             raise SqlError("42883", f"function {call.name} does not exist")
         return function
@@ -118,12 +153,17 @@ class Routines:
         body = self._body(function, call)
         columns: Sequence[OutputColumn] = ()
         rows: Sequence[Row] = ()
-        for number in range(len(body.plans)):
-            try:
+        running = Running(f'SQL function "{function.name}"')
+        self.stack.append(running)
+        try:
+            for number in range(len(body.plans)):
+                running.where = f'SQL function "{function.name}" statement {number + 1}'
                 columns, rows = await self._statement(body, number, call, args)
-            except Exception as error:
-                _tell_where(error, f'SQL function "{function.name}" statement {number + 1}')
-                raise
+        except Exception as error:
+            tell_where(error, running.where)
+            raise
+        finally:
+            self.stack.pop()
         return ((), ()) if call.type.oid == VOID else (columns, rows)
 
     async def _statement(
@@ -131,7 +171,7 @@ class Routines:
     ) -> tuple[Sequence[OutputColumn], Sequence[Row]]:
         from engine.run import run  # which knows this module
 
-        session = self._session
+        session = self.session
         conn = session.db.sessions[session.pid]
         replans = reruns = 0
         while True:
@@ -160,7 +200,7 @@ class Routines:
                     ) from None
 
     def _body(self, function: FunctionDef, call: SqlCall) -> Body:
-        session = self._session
+        session = self.session
         key = (
             function.oid,
             tuple(arg.type.oid for arg in call.args),
@@ -177,7 +217,7 @@ class Routines:
         return body
 
     def _bound(self, function: FunctionDef, call: SqlCall) -> list[Plan]:
-        session = self._session
+        session = self.session
         session.view.renew()
         context = make_context(
             session.catalog, session.bind_path, settings=session.bind_settings, database=session.database
@@ -195,7 +235,7 @@ class Routines:
     @contextmanager
     def _surroundings(self, function: FunctionDef) -> Iterator[None]:
         """Have the rights and settings under which a function runs."""
-        session = self._session
+        session = self.session
         settings = session.settings
         changes: dict[str, str] = {}
         if function.definer:
@@ -216,7 +256,7 @@ class Routines:
     @contextmanager
     def settings_of(self, function: FunctionDef) -> Iterator[None]:
         """Have the settings of a function's SET clauses. Raises SqlError as SET."""
-        settings = self._session.settings
+        settings = self.session.settings
         before: list[tuple[str, str | None]] = []
         try:
             for name, value in function.settings:
@@ -227,14 +267,3 @@ class Routines:
         finally:
             for name, old in reversed(before):
                 settings.override(name, old)
-
-
-def _tell_where(error: Exception, where: str) -> None:
-    """Add a line to an error's CONTEXT: the innermost function is told first."""
-    if isinstance(error, DataError):
-        error.where = where if error.where is None else f"{error.where}\n{where}"
-        if isinstance(error, SqlError):
-            error.span = None  # it stands in another text
-        return
-    told = getattr(error, "where", None)
-    error.where = where if told is None else f"{told}\n{where}"  # type: ignore[attr-defined]

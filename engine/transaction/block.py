@@ -536,6 +536,23 @@ class Block:
             Savepoint(name, handle, session.settings.mark(), session.view.own_changes, session.timing.mark())
         )
 
+    def begin_part(self) -> Savepoint:
+        """Begin a part of the running transaction that can be undone by itself (EXCEPTION of PL/pgSQL); nothing has to end it."""
+        session, handle = self._session, self.ensure_txn().savepoint()
+        changes = session.view.own_changes
+        return Savepoint("", handle, session.settings.mark(), changes, session.timing.mark())
+
+    def undo_part(self, part: Savepoint) -> None:
+        """Undo what came after ``begin_part``. Raises why the transaction has ended, if it has."""
+        session = self._session
+        assert self.txn is not None
+        if session.ahead.builds:
+            session.ahead.close()
+        self.txn.rollback_to(part.handle)
+        session.settings.undo_to(part.settings)
+        session.view.go_back(part.changes)
+        session.timing.go_back(part.timing)
+
     def _find_savepoint(self, name: str) -> int:
         for position in range(len(self.savepoints) - 1, -1, -1):
             if self.savepoints[position].name == name:

@@ -14,6 +14,7 @@ from typing import Final
 
 from engine.constraints.values import same_image
 from engine.plpgsql.event import TriggerEvent
+from engine.plpgsql.trigger import run_trigger
 from planner.bind.trigger import SUPPRESS_REDUNDANT_UPDATES
 from planner.catalog_trigger import TriggerDef
 from planner.errors import SqlError
@@ -49,7 +50,10 @@ async def call(trigger: TriggerDef, event: TriggerEvent) -> Row | None:
 async def _run(trigger: TriggerDef, event: TriggerEvent) -> Row | None:
     if trigger.function == SUPPRESS_REDUNDANT_UPDATES:
         return _suppress_redundant_updates(event)
-    raise AssertionError(f"trigger {trigger.name} has function {trigger.function}, which is none")
+    function = event.session.catalog.function_by_oid(trigger.function)
+    if function is None:
+        raise AssertionError(f"trigger {trigger.name} has function {trigger.function}, which is none")
+    return await run_trigger(function, event)
 
 
 def _suppress_redundant_updates(event: TriggerEvent) -> Row | None:

@@ -177,6 +177,7 @@ def _binders() -> dict[type, _Binder]:
             ast.RenameTrigger: trigger.bind_rename_trigger,
             ast.DropTrigger: trigger.bind_drop_trigger,
             ast.CommentOnTrigger: trigger.bind_comment_on_trigger,
+            ast.Do: procedure.bind_do,
             ast.CommentOnFunction: functions.bind_comment_on_function,
             ast.CreateEnum: types.bind_create_enum,
             ast.CreateComposite: composite.bind_create_composite,
@@ -320,6 +321,7 @@ def _check_changing(bound: st.Statement) -> None:
         | qt.Merge
         | st.WithChanges
         | st.Call
+        | st.Do
         | st.Explain,
     ):
         return

@@ -58,7 +58,7 @@ _COMMANDS = ast.Truncate | ast.Notify | ast.LockTable
 
 def is_called(function: FunctionDef) -> bool:
     """Tell whether a function is never put in the place of its call, whatever its body is."""
-    return function.definer or bool(function.settings) or function.kind == "p"
+    return function.definer or bool(function.settings) or function.kind == "p" or function.language != "sql"
 
 
 def bind_body(

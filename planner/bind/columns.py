@@ -44,6 +44,11 @@ from planner.types import SqlType
 
 
 def _column_ref(scope: Scope, node: ast.ColumnRef) -> Expr:
+    variables = scope.context.variables
+    return _column(scope, node) if variables is None else variables.resolve(scope, node, _column)
+
+
+def _column(scope: Scope, node: ast.ColumnRef) -> Expr:
     names = node.names
     if scope.clause == "DEFAULT":
         raise SqlError("0A000", "cannot use column reference in DEFAULT expression", span=node.span)
@@ -100,8 +105,18 @@ def _row_of(scope: Scope, names: ast.Name, span: Span | None) -> Expr:
     schema = names[-2] if len(names) > 1 else ""
     entry = scope.find_item(schema, names[-1], span)
     if entry is None:
+        fields = _variable_row(scope, names, span)
+        if fields is not None:
+            exprs, shown = tuple(e for _, e in fields), tuple(n for n, _ in fields)
+            return RowExpr(type=SqlType(RECORD), fields=exprs, names=shown, span=span)
         raise missing_table(scope, schema, names[-1], span)
     return scope.whole_row(*entry, span)
+
+
+def _variable_row(scope: Scope, names: ast.Name, span: Span | None) -> list[tuple[str, Expr]] | None:
+    """Return the fields of a variable of the PL/pgSQL function that is bound, None where it is none."""
+    variables = scope.context.variables
+    return None if variables is None else variables.row(scope, names, span)
 
 
 def _split(scope: Scope, names: ast.Name, span: Span | None) -> tuple[str, str, str]:
@@ -158,6 +173,9 @@ def star_columns(scope: Scope, names: ast.Name, span: Span | None) -> list[tuple
         )
     entry = scope.find_item(schema, table, span)
     if entry is None:
+        fields = _variable_row(scope, names, span)
+        if fields is not None:
+            return fields
         raise missing_table(scope, schema, table, span)
     level, owner, item = entry
     return [(name, item.expr(owner, position, level, span)) for position, name in enumerate(item.names)]

@@ -8,15 +8,16 @@ settings a literal was read under. View bodies are bound under a copy with the v
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 from pgwire.codecs.settings import DEFAULT, STORED_TEXT, CodecSettings
 from planner import ast
 from planner.casts import CoerceEnv, ParamTypes
 from planner.catalog import Catalog, FunctionDef, RelationDef, RowType
 from planner.errors import Span, SqlError
-from planner.query import OutputColumn
+from planner.query import Expr, OutputColumn
 from planner.typenames import find_builtin, resolve_type
 from planner.types import SqlType
 
@@ -46,6 +47,18 @@ class Arguments:
         return self.names.index(names[-1]) + 1 if len(names) <= 2 and names[-1] in self.names else 0
 
 
+class NamedValues(Protocol):
+    """What names mean that may be no columns (``planner.plpgsql.variables``)."""
+
+    def resolve(
+        self, scope: Any, node: ast.ColumnRef, as_column: Callable[[Any, ast.ColumnRef], Expr]
+    ) -> Expr:
+        """Return what a name means; ``as_column`` finds a column, or raises."""
+
+    def row(self, scope: Any, names: ast.Name, span: Span | None) -> list[tuple[str, Expr]] | None:
+        """Return what ``names.*`` stands for, None where it is none of them."""
+
+
 @dataclass(slots=True)
 class BindContext:
     """Shared state of one bind.
@@ -57,7 +70,8 @@ class BindContext:
     three-part names. ``steps``: what names mean that are no tables but parts of the statement (``planner.bind.changes``);
     ``future_steps``: those of parts that come later. ``arguments``: of the function whose body is bound. ``functions``: oids of
     users' functions that the statement runs; ``running``: those whose bodies are being bound as statements of their own.
-    ``keeps``: what is bound is kept with a table or domain (``planner.bind.runnable``).
+    ``keeps``: what is bound is kept with a table or domain (``planner.bind.runnable``). ``variables``: of the PL/pgSQL function whose
+    statement is bound.
     """
 
     catalog: Catalog
@@ -75,6 +89,7 @@ class BindContext:
     functions: set[int] = field(default_factory=set)
     running: frozenset[int] = frozenset()
     keeps: bool = False
+    variables: NamedValues | None = None
 
     @property
     def volatile(self) -> bool:
@@ -104,6 +119,7 @@ class BindContext:
             steps={},
             future_steps=set(),
             arguments=None,
+            variables=None,
         )
 
     def for_function(self, function: FunctionDef, types: Sequence[int]) -> BindContext:
@@ -132,6 +148,7 @@ class BindContext:
             steps={},
             future_steps=set(),
             arguments=Arguments(function.name, function.input_names),
+            variables=None,
         )
 
     # --- relations ------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from planner.catalog import Catalog, FunctionDef
 from planner.classify import command_tag, setting_spelling
 from planner.deparse import deparse_expr, deparse_query
 from planner.errors import Span, SqlError, not_supported
-from planner.facts import RECORD, VOID, facts
+from planner.facts import RECORD, TRIGGER, VOID, facts
 from planner.parse import parse_expression, parse_one
 from planner.polymorphic import POLYMORPHIC
 from planner.query import Expr, OutputColumn, QueryExpr
@@ -41,11 +41,12 @@ from planner.types import SqlType
 PG_PROC: Final = 1255
 _HINT: Final = "Specify the argument list to select the function unambiguously."
 _AS_TEXT: Final = "A body that is a text may have it: AS $$ ... $$."
-_OTHER_LANGUAGES: Final = ("plpgsql", "c", "internal")
+LANGUAGES: Final = ("sql", "plpgsql")
+_OTHER_LANGUAGES: Final = ("c", "internal")
 
 
 def bind_create_function(context: BindContext, node: ast.CreateFunction) -> st.CreateFunction:
-    """CREATE [OR REPLACE] FUNCTION in language sql.
+    """CREATE [OR REPLACE] FUNCTION in languages sql and plpgsql.
 
     Raises SqlError 42P13 and 42704 as PostgreSQL for what does not fit together; 0A000 by name for other languages, row types as
     inputs, BEGIN ATOMIC of several statements or that changes data; what binding the body raises.
@@ -53,15 +54,25 @@ def bind_create_function(context: BindContext, node: ast.CreateFunction) -> st.C
     language = "sql" if node.language is None and node.body is not None else node.language
     if language is None:
         raise SqlError("42P13", "no language specified")
-    if language.lower() != "sql":
-        if language.lower() in _OTHER_LANGUAGES:
+    language = language.lower()
+    if language not in LANGUAGES:
+        if language in _OTHER_LANGUAGES:
             raise not_supported(
-                f"LANGUAGE {language.lower()}", hint="Functions can be written in LANGUAGE sql."
+                f"LANGUAGE {language}", hint="Functions can be written in LANGUAGE sql and LANGUAGE plpgsql."
             )
         raise SqlError("42704", f'language "{language}" does not exist')
     schema = _schema(context, node.name)
     modes, names, types, defaults = _parameters(context, node.parameters)
-    result, returns_set = _result(context, node, modes, types)
+    result, returns_set = _result(context, node, modes, types, language)
+    if result == TRIGGER and types:
+        raise SqlError(
+            "42P13",
+            "trigger functions cannot have declared arguments",
+            hint="The arguments of the trigger can be accessed through TG_NARGS and TG_ARGV instead.",
+            where=f'compilation of PL/pgSQL function "{node.name[-1]}" near line 1'
+            if language == "plpgsql"
+            else None,
+        )
     if node.procedure:
         _check_procedure(node, modes, defaults)
     changes = dict(_options(node.options, returns_set=returns_set, creating=True))
@@ -71,7 +82,8 @@ def bind_create_function(context: BindContext, node: ast.CreateFunction) -> st.C
         changes["rows"] = 1000.0
     function = FunctionDef(
         oid=0, schema_oid=0, schema=schema, name=node.name[-1], modes=modes, names=names, types=types,
-        result=result, defaults=defaults, returns_set=returns_set, kind="p" if node.procedure else "f", **changes,
+        result=result, defaults=defaults, returns_set=returns_set, kind="p" if node.procedure else "f", language=language,
+        **changes,
     )  # fmt: skip
     made = _with_body(context, node, function)
     return st.CreateFunction(function=made, replace=node.replace, source_at=node.source_at)
@@ -197,7 +209,7 @@ def _parameters(
 
 
 def _result(
-    context: BindContext, node: ast.CreateFunction, modes: Sequence[str], types: Sequence[int]
+    context: BindContext, node: ast.CreateFunction, modes: Sequence[str], types: Sequence[int], language: str
 ) -> tuple[int, bool]:
     """Return (type oid, whether it returns a set)."""
     outputs = [oid for oid, mode in zip(types, modes, strict=True) if mode in "obt"]
@@ -231,15 +243,20 @@ def _result(
                 "anycompatiblearray, anycompatiblenonarray, anycompatiblerange, or anycompatiblemultirange.",
             )
     for oid in types:
-        _usable(oid, result=False)
-    _usable(result, result=True)
+        _usable(oid, language, result=False)
+    _usable(result, language, result=True)
     return result, returns_set
 
 
-def _usable(oid: int, *, result: bool) -> None:
+def _usable(oid: int, language: str, *, result: bool) -> None:
     fact = facts().types.get(oid)
     if fact is None or fact.kind != "p" or oid in POLYMORPHIC or (result and oid in (RECORD, VOID)):
         return
+    if language == "plpgsql":
+        if oid == RECORD or (result and oid == TRIGGER):
+            return
+        what = "return" if result else "accept"
+        raise SqlError("0A000", f"PL/pgSQL functions cannot {what} type {format_type(oid)}")
     what = "return type" if result else "have arguments of type"
     raise SqlError("42P13", f"SQL functions cannot {what} {format_type(oid)}")
 
@@ -301,13 +318,15 @@ def wanted_of(context: BindContext, function: FunctionDef) -> Wanted:
 
 
 def _with_body(context: BindContext, node: ast.CreateFunction, function: FunctionDef) -> FunctionDef:
+    if node.body is not None and function.language != "sql":
+        raise SqlError("42P13", "inline SQL function body only valid for language SQL")
     if node.body is not None and node.source is not None:
         raise SqlError("42P13", "duplicate function body specified")
     if node.body is None:
         if node.source is None:
             raise SqlError("42P13", "no function body specified")
         if len(node.source) > 1:
-            raise SqlError("42P13", 'only one AS item needed for language "sql"')
+            raise SqlError("42P13", f'only one AS item needed for language "{function.language}"')
         return replace(function, source=node.source[0])
     if any(oid in POLYMORPHIC for oid in function.types):
         raise SqlError("0A000", "SQL function with unquoted function body cannot have polymorphic arguments")
@@ -326,10 +345,15 @@ def check_source(
     settings: CodecSettings,
     source_at: int | None = None,
 ) -> None:
-    """Check a body that is a text, as ``check_function_bodies`` wants it: it can be bound, and gives what is returned.
+    """Check a body that is a text, as ``check_function_bodies`` wants it: one in SQL can be bound, and gives what is returned.
 
     ``source_at``: errors tell places counted from there. Raises SqlError 42P13, what binding raises, 0A000 for statements that cannot be in it.
     """
+    if function.language == "plpgsql":
+        from planner.plpgsql.check import check_routine  # which binds
+
+        check_routine(function, catalog, search_path, settings, source_at)
+        return
     try:
         if any(oid in POLYMORPHIC for oid in function.types):
             check_body(function)

@@ -176,7 +176,9 @@ class Inliner:
             return  # what it does is noted where it was called first
         if is_called(function):
             # bound under its own rights and settings, when it runs
-            if function.volatility == "v":
+            from planner.plpgsql.check import may_change  # which binds
+
+            if function.volatility == "v" and may_change(self.context, function):
                 flags.add("changes")
             return
         wanted = call.outputs or None if call.type.oid == RECORD else call.type

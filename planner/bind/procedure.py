@@ -88,9 +88,20 @@ def bind_call(context: BindContext, node: ast.Call) -> st.Call:
         span=written.span,
     )
     context.flags |= {"calls", "changes"}
-    if not (function.definer or function.settings):
+    if not (function.definer or function.settings) and function.language == "sql":
         _note(context, function, call)
     return st.Call(call=call)
+
+
+def bind_do(context: BindContext, node: ast.Do) -> st.Do:
+    """DO. Raises SqlError 42704, 0A000 for languages without blocks."""
+    language = node.language.lower()
+    if language in ("sql", "internal", "c"):
+        raise SqlError("0A000", f'language "{language}" does not support inline code execution')
+    if language != "plpgsql":
+        raise SqlError("42704", f'language "{node.language}" does not exist')
+    context.flags |= {"calls", "changes"}
+    return st.Do(source=node.source, source_at=node.source_at)
 
 
 def _note(context: BindContext, function: FunctionDef, call: SqlCall) -> None:

@@ -68,11 +68,14 @@ class _Expressions(Inliner):
             return built_in
         function, body = self._body(call)
         if body is None or not isinstance(body, Select) or not is_simple(body) or call.returns_set:
-            raise self._refused(f'SQL function "{function.name}"')
+            language = "PL/pgSQL" if function.language == "plpgsql" else "SQL"
+        raise self._refused(f'{language} function "{function.name}"')
         if any(isinstance(item, SubLink) for item in walk(body)):
-            raise self._refused(f'SQL function "{function.name}"')
+            language = "PL/pgSQL" if function.language == "plpgsql" else "SQL"
+        raise self._refused(f'{language} function "{function.name}"')
         if call.type.oid == RECORD and not call.outputs:
-            raise self._refused(f'SQL function "{function.name}"')
+            language = "PL/pgSQL" if function.language == "plpgsql" else "SQL"
+        raise self._refused(f'{language} function "{function.name}"')
         self._check_evaluated_once(function, body, call)
         exprs = [substituted(target.expr, call.args) for target in body.targets if not target.junk]
         return self._strict(function, call, self._value(call, exprs, field))
@@ -87,7 +90,8 @@ class _Expressions(Inliner):
                 raise self._refused(f'a volatile argument of SQL function "{function.name}"')
 
     def _note_call(self, function: FunctionDef, call: SqlCall) -> None:
-        raise self._refused(f'SQL function "{function.name}"')
+        language = "PL/pgSQL" if function.language == "plpgsql" else "SQL"
+        raise self._refused(f'{language} function "{function.name}"')
 
     def _refused(self, what: str) -> Exception:
         return not_supported(

@@ -45,18 +45,20 @@ def test_a_function_that_is_not_there_says_so_by_name(server: ServerProcess) -> 
     }  # fmt: skip
 
 
-def test_what_takes_plpgsql_to_be_there_is_warned(server: ServerProcess) -> None:
+def test_plpgsql_is_there_from_the_beginning(server: ServerProcess) -> None:
     told: list[str] = []
     with psycopg.connect(server.url, autocommit=True) as connection:
         connection.add_notice_handler(
             lambda notice: told.append(f"{notice.severity} {notice.message_primary}")
         )
         connection.execute("CREATE EXTENSION IF NOT EXISTS plpgsql")
-        assert connection.execute("SELECT FROM pg_extension WHERE extname = 'plpgsql'").fetchall() == []
-        with pytest.raises(psycopg.errors.FeatureNotSupported, match="not available"):
+        found = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'plpgsql'").fetchall()
+        assert found == [("1.0",)]
+        with pytest.raises(psycopg.errors.DuplicateObject):
             connection.execute("CREATE EXTENSION plpgsql")
-    assert len(told) == 1
-    assert told[0].startswith('WARNING extension "plpgsql" is not available')
+        with pytest.raises(psycopg.errors.DependentObjectsStillExist):
+            connection.execute("DROP EXTENSION plpgsql")
+    assert told == ['NOTICE extension "plpgsql" already exists, skipping']
 
 
 def test_executors_that_have_no_such_function_leave_it_to_the_row_executor(server: ServerProcess) -> None:

@@ -1,0 +1,241 @@
+"""A function's body made ready: its tree, its statements as plans, the conversions between its types.
+
+    Body                    one function, one set of argument types, one session
+      prepared(piece)         Prepared      by the shapes of the records that the piece names
+                                Ready         a plan, where its parameters are, and the compiled form of a plain expression
+      cast(from, to)          a compiled conversion
+
+A body is kept as long as nothing that it was read against has changed; each plan as long as it is fresh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from engine.reads.plans import Plan
+from pgwire.codecs.system import RecordValue
+from planner import ast
+from planner.bind.context import BindContext, make_context
+from planner.catalog import FunctionDef
+from planner.evaluate import RowFunction
+from planner.facts import VOID
+from planner.plpgsql.bind import Part, assignment_cast, bind_part, bind_piece, expressions_of
+from planner.plpgsql.parser import Header, Parameter, parse_routine
+from planner.plpgsql.tree import Piece, Routine, Target
+from planner.plpgsql.types import CatalogTypes, kind_of
+from planner.plpgsql.variables import Shape, Source, VariableNames
+from planner.polymorphic import enforce
+from planner.types import SqlType
+
+if TYPE_CHECKING:
+    from engine.catalog.state import CatalogSnapshot
+    from engine.connection.session import Session
+
+MAX_CASTS: Final = 500
+
+
+class Ready:
+    """One piece for one set of shapes. ``values`` finds its parameters among a call's variables."""
+
+    __slots__ = ("constant", "function", "node", "one", "places", "plain", "plan", "type")
+
+    def __init__(self, node: ast.Node, plan: Plan, sources: Sequence[Source], routine: Routine) -> None:
+        """Compile what can be evaluated without running a query."""
+        self.node = node
+        self.plan = plan
+        self.function: RowFunction | None = expressions_of(plan.bound)
+        plain = self.function is not None and not self.function.may_suspend
+        # evaluated without more ado: needs neither rights nor a transaction
+        self.plain = plain and not plan.bound.functions
+        # PostgreSQL computes it while it plans, which CONTEXT tells
+        self.constant = self.plain and not sources and not plan.bound.stable and not plan.bound.volatile
+        columns = plan.columns or ()
+        self.type = columns[0].type if columns else SqlType(VOID)
+        self.one = len(columns) == 1
+        self.places = [(s.variable, s.field, routine.variables[s.variable].kind == "any") for s in sources]
+
+    def values(self, values: list[Any]) -> tuple[Any, ...]:
+        """Return the parameters' values."""
+        return tuple(
+            [
+                values[number] if field is None and not typed else values[number][1 if typed else field]
+                for number, field, typed in self.places
+            ]
+        )
+
+
+class Prepared:
+    """What one piece was made into, by the shapes of the records that it names."""
+
+    __slots__ = ("by_shape", "dynamic", "piece")
+
+    def __init__(self, piece: Piece) -> None:
+        self.piece = piece
+        self.dynamic: tuple[int, ...] | None = None
+        self.by_shape: dict[tuple[Shape, ...], Ready] = {}
+
+
+def shape_of(value: Any) -> Shape:
+    """Return the shape of what a variable of kind ``record`` or ``any`` holds."""
+    if isinstance(value, RecordValue):
+        names = value.names or tuple(f"f{i}" for i in range(1, len(value) + 1))
+        return value.types, names
+    return None if value is None else int(value[0])
+
+
+class Body:
+    """A function for certain types of arguments; see the module."""
+
+    def __init__(
+        self,
+        session: Session,
+        function: FunctionDef,
+        types: Sequence[int],
+        kind: Literal["function", "procedure", "block", "trigger"],
+        new_type: SqlType | None = None,
+    ) -> None:
+        """Read a function's body for arguments of ``types``. Raises SqlError 42601, 42704 and what reading it raises."""
+        self.session = session
+        self.function = function
+        context = self.context()
+        header = header_of(context, function, types, kind, new_type)
+        self.routine = parse_routine(function.source, header, CatalogTypes(context))
+        self.catalog_version = session.catalog.version
+        self.namespace_version = session.catalog.namespace_version
+        self.versions = dict(context.versions)
+        self._prepared: dict[Piece, Prepared] = {}
+        self._casts: dict[tuple[SqlType, SqlType], RowFunction | None] = {}
+        self._parts: dict[tuple[Target, SqlType, bool], Part] = {}
+        self._derived_version = self.catalog_version
+
+    def fresh(self, catalog: CatalogSnapshot, function: FunctionDef) -> bool:
+        """Tell whether the body still means the same under ``catalog``."""
+        if function is not self.function and function != self.function:
+            return False
+        if catalog.version == self.catalog_version:
+            return True
+        if catalog.namespace_version != self.namespace_version:
+            return False
+        for oid, version in self.versions.items():
+            relation = catalog.relation_by_oid(oid)
+            if relation is None or relation.version != version:
+                return False
+        self.catalog_version = catalog.version
+        return True
+
+    def context(self) -> BindContext:
+        """Return what names are looked up in now."""
+        session = self.session
+        session.view.renew()
+        return make_context(
+            session.catalog, session.bind_path, settings=session.bind_settings, database=session.database,
+            variable_params=False,
+        )  # fmt: skip
+
+    # -- pieces ------------------------------------------------------------------------------------
+
+    def prepared(self, piece: Piece) -> Prepared:
+        """Return what is kept of a piece."""
+        found = self._prepared.get(piece)
+        if found is None:
+            found = self._prepared[piece] = Prepared(piece)
+        return found
+
+    def ready(self, piece: Piece, values: list[Any]) -> Ready:
+        """Return a piece as it can be run with the variables' present values. Raises SqlError as ``bind_piece``."""
+        prepared = self._prepared.get(piece)
+        if prepared is None:
+            prepared = self.prepared(piece)
+        dynamic = prepared.dynamic
+        if dynamic is not None:
+            key = tuple([shape_of(values[n]) for n in dynamic]) if dynamic else ()
+            found = prepared.by_shape.get(key)
+            if found is not None and found.plan.fresh(self.session.catalog):
+                return found
+        return self._bind(prepared, values)
+
+    def _bind(self, prepared: Prepared, values: list[Any]) -> Ready:
+        routine, session = self.routine, self.session
+        shapes = self.shapes(values)
+        names = VariableNames(routine.variables, prepared.piece.names, routine.conflict, shapes)
+        if "tg_argv" in routine.special:
+            names.zero_based = frozenset((routine.special["tg_argv"],))
+        node, bound = bind_piece(self.context(), prepared.piece, names)
+        made = Ready(node, Plan(bound, session.catalog, session.search_path), names.sources, routine)
+        dynamic = tuple(sorted(names.dynamic))
+        if prepared.dynamic != dynamic:
+            prepared.by_shape.clear()
+            prepared.dynamic = dynamic
+        prepared.by_shape[tuple([shape_of(values[n]) for n in dynamic])] = made
+        return made
+
+    def forget(self, piece: Piece) -> None:
+        """Have a piece bound anew: its plan no longer fits."""
+        self._prepared.pop(piece, None)
+
+    def shapes(self, values: list[Any]) -> dict[int, Shape]:
+        """Return the shapes of all variables that have no type of their own."""
+        return {
+            v.number: shape_of(values[v.number])
+            for v in self.routine.variables
+            if v.kind in ("record", "any")
+        }
+
+    # -- types -------------------------------------------------------------------------------------
+
+    def cast(self, source: SqlType, target: SqlType) -> RowFunction | None:
+        """Return the function that makes a value of ``source`` one of ``target``, None where it is one."""
+        if self._derived_version != self.session.catalog.version or len(self._casts) > MAX_CASTS:
+            self._casts.clear()
+            self._parts.clear()
+            self._derived_version = self.session.catalog.version
+        key = source, target
+        try:
+            return self._casts[key]
+        except KeyError:
+            made = self._casts[key] = assignment_cast(self.context().env, source, target)
+            return made
+
+    def part(self, target: Target, whole: SqlType, source: Source, values: list[Any], skip: int) -> Part:
+        """Return how a part of ``source`` is replaced."""
+        variable = self.routine.variables[target.variable]
+        assert target.names is not None
+        names = VariableNames(
+            self.routine.variables, target.names, self.routine.conflict, self.shapes(values)
+        )
+        key = target, whole, self._derived_version == self.session.catalog.version
+        made = self._parts.get(key) if key[2] else None
+        if made is None:
+            made = bind_part(self.context(), target, whole, variable.name, names, source, skip)
+            if not names.dynamic and key[2]:
+                self._parts[key] = made
+        return made
+
+
+def header_of(
+    context: BindContext,
+    function: FunctionDef,
+    types: Sequence[int],
+    kind: Literal["function", "procedure", "block", "trigger"],
+    new_type: SqlType | None = None,
+) -> Header:
+    """Return what a body has to know of its function, called with arguments of ``types``."""
+    given = iter(types)
+    declared = function.inputs
+    parameters = []
+    for name, mode, oid in zip(function.names, function.modes, function.types, strict=True):
+        actual = next(given) if mode in "ibv" else enforce(types, declared, oid)[1]
+        type_ = SqlType(actual)
+        parameters.append(Parameter(name=name, mode=mode, type=type_, kind=kind_of(type_)))  # type: ignore[arg-type]
+    nothing = function.result == VOID or kind in ("procedure", "block")
+    gives: Literal["nothing", "value", "set"] = (
+        "set" if function.returns_set else "nothing" if nothing else "value"
+    )
+    return Header(
+        name=function.name,
+        parameters=tuple(parameters),
+        gives=gives,
+        kind=kind,
+        new_type=None if new_type is None else (new_type, kind_of(new_type)),
+    )

@@ -1,0 +1,299 @@
+"""Statements within a PL/pgSQL function: EXECUTE, rows INTO variables, CALL with its outputs, cursors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from engine.connection.portal import Outcome, Rows
+from engine.connection.rows import ReadyRows
+from engine.plpgsql.frame import Frame, affected
+from engine.plpgsql.raising import shown
+from engine.reads.plans import PLAN_CACHE_MAX_TEXT, Plan
+from engine.routines.where import tell_where
+from planner import ast
+from planner import statements as st
+from planner.domains import base_type, is_domain
+from planner.errors import SqlError
+from planner.facts import INT8, TEXT
+from planner.parse import Parsed, parse
+from planner.plpgsql import tree
+from planner.query import OutputColumn
+from planner.types import SqlType
+from txn.types import Row
+
+_TEXT: Final = SqlType(TEXT)
+
+
+async def check_domain(frame: Frame, variable: tree.Variable) -> None:
+    """Raise what a domain demands of NULL, which a variable without a default is."""
+    if is_domain(variable.type.oid):
+        await frame.cast(None, base_type(variable.type), variable.type)
+
+
+# --- EXECUTE --------------------------------------------------------------------------------------
+
+
+async def execute(
+    frame: Frame, piece: tree.Piece, params: Sequence[tree.Piece]
+) -> tuple[Outcome, ast.Node | None]:
+    """Run the text that an expression gives; returns the outcome of its last statement, and that statement.
+
+    Raises SqlError 22004 for NULL, 0A000 for SELECT INTO and statements about transactions, and what the text raises.
+    """
+    value, type_ = await frame.value(piece)
+    text = shown(frame, value, type_)
+    if text is None:
+        raise SqlError("22004", "query string argument of EXECUTE is null")
+    given = [await frame.value(param) for param in params]
+    values = tuple([v for v, _ in given])
+    oids = tuple([TEXT if t.oid == 705 else t.oid for _, t in given])
+    words = f'SQL statement "{text}"'
+    try:
+        parsed = parse(text)
+    except SqlError as error:
+        error.query = text
+        raise
+    outcome: Outcome | None = None
+    node: ast.Node | None = None
+    for one in parsed:
+        node = one.statement
+        _check(node)
+        plan = _planned(frame, one, oids, alone=len(parsed) == 1)
+        frame.sql = words
+        try:
+            outcome = await _run(frame, one, plan, oids, values)
+        except Exception as error:
+            tell_where(error, words)
+            raise
+        finally:
+            frame.sql = None
+    if outcome is None:
+        raise SqlError(
+            "42601",
+            f"query is empty: {text}" if text.strip() else "query string argument of EXECUTE is empty",
+        )
+    return outcome, node
+
+
+async def _run(
+    frame: Frame, parsed: Parsed, plan: Plan, oids: tuple[int, ...], values: tuple[Any, ...]
+) -> Outcome:
+    now = plan
+
+    def again() -> None:
+        nonlocal now
+        now = _planned(frame, parsed, oids, alone=False)
+
+    return await frame.run_plan(lambda: (now, values), again)
+
+
+def _check(node: ast.Node) -> None:
+    if isinstance(node, ast.Transaction):
+        raise SqlError("0A000", "EXECUTE of transaction commands is not implemented")
+    if isinstance(node, ast.CreateTableAs) and node.select_into:
+        raise SqlError(
+            "0A000",
+            "EXECUTE of SELECT ... INTO is not implemented",
+            hint="You might want to use EXECUTE ... INTO or EXECUTE CREATE TABLE ... AS instead.",
+        )
+    if isinstance(node, ast.Copy) and node.filename is None:
+        raise SqlError("0A000", "cannot COPY to/from client in PL/pgSQL")
+
+
+def _planned(frame: Frame, parsed: Parsed, oids: tuple[int, ...], *, alone: bool) -> Plan:
+    """Return the plan of a text, kept as those of clients are. Errors name the text."""
+    session = frame.session
+    conn = session.db.sessions[session.pid]
+    cacheable = alone and len(parsed.text) <= PLAN_CACHE_MAX_TEXT and not session.view.is_private
+    key = ("EXECUTE", parsed.text, oids, session.plan_key)
+    if cacheable:
+        found = session.db.plans.get(key, session.catalog)
+        if found is not None:
+            return found
+    try:
+        plan = conn.planning.bind(parsed, oids, variable_params=False)
+    except SqlError as error:
+        if error.query is None:
+            error.query = parsed.text
+        raise
+    if cacheable and plan.cacheable:
+        session.db.plans.put(key, plan)
+    return plan
+
+
+async def query_of(
+    frame: Frame, piece: tree.Piece, params: Sequence[tree.Piece]
+) -> tuple[Sequence[OutputColumn], Sequence[Row]]:
+    """Run the text that an expression gives as a query. Raises as ``execute``; 42601 for what returns no rows."""
+    outcome, _ = await execute(frame, piece, params)
+    return rows_of(outcome)
+
+
+def rows_of(outcome: Outcome) -> tuple[Sequence[OutputColumn], Sequence[Row]]:
+    """Return the rows of a statement. Raises SqlError 42601 where it is none that returns rows."""
+    if not isinstance(outcome, Rows) or not isinstance(outcome.result, ReadyRows):
+        tag = getattr(outcome, "tag", "").split(" ", 1)[0]
+        raise SqlError("42P11", f"cannot open {tag} query as cursor")
+    return outcome.columns, outcome.result.rows
+
+
+# --- INTO -----------------------------------------------------------------------------------------
+
+
+async def take_rows(
+    frame: Frame, outcome: Outcome, into: tree.Into | None, *, changes: bool, select: bool
+) -> None:
+    """Give variables the row that a statement returned.
+
+    Raises SqlError 42601 where rows have no destination or there are none to have; P0002, P0003 for other than one row.
+    """
+    if into is None:
+        if isinstance(outcome, Rows):
+            hint = "If you want to discard the results of a SELECT, use PERFORM instead." if select else None
+            raise SqlError("42601", "query has no destination for result data", hint=hint)
+        return
+    if not isinstance(outcome, Rows):
+        raise SqlError("42601", "INTO used with a command that cannot return data")
+    columns, rows = rows_of(outcome)
+    if not rows:
+        if into.strict:
+            raise SqlError("P0002", "query returned no rows")
+        await frame.into(into, columns, None)
+        return
+    if len(rows) > 1 and (into.strict or changes):
+        raise SqlError(
+            "P0003",
+            "query returned more than one row",
+            hint="Make sure the query returns a single row, or use LIMIT 1.",
+        )
+    await frame.into(into, columns, rows[0])
+
+
+# --- CALL -----------------------------------------------------------------------------------------
+
+
+async def call(frame: Frame, statement: tree.CallRoutine) -> None:
+    """CALL, whose outputs go to the variables that stand for them, and DO. Raises SqlError 42601."""
+    ready = frame.body.ready(statement.statement, frame.values)
+    targets: list[tree.Target] = []
+    bound = ready.plan.bound.statement
+    if isinstance(ready.node, ast.Call) and isinstance(bound, st.Call):
+        targets = _outputs(frame, ready.node, bound, statement.statement.names)
+    outcome = await frame.run(statement.statement)
+    frame.row_count = affected(outcome) if not statement.is_do else 0
+    if isinstance(outcome, Rows) and targets:
+        columns, rows = rows_of(outcome)
+        for target, column, value in zip(targets, columns, rows[0], strict=True):
+            await frame.assign(target, value, column.type)
+
+
+def _outputs(frame: Frame, node: ast.Call, bound: st.Call, names: tree.Names) -> list[tree.Target]:
+    """Return the variables that stand for a procedure's outputs. Raises SqlError 42601 for what is none."""
+    function = frame.session.catalog.function_by_oid(bound.call.proc)
+    assert function is not None
+    given: dict[str | int, ast.Node] = {}
+    for i, arg in enumerate(node.call.args):
+        if isinstance(arg, ast.NamedArg):
+            given[arg.name] = arg.arg
+        else:
+            given[i] = arg
+    targets = []
+    for i, (name, mode) in enumerate(zip(function.names, function.modes, strict=True)):
+        if mode not in "ob":
+            continue
+        arg = given.get(i, given.get(name))  # type: ignore[assignment]
+        found = (
+            names.find(arg.names, frame.body.routine.variables) if isinstance(arg, ast.ColumnRef) else None
+        )
+        if found is None or not isinstance(arg, ast.ColumnRef):
+            shown_name = f'"{name}"' if name else str(i + 1)
+            raise SqlError(
+                "42601",
+                f"procedure parameter {shown_name} is an output parameter but corresponding argument is not writable",
+            )
+        if frame.body.routine.variables[found[0]].constant:
+            raise SqlError("22005", f'variable "{arg.names[-1]}" is declared CONSTANT')
+        targets.append(tree.Target(found[0], arg.names[found[1] :], names, ".".join(arg.names)))
+    return targets
+
+
+# --- cursors --------------------------------------------------------------------------------------
+
+
+def is_open(frame: Frame, variable: tree.Variable) -> bool:
+    """Tell whether the cursor that a variable names is open."""
+    name = frame.values[variable.number]
+    return name is not None and _cursors(frame).find(name) is not None
+
+
+def _cursors(frame: Frame) -> Any:
+    return frame.session.db.sessions[frame.session.pid].cursors
+
+
+async def open_cursor(frame: Frame, statement: tree.Open) -> None:
+    """OPEN: the variable then names a cursor, which FETCH of SQL knows too. Raises SqlError 42P03."""
+    variables = frame.body.routine.variables
+    variable = variables[statement.cursor]
+    if is_open(frame, variable):
+        raise SqlError("42P03", f'cursor "{frame.values[variable.number]}" already in use')
+    scroll = statement.scroll
+    if variable.cursor is not None:
+        for number, piece in zip(variable.cursor.arguments, statement.arguments, strict=True):
+            value, type_ = await frame.value(piece)
+            await frame.store(number, value, type_)
+        columns, rows = rows_of(await frame.run(variable.cursor.query))
+        scroll = variable.cursor.scroll
+    elif statement.dynamic:
+        assert statement.query is not None
+        columns, rows = await query_of(frame, statement.query, statement.params)
+    else:
+        assert statement.query is not None
+        columns, rows = rows_of(await frame.run(statement.query))
+    cursors = _cursors(frame)
+    name = frame.values[variable.number]
+    if name is None:
+        name = variable.name if variable.cursor is not None else cursors.free_name()
+    cursors.declare_rows(name, Rows(tuple(columns), ReadyRows(tuple(columns), rows)), scroll=scroll)
+    frame.values[variable.number] = name
+
+
+def _named(frame: Frame, number: int) -> Any:
+    variable = frame.body.routine.variables[number]
+    name = frame.values[number]
+    if name is None:
+        raise SqlError("22004", f'cursor variable "{variable.name}" is null')
+    cursor = _cursors(frame).find(name)
+    if cursor is None:
+        raise SqlError("34000", f'cursor "{name}" does not exist')
+    return cursor
+
+
+async def fetch(frame: Frame, statement: tree.Fetch) -> None:
+    """FETCH one row INTO variables, or MOVE. Raises SqlError 22004, 34000."""
+    cursor = _named(frame, statement.cursor)
+    count: int | None = 1
+    if statement.every:
+        count = None
+    elif isinstance(statement.count, int):
+        count = statement.count
+    elif statement.count is not None:
+        count = await frame.of_type(statement.count, SqlType(INT8))
+        if count is None:
+            raise SqlError("22004", "relative or absolute cursor position is null")
+    asked = st.Fetch(
+        cursor=cursor.name,
+        direction=statement.direction,  # type: ignore[arg-type]
+        count=count,
+        move=statement.into is None,
+    )
+    rows = await _cursors(frame).fetch(cursor, asked)
+    frame.row_count = len(rows)
+    frame.values[frame.body.routine.found] = bool(rows)
+    if statement.into is not None:
+        await frame.into(statement.into, cursor.columns, rows[0] if rows else None)
+
+
+def close(frame: Frame, statement: tree.Close) -> None:
+    """CLOSE. Raises SqlError 22004, 34000."""
+    _cursors(frame).close(_named(frame, statement.cursor).name)

@@ -1,0 +1,396 @@
+"""One running call of a PL/pgSQL function: its variables, where it stands, and the evaluation of its pieces.
+
+Frame        values [$1, n, r, found ...]     line 3 at assignment
+value      a piece as an expression         evaluated on the spot where it reads nothing
+rows       a piece as a query               run as any statement of the transaction
+assign     a value to a variable or a part  converted to its type
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.connection.portal import Command, Outcome, Rows
+from engine.ddl.privileges import check as check_privileges
+from engine.executor import READS, ExecContext, RowsChanged
+from engine.index.state import SLICE_S, value_of
+from engine.plpgsql.body import Body, Ready
+from engine.reads.plans import Plan, Replan
+from engine.reads.query import collect, context
+from engine.routines.where import tell_where
+from engine.writes.returning import make_env
+from pgwire.codecs.composite import pack_row, record_of
+from pgwire.codecs.system import RecordValue
+from planner.bind.calls import result_row
+from planner.errors import SqlError
+from planner.evaluate import Env, RowFunction, Shared
+from planner.facts import BOOL, INT4, RECORD
+from planner.plpgsql.bind import VALUE
+from planner.plpgsql.tree import Into, Piece, Target
+from planner.plpgsql.variables import Source
+from planner.query import OutputColumn
+from planner.statements import StatementClass
+from planner.types import SqlType
+from txn.types import Row
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+    from pgwire.errors import ErrorReport
+
+MAX_REPLANS: Final = 10
+MAX_RERUNS: Final = 1000
+_BETWEEN_TURNS: Final = 64
+"""So many statements run before the clock is looked at."""
+
+_BOOL: Final = SqlType(BOOL)
+_RECORD: Final = SqlType(RECORD)
+
+
+class Frame:
+    """A call; see the module. ``signature``: the function as CONTEXT shows it; ``doing`` is told there in place of a statement."""
+
+    __slots__ = (
+        "_count", "_deadline", "body", "columns", "doing", "handling",
+        "leaving", "line", "mismatch", "result", "row_count", "rows", "scalar",
+        "session", "signature", "sql", "values", "what",
+    )  # fmt: skip
+
+    def __init__(self, session: Session, body: Body, signature: str) -> None:
+        """Nothing has run yet; all variables are NULL."""
+        self.session = session
+        self.body = body
+        self.signature = signature
+        self.values: list[Any] = [None] * len(body.routine.variables)
+        self.values[body.routine.found] = False
+        self.line = 0
+        self.what = ""
+        self.doing = ""
+        self.sql: str | None = None
+        self.row_count = 0
+        self.rows: list[Row] = []
+        self.columns: tuple[OutputColumn, ...] = ()
+        self.scalar: SqlType | None = None  # what one value is returned as, None for rows
+        self.result: Any = None
+        self.leaving = "while casting return value to function's return type"
+        self.mismatch = "returned record type does not match expected record type"
+        self.handling: list[ErrorReport] = []
+        self._count = 0
+        self._deadline = 0.0
+
+    @property
+    def where(self) -> str:
+        """What CONTEXT says of the call."""
+        if self.doing:
+            place = f" line {self.line}" if self.line else ""
+            return f"PL/pgSQL function {self.signature}{place} {self.doing}"
+        return f"PL/pgSQL function {self.signature} line {self.line} at {self.what}"
+
+    async def turn(self) -> None:
+        """Between statements: let others go on now and then, and notice a cancel. Raises SqlError 57014."""
+        self._count = 0
+        now = time.monotonic()
+        if now > self._deadline:
+            self.session.cancelled.check()
+            await asyncio.sleep(0)
+            self._deadline = time.monotonic() + SLICE_S
+
+    def due(self) -> bool:
+        """Tell whether ``turn`` is to be called before the next statement."""
+        self._count += 1
+        return self._count >= _BETWEEN_TURNS
+
+    # -- pieces ------------------------------------------------------------------------------------
+
+    async def value(self, piece: Piece) -> tuple[Any, SqlType]:
+        """Return the value of an expression and its type. Raises SqlError 42601 for several columns, 21000 for several rows."""
+        ready = self.body.ready(piece, self.values)
+        plan = ready.plan
+        if not ready.one:
+            raise _columns(piece, len(plan.columns or ()))
+        if ready.plain:
+            if not ready.constant:
+                return self.plain(ready), ready.type
+            with told(piece):
+                return self.plain(ready), ready.type
+        values = ready.values(self.values)
+        if ready.function is not None:
+            check_privileges(self.session, plan)
+            row = await value_of(ready.function, (), make_env(context(self.session, plan, values)))
+            return row[0], ready.type
+        _, rows = await self.query(piece)
+        if len(rows) > 1:
+            raise self._of_sql(SqlError("21000", "query returned more than one row"), piece)
+        return (rows[0][0] if rows else None), ready.type
+
+    def plain(self, ready: Ready) -> Any:
+        """Return the value of an expression that needs nothing but variables."""
+        values = ready.values(self.values)
+        plan = ready.plan
+        if plan.bound.stable:
+            values += plan.stable_values(self.session, values)
+        assert ready.function is not None
+        return ready.function((), Env(values, self.session, shared=Shared()))[0]
+
+    async def of_type(self, piece: Piece, type_: SqlType) -> Any:
+        """Return the value of an expression as one of a type."""
+        value, given = await self.value(piece)
+        return value if given == type_ else await self.cast(value, given, type_)
+
+    async def truth(self, piece: Piece) -> bool:
+        """Tell whether a condition is true."""
+        ready = self.body.ready(piece, self.values)
+        if ready.plain and not ready.constant and ready.type.oid == BOOL and ready.one:
+            return self.plain(ready) is True
+        return await self.of_type(piece, _BOOL) is True
+
+    async def integer(self, piece: Piece) -> int | None:
+        """Return an expression's value as an integer."""
+        found: int | None = await self.of_type(piece, SqlType(INT4))
+        return found
+
+    # -- statements --------------------------------------------------------------------------------
+
+    async def query(self, piece: Piece) -> tuple[tuple[OutputColumn, ...], list[Row]]:
+        """Run a piece that returns rows. Raises SqlError 42601 where it returns none."""
+        outcome = await self.run(piece)
+        if not isinstance(outcome, Rows):
+            raise SqlError("42601", f"query is not a SELECT: {piece.text}")
+        assert not hasattr(outcome.result, "batches")
+        return outcome.columns, list(outcome.result.rows)
+
+    async def run(self, piece: Piece) -> Outcome:
+        """Run a piece as a statement, until it has an outcome, rows gathered. Raises what it raises; CONTEXT names it."""
+        first = self.body.ready(piece, self.values)  # what cannot be bound names its text itself
+
+        def plan() -> tuple[Plan, Row]:
+            ready = first if first.plan.fresh(self.session.catalog) else self.body.ready(piece, self.values)
+            return ready.plan, ready.values(self.values)
+
+        def again() -> None:
+            nonlocal first
+            self.body.forget(piece)
+            first = self.body.ready(piece, self.values)
+
+        self.sql = piece.words
+        try:
+            return await self.run_plan(plan, again)
+        except Exception as error:
+            tell_where(error, self.sql)
+            raise
+        finally:
+            self.sql = None
+
+    async def run_plan(self, plan_of: Any, again: Any) -> Outcome:
+        """Run what ``plan_of`` returns; ``again`` has it planned anew. Raises SqlError 25006, 0A000 and what it raises."""
+        from engine.connection.rows import ReadyRows
+        from engine.run import run  # which knows this module
+
+        session = self.session
+        conn = session.db.sessions[session.pid]
+        replans = reruns = 0
+        while True:
+            plan, values = plan_of()
+            self._allow(plan)
+            try:
+                outcome = await run(conn, plan, values, session.out)
+                if isinstance(outcome, Rows):
+                    rows = await collect(session, outcome.result)
+                    outcome = Rows(
+                        outcome.columns,
+                        ReadyRows(outcome.columns, rows),
+                        tag=outcome.tag,
+                        final_tag=outcome.final_tag,
+                    )
+                return outcome
+            except Replan:
+                replans += 1
+                if replans > MAX_REPLANS:
+                    raise SqlError(
+                        "40001", "the tables of this statement keep changing their definition"
+                    ) from None
+                again()
+            except RowsChanged:
+                reruns += 1
+                if reruns > MAX_RERUNS:
+                    raise SqlError(
+                        "40001",
+                        "could not serialize access: the rows to be locked keep changing",
+                        hint="The transaction might succeed if retried.",
+                    ) from None
+
+    def _allow(self, plan: Plan) -> None:
+        bound = plan.bound
+        if bound.class_ is StatementClass.READ_ONLY:
+            return
+        if self.body.function.volatility != "v":
+            raise SqlError("0A000", f"{bound.tag} is not allowed in a non-volatile function")
+        if bound.class_ is not StatementClass.UTILITY and self.session.block.ensure_txn().read_only:
+            raise SqlError("25006", f"cannot execute {bound.tag} in a read-only transaction")
+
+    def _of_sql(self, error: SqlError, piece: Piece) -> SqlError:
+        tell_where(error, piece.words)
+        return error
+
+    # -- conversions -------------------------------------------------------------------------------
+
+    async def cast(self, value: Any, source: SqlType, target: SqlType) -> Any:
+        """Return a value as assignments convert it. Raises SqlError 42846, 42804 and what the conversion raises."""
+        if source.oid == target.oid and target.typmod < 0:
+            return value
+        row = result_row(self.session.catalog, target.oid)
+        if row is not None and (
+            source.oid == RECORD or result_row(self.session.catalog, source.oid) is not None
+        ):
+            record = self.record(value, source)
+            if record is None:
+                return None
+            return await self.packed(record, record.types, target)
+        function = self.body.cast(source, target)
+        if function is None:
+            return value
+        return await self.apply(function, (value,))
+
+    async def apply(self, function: RowFunction, values: Row) -> Any:
+        """Return the value of a compiled expression over ``$1`` ..."""
+        if not function.may_suspend:
+            return function((), Env(values, self.session, shared=Shared()))
+        session = self.session
+        ctx = ExecContext(
+            txn=session.block.ensure_txn(), session=session, virtual=session.db.virtual, params=values, for_update=READS,
+            cancelled=session.cancelled, steps={}, spark_start_ms=session.derived.spark_start_ms,
+        )  # fmt: skip
+        return await value_of(function, (), make_env(ctx))
+
+    async def packed(self, row: Sequence[Any], types: Sequence[int], target: SqlType) -> bytes:
+        """Return a row as a value of a composite type, by position: what is missing is NULL, what is too much is left out."""
+        made = result_row(self.session.catalog, target.oid)
+        assert made is not None
+        live = made.live
+        values = [
+            await self.cast(row[i], SqlType(types[i]), column.declared) if i < len(row) else None
+            for i, column in enumerate(live)
+        ]
+        return pack_row(values, made.slots, tuple(c.type.oid for c in live), len(made.columns))
+
+    def record(self, value: Any, type_: SqlType) -> RecordValue | None:
+        """Return a row value as a record. Raises SqlError 42804 for what is no row."""
+        if value is None or isinstance(value, RecordValue):
+            return value
+        row = result_row(self.session.catalog, type_.oid)
+        if row is None:
+            raise SqlError("42804", "cannot assign non-composite value to a record variable")
+        live = row.live
+        return record_of(value, row.slots, tuple(c.declared.oid for c in live), tuple(c.name for c in live))
+
+    # -- assignment --------------------------------------------------------------------------------
+
+    async def assign(self, target: Target, value: Any, type_: SqlType) -> None:
+        """Give a variable, or a part of it, a value of a type. Raises SqlError 22004, 42804, 42703, 55000."""
+        if target.steps:
+            await self._assign_part(target, value, type_)
+            return
+        await self.store(target.variable, value, type_)
+
+    async def store(self, number: int, value: Any, type_: SqlType) -> None:
+        """Give a whole variable a value of a type."""
+        variable = self.body.routine.variables[number]
+        if variable.kind == "record":
+            value = self.record(value, type_)
+        elif variable.kind == "any":
+            value = (type_.oid, value)
+        elif type_ != variable.type:
+            catalog = self.session.catalog
+            row = variable.kind == "row"
+            if row and value is not None and type_.oid != RECORD and result_row(catalog, type_.oid) is None:
+                raise SqlError("42804", "cannot assign non-composite value to a row variable")
+            if value is not None or not row:
+                value = await self.cast(value, type_, variable.type)
+        if value is None and variable.not_null:
+            raise SqlError(
+                "22004", f'null value cannot be assigned to variable "{variable.name}" declared NOT NULL'
+            )
+        self.values[number] = value
+
+    async def _assign_part(self, target: Target, value: Any, type_: SqlType) -> None:
+        variable = self.body.routine.variables[target.variable]
+        if variable.kind != "record":
+            part = self.body.part(target, variable.type, Source(variable.number), self.values, 0)
+            self.values[variable.number] = await self._with_part(part, value, type_)
+            return
+        old = self.values[variable.number]
+        name = target.steps[0]
+        if not isinstance(old, RecordValue):
+            raise SqlError(
+                "55000", f'record "{variable.name}" is not assigned yet',
+                detail="The tuple structure of a not-yet-assigned record is indeterminate.",
+            )  # fmt: skip
+        if not isinstance(name, str) or name not in old.names:
+            raise SqlError("42703", f'record "{variable.name}" has no field "{name}"')
+        at = old.names.index(name)
+        field = SqlType(old.types[at])
+        if len(target.steps) > 1:
+            part = self.body.part(target, field, Source(variable.number, at), self.values, 1)
+            made = await self._with_part(part, value, type_)
+        else:
+            made = await self.cast(value, type_, field)
+        self.values[variable.number] = RecordValue((*old[:at], made, *old[at + 1 :]), old.types, old.names)
+
+    async def _with_part(self, part: Any, value: Any, type_: SqlType) -> Any:
+        value = await self.cast(value, type_, part.type)
+        values = self.values
+        given = [
+            value if s == VALUE else values[s.variable] if s.field is None else values[s.variable][s.field]
+            for s in part.sources
+        ]
+        return await self.apply(part.function, tuple(given))
+
+    async def into(self, into: Into, columns: Sequence[OutputColumn], row: Sequence[Any] | None) -> None:
+        """Give variables the columns of a row; NULL where there is no row, or it has too few."""
+        if not into.whole:
+            for i, target in enumerate(into.targets):
+                if row is None or i >= len(columns):
+                    await self.assign(target, None, SqlType(705))
+                else:
+                    await self.assign(target, row[i], columns[i].type)
+            return
+        number = into.targets[0].variable
+        variable = self.body.routine.variables[number]
+        types = tuple(c.type.oid for c in columns)
+        if variable.kind == "record":
+            names = tuple(c.name for c in columns)
+            self.values[number] = RecordValue((None,) * len(types) if row is None else row, types, names)
+        elif row is None:
+            await self.store(number, None, variable.type)
+        elif len(columns) == 1 and columns[0].type.oid in (variable.type.oid, RECORD):
+            await self.store(number, row[0], columns[0].type)
+        else:
+            self.values[number] = await self.packed(row, types, variable.type)
+
+
+@contextmanager
+def told(piece: Piece) -> Iterator[None]:
+    """Have errors name a piece in CONTEXT."""
+    try:
+        yield
+    except Exception as error:
+        tell_where(error, piece.words)
+        raise
+
+
+def _columns(piece: Piece, count: int) -> SqlError:
+    error = SqlError("42601", f"query returned {count} columns")
+    tell_where(error, piece.words)
+    return error
+
+
+def affected(outcome: Outcome) -> int:
+    """Return how many rows a statement returned, or changed."""
+    if isinstance(outcome, Rows):
+        return len(outcome.result.rows)  # type: ignore[union-attr]
+    assert isinstance(outcome, Command)
+    last = outcome.tag.rsplit(" ", 1)[-1]
+    return int(last) if last.isdigit() else 0

@@ -1,0 +1,470 @@
+"""Runs the statements of a PL/pgSQL function one after another.
+
+    statements ──> a statement ──> nothing          the next one
+                                   Signal           EXIT, CONTINUE, RETURN: whoever it is for is around this one
+                                   an error         the block around has a handler, or it goes on to the caller
+
+A block with EXCEPTION is a part of the transaction that can be undone by itself: what fails in it is undone before its handler
+runs. Errors by which a transaction loses a race are never handled: the statement that called the function runs again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from engine.connection.portal import Rows
+from engine.plpgsql import dynamic, raising, results
+from engine.plpgsql.frame import Frame, affected, told
+from engine.routines.where import tell_where
+from pgwire.codecs.array import dimensions
+from planner import ast
+from planner.errors import SqlError
+from planner.evaluate_runtime import flat
+from planner.facts import INT4, TEXT
+from planner.plpgsql import tree
+from planner.plpgsql.conditions import handles
+from planner.query import OutputColumn
+from planner.typefacts import element_of, format_type
+from planner.types import SqlType
+from txn.types import Row
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+
+class Signal(NamedTuple):
+    """What leaves the statements around: ``kind`` exit, continue or return; ``label`` "" for the innermost loop."""
+
+    kind: str
+    label: str = ""
+
+
+RETURN: Final = Signal("return")
+_INT4: Final = SqlType(INT4)
+_TEXT: Final = SqlType(TEXT)
+_MAX_INT4: Final = 2**31 - 1
+_CHANGES: Final = ast.Insert | ast.Update | ast.Delete | ast.Merge
+
+
+class Interpreter:
+    """Runs one frame. ``around``: CONTEXT of the calls around it, innermost first, asked for when it is told."""
+
+    __slots__ = ("around", "frame", "session")
+
+    def __init__(self, frame: Frame, around: Callable[[], list[str]]) -> None:
+        """Run ``frame``."""
+        self.frame = frame
+        self.session: Session = frame.session
+        self.around = around
+
+    async def run(self) -> None:
+        """Run the whole body; what it returns is in the frame. Raises SqlError 2F005 where it ends without RETURN."""
+        frame = self.frame
+        try:
+            signal = await self.block(frame.body.routine.body)
+            if signal is None and self._must_return():
+                frame.line, frame.doing = 0, ""
+                raise _no_return(frame)
+        except Exception as error:
+            tell_where(error, f"PL/pgSQL function {frame.signature}" if _without_line(error) else frame.where)
+            raise
+
+    def _must_return(self) -> bool:
+        function = self.frame.body.function
+        routine = self.frame.body.routine
+        if function.returns_set or routine.outputs:
+            return False
+        return function.kind == "f" and function.result != 2278
+
+    # -- statements --------------------------------------------------------------------------------
+
+    async def statements(self, body: Sequence[tree.Statement]) -> Signal | None:
+        """Run statements until one signals."""
+        frame = self.frame
+        for statement in body:
+            frame.line, frame.what = statement.line, statement.what
+            if frame.due():
+                await frame.turn()
+            signal = await _RUN[type(statement)](self, statement)
+            if signal is not None:
+                return signal
+        return None
+
+    async def block(self, block: tree.Block) -> Signal | None:
+        """Run DECLARE ... BEGIN ... EXCEPTION ... END."""
+        frame = self.frame
+        frame.line = block.line
+        if not block.handlers:
+            await self._declare(block)
+            return self._left(await self.statements(block.body), block.label)
+        point = self.session.block.begin_part()
+        handling = len(frame.handling)
+        try:
+            await self._declare(block)
+            signal = await self.statements(block.body)
+        except Exception as error:
+            report = raising.caught(self.session, error)
+            handler = None if report is None else _handler(block, report.sqlstate)
+            if handler is None or report is None:
+                raise
+            lines = [frame.where, *self.around()]
+            where = "\n".join(([report.where] if report.where else []) + lines)
+            self.session.block.undo_part(point)
+            frame.doing = ""
+            frame.sql = None
+            frame.handling.append(raising.with_where(report, where))
+            frame.values[block.state] = report.sqlstate
+            frame.values[block.message] = report.message
+            try:
+                signal = await self.statements(handler.body)
+            finally:
+                del frame.handling[handling:]
+        return self._left(signal, block.label)
+
+    def _left(self, signal: Signal | None, label: str) -> Signal | None:
+        """Return what goes on behind a block: EXIT of its label ends there."""
+        if signal is not None and signal.kind == "exit" and label and signal.label == label:
+            return None
+        return signal
+
+    async def _declare(self, block: tree.Block) -> None:
+        frame = self.frame
+        if not block.declares:
+            return
+        variables = frame.body.routine.variables
+        for number in block.declares:
+            variable = variables[number]
+            frame.line, frame.doing = variable.line, "during statement block local variable initialization"
+            if variable.default is None:
+                frame.values[number] = None
+                if variable.kind == "scalar":
+                    await dynamic.check_domain(frame, variable)
+                continue
+            value, type_ = await frame.value(variable.default)
+            await frame.store(number, value, type_)
+        frame.doing = ""
+
+    async def _block(self, statement: tree.Block) -> Signal | None:
+        return await self.block(statement)
+
+    async def _assign(self, statement: tree.Assign) -> Signal | None:
+        frame = self.frame
+        piece, target = statement.value, statement.target
+        value, type_ = await frame.value(piece)
+        variable = frame.body.routine.variables[target.variable]
+        if target.steps:
+            with told(piece):
+                await frame.assign(target, value, type_)
+        elif variable.kind == "scalar" and frame.body.ready(piece, frame.values).constant:
+            with told(piece):
+                value = await frame.cast(value, type_, variable.type)
+            await frame.assign(target, value, variable.type)
+        else:
+            await frame.assign(target, value, type_)
+        return None
+
+    async def _if(self, statement: tree.If) -> Signal | None:
+        for condition, body in statement.branches:
+            if await self.frame.truth(condition):
+                return await self.statements(body)
+        return await self.statements(statement.otherwise)
+
+    async def _case(self, statement: tree.Case) -> Signal | None:
+        frame = self.frame
+        if statement.subject is not None:
+            value, type_ = await frame.value(statement.subject)
+            frame.values[statement.variable] = (type_.oid, value)
+        for condition, body in statement.whens:
+            if await frame.truth(condition):
+                return await self.statements(body)
+        if statement.otherwise is None:
+            raise SqlError("20000", "case not found", hint="CASE statement is missing ELSE part.")
+        return await self.statements(statement.otherwise)
+
+    # -- loops -------------------------------------------------------------------------------------
+
+    def _after(self, signal: Signal | None, label: str) -> tuple[bool, Signal | None]:
+        """Return whether a loop ends after its body signalled, and what it then signals itself."""
+        if signal is None:
+            return False, None
+        if signal.kind == "return":
+            return True, signal
+        own = not signal.label or signal.label == label
+        if not own:
+            return True, signal
+        return signal.kind == "exit", None
+
+    async def _loop(self, statement: tree.Loop) -> Signal | None:
+        while True:
+            ends, signal = self._after(await self.statements(statement.body), statement.label)
+            if ends:
+                return signal
+            await self._again(statement)
+
+    async def _while(self, statement: tree.While) -> Signal | None:
+        while await self.frame.truth(statement.condition):
+            ends, signal = self._after(await self.statements(statement.body), statement.label)
+            if ends:
+                return signal
+            await self._again(statement)
+        return None
+
+    async def _again(self, statement: tree.Statement) -> None:
+        frame = self.frame
+        frame.line, frame.what = statement.line, statement.what
+        if frame.due():
+            await frame.turn()
+
+    async def _for_integer(self, statement: tree.ForInteger) -> Signal | None:
+        frame = self.frame
+        low = await self._bound(statement.lower, "lower bound")
+        high = await self._bound(statement.upper, "upper bound")
+        step = 1 if statement.step is None else await self._bound(statement.step, "BY value")
+        if step <= 0:
+            raise SqlError("22023", "BY value of FOR loop must be greater than zero")
+        found = False
+        result: Signal | None = None
+        while low >= high if statement.reverse else low <= high:
+            found = True
+            frame.values[statement.variable] = low
+            ends, result = self._after(await self.statements(statement.body), statement.label)
+            if ends:
+                break
+            low = low - step if statement.reverse else low + step
+            if not -_MAX_INT4 - 1 <= low <= _MAX_INT4:
+                break
+            await self._again(statement)
+        frame.values[frame.body.routine.found] = found
+        return result
+
+    async def _bound(self, piece: tree.Piece, what: str) -> int:
+        found = await self.frame.integer(piece)
+        if found is None:
+            raise SqlError("22004", f"{what} of FOR loop cannot be null")
+        return found
+
+    async def _for_rows(self, statement: tree.ForRows) -> Signal | None:
+        if statement.dynamic:
+            columns, rows = await dynamic.query_of(self.frame, statement.query, statement.params)
+        else:
+            columns, rows = await self._rows(statement.query)
+        return await self._each_row(statement, statement.into, columns, rows, statement.label, statement.body)
+
+    async def _rows(self, piece: tree.Piece) -> tuple[Sequence[OutputColumn], Sequence[Row]]:
+        return dynamic.rows_of(await self.frame.run(piece))
+
+    async def _each_row(
+        self, statement: tree.Statement, into: tree.Into, columns: Sequence[OutputColumn], rows: Sequence[Row], label: str,
+        body: Sequence[tree.Statement],
+    ) -> Signal | None:  # fmt: skip
+        frame = self.frame
+        result: Signal | None = None
+        if not rows:
+            await frame.into(into, columns, None)
+        for row in rows:
+            await frame.into(into, columns, row)
+            ends, result = self._after(await self.statements(body), label)
+            if ends:
+                break
+            await self._again(statement)
+        frame.values[frame.body.routine.found] = bool(rows)
+        return result
+
+    async def _for_cursor(self, statement: tree.ForCursor) -> Signal | None:
+        frame = self.frame
+        variable = frame.body.routine.variables[statement.cursor]
+        assert variable.cursor is not None
+        if dynamic.is_open(frame, variable):
+            raise SqlError("42P03", f'cursor "{frame.values[variable.number]}" already in use')
+        for number, piece in zip(variable.cursor.arguments, statement.arguments, strict=True):
+            value, type_ = await frame.value(piece)
+            await frame.store(number, value, type_)
+        columns, rows = await self._rows(variable.cursor.query)
+        into = tree.Into([tree.Target(statement.variable)], whole=True)
+        return await self._each_row(statement, into, columns, rows, statement.label, statement.body)
+
+    async def _for_each(self, statement: tree.ForEach) -> Signal | None:
+        frame = self.frame
+        array, type_ = await frame.value(statement.array)
+        if array is None:
+            raise SqlError("22004", "FOREACH expression must not be null")
+        element = element_of(type_.oid)
+        if not element:
+            raise SqlError(
+                "42804", f"FOREACH expression must yield an array, not type {format_type(type_.oid)}"
+            )
+        leaf = bool(array) and raising.is_tuple_type(element)
+        depth = len(dimensions(array, leaf)) if array else 0
+        if not 0 <= statement.slice <= max(depth, 0) and array:
+            raise SqlError(
+                "2202E", f"slice dimension ({statement.slice}) is out of the valid range 0..{depth}"
+            )
+        parts = _slices(array, depth - statement.slice) if statement.slice else list(flat(array, leaf))
+        given = SqlType(type_.oid if statement.slice else element)
+        result: Signal | None = None
+        for part in parts:
+            target = statement.into.targets[0]
+            if statement.into.whole or len(statement.into.targets) == 1:
+                await frame.assign(target, part, given)
+            else:
+                record = frame.record(part, given)
+                columns = (
+                    []
+                    if record is None
+                    else [
+                        OutputColumn(name=n, type=SqlType(t))
+                        for n, t in zip(record.names, record.types, strict=True)
+                    ]
+                )
+                await frame.into(statement.into, columns, record)
+            ends, result = self._after(await self.statements(statement.body), statement.label)
+            if ends:
+                break
+            await self._again(statement)
+        frame.values[frame.body.routine.found] = bool(parts)
+        return result
+
+    async def _exit(self, statement: tree.Exit) -> Signal | None:
+        if statement.condition is not None and not await self.frame.truth(statement.condition):
+            return None
+        return Signal("exit" if statement.is_exit else "continue", statement.label)
+
+    # -- results -----------------------------------------------------------------------------------
+
+    async def _return(self, statement: tree.Return) -> Signal | None:
+        await results.run_return(self.frame, statement)
+        return RETURN
+
+    async def _return_next(self, statement: tree.ReturnNext) -> Signal | None:
+        await results.run_return_next(self.frame, statement)
+        return None
+
+    async def _return_query(self, statement: tree.ReturnQuery) -> Signal | None:
+        frame = self.frame
+        if statement.dynamic:
+            columns, rows = await dynamic.query_of(frame, statement.query, statement.params)
+            results.add_query(frame, columns, rows)
+        else:
+            columns, rows = dynamic.rows_of(await frame.run(statement.query))
+            with told(statement.query):
+                results.add_query(frame, columns, rows)
+        frame.row_count = len(rows)
+        frame.values[frame.body.routine.found] = bool(rows)
+        return None
+
+    # -- SQL ---------------------------------------------------------------------------------------
+
+    async def _perform(self, statement: tree.Perform) -> Signal | None:
+        frame = self.frame
+        ready = frame.body.ready(statement.query, frame.values)
+        if ready.plain:
+            frame.plain(ready)
+            count = 1
+        else:
+            count = affected(await frame.run(statement.query))
+        frame.row_count = count
+        frame.values[frame.body.routine.found] = count > 0
+        return None
+
+    async def _sql(self, statement: tree.Sql) -> Signal | None:
+        frame = self.frame
+        outcome = await frame.run(statement.statement)
+        node = frame.body.ready(statement.statement, frame.values).node
+        count = affected(outcome)
+        frame.row_count = count
+        changes = isinstance(node, _CHANGES)
+        if changes or isinstance(outcome, Rows):
+            frame.values[frame.body.routine.found] = count > 0
+        await dynamic.take_rows(frame, outcome, statement.into, changes=changes, select=not changes)
+        return None
+
+    async def _execute(self, statement: tree.Execute) -> Signal | None:
+        frame = self.frame
+        outcome, node = await dynamic.execute(frame, statement.text, statement.params)
+        frame.row_count = affected(outcome)
+        if statement.into is not None:
+            changes = isinstance(node, _CHANGES)
+            if not isinstance(outcome, Rows):
+                raise SqlError("42601", "INTO used with a command that cannot return data")
+            await dynamic.take_rows(frame, outcome, statement.into, changes=changes, select=True)
+        return None
+
+    async def _call(self, statement: tree.CallRoutine) -> Signal | None:
+        await dynamic.call(self.frame, statement)
+        return None
+
+    async def _diagnostics(self, statement: tree.Diagnostics) -> Signal | None:
+        await raising.run_diagnostics(self.frame, statement, self.around())
+        return None
+
+    async def _raise(self, statement: tree.Raise) -> Signal | None:
+        await raising.run_raise(self.frame, statement, self.around)
+        return None
+
+    async def _assert(self, statement: tree.Assert) -> Signal | None:
+        await raising.run_assert(self.frame, statement)
+        return None
+
+    async def _open(self, statement: tree.Open) -> Signal | None:
+        await dynamic.open_cursor(self.frame, statement)
+        return None
+
+    async def _fetch(self, statement: tree.Fetch) -> Signal | None:
+        await dynamic.fetch(self.frame, statement)
+        return None
+
+    async def _close(self, statement: tree.Close) -> Signal | None:
+        dynamic.close(self.frame, statement)
+        return None
+
+
+_Run = Callable[[Interpreter, Any], Awaitable[Signal | None]]
+
+_RUN: Final[dict[type[tree.Statement], _Run]] = {
+    tree.Block: Interpreter._block,
+    tree.Assign: Interpreter._assign,
+    tree.If: Interpreter._if,
+    tree.Case: Interpreter._case,
+    tree.Loop: Interpreter._loop,
+    tree.While: Interpreter._while,
+    tree.ForInteger: Interpreter._for_integer,
+    tree.ForRows: Interpreter._for_rows,
+    tree.ForCursor: Interpreter._for_cursor,
+    tree.ForEach: Interpreter._for_each,
+    tree.Exit: Interpreter._exit,
+    tree.Return: Interpreter._return,
+    tree.ReturnNext: Interpreter._return_next,
+    tree.ReturnQuery: Interpreter._return_query,
+    tree.Perform: Interpreter._perform,
+    tree.Sql: Interpreter._sql,
+    tree.Execute: Interpreter._execute,
+    tree.CallRoutine: Interpreter._call,
+    tree.Diagnostics: Interpreter._diagnostics,
+    tree.Raise: Interpreter._raise,
+    tree.Assert: Interpreter._assert,
+    tree.Open: Interpreter._open,
+    tree.Fetch: Interpreter._fetch,
+    tree.Close: Interpreter._close,
+}
+
+
+def _handler(block: tree.Block, sqlstate: str) -> tree.Handler | None:
+    return next((h for h in block.handlers if handles(h.states, sqlstate)), None)
+
+
+def _slices(array: Any, levels: int) -> list[Any]:
+    """Return the parts of an array that are ``levels`` dimensions down."""
+    parts = [array]
+    for _ in range(levels):
+        parts = [inner for part in parts for inner in part]
+    return parts
+
+
+def _no_return(frame: Frame) -> SqlError:
+    what = "trigger procedure" if frame.body.routine.special else "function"
+    return SqlError("2F005", f"control reached end of {what} without RETURN")
+
+
+def _without_line(error: Exception) -> bool:
+    return isinstance(error, SqlError) and error.sqlstate == "2F005" and error.where is None

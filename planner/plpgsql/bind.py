@@ -1,0 +1,190 @@
+"""Pieces of a PL/pgSQL body bound as statements, values converted as assignments convert them, parts of variables replaced.
+
+n := price * 2      Piece "price * 2"     ->  SELECT $1 * 2, of numeric
+numeric -> integer    ->  a function from the value to the rounded one
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from planner import ast
+from planner import statements as st
+from planner.bind import bind_node, envelope
+from planner.bind.assign_part import with_part
+from planner.bind.bodies import is_simple
+from planner.bind.columns import subscripts_of
+from planner.bind.context import BindContext
+from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_typmod, try_coerce
+from planner.domains import base_oid, base_type
+from planner.errors import Span, SqlError
+from planner.evaluate import RowFunction, compile_expr, compile_row
+from planner.plpgsql.stream import PREFIX, parse_piece
+from planner.plpgsql.tree import Piece, Target
+from planner.plpgsql.variables import Source, VariableNames
+from planner.query import CoerceViaIO, Expr, Param, RelabelType, Select, SubLink
+from planner.rewrite import replace_children
+from planner.rules.fold import fold
+from planner.rules.plain import without_domains
+from planner.scope import Scope
+from planner.types import SqlType
+from planner.walk import walk
+
+VALUE: Final = Source(-1)
+"""Stands for the value that is assigned, among the sources of a part's new whole."""
+
+
+def bind_piece(
+    context: BindContext, piece: Piece, names: VariableNames
+) -> tuple[ast.Node, st.BoundStatement]:
+    """Return the tree of a piece, and what it means. Spans of errors count in its text, which they name.
+
+    Raises SqlError as binding does, 42702 and 55000 as ``VariableNames``, 0A000 for statements that no function may run.
+    """
+    prefix = PREFIX if piece.kind == "expression" else ""
+    try:
+        node = parse_piece(piece)
+        _check(node)
+        text = prefix + piece.text
+        if names.zero_based:
+            node = _shifted(node, names)
+        inner = replace(context, text=text, env=replace(context.env, params=names.params), variables=names)
+        return node, envelope(node, text, inner, bind_node(inner, node))
+    except SqlError as error:
+        if error is names.refusal:
+            error.span, error.where = None, piece.words
+        elif error.span is not None and error.query is None:
+            error.query = piece.target + piece.text
+            moved = len(piece.target) - len(prefix)
+            error.span = Span(error.span.start + moved, error.span.end + moved)
+        raise
+
+
+def _shifted(node: Any, names: VariableNames) -> Any:
+    """Return a tree in which subscripts of arrays that begin at 0 (TG_ARGV) are counted from 1, as arrays here do."""
+    node = replace_children(node, lambda child: _shifted(child, names))
+    if not isinstance(node, ast.Indirection) or not isinstance(node.arg, ast.ColumnRef):
+        return node
+    found = names.names.find(node.arg.names, names.variables)
+    if found is None or found[0] not in names.zero_based:
+        return node
+    steps = tuple(
+        replace(s, lower=_next(s.lower), upper=_next(s.upper)) if isinstance(s, ast.SubscriptStep) else s
+        for s in node.steps
+    )
+    return replace(node, steps=steps)
+
+
+def _next(index: ast.Expression | None) -> ast.Expression | None:
+    one = ast.Constant(kind="int", value=1)
+    return None if index is None else ast.Operator(name=("+",), left=index, right=one, span=index.span)
+
+
+def _check(node: ast.Node) -> None:
+    if isinstance(node, ast.Transaction):
+        raise SqlError("0A000", "unsupported transaction command in PL/pgSQL")
+    if isinstance(node, ast.Copy) and node.filename is None:
+        raise SqlError("0A000", "cannot COPY to/from client in PL/pgSQL")
+
+
+def expressions_of(bound: st.BoundStatement) -> RowFunction | None:
+    """Return what gives the values of a query that reads nothing, as a tuple; None where it has to be run as a query."""
+    statement = bound.statement
+    if not isinstance(statement, st.QueryStatement) or bound.reads or bound.uses_virtual:
+        return None
+    query = statement.query
+    if not isinstance(query, Select) or not is_simple(query):
+        return None
+    if any(isinstance(node, SubLink) for target in query.targets for node in walk(target.expr)):
+        return None
+    return compile_row([target.expr for target in query.targets if not target.junk])
+
+
+# --- conversions ----------------------------------------------------------------------------------
+
+
+def assignment_cast(env: CoerceEnv, source: SqlType, target: SqlType) -> RowFunction | None:
+    """Return the function of ``$1`` that makes a value fit a variable; None where it fits as it is.
+
+    By a cast that assignments may use, else by printing and reading (manual 43.5.1). Raises SqlError 42846.
+    """
+    own = replace(env, params=ParamTypes((source.oid,), variable=False))
+    under = base_type(source)
+    value: Expr = Param(type=under, number=1)
+    if under != source:
+        value = RelabelType(type=source, arg=value)
+    if source.oid == target.oid and target.typmod < 0:
+        return None
+    made = try_coerce(value, target, CastContext.ASSIGNMENT, own)
+    if made is None:
+        plain = base_type(target)
+        made = coerce_typmod(
+            CoerceViaIO(type=SqlType(plain.oid), arg=value, explicit=False), plain, CastContext.ASSIGNMENT
+        )
+        if plain.oid != target.oid:
+            made = try_coerce(made, target, CastContext.ASSIGNMENT, own)
+            assert made is not None
+    if made is value:
+        return None
+    if isinstance(made, RelabelType) and made.arg is value and base_oid(made.type.oid) == made.type.oid:
+        return None
+    return compile_expr(fold(without_domains(made)))
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Part:
+    """The new whole of a variable a part of which is assigned to: ``function`` of ``sources``, with a value of ``type``."""
+
+    function: RowFunction
+    sources: list[Source]
+    type: SqlType
+
+
+def bind_part(
+    context: BindContext,
+    target: Target,
+    whole: SqlType,
+    name: str,
+    names: VariableNames,
+    source: Source,
+    skip: int,
+) -> Part:
+    """Return how a part of ``source``, which is of type ``whole``, is replaced; the first ``skip`` steps lead to it.
+
+    Raises SqlError 42804, 42703 as assignments to parts do, and what the subscripts raise.
+    """
+    inner = replace(context, env=replace(context.env, params=names.params), variables=names)
+    scope = Scope(context=inner)
+    steps = target.steps[skip:]
+    old = names.param(source, whole)
+    type_ = _leaf(scope, whole, steps)
+    value = names.param(VALUE, type_)
+    made = with_part(scope, old, name, whole, steps, value, None)
+    return Part(compile_expr(fold(without_domains(made))), names.sources, type_)
+
+
+def _leaf(scope: Scope, whole: SqlType, steps: tuple[str | ast.SubscriptStep, ...]) -> SqlType:
+    """Return the type of the part that steps lead to; that of the whole where ``with_part`` will refuse them."""
+    at = 0
+    while at < len(steps):
+        step = steps[at]
+        whole = base_type(whole)
+        if isinstance(step, str):
+            row = scope.context.env.row_type(whole.oid)
+            found = [] if row is None else [c for c in row.live if c.name == step]
+            if not found:
+                return whole
+            whole = found[0].declared
+            at += 1
+            continue
+        subscripts = []
+        while at < len(steps) and isinstance(found_step := steps[at], ast.SubscriptStep):
+            subscripts.append(found_step)
+            at += 1
+        element, _, is_slice = subscripts_of(scope, whole.oid, subscripts, None)
+        whole = whole if is_slice else SqlType(element, whole.typmod)
+    return whole

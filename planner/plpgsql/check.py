@@ -1,0 +1,129 @@
+"""What can be known of a PL/pgSQL body before it runs: that it can be read, and whether it may change anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any, Final
+
+from pgwire.codecs.settings import CodecSettings
+from planner import ast
+from planner.bind.context import BindContext, make_context
+from planner.catalog import Catalog, FunctionDef
+from planner.errors import Span, SqlError
+from planner.facts import INT4, TRIGGER, VOID
+from planner.plpgsql import tree
+from planner.plpgsql.parser import Header, Parameter, parse_routine
+from planner.plpgsql.stream import parse_piece
+from planner.plpgsql.tree import Routine
+from planner.plpgsql.types import CatalogTypes, kind_of
+from planner.polymorphic import POLYMORPHIC
+from planner.types import SqlType
+from planner.walk import walk
+
+_DYNAMIC: Final = tree.Execute | tree.CallRoutine
+_ARRAYS: Final = (2277, 5078)
+
+
+def header_for_check(function: FunctionDef) -> Header:
+    """Return a header for reading a body whose calls are not known: polymorphic types are integers and arrays of them."""
+    parameters = []
+    for name, mode, oid in zip(function.names, function.modes, function.types, strict=True):
+        actual = (1007 if oid in _ARRAYS else INT4) if oid in POLYMORPHIC else oid
+        type_ = SqlType(actual)
+        parameters.append(Parameter(name=name, mode=mode, type=type_, kind=kind_of(type_)))  # type: ignore[arg-type]
+    if function.returns_set:
+        gives = "set"
+    else:
+        gives = "nothing" if function.result == VOID or function.kind == "p" else "value"
+    kind = "trigger" if function.result == TRIGGER else "procedure" if function.kind == "p" else "function"
+    return Header(name=function.name, parameters=tuple(parameters), gives=gives, kind=kind)  # type: ignore[arg-type]
+
+
+def check_routine(
+    function: FunctionDef,
+    catalog: Catalog,
+    search_path: Sequence[str],
+    settings: CodecSettings,
+    source_at: int | None = None,
+) -> None:
+    """Read a body as CREATE FUNCTION does. Errors tell places counted from ``source_at``.
+
+    Raises SqlError 42601, 42704, 42804 and what ``planner.plpgsql.parser`` raises.
+    """
+    context = make_context(catalog, search_path, settings=settings)
+    try:
+        parse_routine(function.source, header_for_check(function), CatalogTypes(context))
+    except SqlError as error:
+        place(error, function.source, source_at)
+        raise
+
+
+def place(error: SqlError, source: str, source_at: int | None) -> None:
+    """Let an error's place, which counts in a body, count in the statement that has it; else name the body's text."""
+    if error.span is None or error.query is not None:
+        return
+    if source_at is None:
+        error.query = source
+    else:
+        error.span = Span(error.span.start + source_at, error.span.end + source_at)
+
+
+# --- effects --------------------------------------------------------------------------------------
+
+
+def may_change(context: BindContext, function: FunctionDef, seen: frozenset[int] = frozenset()) -> bool:
+    """Tell whether a body may write, lock or run what is not known: then it is run by transactions that write.
+
+    Functions that are not VOLATILE never do; of others that do not only read, the answer is yes.
+    """
+    if function.volatility != "v" or function.oid in seen:
+        return False
+    if function.language != "plpgsql":
+        return True
+    try:
+        routine = parse_routine(function.source, header_for_check(function), CatalogTypes(context))
+        return routine_changes(context, routine, seen | {function.oid})
+    except SqlError:
+        return True  # running it says what is wrong
+
+
+def routine_changes(context: BindContext, routine: Routine, seen: frozenset[int]) -> bool:
+    """As ``may_change`` for a body that was read. Raises SqlError as reading its statements does."""
+    for node in _nodes(routine):
+        if isinstance(node, _DYNAMIC):
+            return True
+        if isinstance(node, tree.ForRows | tree.ReturnQuery | tree.Open) and node.dynamic:
+            return True
+        if isinstance(node, tree.Piece) and _piece_changes(context, node, seen):
+            return True
+    return False
+
+
+def _piece_changes(context: BindContext, piece: tree.Piece, seen: frozenset[int]) -> bool:
+    statement = parse_piece(piece)
+    if not isinstance(statement, ast.Select | ast.SetOp | ast.Values):
+        return True
+    for node in walk(statement):
+        if isinstance(node, ast.Insert | ast.Update | ast.Delete | ast.Merge | ast.Locking):
+            return True
+        if isinstance(node, ast.FuncCall):
+            for called in context.catalog.functions_named(node.name[-1]):
+                if may_change(context, called, seen):
+                    return True
+    return False
+
+
+def _nodes(routine: Routine) -> Iterator[Any]:
+    """Yield all statements and pieces of a body."""
+    stack: list[Any] = [routine.body]
+    for variable in routine.variables:
+        stack += [variable.default, variable.cursor]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, list | tuple):
+            stack += node
+        elif is_dataclass(node) and not isinstance(node, tree.Names | tree.Target):
+            yield node
+            if not isinstance(node, tree.Piece):
+                stack += [getattr(node, f.name) for f in fields(node)]

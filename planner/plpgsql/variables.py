@@ -1,0 +1,202 @@
+"""Variables of PL/pgSQL in statements of SQL: each that is named becomes a parameter.
+
+    UPDATE t SET n = total WHERE id = r.id      total, r.id are no columns of t: $1 = variable total, $2 = field id of record r
+
+A name that is a column as well is refused (42702), unless #variable_conflict says which it is (manual 43.11.1). A record's fields are
+those of the row that it holds when the statement is bound: ``shapes`` tells them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from planner import ast
+from planner.bind.columns import is_row, row_fields, select_field
+from planner.casts import ParamTypes
+from planner.composite import is_composite
+from planner.domains import names_domain, plain_type
+from planner.errors import Span, SqlError
+from planner.facts import RECORD
+from planner.plpgsql.tree import Names, Variable
+from planner.query import Expr, Param, RelabelType, RowExpr
+from planner.scope import Scope
+from planner.types import SqlType
+
+Shape: TypeAlias = "tuple[tuple[int, ...], tuple[str, ...]] | int | None"
+"""Of a record: the types and names of its fields, None if it holds no row yet; of a value of any type: its type."""
+
+NO_COLUMN: Final = frozenset(("42703", "42P01"))
+Conflict: TypeAlias = Literal["error", "use_variable", "use_column"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a parameter's value is: in a variable, or in a field of the record that it holds."""
+
+    variable: int
+    field: int | None = None
+
+
+class VariableParams(ParamTypes):
+    """The parameters of a statement of PL/pgSQL: ``$n`` is the function's n-th one, all others are made as names are met."""
+
+    __slots__ = ("of_number",)
+
+    def __init__(self, of_number: Callable[[int, Span | None], Param]) -> None:
+        """``of_number`` finds what ``$n`` is."""
+        super().__init__((), variable=False)
+        self.of_number = of_number
+
+    def reference(self, number: int, span: Span | None = None) -> Param:
+        """Return the parameter for what is written ``$number``. Raises 42P02."""
+        return self.of_number(number, span)
+
+
+class VariableNames:
+    """Finds what names mean in one statement, and collects what its parameters are (``sources``)."""
+
+    def __init__(
+        self, variables: Sequence[Variable], names: Names, conflict: Conflict, shapes: Mapping[int, Shape]
+    ) -> None:
+        """``names``: those that can be seen where the statement stands; ``shapes``: of records, by variable."""
+        self.variables = list(variables)
+        self.names = names
+        self.conflict = conflict
+        self.shapes = shapes
+        self.sources: list[Source] = []
+        self.numbers: dict[Source, int] = {}
+        self.refusal: SqlError | None = None  # what a record's value did not allow
+        self.dynamic: set[int] = set()  # variables whose shapes were asked for
+        self.zero_based: frozenset[int] = frozenset()  # arrays whose subscripts begin at 0
+        self.params = VariableParams(self._of_number)
+
+    # -- what statements ask -----------------------------------------------------------------------
+
+    def resolve(
+        self, scope: Scope, node: ast.ColumnRef, as_column: Callable[[Scope, ast.ColumnRef], Expr]
+    ) -> Expr:
+        """Return what a name means. Raises SqlError 42702 where it is a variable and a column, 42703, 42P01, 55000."""
+        if self.conflict == "use_variable":
+            made = self._reference(scope, node, strict=False)
+            return as_column(scope, node) if made is None else made
+        try:
+            column = as_column(scope, node)
+        except SqlError as error:
+            if error.sqlstate not in NO_COLUMN:
+                raise
+            made = self._reference(scope, node, strict=True)
+            if made is None:
+                raise
+            return made
+        if self.conflict == "error" and self._known(scope, node):
+            raise SqlError(
+                "42702",
+                f'column reference "{".".join(node.names)}" is ambiguous',
+                detail="It could refer to either a PL/pgSQL variable or a table column.",
+                span=node.span,
+            )
+        return column
+
+    def row(self, scope: Scope, names: ast.Name, span: Span | None) -> list[tuple[str, Expr]] | None:
+        """Return the fields of ``names.*``, None where it is no variable."""
+        found = self.names.find(names, self.variables)
+        if found is None or found[1] != len(names):
+            return None
+        value = self.value(found[0], span)
+        return row_fields(scope, value, span) if is_row(value) else None
+
+    # -- variables ---------------------------------------------------------------------------------
+
+    def value(self, number: int, span: Span | None = None) -> Expr:
+        """Return a variable as an expression. Raises SqlError 55000 for a record that holds nothing."""
+        variable = self.variables[number]
+        if variable.kind == "record":
+            types, names = self._fields(variable, span)
+            fields = tuple(self.param(Source(number, i), SqlType(oid), span) for i, oid in enumerate(types))
+            return RowExpr(type=SqlType(RECORD), fields=fields, names=names, span=span)
+        if variable.kind == "any":
+            self.dynamic.add(number)
+            shape = self.shapes.get(number)
+            assert isinstance(shape, int)
+            return self.param(Source(number), SqlType(shape), span)
+        return self.param(Source(number), variable.type, span)
+
+    def _fields(self, variable: Variable, span: Span | None) -> tuple[tuple[int, ...], tuple[str, ...]]:
+        self.dynamic.add(variable.number)
+        shape = self.shapes.get(variable.number)
+        if not isinstance(shape, tuple):
+            self.refusal = SqlError(
+                "55000",
+                f'record "{variable.name}" is not assigned yet',
+                detail="The tuple structure of a not-yet-assigned record is indeterminate.",
+            )
+            raise self.refusal
+        return shape
+
+    def param(self, source: Source, type_: SqlType, span: Span | None = None) -> Expr:
+        """Return the parameter that stands for a source, which is of ``type_``."""
+        plain = plain_type(type_) if names_domain(type_.oid) else type_
+        number = self.numbers.get(source)
+        if number is None:
+            self.sources.append(source)
+            self.params.types.append(plain.oid)
+            number = self.numbers[source] = len(self.sources)
+        param = Param(type=SqlType(plain.oid), number=number, span=span)
+        return param if plain is type_ else RelabelType(type=SqlType(type_.oid), arg=param, span=span)
+
+    def _of_number(self, number: int, span: Span | None) -> Param:
+        found = self.names.find((f"${number}",), self.variables)
+        made = None if found is None else self.value(found[0], span)
+        if isinstance(made, RelabelType):
+            made = made.arg
+        if not isinstance(made, Param):
+            raise SqlError("42P02", f"there is no parameter ${number}", span=span)
+        return made
+
+    def _reference(self, scope: Scope, node: ast.ColumnRef, *, strict: bool) -> Expr | None:
+        """Return a variable, or a field of one; ``strict``: raises 42703 where the variable has no such field."""
+        if node.star:
+            return None
+        found = self.names.find(node.names, self.variables)
+        if found is None or len(node.names) > found[1] + 1:
+            return None
+        number, used = found
+        if used == len(node.names):
+            return self.value(number, node.span)
+        return self._field(scope, self.variables[number], node, strict=strict)
+
+    def _field(self, scope: Scope, variable: Variable, node: ast.ColumnRef, *, strict: bool) -> Expr | None:
+        name = node.names[-1]
+        missing = SqlError("42703", f'record "{variable.name}" has no field "{name}"', span=node.span)
+        if variable.kind == "record":
+            types, names = self._fields(variable, node.span)
+            if name in names:
+                at = names.index(name)
+                return self.param(Source(variable.number, at), SqlType(types[at]), node.span)
+        elif is_composite(variable.type.oid):
+            try:
+                return select_field(scope, self.value(variable.number, node.span), name, node.span)
+            except SqlError as error:
+                if error.sqlstate != "42703":
+                    raise
+        if strict:
+            self.refusal = missing
+            raise missing
+        return None
+
+    def _known(self, scope: Scope, node: ast.ColumnRef) -> bool:
+        """Tell whether names mean a variable, whatever else they mean."""
+        found = None if node.star else self.names.find(node.names, self.variables)
+        if found is None or len(node.names) > found[1] + 1:
+            return False
+        number, used = found
+        if used == len(node.names):
+            return True
+        variable = self.variables[number]
+        if variable.kind == "record":
+            shape = self.shapes.get(number)
+            return isinstance(shape, tuple) and node.names[-1] in shape[1]
+        row = scope.context.env.row_type(variable.type.oid)
+        return row is not None and any(c.name == node.names[-1] for c in row.live)
