@@ -318,6 +318,9 @@ class Frame:
     async def _assign_part(self, target: Target, value: Any, type_: SqlType) -> None:
         variable = self.body.routine.variables[target.variable]
         if variable.kind != "record":
+            row = result_row(self.session.catalog, variable.type.oid) if variable.kind == "row" else None
+            if row is not None and all(c.name != target.steps[0] for c in row.live):
+                raise SqlError("42703", f'record "{variable.name}" has no field "{target.steps[0]}"')
             part = self.body.part(target, variable.type, Source(variable.number), self.values, 0)
             self.values[variable.number] = await self._with_part(part, value, type_)
             return

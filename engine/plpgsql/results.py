@@ -27,11 +27,12 @@ async def run_return(frame: Frame, statement: tree.Return) -> None:
         return
     value, type_ = await frame.value(statement.value)
     wanted = frame.scalar
-    frame.line, frame.doing = 0, frame.leaving
     if wanted is not None:
+        frame.line, frame.doing = 0, frame.leaving
         frame.result = (await _as(frame, value, type_, wanted),)
         return
     record = _record(frame, value, type_)
+    frame.line, frame.doing = 0, frame.leaving
     if record is not None:
         _check(frame, record.types, frame.mismatch)
         _note(frame, record)
@@ -67,15 +68,15 @@ def _check(frame: Frame, types: Sequence[int], message: str) -> None:
     wanted = [column.type.oid for column in frame.columns]
     if not wanted:
         return
+    for number, (given, expected) in enumerate(zip(types, wanted, strict=False), 1):
+        if base_oid(given) != base_oid(expected):
+            detail = f"Returned type {format_type(given)} does not match expected type {format_type(expected)} in column {number}."
+            raise SqlError("42804", message, detail=detail)
     if len(types) != len(wanted):
         detail = (
             f"Number of returned columns ({len(types)}) does not match expected column count ({len(wanted)})."
         )
         raise SqlError("42804", message, detail=detail)
-    for number, (given, expected) in enumerate(zip(types, wanted, strict=True), 1):
-        if base_oid(given) != base_oid(expected):
-            detail = f"Returned type {format_type(given)} does not match expected type {format_type(expected)} in column {number}."
-            raise SqlError("42804", message, detail=detail)
 
 
 async def run_return_next(frame: Frame, statement: tree.ReturnNext) -> None:
