@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from pgwire.codecs import array
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import text_input
 from pgwire.codecs.settings import CodecSettings
@@ -89,6 +90,7 @@ from planner.query import (
     Subscript,
     Var,
 )
+from planner.textsearch.names import SEARCH_NAMES, read_name
 from planner.typefacts import STRING, category, element_of, format_type, is_preferred, type_kind
 from planner.types import SqlType
 
@@ -526,6 +528,8 @@ def read_literal(const: Const, target: SqlType, env: CoerceEnv, *, span: Span | 
                 arg=Const(type=SqlType(TEXT), value=text, span=where), type=SqlType(oid), span=where
             )
         return _catalog_name(text, oid, where)
+    if base in SEARCH_NAMES:
+        return _search_name(text, oid, base, where)
     if base in _DATETIME:
         _note_settings(text, base, env)
     try:
@@ -550,6 +554,16 @@ def _catalog_name(text: str, oid: int, span: Span | None) -> Expr:
     if cast is not None and cast.method == "f":
         return FuncExpr(proc=cast.func, args=(name,), type=SqlType(oid), cast="implicit", span=span)
     return CoerceViaIO(arg=name, type=SqlType(oid), span=span)
+
+
+def _search_name(text: str, oid: int, base: int, span: Span | None) -> Const:
+    """Return a regconfig or regdictionary, or an array of them: what they name does not change."""
+    element = functools.partial(read_name, base)
+    try:
+        value = element(text) if base == oid else array.parse(text, element)
+    except DataError as error:
+        raise SqlError(error.sqlstate, error.message, detail=error.detail, span=span) from None
+    return Const(type=SqlType(oid), value=value, span=span)
 
 
 def _note_settings(text: str, oid: int, env: CoerceEnv) -> None:

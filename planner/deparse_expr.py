@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import STORED_TEXT, CodecSettings
@@ -60,6 +60,7 @@ from planner.query import (
     WindowFunc,
 )
 from planner.resolve import find_less
+from planner.textsearch.names import SEARCH_NAMES, shown_name
 from planner.typefacts import stored_type
 
 if TYPE_CHECKING:
@@ -213,6 +214,8 @@ class Printer:
             self.out += "NULL" + (f"::{label}" if show_type >= 0 else "")
             return
         text = const.value if oid == UNKNOWN else text_output(oid, const.value, self.settings)
+        if oid in SEARCH_NAMES:
+            text = shown_name(oid, cast("int", const.value)) or text
         text = str(text)
         need = oid not in (BOOL, UNKNOWN, INT4, NUMERIC)
         if oid == BOOL:

@@ -2,7 +2,7 @@
 
 method       types and classes
 btree, hash  every type with a default class; of other classes those that order text bytewise, as all text is ordered
-gin          arrays of plain elements (array_ops), jsonb (jsonb_ops, jsonb_path_ops)
+gin          arrays of plain elements (array_ops), jsonb (jsonb_ops, jsonb_path_ops), tsvector (tsvector_ops)
 gist, spgist ranges (range_ops) whose bounds are eight bytes: not of numeric, texts ...
 brin         types of which the bounds in parts tell what to leave out (minmax classes)
 """
@@ -40,6 +40,7 @@ from planner.facts import (
     TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
+    TSVECTOR,
     UUID,
     VARCHAR,
     facts,
@@ -126,7 +127,7 @@ def check_class(type_: SqlType, method: str, written: ast.Name, span: Span | Non
         fact = facts().types.get(element) if element else None
         if element and element not in ELEMENTS and (fact is None or fact.kind != "e"):
             raise not_supported(f"a gin index over {format_type(type_oid)}", span=span)
-        if not element and base_oid(type_oid) != JSONB:
+        if not element and base_oid(type_oid) not in (JSONB, TSVECTOR):
             raise not_supported(f"a gin index over {format_type(type_oid)}", span=span)
     elif method in ("gist", "spgist"):
         check_gist(type_oid, span, method)

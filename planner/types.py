@@ -37,6 +37,7 @@ money                  ``int`` cents
 xid8                   ``int``: the number less 2**63
 enums                  ``int``: the label's rank
 ranges, multiranges    ``bytes`` that order as the type does (``pgwire.codecs.ranges``)
+tsvector tsquery       ``bytes`` that order as the type does (``pgwire.codecs.tsvector``, ``tsquery``)
 void                   ``""``
 unknown                ``str`` (a literal whose type is still open)
 =====================  ==========================================================================

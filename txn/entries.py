@@ -3,9 +3,10 @@
     elements     {red,blue}          ->  'red'  'blue'             {} -> NULL      NULL elements are no keys
     json         {"a": [1, "b"]}     ->  key a   number 1   key b   a string in an array counts as a key
     json_paths   {"a": [1, "b"]}     ->  a/number 1   a/string b    leaves with the object keys above them
+    lexemes      'fat':2 'rat':3     ->  fat   rat                  of a tsvector, whose bytes ``pgwire.codecs.tsvector`` describes
 
 A document is taken apart as PostgreSQL's jsonb_ops and jsonb_path_ops do it (manual 8.14.4), so a document that contains
-another has all of its entries. Entries of documents are 64 bit digests: rows found are candidates, to be tested.
+another has all of its entries. Entries of documents and tsvectors are 64 bit digests: rows found are candidates, to be tested.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ def entry_type(kind: str, column: PhysicalType) -> PhysicalType:
         if column.element is None:
             raise ValueError("an index of elements needs a list")
         return column.element
+    if kind == "lexemes":
+        if column.kind != "bytes":
+            raise ValueError("an index of lexemes needs tsvectors")
+        return _INT64
     if column.kind != "text":
         raise ValueError("an index of documents needs their texts")
     return _INT64
@@ -45,16 +50,25 @@ def key_entry(key: str) -> int:
     return _digest(b"K" + key.encode("utf-8", "surrogatepass"))
 
 
-def document_entries(kind: str, text: str) -> frozenset[int]:
-    """Return the entries of a document, for an index of kind ``json`` or ``json_paths``; they may be none."""
-    if len(text) <= _KEPT_CHARS:
-        return _kept_entries(kind, text)
-    return frozenset(_json(text) if kind == "json" else _json_paths(text))
+def lexeme_entry(lexeme: str) -> int:
+    """Return the entry of a lexeme in an index of kind ``lexemes``."""
+    return _digest(b"L" + lexeme.encode("utf-8", "surrogatepass"))
 
 
-@lru_cache(maxsize=512)
-def _kept_entries(kind: str, text: str) -> frozenset[int]:
-    return frozenset(_json(text) if kind == "json" else _json_paths(text))
+def document_entries(kind: str, document: str | bytes) -> frozenset[int]:
+    """Return the entries of a document, or of a tsvector, for an index of a kind but elements; they may be none."""
+    if len(document) <= _KEPT_CHARS:
+        return _kept_entries(kind, document)
+    return _fresh_entries(kind, document)
+
+
+def _fresh_entries(kind: str, document: str | bytes) -> frozenset[int]:
+    if isinstance(document, bytes):
+        return frozenset(_lexemes(document))
+    return frozenset(_json(document) if kind == "json" else _json_paths(document))
+
+
+_kept_entries = lru_cache(maxsize=512)(_fresh_entries)
 
 
 def _digest(data: bytes) -> int:
@@ -88,6 +102,16 @@ def _scalar(token: str) -> bytes:
         return b"N0"
     power = int(exponent or 0) - len(fraction) + len(digits) - len(kept)
     return f"N{'-' if token[0] == '-' else ''}{kept}e{power}".encode("ascii")
+
+
+def _lexemes(value: bytes) -> Iterator[int]:
+    """Yield an entry for each lexeme: 8 bytes before the first, NUL behind each, then 65535 less the number of its places, if any."""
+    at, end = 8, len(value)
+    while at < end:
+        stop = value.index(0, at + 1)
+        yield _digest(b"L" + value[at + 1 : stop])
+        places = 0 if value[at] else 1 + 0xFFFF - (value[stop + 1] << 8 | value[stop + 2])
+        at = stop + 1 + 2 * places
 
 
 def _json(text: str) -> Iterator[int]:

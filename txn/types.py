@@ -51,7 +51,7 @@ Kind: TypeAlias = Literal[
 ]  # fmt: skip
 
 
-IndexKind: TypeAlias = Literal["sorted", "hash", "elements", "json", "json_paths", "intervals"]
+IndexKind: TypeAlias = Literal["sorted", "hash", "elements", "json", "json_paths", "lexemes", "intervals"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ class ShardColumn:
 class ShardIndex:
     """An index: key attnums in order. NULLs sort last. ``kind`` hash serves equality only.
 
-    Inverted indexes are of kind elements, json or json_paths: a row has a key for each piece of the value of their one
+    Inverted indexes are of kind elements, json, json_paths or lexemes: a row has a key for each piece of the value of their one
     column (``txn.entries``), and they serve equality with one piece. In an index of kind intervals the key is made of the
     value of its one column, bytes (``txn.intervals``); else it is as a sorted one.
     """
@@ -93,7 +93,7 @@ class ShardIndex:
     @property
     def inverted(self) -> bool:
         """Whether a row has any number of keys in it."""
-        return self.kind in ("elements", "json", "json_paths")
+        return self.kind in ("elements", "json", "json_paths", "lexemes")
 
     @property
     def ordered(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pgwire.codecs.ranges import range_type
 from planner.catalog import ColumnDef, IndexDef, RelationDef
+from planner.domains import base_oid
 from planner.errors import not_supported
 from planner.facts import BIT as BIT_OID
 from planner.facts import (
@@ -25,6 +26,8 @@ from planner.facts import (
     NUMERIC,
     OID,
     REGCLASS,
+    REGCONFIG,
+    REGDICTIONARY,
     REGNAMESPACE,
     REGOPER,
     REGOPERATOR,
@@ -37,6 +40,7 @@ from planner.facts import (
     TIMESTAMP,
     TIMESTAMPTZ,
     TIMETZ,
+    TSVECTOR,
     UUID,
     VARBIT,
     VARCHAR,
@@ -53,7 +57,7 @@ _KINDS: dict[int, Kind] = {
     BIT_OID: "text", VARBIT: "text", BYTEA: "bytes", UUID: "uuid", DATE: "date", TIME: "time",
     TIMETZ: "timetz", TIMESTAMP: "timestamp", TIMESTAMPTZ: "timestamptz", INTERVAL: "interval",
 }  # fmt: skip
-# cidr, macaddr8, money, macaddr, inet, pg_lsn, xid8, jsonpath (``pgwire.codecs.network``): their values order as they stand
+# cidr, macaddr8, money, macaddr, inet, pg_lsn, tsvector, xid8, jsonpath (``pgwire.codecs.network``): their values order as they stand
 _KINDS.update(
     {
         650: "bytes",
@@ -62,6 +66,8 @@ _KINDS.update(
         829: "bytes",
         869: "bytes",
         3220: "bytes",
+        3614: "bytes",
+        3615: "tailed",
         4072: "text",
         5069: "int64",
     }
@@ -74,6 +80,8 @@ _KINDS.update(
             XID,
             CID,
             REGCLASS,
+            REGCONFIG,
+            REGDICTIONARY,
             REGTYPE,
             REGNAMESPACE,
             REGROLE,
@@ -124,7 +132,10 @@ def shard_column(column: ColumnDef) -> ShardColumn:
 def _index_kind(relation: RelationDef, index: IndexDef) -> IndexKind:
     """Return how the shard keeps an index (``txn.entries`` has those of gin, ``txn.intervals`` those of gist)."""
     if index.method == "gin":
-        if relation.columns[index.attnums[0] - 1].type.oid != JSONB:
+        column_type = base_oid(relation.columns[index.attnums[0] - 1].type.oid)
+        if column_type == TSVECTOR:
+            return "lexemes"
+        if column_type != JSONB:
             return "elements"
         return "json_paths" if index.opclasses == ("jsonb_path_ops",) else "json"
     if index.method in ("gist", "spgist") and not index.constraint_oid:

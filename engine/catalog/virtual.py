@@ -179,6 +179,7 @@ class VirtualCatalog:
             pg_ranges,
             pg_statistics,
             pg_triggers,
+            pg_text_search,
             pg_types,
         )
 
@@ -191,6 +192,7 @@ class VirtualCatalog:
             pg_functions,
             pg_ranges,
             pg_triggers,
+            pg_text_search,
             pg_default_acl,
             pg_monitor,
             pg_statistics,

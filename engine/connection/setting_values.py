@@ -12,7 +12,9 @@ from engine.connection.setting_defs import SettingDef
 from pgwire.codecs.encodings import canonical, convertible
 from pgwire.codecs.zone import find_zone
 from planner.errors import SqlError, not_supported
+from planner.facts import REGCONFIG
 from planner.long_names import cut
+from planner.textsearch.names import find_named, shown_name
 
 _END_OF_OFFSETS_S = 168 * 3600  # time zones may be a week from UTC, less an hour
 
@@ -167,6 +169,14 @@ def _encoding(value: str) -> str:
     return found
 
 
+def _text_search(value: str) -> str:
+    """Return the configuration's name with its schema. 22023 for none, 42602 and 42601 for what is no name."""
+    found = find_named(REGCONFIG, value)
+    if found is None:
+        raise invalid("default_text_search_config", value)
+    return f"pg_catalog.{shown_name(REGCONFIG, found)}"
+
+
 def normalise(setting: SettingDef, value: str, current: str) -> str:
     """Return the canonical text of ``value``; 22023 with PostgreSQL's wording when it is not valid."""
     name = setting.name.lower()
@@ -176,6 +186,8 @@ def normalise(setting: SettingDef, value: str, current: str) -> str:
         return _time_zone(value)
     if name == "client_encoding":
         return _encoding(value)
+    if name == "default_text_search_config":
+        return _text_search(value)
     if setting.kind == "bool":
         folded = value.strip().lower()
         if folded not in _BOOLS:

@@ -5,9 +5,10 @@
     tags <@ '{red,blue}'        within    rows under either, and empty arrays
     'red' = ANY (tags)          all       rows under red
     doc @> '{"a": 1}'           all       as of an array; doc ? 'a', ?& and ?| by keys alone
+    words @@ 'fat & (rat|cat)'  match     rows under fat, or under rat and cat, whichever are fewer
 
 What is found are candidates: the condition is tested again on each. Where a value says nothing about the entries of the rows
-wanted (``@> '{}'``), or has too many, the table is scanned, which others' changes are compared with as of any scan.
+wanted (``@> '{}'``), or has too many, and for prefixes (``'fa':*``), the table is scanned, which others' changes are compared with as of any scan.
 """
 
 from __future__ import annotations
@@ -21,16 +22,18 @@ from typing import Any, Final, NamedTuple
 from engine.index.access import Access, EntryMode, is_ready
 from engine.index.candidates import FEW_ROWS, CandidateScan, Request, index_key, is_key
 from engine.index.computed_keys import holds_rows_of
+from pgwire.codecs.tsquery import Word, unpack
 from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.comparisons import key_operators
 from planner.evaluate import Layout, flat
 from planner.facts import JSONB, facts
 from planner.query import Expr, FuncExpr, OpExpr, RelationRange, ScalarArrayOp
+from planner.textsearch.match import required
 from txn.api import Transaction
-from txn.entries import document_entries, key_entry
+from txn.entries import document_entries, key_entry, lexeme_entry
 from txn.types import Key
 
-_ORDER: Final = ("equal", "all", "one", "any", "within", "all keys", "key", "any keys")
+_ORDER: Final = ("equal", "all", "one", "match", "any", "within", "all keys", "key", "any keys")
 """Which condition is served where several could be: few rows have all of some values, many have a key."""
 _ONE: Final = ("all", "equal", "all keys")
 
@@ -60,6 +63,8 @@ def _modes() -> dict[int, tuple[EntryMode | None, EntryMode | None]]:
         procs["jsonb_exists(jsonb,text)"]: ("key", None),
         procs["jsonb_exists_all(jsonb,_text)"]: ("all keys", None),
         procs["jsonb_exists_any(jsonb,_text)"]: ("any keys", None),
+        procs["ts_match_vq(tsvector,tsquery)"]: ("match", None),
+        procs["ts_match_qv(tsquery,tsvector)"]: (None, "match"),
     }
 
 
@@ -172,6 +177,8 @@ class EntriesScan(CandidateScan):
 
     def requests(self, value: Any) -> list[Request] | None:
         """See CandidateScan."""
+        if self.mode == "match":
+            return None  # ``chosen``
         keys = wanted_entries(self.mode, self.kind, value)
         if keys is None or (len(keys) > MAX_ENTRIES and self.mode not in _ONE):
             return None
@@ -179,6 +186,8 @@ class EntriesScan(CandidateScan):
 
     def chosen(self, value: Any, txn: Transaction) -> list[Request] | None:
         """See CandidateScan. Where each row wanted has all of the entries, the rarest one is looked up."""
+        if self.mode == "match":
+            return self._matching(value, txn)
         if self.mode not in _ONE:
             return super().chosen(value, txn)
         keys = wanted_entries(self.mode, self.kind, value)
@@ -190,3 +199,21 @@ class EntriesScan(CandidateScan):
         if rows > max(FEW_ROWS, txn.stats(self.shard).rows // 4):
             return None
         return [[keys[counts.index(rows)]]]
+
+    def _matching(self, query: bytes, txn: Transaction) -> list[Request] | None:
+        """Return the rows under lexemes one of which every match of a tsquery has: of several such sets the one with the fewest rows."""
+        words = {item.text for item in unpack(query) if isinstance(item, Word)}
+        if not words:
+            return []
+        if len(words) > MAX_ENTRIES:
+            return None
+        entries = {word: (lexeme_entry(word),) for word in words}
+        keys: list[Key] = list(dict.fromkeys(entries.values()))
+        counts = dict(zip(keys, txn.count_entries(self.shard, self.index, keys), strict=True))
+        most = max(FEW_ROWS, txn.stats(self.shard).rows // 4)
+        # of a prefix, rows are not counted: such a set is taken for one that has too many
+        found = required(query, lambda word: most + 1 if word.prefix else counts[entries[word.text]])
+        if found is None or any(word.prefix for word in found):
+            return None
+        chosen = list(dict.fromkeys(entries[word.text] for word in found))
+        return [chosen] if sum(counts[key] for key in chosen) <= most else None

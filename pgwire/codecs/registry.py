@@ -33,6 +33,8 @@ from pgwire.codecs import (
     ranges,
     system,
     text,
+    tsquery,
+    tsvector,
     uuid,
 )
 from pgwire.codecs import bool as bool_
@@ -259,6 +261,17 @@ def _add_composites() -> None:
     )  # fmt: skip
 
 
+def _add_text_search() -> None:
+    _CODECS[domain.TSVECTOR] = Codec(
+        oid=domain.TSVECTOR, name="tsvector", size=-1, parse=_always(tsvector.parse), show=_always(tsvector.show),
+        recv=tsvector.receiver, send=tsvector.sender, ascii=False,
+    )  # fmt: skip
+    _CODECS[domain.TSQUERY] = Codec(
+        oid=domain.TSQUERY, name="tsquery", size=-1, parse=_always(tsquery.parse), show=_always(tsquery.show),
+        recv=tsquery.receiver, send=tsquery.sender, ascii=False,
+    )  # fmt: skip
+
+
 def _add_ranges() -> None:
     for type_ in ranges.RANGES.values():
         _add_range_and_multirange(type_)
@@ -348,6 +361,7 @@ def _fill() -> None:
     _add_times()
     _add_composites()
     _add_ranges()
+    _add_text_search()
     for oid, element in domain.ARRAY_ELEMENT.items():
         _CODECS[oid] = _array_codec(oid, _CODECS[element])
     for oid, base in _DOMAINS.items():

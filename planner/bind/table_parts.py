@@ -20,12 +20,12 @@ from planner.bind.options import check_storage_options
 from planner.bind.runnable import runnable
 from planner.bind.sequence import SERIAL_TYPES, identity_definition, serial_definition
 from planner.bind.stored import bind_check_expr, bind_default
-from planner.builtins.reg import split_identifier
 from planner.catalog import ColumnDef, ConstraintDef, IndexDef, RelationDef, SequenceDef
 from planner.deparse import deparse_expr
 from planner.domains import domain_named, is_domain, plain_type
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import NAME, rows
+from planner.identifiers import split_identifier
 from planner.opclass import check_indexable
 from planner.query import CTID, TABLEOID, Const, Expr, FuncExpr
 from planner.rewrite import replace_children

@@ -28,6 +28,7 @@ from planner.facts import (
     NUMERIC,
     RECORD,
     TIMETZ,
+    TSQUERY,
     TypeFact,
     facts,
 )  # fmt: skip
@@ -171,6 +172,8 @@ def _key_by_kind(oid: int, fact: TypeFact | None) -> Key | None:
         return comparable
     if fact is not None and fact.kind in ("r", "m") and range_type(oid).scaled:
         return comparable  # a part of the values of ranges of numeric
+    if oid == TSQUERY:
+        return comparable
     if fact is None or fact.kind == "c":
         return _record
     return None

@@ -17,6 +17,8 @@ from planner.catalog import RelationDef
 from planner.errors import SqlError, not_supported
 from planner.facts import (
     REGCLASS,
+    REGCONFIG,
+    REGDICTIONARY,
     REGNAMESPACE,
     REGOPER,
     REGOPERATOR,
@@ -26,17 +28,32 @@ from planner.facts import (
     REGTYPE,
     facts,
 )  # fmt: skip
+from planner.identifiers import split_identifier
+from planner.textsearch.names import SEARCH_NAMES, find_named, shown_name
 from planner.typefacts import FIRST_USER_OID, array_of, format_type
 
 REGCOLLATION = 4191
 REG_TYPES = frozenset(
-    (REGCLASS, REGNAMESPACE, REGOPER, REGOPERATOR, REGPROC, REGPROCEDURE, REGROLE, REGTYPE, REGCOLLATION)
+    (
+        REGCLASS,
+        REGNAMESPACE,
+        REGOPER,
+        REGOPERATOR,
+        REGPROC,
+        REGPROCEDURE,
+        REGROLE,
+        REGTYPE,
+        REGCOLLATION,
+        REGCONFIG,
+        REGDICTIONARY,
+    )
 )
 REG_ARRAYS = {facts().types[oid].array: oid for oid in REG_TYPES}
 NAMED = REG_TYPES | REG_ARRAYS.keys()  # types whose text names catalog objects
 _LABEL = {
     REGCLASS: "relation", REGNAMESPACE: "schema", REGROLE: "role", REGTYPE: "type", REGPROC: "function",
     REGPROCEDURE: "function", REGOPER: "operator", REGOPERATOR: "operator", REGCOLLATION: "collation",
+    REGCONFIG: "text search configuration", REGDICTIONARY: "text search dictionary",
 }  # fmt: skip
 
 
@@ -70,50 +87,6 @@ def _keywords() -> frozenset[str]:
 
         _KEYWORDS = frozenset(row["word"] for row in rows("keywords") if row["catcode"] != "U")
     return _KEYWORDS
-
-
-def split_identifier(text: str) -> list[str]:
-    """Split ``a."B c".d`` into its names, folding unquoted ones to lower case; 42602 when malformed."""
-    names: list[str] = []
-    i = 0
-    text = text.strip()
-
-    def bad() -> SqlError:
-        return SqlError("42602", "invalid name syntax")
-
-    while True:
-        while i < len(text) and text[i].isspace():
-            i += 1
-        if i < len(text) and text[i] == '"':
-            i += 1
-            out = []
-            while True:
-                end = text.find('"', i)
-                if end < 0:
-                    raise bad()
-                out.append(text[i:end])
-                i = end + 1
-                if i < len(text) and text[i] == '"':
-                    out.append('"')
-                    i += 1
-                    continue
-                break
-            name = "".join(out)
-        else:
-            start = i
-            while i < len(text) and text[i] not in '."' and not text[i].isspace():
-                i += 1
-            name = text[start:i].lower()
-        if not name:
-            raise bad()
-        names.append(name)
-        while i < len(text) and text[i].isspace():
-            i += 1
-        if i >= len(text):
-            return names
-        if text[i] != ".":
-            raise bad()
-        i += 1
 
 
 def find_relation(session: EvalSession, text: str) -> RelationDef | None:
@@ -235,7 +208,13 @@ def _find_operator(text: str) -> int | None:
     return None
 
 
-def _lookup(session: EvalSession, oid: int, text: str) -> int | None:
+def _lookup(session: EvalSession | None, oid: int, text: str) -> int | None:
+    if oid in SEARCH_NAMES:
+        return find_named(oid, text)
+    return _lookup_in_catalog(_session(session), oid, text)
+
+
+def _lookup_in_catalog(session: EvalSession, oid: int, text: str) -> int | None:
     if oid == REGCLASS:
         relation = find_relation(session, text)
         return relation.oid if relation is not None else None
@@ -277,6 +256,7 @@ def _lookup(session: EvalSession, oid: int, text: str) -> int | None:
 _MISSING = {
     REGCLASS: "42P01", REGNAMESPACE: "3F000", REGROLE: "42704", REGTYPE: "42704", REGPROC: "42883",
     REGPROCEDURE: "42883", REGOPER: "42883", REGOPERATOR: "42883", REGCOLLATION: "42704",
+    REGCONFIG: "42704", REGDICTIONARY: "42704",
 }  # fmt: skip
 
 
@@ -287,7 +267,7 @@ def reg_input(session: EvalSession | None, oid: int, text: str) -> int:
         return 0
     if stripped.isdigit():
         return int(stripped)
-    found = _lookup(_session(session), oid, text)
+    found = _lookup(session, oid, text)
     if found is None:
         if oid == REGOPER:
             message = f"operator does not exist: {text}"
@@ -389,6 +369,8 @@ def reg_output(session: EvalSession | None, oid: int, value: int) -> str:
             found = quote_ident(proc.name) if same_name == 1 else f"{schema}.{quote_ident(proc.name)}"
     elif oid == REGPROCEDURE:
         found = procedure_name(value)
+    elif oid in SEARCH_NAMES:
+        found = shown_name(oid, value)
     elif oid in (REGOPER, REGOPERATOR):
         op = facts().operators.get(value)
         if op is not None:

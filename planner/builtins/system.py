@@ -306,8 +306,9 @@ def _register() -> None:
     session_form("pg_opfamily_is_visible(oid)", fact(lambda: _fact_oids("opfamily")))
     session_form("pg_collation_is_visible(oid)", fact(lambda: _fact_oids("collations")))
     session_form("pg_conversion_is_visible(oid)", fact(lambda: _fact_oids("conversions")))
-    for kind in ("statistics_obj", "ts_parser", "ts_dict", "ts_config", "ts_template"):
-        session_form(f"pg_{kind}_is_visible(oid)", fact(frozenset))
+    session_form("pg_statistics_obj_is_visible(oid)", fact(frozenset))
+    for kind in ("ts_parser", "ts_dict", "ts_config", "ts_template"):
+        session_form(f"pg_{kind}_is_visible(oid)", fact(functools.partial(_fact_oids, f"{kind}s")))
     session_form("pg_get_userbyid(oid)", user_by_id)
     session_form("format_type(oid,int4)", type_name)
     session_form("obj_description(oid,name)", obj_description)

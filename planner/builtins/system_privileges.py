@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from planner.acl import WORDS, inherited, may_admit, memberships
-from planner.builtins.reg import find_relation, find_type, reg_input, split_identifier
+from planner.builtins.reg import find_relation, find_type, reg_input
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.catalog import RelationDef, RoleDef
 from planner.errors import SqlError
 from planner.facts import REGPROCEDURE, facts, rows
+from planner.identifiers import split_identifier
 from planner.rights import Rights
 from planner.typefacts import FIRST_USER_OID
 

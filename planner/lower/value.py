@@ -113,7 +113,7 @@ KINDS.update(
 )
 KINDS.update(
     dict.fromkeys(
-        (f.OID, f.XID, f.CID, f.REGPROC, f.REGCLASS, f.REGTYPE, f.REGNAMESPACE, f.REGROLE, f.REGPROCEDURE,
+        (f.OID, f.XID, f.CID, f.REGPROC, f.REGCLASS, f.REGCONFIG, f.REGDICTIONARY, f.REGTYPE, f.REGNAMESPACE, f.REGROLE, f.REGPROCEDURE,
          f.REGOPER, f.REGOPERATOR), "int64",
     )
 )  # fmt: skip
@@ -126,6 +126,8 @@ KINDS.update(
         829: "bytes",
         869: "bytes",
         3220: "bytes",
+        3614: "bytes",
+        3615: "tailed",
         4072: "text",
         5069: "int64",
     }

@@ -58,7 +58,7 @@ from planner.walk import children, walk
 _T = TypeVar("_T")
 
 # Types whose text form depends on settings or on the catalog.
-_SESSION_TYPES = NAMED | {DATE, TIMESTAMP, TIMESTAMPTZ, TIMETZ, INTERVAL, 3734, 3769}
+_SESSION_TYPES = NAMED | {DATE, TIMESTAMP, TIMESTAMPTZ, TIMETZ, INTERVAL}
 _SESSION_TYPES |= {facts().types[oid].array for oid in _SESSION_TYPES if facts().types[oid].array}
 
 _SET_CONFIG = facts().proc_by_signature["set_config(text,text,bool)"]

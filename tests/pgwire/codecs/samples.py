@@ -22,6 +22,7 @@ TYPES: dict[str, tuple[int, int]] = {
     "int4range": (3904, -1), "numrange": (3906, -1), "tsrange": (3908, -1), "tstzrange": (3910, -1),
     "daterange": (3912, -1), "int8range": (3926, -1), "int4multirange": (4451, -1), "nummultirange": (4532, -1),
     "tstzmultirange": (4534, -1), "datemultirange": (4535, -1), "int4range[]": (3905, -1), "nummultirange[]": (6151, -1),
+    "tsvector": (3614, -1), "tsquery": (3615, -1), "tsvector[]": (3643, -1), "tsquery[]": (3645, -1),
     "interval day": (1186, 8 << 16 | 0xFFFF), "interval year": (1186, 4 << 16 | 0xFFFF),
 }  # fmt: skip
 
@@ -180,5 +181,9 @@ SAMPLES: dict[str, list[str]] = {
     "datemultirange": ["{[2020-01-01,2020-01-02],(2020-01-02,2020-01-05)}", "{[2020-01-01,infinity],(infinity,infinity]}"],
     "int4range[]": ["{}", '{"[1,2)",NULL,empty,"(3,9]"}', "{[1,2)}", '{{"[1,2)"},{"(,)"}}', '{"[1"}'],
     "nummultirange[]": ['{"{[1.0,2),[3,4)}","{}",NULL}'],
+    "tsvector": ["", "a", "a:1 b:2,3A", "  x:3b  x:1  ", "'it''s' \\'q b\\\\s", "a:99999,16383C", "é:1 z ab 日本:2D", "a:", "a:0", "a:1x", "a:1,,2", "''", "'", "a\\", ":3", "a:1AA", "a:1*"],
+    "tsquery": ["a", "a & b | !c", "a <-> b <3> (c & d)", "!(!a)", "a:AB* | 'x y':*", "é & ü", "(a", "a)", "a b", "!", "a &", ":a", "a <->", "a <16385> b", "a <-1> b", "'", "( )", "a<b", "a:x"],
+    "tsvector[]": ["{}", '{a,"b:1,2 c",NULL}'],
+    "tsquery[]": ['{a,"a & b",NULL}'],
     "tid": ["(0,1)", " ( 3 , 4 ) ", "(4294967295,65535)", "(4294967296,0)", "(1,65536)", "1,2", "(1)", ""],
 }  # fmt: skip

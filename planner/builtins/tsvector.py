@@ -1,0 +1,144 @@
+"""tsvector (manual 9.13): weights, parts, concatenation, comparison, and ``@@`` with a tsquery."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from pgwire.codecs.tsvector import (
+    LAST_POSITION,
+    MAX_PLACES,
+    WEIGHTS,
+    Places,
+    limited,
+    merged,
+    pack,
+    position,
+    size,
+    unpack,
+    weight,
+)
+from planner.builtins.compare import register_comparisons
+from planner.builtins.compare_sql import comparison
+from planner.builtins.range import SYMBOLS, comparisons
+from planner.builtins.registry import REGISTRY
+from planner.errors import SqlError
+from planner.evaluate import flat
+from planner.textsearch.match import matches
+
+
+def _weight(letter: str) -> int:
+    found = WEIGHTS.find(letter.upper()) if len(letter) == 1 else -1
+    if found < 0:
+        raise SqlError("XX000", f"unrecognized weight: {ord(letter[:1] or chr(0))}")
+    return found
+
+
+def _weighted(places: Places, new: int) -> Places:
+    return tuple(position(place) | new << 14 for place in places)
+
+
+def set_weight(value: bytes, letter: str) -> bytes:
+    """SQL's ``setweight`` of all positions. SqlError XX000 for a letter that is none of A to D."""
+    new = _weight(letter)
+    return pack((lexeme, _weighted(places, new)) for lexeme, places in unpack(value))
+
+
+def set_weight_of(value: bytes, letter: str, lexemes: Any) -> bytes:
+    """SQL's ``setweight`` of some lexemes; NULL among them is passed over."""
+    new, wanted = _weight(letter), set(flat(lexemes))
+    return pack(
+        (lexeme, _weighted(places, new) if lexeme in wanted else places) for lexeme, places in unpack(value)
+    )
+
+
+def strip(value: bytes) -> bytes:
+    """SQL's ``strip``: no positions."""
+    return pack((lexeme, ()) for lexeme, _ in unpack(value))
+
+
+def concat(a: bytes, b: bytes) -> bytes:
+    """SQL's ``||``: the second's positions begin behind the first's last one."""
+    first = unpack(a)
+    shift = max((position(p) for _, places in first for p in places), default=0)
+    joined: dict[str, Places] = dict(first)
+    for lexeme, places in unpack(b):
+        found = list(joined.get(lexeme, ()))
+        for place in places:
+            if len(found) >= MAX_PLACES or (found and position(found[-1]) == LAST_POSITION):
+                break
+            found.append(limited(position(place) + shift) | weight(place) << 14)
+        joined[lexeme] = tuple(found)
+    return pack((lexeme, joined[lexeme]) for lexeme in sorted(joined))
+
+
+def without(value: bytes, lexemes: Iterable[str | None]) -> bytes:
+    """SQL's ``ts_delete``; NULL is passed over."""
+    gone = set(lexemes)
+    return pack(entry for entry in unpack(value) if entry[0] not in gone)
+
+
+def filtered(value: bytes, letters: Any) -> bytes:
+    """SQL's ``ts_filter``: positions of some weights. SqlError 22004, 22023."""
+    wanted = set()
+    for letter in flat(letters):
+        if letter is None:
+            raise SqlError("22004", "weight array may not contain nulls")
+        found = WEIGHTS.find(letter.upper()) if letter else -1
+        if found < 0:
+            raise SqlError("22023", f'unrecognized weight: "{letter}"')
+        wanted.add(found)
+    kept = ((lexeme, tuple(p for p in places if weight(p) in wanted)) for lexeme, places in unpack(value))
+    return pack((lexeme, places) for lexeme, places in kept if places)
+
+
+def from_array(lexemes: Any) -> bytes:
+    """SQL's ``array_to_tsvector``: 22004, 2200F."""
+    found = list(flat(lexemes))
+    for lexeme in found:
+        if lexeme is None:
+            raise SqlError("22004", "lexeme array may not contain nulls")
+        if not lexeme:
+            raise SqlError("2200F", "lexeme array may not contain empty strings")
+    return merged((lexeme, ()) for lexeme in found)
+
+
+def entries(value: bytes) -> Iterator[tuple[str, tuple[int, ...] | None, tuple[str, ...] | None]]:
+    """SQL's ``unnest``: lexeme, positions, weights; the latter two NULL where there are none."""
+    for lexeme, places in unpack(value):
+        yield (
+            lexeme,
+            tuple(map(position, places)) or None,
+            tuple(WEIGHTS[weight(place)] for place in places) or None,
+        )
+
+
+_ONE: Final[dict[str, Callable[..., Any]]] = {
+    "length(tsvector)": size,
+    "strip(tsvector)": strip,
+    "setweight(tsvector,char)": set_weight,
+    "setweight(tsvector,char,_text)": set_weight_of,
+    "tsvector_concat(tsvector,tsvector)": concat,
+    "ts_delete(tsvector,text)": lambda value, lexeme: without(value, (lexeme,)),
+    "ts_delete(tsvector,_text)": lambda value, lexemes: without(value, flat(lexemes)),
+    "ts_filter(tsvector,_char)": filtered,
+    "tsvector_to_array(tsvector)": lambda value: tuple(lexeme for lexeme, _ in unpack(value)),
+    "array_to_tsvector(_text)": from_array,
+    "unnest(tsvector)": entries,
+    "ts_match_vq(tsvector,tsquery)": matches,
+    "ts_match_qv(tsquery,tsvector)": lambda query, vector: matches(vector, query),
+}
+
+
+def _register() -> None:
+    for signature, function in _ONE.items():
+        REGISTRY.python(signature, function)
+    register_comparisons(
+        comparisons(lambda value: value), "tsvector_%s", "tsvector", "tsvector", "tsvector_cmp"
+    )
+    for name, symbol in SYMBOLS.items():
+        form = comparison(symbol)
+        REGISTRY.sql(f"tsvector_{name}(tsvector,tsvector)", duckdb=form, spark=form)
+
+
+_register()
