@@ -178,8 +178,8 @@ class VirtualCatalog:
             pg_monitor,
             pg_ranges,
             pg_statistics,
-            pg_triggers,
             pg_text_search,
+            pg_triggers,
             pg_types,
         )
 
