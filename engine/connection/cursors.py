@@ -188,6 +188,16 @@ class Cursors:
             self.get(name).close()
             del self._open[name]
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of all open cursors."""
+        return frozenset(self._open)
+
+    def close_others(self, names: frozenset[str]) -> None:
+        """Close the cursors that have been opened since ``names`` were all: what opened them is undone."""
+        for name in [n for n in self._open if n not in names]:
+            self._open.pop(name).close()
+
     def close_all(self) -> None:
         """Close every cursor."""
         for cursor in self._open.values():

@@ -18,12 +18,14 @@ from engine.plpgsql import dynamic, raising, results
 from engine.plpgsql.frame import Frame, affected, told
 from engine.routines.where import tell_where
 from pgwire.codecs.array import dimensions
+from pgwire.codecs.errors import DataError
 from planner import ast
-from planner.errors import SqlError
+from planner.errors import Span, SqlError
 from planner.evaluate_runtime import flat
 from planner.facts import INT4, TEXT
 from planner.plpgsql import tree
 from planner.plpgsql.conditions import handles
+from planner.plpgsql.stream import PREFIX
 from planner.query import OutputColumn
 from planner.typefacts import element_of, format_type
 from planner.types import SqlType
@@ -99,6 +101,8 @@ class Interpreter:
             await self._declare(block)
             return self._left(await self.statements(block.body), block.label)
         point = self.session.block.begin_part()
+        cursors = self.session.db.sessions[self.session.pid].cursors
+        opened = cursors.names
         handling = len(frame.handling)
         try:
             await self._declare(block)
@@ -111,6 +115,7 @@ class Interpreter:
             lines = [frame.where, *self.around()]
             where = "\n".join(([report.where] if report.where else []) + lines)
             self.session.block.undo_part(point)
+            cursors.close_others(opened)
             frame.doing = ""
             frame.sql = None
             frame.handling.append(raising.with_where(report, where))
@@ -157,8 +162,10 @@ class Interpreter:
             with told(piece):
                 await frame.assign(target, value, type_)
         elif variable.kind == "scalar" and frame.body.ready(piece, frame.values).constant:
-            with told(piece):
+            try:
                 value = await frame.cast(value, type_, variable.type)
+            except Exception as error:
+                raise blamed(error, piece, frame.body.ready(piece, frame.values).node) from None
             await frame.assign(target, value, variable.type)
         else:
             await frame.assign(target, value, type_)
@@ -359,7 +366,8 @@ class Interpreter:
         frame = self.frame
         ready = frame.body.ready(statement.query, frame.values)
         if ready.plain:
-            frame.plain(ready)
+            with told(statement.query):
+                frame.plain(ready)
             count = 1
         else:
             count = affected(await frame.run(statement.query))
@@ -451,6 +459,21 @@ _RUN: Final[dict[type[tree.Statement], _Run]] = {
 
 def _handler(block: tree.Block, sqlstate: str) -> tree.Handler | None:
     return next((h for h in block.handlers if handles(h.states, sqlstate)), None)
+
+
+def blamed(error: Exception, piece: tree.Piece, node: ast.Node) -> Exception:
+    """Return the error for a constant that cannot be converted: a literal is read as of the target's type, with its place."""
+    target = node.targets[0].expr if isinstance(node, ast.Select) and node.targets else None
+    literal = isinstance(target, ast.Constant) and target.kind == "string"
+    unread = isinstance(error, DataError) and error.sqlstate in ("22P02", "22007")
+    if literal and unread and isinstance(error, DataError) and target is not None and target.span is not None:
+        moved = len(piece.target) - len(PREFIX)
+        span = Span(target.span.start + moved, target.span.end + moved)
+        made = SqlError(error.sqlstate, error.message, detail=error.detail, hint=error.hint, span=span)
+        made.query = piece.target + piece.text
+        return made
+    tell_where(error, piece.words)
+    return error
 
 
 def _slices(array: Any, levels: int) -> list[Any]:

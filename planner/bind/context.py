@@ -151,6 +151,12 @@ class BindContext:
             variables=None,
         )
 
+    def has_schema(self, schema: str) -> bool:
+        """Tell whether functions may be looked for in a schema ("": along the search path)."""
+        if schema == "pg_temp":
+            return any(entry.startswith("pg_temp_") for entry in self.search_path)
+        return schema in ("", "pg_catalog") or self.catalog.schema(schema) is not None
+
     # --- relations ------------------------------------------------------------------------------
 
     def find_relation(self, schema: str, name: str) -> RelationDef | None:

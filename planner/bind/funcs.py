@@ -59,7 +59,7 @@ def bind_call(scope: Scope, node: ast.FuncCall, *, in_from: bool = False) -> Exp
     """
     span = node.span
     schema, name = _function_name(node)
-    if schema and schema != "pg_catalog" and scope.context.catalog.schema(schema) is None:
+    if not scope.context.has_schema(schema):
         raise SqlError("3F000", f'schema "{schema}" does not exist', span=span)
     if len(node.args) > MAX_ARGUMENTS:
         raise SqlError("54023", f"cannot pass more than {MAX_ARGUMENTS} arguments to a function", span=span)

@@ -20,7 +20,7 @@ from planner.domains import names_domain, plain_type
 from planner.errors import Span, SqlError
 from planner.facts import RECORD
 from planner.plpgsql.tree import Names, Variable
-from planner.query import Expr, Param, RelabelType, RowExpr
+from planner.query import Const, Expr, Param, RelabelType, RowExpr
 from planner.scope import Scope
 from planner.types import SqlType
 
@@ -110,9 +110,12 @@ class VariableNames:
     # -- variables ---------------------------------------------------------------------------------
 
     def value(self, number: int, span: Span | None = None) -> Expr:
-        """Return a variable as an expression. Raises SqlError 55000 for a record that holds nothing."""
+        """Return a variable as an expression: NULL for a record that holds nothing."""
         variable = self.variables[number]
         if variable.kind == "record":
+            self.dynamic.add(number)
+            if self.shapes.get(number) is None:
+                return Const(type=SqlType(RECORD), value=None, span=span)
             types, names = self._fields(variable, span)
             fields = tuple(self.param(Source(number, i), SqlType(oid), span) for i, oid in enumerate(types))
             return RowExpr(type=SqlType(RECORD), fields=fields, names=names, span=span)
