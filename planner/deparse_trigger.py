@@ -12,21 +12,10 @@ from planner.catalog import RelationDef
 from planner.catalog_trigger import TriggerDef
 from planner.deparse import STORED_READER, Reader
 from planner.deparse_expr import Level, Printer, quote_identifier, quote_literal
-from planner.query import Expr, Range, RangeColumn, Var
+from planner.query import Expr, Range, RangeColumn
 
 _TIMINGS: Final = {"b": "BEFORE", "a": "AFTER"}
 EVENT_WORDS: Final = {"i": "INSERT", "d": "DELETE", "u": "UPDATE", "t": "TRUNCATE"}
-
-
-class _RowPrinter(Printer):
-    """Prints whole rows as ``old.*``."""
-
-    def var(self, var: Var, implicit: bool = True) -> str:
-        """Append a column, or a row, of the old or the new version."""
-        name = super().var(var, implicit)
-        if var.attnum == 0:
-            self.out += ".*"
-        return name
 
 
 def deparse_when(
@@ -36,7 +25,7 @@ def deparse_when(
     columns = tuple([RangeColumn(name=c.name, type=c.type, attnum=c.attnum) for c in relation.columns])
     names = ("old", "new")
     level = Level(ranges=tuple([Range(alias=name, columns=columns) for name in names]), names=names)
-    printer = _RowPrinter(
+    printer = Printer(
         pretty=pretty,
         prefix=True,
         settings=reader.settings,

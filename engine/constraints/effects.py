@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,7 +25,7 @@ from engine.constraints.foreign_key import Canonical, ForeignKey, Keys, incoming
 from engine.constraints.values import same_image
 from engine.eager import settle
 from engine.reads.plans import Replan
-from engine.triggers.firing import Firing, firing_of
+from engine.triggers.firing import Firing, Operation, firing_of, updated_columns
 from engine.triggers.rows import delete_each, update_each
 from engine.writes.shape import TableShape
 from pgwire.codecs.errors import DataError
@@ -56,6 +56,48 @@ class Change:
     new: Sequence[Row] | None
     firing: Firing | None = None
     ends: bool = True
+
+
+class Mixed:
+    """The changes of a statement that inserts, updates and deletes rows of one table.
+
+    Where triggers fire the rows stay in the order in which they were changed, as a change for each run of one kind.
+    """
+
+    def __init__(self, relation: RelationDef, firings: Mapping[Operation, Firing | None]) -> None:
+        """``firings``: what each kind of change that the statement may make fires, in the order of their AFTER STATEMENT triggers."""
+        self._relation = relation
+        self._firings = firings
+        self._ordered = any(firings.values())
+        self._changes: list[tuple[Operation, list[Row], list[Row]]] = []
+
+    def add(self, op: Operation, old: Row | None, new: Row | None) -> None:
+        """Note a row."""
+        last = self._changes[-1] if self._changes else None
+        if last is None or last[0] != op:
+            last = None if self._ordered else next((c for c in self._changes if c[0] == op), None)
+            if last is None:
+                last = (op, [], [])
+                self._changes.append(last)
+        if old is not None:
+            last[1].append(old)
+        if new is not None:
+            last[2].append(new)
+
+    async def follow(self, session: Session) -> None:
+        """Check and follow up all of it, as ``after``."""
+        changes = [
+            Change(
+                self._relation,
+                None if op == "INSERT" else old,
+                None if op == "DELETE" else new,
+                self._firings.get(op),
+                ends=False,
+            )
+            for op, old, new in self._changes
+        ]
+        ends = [Change(self._relation, None, (), firing) for firing in self._firings.values() if firing]
+        await after(session, *changes, *ends)
 
 
 async def inserted(
@@ -208,7 +250,12 @@ async def _referenced(session: Session, key: ForeignKey, change: Change, queue: 
     elif action in "ar":
         await check_referenced(session, key, gone, restrict=action == "r")
     else:
-        await _act(session, key, action, gone, None if change.new is None else renamed, queue)
+        in_use = session.timing.in_use
+        in_use.append(change.relation.oid)  # the action is a trigger to PostgreSQL, and to what it fires
+        try:
+            await _act(session, key, action, gone, None if change.new is None else renamed, queue)
+        finally:
+            in_use.pop()
         if action == "d":
             # the default may be the very key that went
             session.block.ensure_txn().next_statement()
@@ -231,15 +278,17 @@ async def _act(
     if not rows:
         return
     if action == "c" and renamed is None:
-        await _delete_children(session, child, rows, queue)
+        try:
+            await _delete_children(session, child, rows, queue)
+        except (SqlError, DataError) as error:
+            _within(error, _delete_text(key))
+            raise
         return
     where = _statement_text(key, action, of_delete=renamed is None)
     firing = None
     if child.triggers:
         assigned = key.constraint.attnums if action == "c" else [i + 1 for i in _reset_columns(key, renamed)]
-        firing = firing_of(
-            session, child, "UPDATE", {*assigned, *generated_from(child, assigned, session.catalog)}
-        )
+        firing = firing_of(session, child, "UPDATE", updated_columns(session, child, assigned))
     if firing is not None:
         await queue.begin(session, firing)
     old = [row.values for row in rows]
@@ -254,10 +303,15 @@ async def _act(
             return
         made = shape_of(session, child).made([row for _id, row in changes], env)
     except (SqlError, DataError) as error:
-        error.where = where if error.where is None else f"{error.where}\n{where}"
+        _within(error, where)
         raise
     await settle(txn.update(shard, [(row.row_id, new) for row, new in zip(rows, made, strict=True)]))
     queue.put(Change(child, old, made, firing))
+
+
+def _within(error: DataError, where: str) -> None:
+    """Add the action to the CONTEXT of an error."""
+    error.where = where if error.where is None else f"{error.where}\n{where}"
 
 
 async def _delete_children(
@@ -332,6 +386,15 @@ def _statement_text(key: ForeignKey, action: str, *, of_delete: bool) -> str:
         first = 1
     where = [f"${n} OPERATOR(pg_catalog.=) {c}" for n, c in enumerate(columns, first)]
     return f'SQL statement "UPDATE ONLY {name} SET {", ".join(sets)} WHERE {" AND ".join(where)}"'
+
+
+def _delete_text(key: ForeignKey) -> str:
+    """As ``_statement_text``, for a DELETE."""
+    child = key.child
+    columns = [quoted(child.columns[i].name) for i in key.child_at]
+    where = [f"${n} OPERATOR(pg_catalog.=) {c}" for n, c in enumerate(columns, 1)]
+    name = f"{quoted(child.schema)}.{quoted(child.name)}"
+    return f'SQL statement "DELETE FROM ONLY {name} WHERE {" AND ".join(where)}"'
 
 
 def quoted(name: str) -> str:

@@ -370,6 +370,7 @@ async def create_index(conn: Connection, plan: Plan, statement: st.CreateIndex, 
         name = unused_name(session, table.schema, table.name, statement.names, "idx")
     elif exists_already(session, table.schema, name, statement.if_not_exists):
         return Command("CREATE INDEX")
+    session.timing.refuse_change(table, "CREATE INDEX")
     index = index_of(statement, name)
     index = replace(index, oid=session.ahead.oid_of(table, index))
     if statement.hidden:

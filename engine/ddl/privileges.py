@@ -15,7 +15,13 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.state import PG_DATABASE_OID, PG_EXTENSION_OID, PG_PROC_OID, CatalogSnapshot
+from engine.catalog.state import (
+    PG_DATABASE_OID,
+    PG_EXTENSION_OID,
+    PG_PROC_OID,
+    PG_TRIGGER_OID,
+    CatalogSnapshot,
+)
 from engine.connection.session import Session
 from engine.reads.plans import Replan
 from engine.sources import guard
@@ -128,8 +134,10 @@ class _Check:
                 self.call(
                     [statement.trigger.function] if statement.trigger.function >= FIRST_USER_OID else ()
                 )
-            case st.RenameTrigger() | st.DropTrigger():
+            case st.RenameTrigger():
                 self._own(self._relation(statement.table))
+            case st.DropTrigger():
+                self._own_for_part(self._relation(statement.table))
             case st.AlterSchemaOwner():
                 self._own_schema(self.catalog.schema(statement.schema))
                 self._member(statement.role)
@@ -482,6 +490,12 @@ class _Check:
                 raise Replan
             if not self.rights.owns(extension.owner):
                 raise SqlError("42501", f"must be owner of extension {extension.name}")
+            return
+        if statement.class_oid == PG_TRIGGER_OID:
+            found = self.catalog.trigger_by_oid(statement.object_oid)
+            if found is None:
+                raise Replan
+            self._own_for_part(found[0])
             return
         made = self.catalog.type_by_oid(statement.object_oid)
         if made is not None:

@@ -20,7 +20,6 @@ from engine.triggers.firing import compiled
 from planner import statements as st
 from planner.bind.generated import columns_used
 from planner.bind.trigger import stored_condition
-from planner.builtins.reg import quote_ident
 from planner.catalog import Catalog, RelationDef
 from planner.catalog_trigger import TriggerDef
 from planner.errors import SqlError, not_supported
@@ -52,24 +51,22 @@ async def create_trigger(
 async def rename_trigger(
     conn: Connection, plan: Plan, statement: st.RenameTrigger, params: Params
 ) -> Outcome:
-    """ALTER TRIGGER ... RENAME TO. Raises SqlError 42704, 42710, 55006."""
+    """ALTER TRIGGER ... RENAME TO. Raises SqlError 42704, 42710."""
     session = conn.session
     table = table_of(session, statement.table)
     old = trigger_of(table, statement.name)
     if any(trigger.name == statement.new for trigger in table.triggers):
         raise SqlError("42710", f'trigger "{statement.new}" for relation "{table.name}" already exists')
-    session.timing.refuse_change(table, "ALTER TRIGGER")
     changed = replace(old, name=statement.new)
     await _store(session, table, [changed if trigger is old else trigger for trigger in table.triggers])
     return Command("ALTER TRIGGER")
 
 
 async def drop_trigger(conn: Connection, plan: Plan, statement: st.DropTrigger, params: Params) -> Outcome:
-    """DROP TRIGGER. Raises SqlError 42704, 55006."""
+    """DROP TRIGGER. Raises SqlError 42704."""
     session = conn.session
     table = table_of(session, statement.table)
     trigger_of(table, statement.name)
-    session.timing.refuse_change(table, "DROP TRIGGER")
     await drop_triggers(session, table, [statement.name])
     return Command("DROP TRIGGER")
 
@@ -127,5 +124,5 @@ def columns_of(trigger: TriggerDef, table: RelationDef, catalog: Catalog) -> set
 
 
 def trigger_words(session: Session, trigger: TriggerDef, table: RelationDef) -> str:
-    """Return how messages call a trigger."""
-    return f"trigger {quote_ident(trigger.name)} on table {shown_name(session, table)}"
+    """Return how messages call a trigger: unlike other names PostgreSQL never quotes its one."""
+    return f"trigger {trigger.name} on table {shown_name(session, table)}"

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from engine.plpgsql.event import TriggerEvent
 from engine.triggers.call import call
 from engine.writes.shape import check_calls, row_record
+from planner.bind.generated import generated_from
 from planner.bind.runnable import runnable
 from planner.bind.trigger import NEW, OLD, stored_condition
 from planner.catalog import RelationDef
@@ -192,6 +193,16 @@ def firing_of(
         and (op != "UPDATE" or not one.trigger.attnums or not set(one.trigger.attnums).isdisjoint(changed))
     ]
     return Firing(relation, op, found) if found else None
+
+
+def updated_columns(session: Session, relation: RelationDef, assigned: Collection[int]) -> frozenset[int]:
+    """Return the columns that an UPDATE counts as changing: those it assigns, and those that are generated from them.
+
+    Where a table has BEFORE UPDATE ROW triggers, on or off, all generated columns count, as in PostgreSQL.
+    """
+    if any(t.timing == "b" and t.row and "u" in t.events for t in relation.triggers):
+        return frozenset((*assigned, *(column.attnum for column in relation.generated)))
+    return frozenset((*assigned, *generated_from(relation, assigned, session.catalog)))
 
 
 def compiled(session: Session, relation: RelationDef) -> Sequence[Compiled]:

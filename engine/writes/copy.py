@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -231,7 +231,8 @@ async def _copy_from(
     firing = firing_of(session, relation, "INSERT")
     await begin(session, firing)
     loader = RowLoader(spec, make_env(ctx), progress, keep=told(spec.options))
-    loader.finishes = firing is None or not firing.before_row
+    if firing is not None and firing.before_row:
+        loader.finishes, loader.texts = False, []
     decoder = make_decoder(spec)
     where = functools.partial(_next_line, relation.name, decoder)
     chunks = _chunks(statement, loader.options, out, progress, file, where)
@@ -255,7 +256,8 @@ async def _copy_from(
             await check_bulk(session, relation)
         elif firing is not None and firing.before_row:
             shape = TableShape.of(relation, session)
-            first = await _insert_each(session, firing, shape, first, lines, loader.env)
+            places = zip(lines, loader.texts or (), strict=True)
+            first = await _insert_each(session, firing, shape, first, places, loader.env)
             await effects.inserted(session, relation, first, firing)
             total = len(first)
         else:
@@ -275,16 +277,21 @@ async def _copy_from(
 
 
 async def _insert_each(
-    session: Session, firing: Firing, shape: TableShape, rows: Sequence[Row], lines: Sequence[int], env: Env
+    session: Session,
+    firing: Firing,
+    shape: TableShape,
+    rows: Sequence[Row],
+    places: Iterable[tuple[int, str | None]],
+    env: Env,
 ) -> list[Row]:
-    """Insert rows that triggers look at before; errors name the line. Returns the rows as they are stored."""
+    """Insert rows that triggers look at before; errors name the line and its text. Returns the rows as they are stored."""
     stored: list[Row] = []
-    for count, (row, line) in enumerate(zip(rows, lines, strict=True), 1):
+    for count, (row, (line, text)) in enumerate(zip(rows, places, strict=True), 1):
         await take_turns(count)
         try:
             stored += [made for _id, made in await insert_each(session, firing, shape, [row], env)]
         except DataError as error:
-            with_context(error, copy_context(shape.relation.name, line))
+            with_context(error, copy_context(shape.relation.name, line, None, text))
             raise
     return stored
 

@@ -188,6 +188,8 @@ class RowLoader:
         self._ignores = spec.options.on_error == "ignore"
         self.finishes = True
         """Set to False, rows are returned without their generated columns, and unchecked."""
+        self.texts: list[str | None] | None = None
+        """Set to a list, it gets the text of each row that is returned, None in binary format."""
         self.rejects = Rejects(keep)
         self.lines: list[int] | None = None
         """Set to a list, it gets the line of each row that is returned."""
@@ -235,6 +237,9 @@ class RowLoader:
         self._progress.rows(count, len(rows))
         if self.lines is not None:
             self.lines += lines
+        if self.texts is not None:
+            fields = dict(zip(decoded.lines, decoded.rows, strict=True))
+            self.texts += [self._text(fields[line]) for line in lines]
         if (watch := self.watch) is not None:
             watch.lines += [line for row, line in zip(rows, lines, strict=True) if watch.has(row)]
         return rows
@@ -283,14 +288,18 @@ class RowLoader:
                 rows += made
                 lines += places
             except SqlError as error:
-                text = None
-                if not self.binary:
-                    null = self.options.effective_null
-                    text = self.options.effective_delimiter.join(
-                        null if field is None else str(field) for field in fields
-                    )
-                raise self._located(error, copy_context(self.relation.name, line, None, text)) from None
+                where = copy_context(self.relation.name, line, None, self._text(fields))
+                raise self._located(error, where) from None
         return rows, lines
+
+    def _text(self, fields: Sequence[Any]) -> str | None:
+        """Return a row as errors show it, None in binary format."""
+        if self.binary:
+            return None
+        null = self.options.effective_null
+        return self.options.effective_delimiter.join(
+            null if field is None else str(field) for field in fields
+        )
 
     def _check_limit(self, bad: DataError) -> None:
         """Raise if more rows were left out than REJECT_LIMIT allows; ``bad``: the error of the latest."""

@@ -37,7 +37,7 @@ from engine.reads.query import (
 from engine.slices import in_slices
 from engine.transaction.block_state import BLOCK
 from engine.transaction.conflicts import tid_of
-from engine.triggers.firing import Firing, firing_of
+from engine.triggers.firing import Firing, firing_of, updated_columns
 from engine.triggers.rows import (
     begin,
     delete_each,
@@ -50,7 +50,6 @@ from engine.triggers.rows import (
 from engine.writes.insert_bulk import BulkSource
 from engine.writes.returning import Returning, make_env, returning_of
 from engine.writes.shape import TableShape, row_record, table_layout
-from planner.bind import generated_from
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, compile_expr, compile_predicate, compile_row
@@ -179,7 +178,7 @@ def changed_by(
     session: Session, relation: RelationDef, assigned: Sequence[int]
 ) -> tuple[frozenset[int], Firing | None]:
     """Return the columns that an UPDATE may change, and what it fires; a BEFORE ROW trigger may change any."""
-    changed = frozenset((*assigned, *generated_from(relation, assigned, session.catalog)))
+    changed = updated_columns(session, relation, assigned)
     firing = firing_of(session, relation, "UPDATE", changed)
     if firing is not None and firing.before_row:
         changed = frozenset(column.attnum for column in relation.stored_columns)
@@ -324,10 +323,9 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
     txn = session.block.ensure_txn()
     touched: set[RowId] = set() if session.parts is None else session.parts.touched_in(shape.shard)
     stored: list[tuple[RowId, Row, Row]] = []
-    added: list[Row] = []
-    replaced: list[tuple[Row, Row]] = []
-    count = 0
     firing, updating = insert.firing, insert.updating
+    changes = effects.Mixed(shape.relation, {"UPDATE": updating, "INSERT": firing})
+    count = 0
     each = firing is not None or updating is not None
     for number, proposed in enumerate(rows, 1):
         if each:
@@ -347,7 +345,7 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
                 shape.check_views([row], env)
             touched.add(existing)
             stored.append((existing, row, ()))
-            added.append(row)
+            changes.add("INSERT", None, row)
             count += 1
             continue
         if conflict.action == "nothing":
@@ -380,19 +378,13 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
         await settle(txn.update(shape.shard, [(existing.row_id, new)]))
         touched.add(existing.row_id)
         stored.append((existing.row_id, new, ()))
-        replaced.append((existing.values, new))
+        changes.add("UPDATE", existing.values, new)
         count += 1
     returned = None
     if insert.returning is not None:
         returned = await insert.returning.rows(stored, env)
     if insert.effects:
-        relation = shape.relation
-        await effects.after(
-            session,
-            effects.Change(relation, None, added, firing, ends=False),
-            effects.Change(relation, [o for o, _ in replaced], [n for _, n in replaced], updating),
-            effects.Change(relation, None, (), firing),
-        )
+        await changes.follow(session)
     return outcome("INSERT", count, insert.returning, returned)
 
 

@@ -49,9 +49,8 @@ class _Action(NamedTuple):
     values: RowFunction
 
 
-_OPERATIONS: Final[dict[str, Operation]] = {"insert": "INSERT", "update": "UPDATE", "delete": "DELETE"}
-_ENDS: Final = ("delete", "update", "insert")
-"""The order in which AFTER STATEMENT triggers fire; BEFORE STATEMENT ones fire in the opposite one."""
+_OPERATIONS: Final[dict[str, Operation]] = {"delete": "DELETE", "update": "UPDATE", "insert": "INSERT"}
+"""The kinds of action, in the order in which their AFTER STATEMENT triggers fire; BEFORE STATEMENT ones fire in the opposite one."""
 
 
 class MergePlan:
@@ -73,15 +72,15 @@ class MergePlan:
         self.matched = [_compiled(action, layout) for action in statement.actions if action.matched]
         self.unmatched = [_compiled(action, layout) for action in statement.actions if not action.matched]
         self.reach = effects.Reach(session, relation, "insert", frozenset())
-        self.firings: dict[str, Firing] = {}
+        self.firings: dict[Operation, Firing] = {}
         for action in statement.actions:
             if action.action in ("update", "delete"):
                 changed, _ = changed_by(session, relation, action.assigned)
                 self.reach.add(session, relation, action.action, changed)
-        for what in ("insert", "update", "delete"):
+        for what, operation in _OPERATIONS.items():
             found = self._firing(session, relation, statement, what)
             if found is not None:
-                self.firings[what] = found
+                self.firings[operation] = found
         # whether the rows are staged one by one, as they come, because triggers look at them
         self.each = any(firing.before_row for firing in self.firings.values())
 
@@ -94,9 +93,9 @@ class MergePlan:
             return changed_by(session, relation, [a for action in actions for a in action.assigned])[1]
         return firing_of(session, relation, _OPERATIONS[what])
 
-    def firing(self, what: str) -> Firing:
+    def firing(self, what: Operation) -> Firing:
         """Return what fires for one kind of action."""
-        return self.firings.get(what) or Firing(self.shape.relation, _OPERATIONS[what], ())
+        return self.firings.get(what) or Firing(self.shape.relation, what, ())
 
     def old_row(self, row: Row) -> list[Any]:
         """Return the target's row that a row of the source has."""
@@ -119,10 +118,10 @@ class _Changes:
         self.session = session
         self.merge = merge
         self.env = env
-        self.deleted: list[tuple[RowId, Row]] = []
+        self.deleted: list[RowId] = []
         self.updated: list[tuple[RowId, Row]] = []
-        self.replaced: list[Row] = []
         self.inserted: list[Row] = []
+        self.effects = effects.Mixed(merge.shape.relation, merge.firings)
         self._touched: set[RowId] = touched
 
     async def take(self, row: Row) -> None:
@@ -151,15 +150,16 @@ class _Changes:
     async def _delete(self, row_id: RowId, old: Row) -> None:
         merge = self.merge
         if merge.each:
-            firing = merge.firing("delete")
+            firing = merge.firing("DELETE")
             if not await delete_each(self.session, firing, merge.shape, [(row_id, old)]):
                 return
-        self.deleted.append((row_id, old))
+        self.deleted.append(row_id)
+        self.effects.add("DELETE", old, None)
 
     async def _update(self, row_id: RowId, old: Row, new: Row) -> None:
         merge = self.merge
         if merge.each:
-            firing = merge.firing("update")
+            firing = merge.firing("UPDATE")
             done = await update_each(self.session, firing, merge.shape, [(row_id, old, new)], self.env)
             if not done:
                 return
@@ -167,15 +167,19 @@ class _Changes:
         else:
             [new] = merge.shape.made([new], self.env)
         self.updated.append((row_id, new))
-        self.replaced.append(old)
+        self.effects.add("UPDATE", old, new)
 
     async def _insert(self, new: Row) -> None:
         merge = self.merge
         if merge.each:
-            done = await insert_each(self.session, merge.firing("insert"), merge.shape, [new], self.env)
-            self.inserted += [row for _row_id, row in done]
+            done = await insert_each(self.session, merge.firing("INSERT"), merge.shape, [new], self.env)
+            if not done:
+                return
+            [(_row_id, new)] = done
         else:
-            self.inserted += merge.shape.made([new], self.env)
+            [new] = merge.shape.made([new], self.env)
+        self.inserted.append(new)
+        self.effects.add("INSERT", None, new)
 
     def _touch(self, row_id: int) -> RowId:
         if row_id in self._touched:
@@ -192,23 +196,13 @@ class _Changes:
         txn, shape = session.block.ensure_txn(), self.merge.shape
         if not self.merge.each:
             if self.deleted:
-                await settle(txn.delete(shape.shard, [row_id for row_id, _row in self.deleted]))
+                await settle(txn.delete(shape.shard, self.deleted))
             if self.updated:
                 await settle(txn.update(shape.shard, self.updated))
             if self.inserted:
                 await settle(txn.insert(shape.shard, self.inserted))
-        relation, firings = shape.relation, self.merge.firings
-        if self.merge.reach or relation.checks_late or firings:
-            new = [row for _row_id, row in self.updated]
-            gone = [row for _row_id, row in self.deleted]
-            change = effects.Change
-            await effects.after(
-                session,
-                change(relation, gone, None, firings.get("delete"), ends=False),
-                change(relation, self.replaced, new, firings.get("update"), ends=False),
-                change(relation, None, self.inserted, firings.get("insert"), ends=False),
-                *[change(relation, None, (), firings[w]) for w in _ENDS if w in firings],
-            )
+        if self.merge.reach or shape.relation.checks_late or self.merge.firings:
+            await self.effects.follow(session)
         return len(self.deleted) + len(self.updated) + len(self.inserted)
 
 
@@ -225,7 +219,7 @@ async def run_merge(session: Session, plan: Plan, statement: Merge, params: tupl
     result = await run_query(session, plan, "source", statement.source, ctx)
     rows = result.rows if isinstance(result, ReadyRows) else await collect(session, result)
     touched: set[RowId] = set() if session.parts is None else session.parts.touched_in(merge.shape.shard)
-    await begin(session, *[merge.firings.get(what) for what in reversed(_ENDS)])
+    await begin(session, *reversed(merge.firings.values()))
     changes = _Changes(session, merge, make_env(ctx), touched)
     for count, row in enumerate(rows, 1):
         await changes.take(row)

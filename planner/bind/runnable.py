@@ -54,6 +54,11 @@ def runnable_now(expr: Expr, context: BindContext) -> Expr:
     return made
 
 
+def _shown(function: FunctionDef) -> str:
+    language = "PL/pgSQL" if function.language == "plpgsql" else "SQL"
+    return f'{language} function "{function.name}"'
+
+
 class _Expressions(Inliner):
     """Puts bodies in the place of calls where the result is an expression again."""
 
@@ -68,14 +73,11 @@ class _Expressions(Inliner):
             return built_in
         function, body = self._body(call)
         if body is None or not isinstance(body, Select) or not is_simple(body) or call.returns_set:
-            language = "PL/pgSQL" if function.language == "plpgsql" else "SQL"
-        raise self._refused(f'{language} function "{function.name}"')
+            raise self._refused(_shown(function))
         if any(isinstance(item, SubLink) for item in walk(body)):
-            language = "PL/pgSQL" if function.language == "plpgsql" else "SQL"
-        raise self._refused(f'{language} function "{function.name}"')
+            raise self._refused(_shown(function))
         if call.type.oid == RECORD and not call.outputs:
-            language = "PL/pgSQL" if function.language == "plpgsql" else "SQL"
-        raise self._refused(f'{language} function "{function.name}"')
+            raise self._refused(_shown(function))
         self._check_evaluated_once(function, body, call)
         exprs = [substituted(target.expr, call.args) for target in body.targets if not target.junk]
         return self._strict(function, call, self._value(call, exprs, field))
@@ -90,8 +92,7 @@ class _Expressions(Inliner):
                 raise self._refused(f'a volatile argument of SQL function "{function.name}"')
 
     def _note_call(self, function: FunctionDef, call: SqlCall) -> None:
-        language = "PL/pgSQL" if function.language == "plpgsql" else "SQL"
-        raise self._refused(f'{language} function "{function.name}"')
+        raise self._refused(_shown(function))
 
     def _refused(self, what: str) -> Exception:
         return not_supported(

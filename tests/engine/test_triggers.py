@@ -98,7 +98,7 @@ def test_copy_asks_triggers(conn: psycopg.Connection[tuple[object, ...]]) -> Non
     with pytest.raises(psycopg.Error) as caught, conn.cursor().copy("COPY t FROM STDIN") as copy:
         copy.write(b"1\n2\n")
     assert caught.value.sqlstate == "39P01"
-    assert caught.value.diag.context == "COPY t, line 1"
+    assert caught.value.diag.context == 'COPY t, line 1: "1"'
 
 
 @pytest.mark.parametrize("event", ["INSERT", "TRUNCATE"])

@@ -1,0 +1,80 @@
+-- what triggers are told, and what they make of rows
+create table log(n serial, what text);
+create function note() returns trigger language plpgsql as $$
+begin
+  insert into log(what) values (concat_ws(' ', TG_NAME, TG_WHEN, TG_OP, TG_LEVEL, TG_TABLE_NAME, pg_trigger_depth(), 'old', old, 'new', new, case when TG_NARGS > 0 then array_to_string(TG_ARGV, ',') end));
+  if TG_OP = 'DELETE' then return old; end if;
+  return new;
+end $$;
+create table t(id int primary key, v int, g int generated always as (v * 2) stored);
+create trigger a_bi before insert or update or delete on t for each row execute function note('x', 'y');
+create trigger b_ai after insert or update or delete on t for each row execute function note();
+create trigger c_bs before insert or update or delete or truncate on t for each statement execute function note();
+create trigger d_as after insert or update or delete or truncate on t for each statement execute function note();
+insert into t values (1, 10), (2, 20) returning *;
+select what from log order by n;
+truncate log;
+update t set v = v + 1 returning *;
+select what from log order by n;
+truncate log;
+update t set v = v + 1 where false;
+select what from log order by n;
+truncate log;
+insert into t values (1, 5), (3, 6) on conflict (id) do update set v = excluded.v returning *;
+select what from log order by n;
+truncate log;
+insert into t values (1, 5), (3, 6) on conflict do nothing;
+select what from log order by n;
+truncate log;
+merge into t using (values (1, 1), (2, 0), (9, 9)) s(id, v) on t.id = s.id when matched and s.v = 0 then delete when matched then update set v = s.v when not matched then insert values (s.id, s.v);
+select what from log order by n;
+truncate log;
+select what from log order by n;
+truncate log;
+truncate t;
+select what from log order by n;
+truncate log;
+create view tv as select id, v from t where id < 10 with check option;
+insert into tv values (1, 1);
+insert into tv values (11, 1);
+update tv set v = 3;
+delete from tv;
+select what from log order by n;
+truncate log;
+-- changed rows
+create function bump() returns trigger language plpgsql as $$ begin new.v := coalesce(new.v, 0) + 1000; return new; end $$;
+create trigger a0 before insert or update on t for each row execute function bump();
+insert into t values (1, 1), (2, null) returning *;
+update t set v = v + 1 returning *, (select max(l.v) from t l where l.v < t.v);
+insert into t values (1, 5) on conflict (id) do update set v = excluded.v + t.v returning *;
+select * from t order by id;
+-- skipping
+create function skip() returns trigger language plpgsql as $$ begin if coalesce(new.id, old.id) % 2 = 0 then return null; end if; if TG_OP = 'DELETE' then return old; end if; return new; end $$;
+create trigger zz before insert or update or delete on t for each row execute function skip();
+insert into t values (4, 1), (5, 2) returning *;
+update t set v = 0 returning *;
+delete from t returning *;
+insert into t values (2, 1), (7, 2), (8, 3) on conflict (id) do update set v = -1 returning *;
+merge into t using (values (2, 1), (7, 0), (9, 9), (10, 10)) s(id, v) on t.id = s.id when matched and s.v = 0 then delete when matched then update set v = s.v when not matched then insert values (s.id, s.v);
+select * from t order by id;
+truncate log;
+drop trigger zz on t;
+-- same row
+create function selfish() returns trigger language plpgsql as $$ begin update t set v = 1 where id = old.id; if TG_OP = 'DELETE' then return old; end if; return new; end $$;
+alter table t disable trigger user;
+create trigger s before update or delete on t for each row when (pg_trigger_depth() = 0) execute function selfish();
+update t set v = 2 where id = 2;
+delete from t where id = 2;
+insert into t values (2, 5) on conflict (id) do update set v = excluded.v;
+drop trigger s on t;
+create trigger s after update on t for each row when (pg_trigger_depth() < 3) execute function selfish();
+update t set v = 2 where id = 2 returning *;
+select * from t where id = 2;
+drop trigger s on t;
+-- max + 1
+create table pos(id serial, p int);
+create function next_p() returns trigger language plpgsql as $$ begin select coalesce(max(p), 0) + 1 into new.p from pos; return new; end $$;
+create trigger p before insert on pos for each row execute function next_p();
+insert into pos(p) values (null), (null), (null);
+insert into pos(p) select null from generate_series(1, 3);
+select * from pos order by id;
