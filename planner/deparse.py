@@ -33,6 +33,7 @@ from planner.deparse_expr import (
     stored_function,
 )
 from planner.facts import RECORD, facts
+from planner.opclass import TRIGRAM_CLASS, TRIGRAM_EXTENSION
 from planner.query import (
     CoalesceExpr,
     Const,
@@ -255,7 +256,7 @@ def index_definition(
     for position in range(len(index.attnums)):
         item = index_key_text(index, table, position, pretty=pretty, part=False, reader=reader)
         if position < len(index.opclasses) and index.opclasses[position]:
-            item += f" {index.opclasses[position]}"
+            item += f" {_class_name(index.opclasses[position], reader)}"
         if index.method == "btree":
             descending = position < len(index.descending) and index.descending[position]
             first = index.nulls_first[position] if position < len(index.nulls_first) else descending
@@ -278,6 +279,18 @@ def index_definition(
     if index.where_sql:
         text += f" WHERE {_over_table(index.where_sql, table, pretty=pretty, reader=reader)[0]}"
     return text
+
+
+def _class_name(name: str, reader: Reader) -> str:
+    """Return an operator class as the reader finds it: an extension's where its functions are."""
+    extension = (
+        reader.catalog.extension(TRIGRAM_EXTENSION) if reader.catalog and name == TRIGRAM_CLASS else None
+    )
+    if reader.catalog is None or extension is None:
+        return name
+    member = next(f for f in reader.catalog.functions_named("show_trgm") if f.extension == extension.oid)
+    written = reader.function_name(member.oid, member.schema, member.name)
+    return written.removesuffix(member.name) + name
 
 
 def index_key_text(

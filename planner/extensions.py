@@ -1,7 +1,8 @@
 """The extensions that there are, and what is said of them (CREATE EXTENSION, manual 38.17).
 
 An extension here is a list of functions of the catalog, each of which stands for a built-in one (``planner.facts.ExtensionFact``,
-``planner.builtins.extension_*``). What they add to operators, types and index methods is there without them, or is not there.
+``planner.builtins.extension_*``); operators are calls of these (``planner.bind.extension_operators``). What else they add to types
+and index methods is there without them, or is not there, but pg_trgm's operator class for gin (``planner.opclass``).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from planner.facts import PG_CATALOG_OID, facts
 COMMENTS: Final[Mapping[str, str]] = {
     "btree_gist": "plain types in exclusion constraints (built in: it adds nothing)",
     "fuzzystrmatch": "Levenshtein distances and Soundex of strings",
+    "pg_trgm": "how similar texts are, by groups of three characters",
     "pgcrypto": "hashes, keyed hashes and random bytes",
     "unaccent": "characters without diacritics",
     "uuid-ossp": "UUIDs by time, by name and at random",
@@ -23,7 +25,6 @@ COMMENTS: Final[Mapping[str, str]] = {
 INSTEAD: Final[Mapping[str, str]] = {
     "citext": "An index on lower(column) may serve instead.",
     "hstore": "Columns of type jsonb may serve instead.",
-    "pg_trgm": "levenshtein() of fuzzystrmatch, LIKE and regular expressions may serve instead.",
 }
 """Hints for some of those that there are not."""
 

@@ -2,7 +2,8 @@
 
 method       types and classes
 btree, hash  every type with a default class; of other classes those that order text bytewise, as all text is ordered
-gin          arrays of plain elements (array_ops), jsonb (jsonb_ops, jsonb_path_ops), tsvector (tsvector_ops)
+gin          arrays of plain elements (array_ops), jsonb (jsonb_ops, jsonb_path_ops), tsvector (tsvector_ops), texts by their
+             trigrams (gin_trgm_ops, with pg_trgm)
 gist, spgist ranges (range_ops) whose bounds are eight bytes: not of numeric, texts ...
 brin         types of which the bounds in parts tell what to leave out (minmax classes)
 """
@@ -69,6 +70,13 @@ BOUNDED: Final = frozenset(
 """Types with bounds in parts by which scans leave out row groups; of numeric those of declared precision."""
 
 
+TRIGRAM_CLASS: Final = "gin_trgm_ops"
+TRIGRAM_EXTENSION: Final = "pg_trgm"
+TRIGRAM_CLASS_OID: Final = 9190
+TRIGRAM_FAMILY_OID: Final = 9191
+"""Oids of this project: the operator class comes with an extension."""
+
+
 @cache
 def _classes() -> dict[tuple[int, str], tuple[int, int, bool]]:
     """Return operator classes by (method oid, name, not unique in PostgreSQL either): the first default one, else the first."""
@@ -94,7 +102,7 @@ def class_oid(type_oid: int, method: str, name: str = "") -> int:
     """Return the oid of an operator class: the one called ``name``, else the type's default one, 0 if it has none."""
     am = METHOD_OIDS[method]
     if name:
-        return _classes()[am, name][0]
+        return TRIGRAM_CLASS_OID if name == TRIGRAM_CLASS else _classes()[am, name][0]
     return _default_oids().get((am, _input_type(type_oid)), 0)
 
 
@@ -118,6 +126,9 @@ def check_class(type_: SqlType, method: str, written: ast.Name, span: Span | Non
     """
     type_oid = type_.oid
     name = ""
+    if method == "gin" and written and written[-1] == TRIGRAM_CLASS:
+        _check_accepts(TRIGRAM_CLASS, type_oid, TEXT)
+        return TRIGRAM_CLASS
     if written:
         name = _written_class(type_oid, method, written, span)
     else:
@@ -156,14 +167,18 @@ def _written_class(type_oid: int, method: str, written: ast.Name, span: Span | N
             "42704", f'operator class "{shown}" does not exist for access method "{method}"', span=span
         )
     _oid, input_type, is_default = found
-    base = base_oid(type_oid)
-    if _input_type(base) != input_type and not is_binary_coercible(base, input_type):
-        raise SqlError("42804", f'operator class "{name}" does not accept data type {format_type(type_oid)}')
+    _check_accepts(name, type_oid, input_type)
     if is_default:
         return ""
     if method == "brin" or (method in ("btree", "hash") and not name.endswith("_pattern_ops")):
         raise not_supported(f'operator class "{name}"', span=span)
     return name
+
+
+def _check_accepts(name: str, type_oid: int, input_type: int) -> None:
+    base = base_oid(type_oid)
+    if _input_type(base) != input_type and not is_binary_coercible(base, input_type):
+        raise SqlError("42804", f'operator class "{name}" does not accept data type {format_type(type_oid)}')
 
 
 def check_retyped(relation: RelationDef, column: ColumnDef, type_: SqlType) -> None:

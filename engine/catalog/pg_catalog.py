@@ -33,10 +33,17 @@ from planner.acl import AclItem, default_acl, item_text
 from planner.bind.sequence import relations_of_default
 from planner.builtins.reg import quote_ident
 from planner.builtins.system_definitions import entry_points
-from planner.catalog import ColumnDef, DefaultsDef, RelationDef, SchemaDef
+from planner.catalog import ColumnDef, DefaultsDef, ExtensionDef, RelationDef, SchemaDef
 from planner.classify import setting_spelling
 from planner.deparse import deparse_expr
-from planner.opclass import METHOD_OIDS, class_oid
+from planner.opclass import (
+    METHOD_OIDS,
+    TRIGRAM_CLASS,
+    TRIGRAM_CLASS_OID,
+    TRIGRAM_EXTENSION,
+    TRIGRAM_FAMILY_OID,
+    class_oid,
+)
 from planner.resolve import default_arguments
 from planner.rights import is_public, schema_acl
 
@@ -483,6 +490,33 @@ def pg_opclass(session: Session) -> Iterator[RowDict]:
     yield from _typed(
         "opclass", "oid opcmethod opcnamespace opcowner opcfamily opcintype opckeytype", "opcdefault"
     )
+
+
+@relation("pg_opclass", "catalog")
+def extension_opclasses(session: Session) -> Iterator[RowDict]:
+    """Yield pg_opclass of the operator classes that extensions bring."""
+    for extension in _with_trigrams(session):
+        yield {
+            "oid": TRIGRAM_CLASS_OID, "opcmethod": METHOD_OIDS["gin"], "opcname": TRIGRAM_CLASS,
+            "opcnamespace": extension.schema_oid, "opcowner": extension.owner, "opcfamily": TRIGRAM_FAMILY_OID,
+            "opcintype": f.TEXT, "opcdefault": False, "opckeytype": f.INT4,
+        }  # fmt: skip
+
+
+@relation("pg_opfamily", "catalog")
+def extension_opfamilies(session: Session) -> Iterator[RowDict]:
+    """Yield pg_opfamily of those."""
+    for extension in _with_trigrams(session):
+        yield {
+            "oid": TRIGRAM_FAMILY_OID, "opfmethod": METHOD_OIDS["gin"], "opfname": TRIGRAM_CLASS,
+            "opfnamespace": extension.schema_oid, "opfowner": extension.owner,
+        }  # fmt: skip
+
+
+def _with_trigrams(session: Session) -> Iterator[ExtensionDef]:
+    extension = session.catalog.extension(TRIGRAM_EXTENSION)
+    if extension is not None:
+        yield extension
 
 
 @relation("pg_opfamily", "static")

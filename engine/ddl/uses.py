@@ -58,7 +58,8 @@ def uses_of(session: Session, family: Collection[int]) -> list[Use]:
             if called and not gone & set(constraint.attnums):
                 found.append(Use("check", relation, constraint.name, min(called)))
         for index in relation.indexes:
-            called = named_oids(" ".join((*index.expressions, index.where_sql))) & family
+            kept = (relation.column(a).default_sql or "" for a in index.attnums if relation.column(a).hidden)
+            called = named_oids(" ".join((*index.expressions, index.where_sql, *kept))) & family
             if index.computed and called and not gone & _columns_of(session, index, relation):
                 found.append(Use("index", relation, index.oid, min(called)))
         for trigger in relation.triggers:

@@ -92,7 +92,9 @@ def in_order_of_cost(conjuncts: Sequence[Expr]) -> tuple[Expr, ...]:
     return tuple(sorted(conjuncts, key=has_sublink))
 
 
-EntryMode: TypeAlias = Literal["all", "any", "within", "equal", "one", "key", "all keys", "any keys", "match"]
+EntryMode: TypeAlias = Literal[
+    "all", "any", "within", "equal", "one", "key", "all keys", "any keys", "match", "text", "pattern", "alike"
+]
 
 
 IntervalMode: TypeAlias = Literal["overlaps", "holds", "holds element", "inside", "same"]

@@ -14,6 +14,7 @@ from engine.index.computed_keys import computed_keys, over_range
 from engine.index.nodes import chunks
 from engine.index.sources import TableScan
 from engine.index.state import Pipe, Wait, evaluate
+from planner.builtins.session import EvalSession
 from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.evaluate import Env, Layout, compile_expr
 from planner.query import Const, Expr, Param, RelationRange
@@ -71,8 +72,13 @@ class CandidateScan(TableScan):
         """Return what to ask of the index for a value that is not NULL: no row comes twice. None: that cannot be told."""
         raise NotImplementedError
 
-    def chosen(self, value: Any, txn: Transaction) -> list[Request] | None:
-        """Return what to ask of the index, None to scan: where too many rows are to be expected."""
+    def chosen(
+        self, value: Any, txn: Transaction, session: EvalSession | None = None
+    ) -> list[Request] | None:
+        """Return what to ask of the index, None to scan: where too many rows are to be expected.
+
+        ``session``: whose settings the condition may depend on, None for a guess.
+        """
         requests = self.requests(value)
         if requests is None:
             return None
@@ -103,7 +109,7 @@ class CandidateScan(TableScan):
         if value is None:
             return
         ctx = e.shared.ctx
-        requests = self.chosen(value, ctx.txn)
+        requests = self.chosen(value, ctx.txn, ctx.session)
         if requests is None:
             yield from super().rows(outer, e)
             return

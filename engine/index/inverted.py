@@ -6,6 +6,8 @@
     'red' = ANY (tags)          all       rows under red
     doc @> '{"a": 1}'           all       as of an array; doc ? 'a', ?& and ?| by keys alone
     words @@ 'fat & (rat|cat)'  match     rows under fat, or under rat and cat, whichever are fewer
+    name LIKE '%red%'           pattern   rows under the rarest trigram of the pattern (gin_trgm_ops); ILIKE, =
+    name % 'red'                alike     rows under any of so many of its trigrams that every similar text has one of them
 
 What is found are candidates: the condition is tested again on each. Where a value says nothing about the entries of the rows
 wanted (``@> '{}'``), or has too many, and for prefixes (``'fa':*``), the table is scanned, which others' changes are compared with as of any scan.
@@ -17,28 +19,50 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from functools import cache
+from math import ceil
 from typing import Any, Final, NamedTuple
 
 from engine.index.access import Access, EntryMode, is_ready
 from engine.index.candidates import FEW_ROWS, CandidateScan, Request, index_key, is_key
 from engine.index.computed_keys import holds_rows_of
 from pgwire.codecs.tsquery import Word, unpack
+from planner.builtins.extension_trigrams import DEFAULTS, SIMILARITY, threshold
+from planner.builtins.session import EvalSession
+from planner.builtins.trigrams import of_pattern, trigrams
 from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.comparisons import key_operators
 from planner.evaluate import Layout, flat
 from planner.facts import JSONB, facts
+from planner.opclass import TRIGRAM_CLASS
 from planner.query import Expr, FuncExpr, OpExpr, RelationRange, ScalarArrayOp
 from planner.textsearch.match import required
 from txn.api import Transaction
 from txn.entries import document_entries, key_entry, lexeme_entry
 from txn.types import Key
 
-_ORDER: Final = ("equal", "all", "one", "match", "any", "within", "all keys", "key", "any keys")
+_ORDER: Final = (
+    "equal",
+    "text",
+    "all",
+    "one",
+    "match",
+    "pattern",
+    "alike",
+    "any",
+    "within",
+    "all keys",
+    "key",
+    "any keys",
+)
 """Which condition is served where several could be: few rows have all of some values, many have a key."""
-_ONE: Final = ("all", "equal", "all keys")
+_ONE: Final = ("all", "equal", "all keys", "text", "pattern")
 
 MAX_ENTRIES: Final = 500
 """A value with more entries than this is looked for by a scan."""
+
+
+_BEFORE_ROUNDING: Final = 1 - 1e-6
+"""A similarity is rounded to single precision before it is compared."""
 
 
 class Use(NamedTuple):
@@ -65,6 +89,18 @@ def _modes() -> dict[int, tuple[EntryMode | None, EntryMode | None]]:
         procs["jsonb_exists_any(jsonb,_text)"]: ("any keys", None),
         procs["ts_match_vq(tsvector,tsquery)"]: ("match", None),
         procs["ts_match_qv(tsquery,tsvector)"]: (None, "match"),
+    }
+
+
+@cache
+def _trigram_modes() -> dict[int, tuple[EntryMode | None, EntryMode | None]]:
+    """Return the same for indexes of trigrams."""
+    procs = facts().proc_by_signature
+    return {
+        procs["texteq(text,text)"]: ("text", "text"),
+        procs["textlike(text,text)"]: ("pattern", None),
+        procs["texticlike(text,text)"]: ("pattern", None),
+        procs["pg_trgm.similarity_op(text,text)"]: ("alike", "alike"),
     }
 
 
@@ -108,11 +144,14 @@ def _use(
 ) -> Use | None:
     key = index_key(index, table, catalog, range_)
     paths = index.opclasses == ("jsonb_path_ops",)
+    by_trigrams = index.opclasses == (TRIGRAM_CLASS,)
+    modes = _trigram_modes() if by_trigrams else _modes()
     found: list[Use] = []
     for conjunct in conjuncts:
         if isinstance(conjunct, ScalarArrayOp):
             if (
-                conjunct.use_any
+                not by_trigrams
+                and conjunct.use_any
                 and key_operators().get(conjunct.proc) == "="
                 and is_key(conjunct.array, range_, key)
                 and is_ready(conjunct.scalar, available)
@@ -120,7 +159,7 @@ def _use(
                 found.append(Use("one", conjunct.scalar, conjunct))
         elif isinstance(conjunct, OpExpr | FuncExpr) and len(conjunct.args) == 2:
             left, right = conjunct.args
-            forth, back = _modes().get(conjunct.proc, (None, None))
+            forth, back = modes.get(conjunct.proc, (None, None))
             for mode, column, value in ((forth, left, right), (back, right, left)):
                 if mode is None or (paths and mode != "all"):
                     continue
@@ -139,6 +178,8 @@ def wanted_entries(mode: EntryMode, kind: str, value: Any) -> list[Key] | None:
     if mode in ("all keys", "any keys"):
         found = [(key_entry(v),) for v in dict.fromkeys(flat(value)) if v is not None]
         return found or None
+    if mode in ("text", "pattern"):
+        return [(entry,) for entry in (of_pattern(value) if mode == "pattern" else trigrams(value))] or None
     if mode == "one":
         return None if isinstance(value, Decimal) and value.is_nan() else [(value,)]
     if kind != "elements":
@@ -184,12 +225,16 @@ class EntriesScan(CandidateScan):
             return None
         return [keys] if keys else []
 
-    def chosen(self, value: Any, txn: Transaction) -> list[Request] | None:
+    def chosen(
+        self, value: Any, txn: Transaction, session: EvalSession | None = None
+    ) -> list[Request] | None:
         """See CandidateScan. Where each row wanted has all of the entries, the rarest one is looked up."""
         if self.mode == "match":
             return self._matching(value, txn)
+        if self.mode == "alike":
+            return self._alike(value, txn, session)
         if self.mode not in _ONE:
-            return super().chosen(value, txn)
+            return super().chosen(value, txn, session)
         keys = wanted_entries(self.mode, self.kind, value)
         if not keys:
             return None if keys is None else []
@@ -217,3 +262,23 @@ class EntriesScan(CandidateScan):
             return None
         chosen = list(dict.fromkeys(entries[word.text] for word in found))
         return [chosen] if sum(counts[key] for key in chosen) <= most else None
+
+    def _alike(self, value: str, txn: Transaction, session: EvalSession | None) -> list[Request] | None:
+        """Return the rows under the rarest trigrams of a text, of which every similar text has one.
+
+        Two texts with a share s of common trigrams have at least s times those of either in common, so a similar one can lack
+        only so many: one more of the trigrams are looked up.
+        """
+        wanted = trigrams(value)
+        if not wanted:
+            return None
+        limit = DEFAULTS[SIMILARITY] if session is None else threshold(session, SIMILARITY)
+        common = ceil(limit * len(wanted) * _BEFORE_ROUNDING)
+        if common < 1 or len(wanted) > MAX_ENTRIES:
+            return None
+        keys: list[Key] = [(entry,) for entry in wanted]
+        counted = sorted(zip(txn.count_entries(self.shard, self.index, keys), keys, strict=True))
+        counted = counted[: len(wanted) - common + 1]
+        if sum(count for count, _ in counted) > max(FEW_ROWS, txn.stats(self.shard).rows // 4):
+            return None
+        return [[key for _, key in counted]]

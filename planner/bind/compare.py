@@ -14,6 +14,7 @@ from dataclasses import replace
 from planner import ast
 from planner.bind.columns import expand_stars
 from planner.bind.expr import bind_expr, operator_name, register
+from planner.bind.extension_operators import bind_operator
 from planner.casts import CastContext, can_coerce, coerce_to_boolean, coerce_to_common, common_type
 from planner.composite import decomposed
 from planner.errors import Span, SqlError
@@ -47,11 +48,10 @@ _STRATEGIES = {1: "<", 2: "<=", 3: "=", 4: ">=", 5: ">"}
 
 def _operator(scope: Scope, node: ast.Operator) -> Expr:
     left_node, right_node = node.left, node.right
-    name = operator_name(node.name, node.span)
-    env = scope.context.env
     if left_node is None:
-        return make_operator(name, None, bind_expr(scope, right_node), env, node.span)
+        return bind_operator(scope, node.name, None, bind_expr(scope, right_node), node.span)
     if isinstance(left_node, ast.Row):
+        name = operator_name(node.name, node.span)
         if isinstance(right_node, ast.SubLink) and right_node.kind == "scalar":
             from planner.bind.sublinks import bind_row_sublink
 
@@ -72,11 +72,11 @@ def _operator(scope: Scope, node: ast.Operator) -> Expr:
         expr = bind_expr(scope, inner)
         for link in reversed(chain):
             right = bind_expr(scope, link.right)
-            expr = make_operator(operator_name(link.name, link.span), expr, right, env, link.span)
+            expr = bind_operator(scope, link.name, expr, right, link.span)
         return expr
     left = bind_expr(scope, left_node)
     right = bind_expr(scope, right_node)
-    return make_operator(name, left, right, env, node.span)
+    return bind_operator(scope, node.name, left, right, node.span)
 
 
 def _and(args: Sequence[Expr], span: Span | None, kind: str = "and") -> Expr:

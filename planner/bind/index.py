@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 from planner import ast
 from planner import statements as st
+from planner.bind.calls import make_call, resolve_call
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_clause, check_collation
+from planner.bind.extension_operators import check_class_made
 from planner.bind.naming import MAX_NAME_BYTES, clip
 from planner.bind.options import check_storage_options
 from planner.bind.output_names import UNNAMED, column_name
@@ -26,11 +28,11 @@ from planner.deparse import deparse_expr
 from planner.domains import plain_type
 from planner.errors import SqlError, not_supported
 from planner.facts import rows
-from planner.opclass import METHODS, check_class, check_gist
+from planner.opclass import METHODS, TRIGRAM_CLASS, TRIGRAM_EXTENSION, check_class, check_gist
 from planner.parse import parse_expression
 from planner.query import WHOLE_ROW, CaseExpr, CaseWhen, Const, Expr, Var
 from planner.rules.stable import is_immutable
-from planner.scope import SYSTEM_COLUMNS
+from planner.scope import SYSTEM_COLUMNS, Scope
 from planner.typenames import check_column_type
 from planner.walk import walk
 
@@ -73,12 +75,14 @@ def bind_create_index(context: BindContext, node: ast.CreateIndex) -> st.CreateI
         opclasses=tuple(key.opclass for key in keys) if any(key.opclass for key in keys) else (),
     )
     hidden: tuple[ColumnDef, ...] = ()
-    if where is not None or any(not key.attnum for key in keys):
+    if where is not None or TRIGRAM_CLASS in definition.opclasses or any(not key.attnum for key in keys):
         if not definition.stored:
             raise not_supported("an expression or partial index with brin", span=node.span)
         if table.source_oid:
             raise not_supported("an expression or partial index on the table of a source", span=node.span)
-        definition, hidden = computed_index(definition, table, [key.expr for key in keys], where)
+        definition, hidden = computed_index(
+            definition, table, [key.expr for key in keys], where, context.catalog
+        )
         definition = replace(definition, key_names=names)
     return create_index(table.oid, definition, names, hidden, node)
 
@@ -125,11 +129,12 @@ def key_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def computed_index(
-    index: IndexDef, table: RelationDef, keys: Sequence[Expr], where: Expr | None
+    index: IndexDef, table: RelationDef, keys: Sequence[Expr], where: Expr | None, catalog: Catalog
 ) -> tuple[IndexDef, tuple[ColumnDef, ...]]:
     """Return an index over ``keys`` (Vars for columns) of the rows for which ``where`` holds, and its hidden columns.
 
-    One row that is not in a partial index has NULL as its first key, so no other row is equal to it.
+    One row that is not in a partial index has NULL as its first key, so no other row is equal to it. Of texts whose trigrams are
+    indexed the hidden column has these.
     Raises SqlError 0A000 for NULLS NOT DISTINCT of a partial index.
     """
     if where is not None and index.nulls_not_distinct:
@@ -138,14 +143,15 @@ def computed_index(
     attnums: list[int] = []
     hidden: list[ColumnDef] = []
     for position, key in enumerate(keys):
-        kept = key
+        by_trigrams = TRIGRAM_CLASS in index.opclasses
+        kept = _trigrams_of(key, catalog) if by_trigrams else key
         if where is not None and position == 0:
             kept = CaseExpr(
-                type=key.type,
-                whens=(CaseWhen(condition=where, result=key),),
-                default=Const(type=key.type, value=None),
+                type=kept.type,
+                whens=(CaseWhen(condition=where, result=kept),),
+                default=Const(type=kept.type, value=None),
             )
-        elif isinstance(key, Var):
+        elif isinstance(key, Var) and not by_trigrams:
             attnums.append(key.attnum)
             continue
         attnum = len(table.columns) + len(hidden) + 1
@@ -157,6 +163,17 @@ def computed_index(
         index, attnums=tuple(attnums), written=written, expressions=expressions, where_sql=where_sql
     )
     return made, tuple(hidden)
+
+
+def _trigrams_of(key: Expr, catalog: Catalog) -> Expr:
+    """Return the call of pg_trgm's ``show_trgm`` of a key. Raises SqlError 0A000 where it has gone with its extension."""
+    extension = catalog.extension(TRIGRAM_EXTENSION)
+    made = [f for f in catalog.functions_named("show_trgm") if extension and f.extension == extension.oid]
+    if not made:
+        raise not_supported(f"an index of trigrams without the extension {TRIGRAM_EXTENSION}")
+    context = stored_context(catalog, "")
+    found = resolve_call(context, "", f"#{made[0].oid}", [key.type.oid])
+    return make_call(Scope(context=context), found, [key], None)
 
 
 def hidden_column(attnum: int, expr: Expr, table: RelationDef) -> ColumnDef:
@@ -210,7 +227,7 @@ def rebound_indexes(
             keys, where = index_keys(index, bind_over, catalog)
             keys = [change(key) for key in keys]
             where = None if where is None else change(where)
-            made, hidden = computed_index(index, table, keys, where)
+            made, hidden = computed_index(index, table, keys, where, catalog)
             old = [a for a, w in zip(index.attnums, index.written, strict=True) if a != w]
             for attnum, column in zip(old, hidden, strict=True):
                 columns[attnum - 1] = replace(
@@ -351,6 +368,7 @@ def _index_key(context: BindContext, table: RelationDef, element: ast.IndexEleme
     kept = plain_type(expr.type)
     if method == "gist" and context.catalog.extension("btree_gist"):
         check_gist(kept.oid, element.span)
+    check_class_made(context, method, element.opclass, element.span)
     opclass = check_class(kept, method, element.opclass, element.span)
     descending = element.direction == "desc"
     nulls_first = element.nulls == "first" or (descending and element.nulls != "last")

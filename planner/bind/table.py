@@ -20,7 +20,7 @@ from planner.bind.changes import modifies
 from planner.bind.context import BindContext
 from planner.bind.exclusion import exclusion_spec
 from planner.bind.generated import columns_used
-from planner.bind.index import computed_index, create_index, index_keys
+from planner.bind.index import computed_index, create_index, index_keys, key_names
 from planner.bind.options import check_storage_options
 from planner.bind.sequence import drawn_from
 from planner.bind.stored import bind_check, stored_default
@@ -137,11 +137,17 @@ def _indexes(context: BindContext, parts: TableParts, table: RelationDef) -> tup
             # the texts mean the same over the new table: its columns have the same names
             written = tuple(attnum_of.get(a, 0) for a in index.written)
             keys, where = index_keys(replace(index, written=written), table, context.catalog)
-            definition, hidden = computed_index(definition, table, keys, where)
+            definition, hidden = computed_index(definition, table, keys, where, context.catalog)
             table = replace(table, columns=(*table.columns, *hidden))
         else:
             definition = replace(definition, attnums=tuple(attnum_of[a] for a in index.attnums))
-        names = index.key_names or tuple(source.column(a).name for a in index.attnums + index.include)
+        attnums = index.key_columns + index.include
+        written_names = index.key_names or ("",) * len(
+            attnums
+        )  # of expressions; columns may have been renamed since
+        names = key_names(
+            [source.column(a).name if a else name for a, name in zip(attnums, written_names, strict=True)]
+        )
         found.append(create_index(0, definition, names, hidden))
     return tuple(found)
 

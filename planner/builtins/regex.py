@@ -10,6 +10,7 @@ from typing import Any
 from planner.builtins.regex_linear import Match, Pattern
 from planner.builtins.regex_translate import Options, compiled, parse_flags
 from planner.builtins.registry import REGISTRY
+from planner.builtins.text import lower
 from planner.errors import SqlError, not_supported
 
 IGNORE_CASE = Options(ignore_case=True)
@@ -20,7 +21,14 @@ IGNORE_CASE = Options(ignore_case=True)
 
 @functools.lru_cache(maxsize=2000)
 def like_matcher(pattern: str, ignore_case: bool = False) -> Callable[[str], bool]:
-    r"""Return the test for a LIKE pattern whose escape character is ``\``; 22025 for a trailing escape."""
+    r"""Return the test for a LIKE pattern whose escape character is ``\``; 22025 for a trailing escape.
+
+    ``ignore_case``: small letters of the text are compared with those of the pattern, as PostgreSQL does it, so 'K' (Kelvin) is
+    like 'k', and 'ſ' is not like 's'.
+    """
+    if ignore_case:
+        test = like_matcher(lower(pattern))
+        return lambda s: test(lower(s))
     pieces: list[str] = []  # regular expression of what follows the last %
     before: list[str] = []  # of what stands before it; each % takes as little as it can, once and for all
     many = False
@@ -33,7 +41,7 @@ def like_matcher(pattern: str, ignore_case: bool = False) -> Callable[[str], boo
             i += 1
             if i >= len(pattern):
                 before.append(f"(?>.*?{''.join(pieces)})" if many else "".join(pieces))
-                return _unfinished("".join(before), ignore_case)
+                return _unfinished("".join(before))
             literal.append(pattern[i])
             pieces.append(re.escape(pattern[i]))
         elif c == "%":
@@ -50,25 +58,23 @@ def like_matcher(pattern: str, ignore_case: bool = False) -> Callable[[str], boo
             pieces.append(re.escape(c))
         i += 1
     text = "".join(literal)
-    if not ignore_case:
-        if plain:
-            return lambda s: s == text
-        body = pattern.strip("%")
-        if "\\" not in pattern and "%" not in body and "_" not in body:
-            at_left, at_right = pattern.startswith("%"), pattern.endswith("%")
-            if at_left and at_right:
-                return lambda s: body in s
-            if at_right:
-                return lambda s: s.startswith(body)
-            return lambda s: s.endswith(body)
-    flags = re.DOTALL | (re.IGNORECASE if ignore_case else 0)
-    match = re.compile(f"{''.join(before)}{'.*' if many else ''}{''.join(pieces)}", flags).fullmatch
+    if plain:
+        return lambda s: s == text
+    body = pattern.strip("%")
+    if "\\" not in pattern and "%" not in body and "_" not in body:
+        at_left, at_right = pattern.startswith("%"), pattern.endswith("%")
+        if at_left and at_right:
+            return lambda s: body in s
+        if at_right:
+            return lambda s: s.startswith(body)
+        return lambda s: s.endswith(body)
+    match = re.compile(f"{''.join(before)}{'.*' if many else ''}{''.join(pieces)}", re.DOTALL).fullmatch
     return lambda s: match(s) is not None
 
 
-def _unfinished(prefix: str, ignore_case: bool) -> Callable[[str], bool]:
+def _unfinished(prefix: str) -> Callable[[str], bool]:
     """Return the test for a pattern that ends in its escape: 22025 once the match gets there."""
-    match = re.compile(prefix, re.DOTALL | (re.IGNORECASE if ignore_case else 0)).match
+    match = re.compile(prefix, re.DOTALL).match
 
     def test(s: str) -> bool:
         m = match(s)

@@ -147,3 +147,40 @@ def test_functions_of_extensions_stand_in_defaults_checks_and_indexes(server: Se
             )
     finally:
         server.sql("DROP SCHEMA ext_kept CASCADE")
+
+
+def test_an_index_of_trigrams_serves_patterns_and_goes_with_its_extension(server: ServerProcess) -> None:
+    client = server.connect()
+    client.run("CREATE SCHEMA trg; CREATE EXTENSION pg_trgm SCHEMA trg")
+    try:
+        client.run(
+            "SET search_path = trg, public; CREATE TABLE trg.names (id int PRIMARY KEY, name varchar(40));"
+            "INSERT INTO trg.names SELECT i, 'name ' || i || ' of many' FROM generate_series(1, 400) i;"
+            "CREATE INDEX names_trgm ON trg.names USING gin (name gin_trgm_ops)"
+        )
+        for condition, ids in (
+            ("name LIKE '%me 39_ of%'", range(390, 400)),
+            ("name ILIKE '%NAME 12 %'", [12]),
+            ("name = 'name 7 of many'", [7]),
+            ("name OPERATOR(trg.%) 'name 333 of money' AND id > 332 AND id < 334", [333]),
+        ):
+            query = f"SELECT id FROM trg.names WHERE {condition} ORDER BY id"
+            assert "using names_trgm" in str(client.run(f"EXPLAIN {query}").rows)
+            assert [int(row[0]) for row in client.run(query).rows] == list(ids)
+            client.run("SET executor = local")
+            if "OPERATOR" not in query:
+                assert [int(row[0]) for row in client.run(query).rows] == list(ids)
+            client.run("RESET executor")
+        with pytest.raises(ServerError) as needed:
+            client.run("DROP EXTENSION pg_trgm")
+        assert needed.value.sqlstate == "2BP01"
+        with pytest.raises(ServerError) as refused:
+            client.run("CREATE INDEX ON trg.names USING gist (name gist_trgm_ops)")
+        assert (refused.value.sqlstate, "gist_trgm_ops" in refused.value.message) == ("0A000", True)
+        client.run("DROP EXTENSION pg_trgm CASCADE; INSERT INTO trg.names VALUES (500, 'name 12 again')")
+        query = "SELECT id FROM trg.names WHERE name LIKE '%name 12 %' ORDER BY id"
+        assert "names_trgm" not in str(client.run(f"EXPLAIN {query}").rows)
+        assert [int(row[0]) for row in client.run(query).rows] == [12, 500]
+    finally:
+        client.run("RESET search_path; RESET executor; DROP SCHEMA trg CASCADE")
+        client.close()

@@ -1,0 +1,97 @@
+"""Operators and operator classes of extensions.
+
+    name % 'word'       no text % text is built in; pg_trgm is there     ->  public.similarity_op(name, 'word')
+    gin_trgm_ops        of pg_trgm                                       ->  an index of public.show_trgm(name)
+
+They are found where their extension's schema is in the search path, or named. Operators are rows of no catalog, and are shown as calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from planner import ast
+from planner.bind.calls import make_call, resolve_call
+from planner.bind.context import BindContext
+from planner.bind.expr import operator_name
+from planner.errors import Span, SqlError, not_supported
+from planner.opclass import TRIGRAM_CLASS, TRIGRAM_EXTENSION
+from planner.query import Expr
+from planner.resolve import make_operator
+from planner.scope import Scope
+
+OPERATORS: Final[Mapping[str, Mapping[str, str]]] = {
+    "pg_trgm": {
+        "%": "similarity_op",
+        "<->": "similarity_dist",
+        "<%": "word_similarity_op",
+        "%>": "word_similarity_commutator_op",
+        "<<->": "word_similarity_dist_op",
+        "<->>": "word_similarity_dist_commutator_op",
+        "<<%": "strict_word_similarity_op",
+        "%>>": "strict_word_similarity_commutator_op",
+        "<<<->": "strict_word_similarity_dist_op",
+        "<->>>": "strict_word_similarity_dist_commutator_op",
+    }
+}
+"""By extension the function of each binary operator."""
+
+_CLASSES: Final = (("gin", TRIGRAM_CLASS), ("gist", "gist_trgm_ops"))
+_UNRESOLVED: Final = ("42883", "42725")
+
+
+def bind_operator(scope: Scope, written: ast.Name, left: Expr | None, right: Expr, span: Span | None) -> Expr:
+    """Return ``left written right``, built in or an extension's. Raises as ``planner.resolve.make_operator``."""
+    try:
+        return make_operator(operator_name(written, span), left, right, scope.context.env, span)
+    except SqlError as error:
+        if left is None or error.sqlstate not in _UNRESOLVED:
+            raise
+        found = _extension_call(scope, written, left, right, span)
+        if found is None:
+            raise
+        return found
+
+
+def _extension_call(
+    scope: Scope, written: ast.Name, left: Expr, right: Expr, span: Span | None
+) -> Expr | None:
+    context, name = scope.context, written[-1]
+    for extension, functions in OPERATORS.items():
+        schema = _schema(context, extension, written) if name in functions else None
+        if schema is None:
+            continue
+        args = (left, right)
+        try:
+            found = resolve_call(context, schema, functions[name], [a.type.oid for a in args], span=span)
+        except SqlError as error:
+            if error.sqlstate in _UNRESOLVED:
+                continue  # no operator for these types either: what was said of the built-in ones holds
+            raise
+        context.flags.add("function")
+        return make_call(scope, found, args, span)
+    return None
+
+
+def _schema(context: BindContext, extension: str, written: ast.Name) -> str | None:
+    """Return the schema of an extension, None where it is not there, or what is written does not find its members."""
+    made = context.catalog.extension(extension)
+    for name in context.search_path if len(written) == 1 else written[-2:-1]:
+        schema = context.catalog.schema(name)
+        if made is not None and schema is not None and schema.oid == made.schema_oid:
+            return name
+    return None
+
+
+def check_class_made(context: BindContext, method: str, written: ast.Name, span: Span | None) -> None:
+    """Check that the operator class of an index key is there, as far as an extension brings it. Raises SqlError 42704, 0A000."""
+    if not written or (method, written[-1]) not in _CLASSES:
+        return
+    if _schema(context, TRIGRAM_EXTENSION, written) is None:
+        shown = ".".join(written)
+        raise SqlError(
+            "42704", f'operator class "{shown}" does not exist for access method "{method}"', span=span
+        )
+    if written[-1] != TRIGRAM_CLASS:
+        raise not_supported(f'operator class "{written[-1]}"', span=span)
