@@ -8,6 +8,7 @@ A lexeme without positions is MAYBE within a phrase, which then is no match; Pos
 
 from __future__ import annotations
 
+import functools
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeAlias
@@ -200,8 +201,20 @@ def finder(vector: Vector) -> Find:
     return find
 
 
+@functools.lru_cache(maxsize=256)
+def _needles(query: bytes) -> tuple[bytes, ...] | None:
+    """Return byte strings one of which is in every tsvector that matches; None where a match may have none."""
+    words = required(query, lambda _: 1)
+    if words is None:
+        return None
+    return tuple(word.text.encode("utf-8") + (b"" if word.prefix else b"\0") for word in words)
+
+
 def matches(vector: bytes, query: bytes) -> bool:
     """SQL's ``tsvector @@ tsquery``: the empty query matches nothing."""
+    needles = _needles(query)
+    if needles is not None and not any(needle in vector for needle in needles):
+        return False  # most rows of a scan: their lexemes need not be read
     items = tsquery.unpack(query)
     if not items:
         return False

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pgwire.codecs.tsvector import merged, unpack
 from tests.support.durable import run
 from tests.support.store import (
     BY_K,
@@ -20,23 +21,24 @@ from tests.support.store import (
     tear_away,
     tiny_limits,
 )
-from txn.entries import document_entries, key_entry
+from txn.entries import document_entries, key_entry, lexeme_entry
 from txn.errors import LockNotAvailable, WriteConflict
 from txn.persist.memory import MemoryDisk
 from txn.store import ShardStore
 from txn.types import IndexId, PhysicalType, ShardColumn, ShardIndex, ShardSpec
 
-BY_TAGS, BY_KEYS, BY_PATHS = IndexId(20), IndexId(21), IndexId(22)
+BY_TAGS, BY_KEYS, BY_PATHS, BY_LEXEMES = IndexId(20), IndexId(21), IndexId(22), IndexId(23)
 WORDS = "abcdef"
 INVERTED = (
     ShardIndex(index=BY_TAGS, attnums=(2,), unique=False, kind="elements"),
     ShardIndex(index=BY_KEYS, attnums=(3,), unique=False, kind="json"),
     ShardIndex(index=BY_PATHS, attnums=(3,), unique=False, kind="json_paths"),
+    ShardIndex(index=BY_LEXEMES, attnums=(4,), unique=False, kind="lexemes"),
 )
 
 
 def spec(version: int = 1, indexes: tuple[ShardIndex, ...] = INVERTED) -> ShardSpec:
-    """k int8 primary key, tags text[], doc text with a document."""
+    """k int8 primary key, tags text[], doc text with a document, words bytes with a tsvector."""
     return ShardSpec(
         shard=SHARD,
         version=version,
@@ -44,6 +46,7 @@ def spec(version: int = 1, indexes: tuple[ShardIndex, ...] = INVERTED) -> ShardS
             ShardColumn(attnum=1, type=INT),
             ShardColumn(attnum=2, type=PhysicalType(kind="list", element=TEXT)),
             ShardColumn(attnum=3, type=TEXT),
+            ShardColumn(attnum=4, type=PhysicalType(kind="bytes")),
         ),
         indexes=(ShardIndex(index=BY_K, attnums=(1,), unique=True, primary=True), *indexes),
     )
@@ -65,7 +68,16 @@ def random_row(rng: random.Random, k: int) -> tuple[Any, ...]:
         k,
         None if rng.random() < 0.1 else tuple(tags),
         None if rng.random() < 0.1 else json.dumps(doc),
+        None if rng.random() < 0.1 else merged(lexemes(rng)),
     )
+
+
+def lexemes(rng: random.Random) -> list[tuple[str, list[int]]]:
+    """Lexemes with positions whose bytes look like other lexemes."""
+    return [
+        (word, [rng.choice((1, 97, 98, 0x61, 0x3FFF - 0x61 // 4, 16383)) for _ in range(rng.randrange(4))])
+        for word in rng.sample([*WORDS, "ab", "\u00e9"], rng.randrange(5))
+    ]
 
 
 def entries(index: IndexId, row: tuple[Any, ...]) -> set[Any]:
@@ -74,6 +86,8 @@ def entries(index: IndexId, row: tuple[Any, ...]) -> set[Any]:
         if row[1] is None:
             return set()
         return {v for v in row[1] if v is not None} if row[1] else {None}
+    if index == BY_LEXEMES:
+        return set() if row[3] is None else {lexeme_entry(lexeme) for lexeme, _ in unpack(row[3])}
     return (
         set()
         if row[2] is None
@@ -189,7 +203,7 @@ async def table(disk: MemoryDisk) -> ShardStore:
     txn = store.begin()
     await now(txn.begin_write([]))
     txn.create_shard(spec())
-    await now(txn.insert(SHARD, [(1, ("a", "b"), '{"a": 1}'), (2, ("b",), '{"a": 2}')]))
+    await now(txn.insert(SHARD, [(1, ("a", "b"), '{"a": 1}', None), (2, ("b",), '{"a": 2}', None, None)]))
     await now(txn.commit())
     return store
 
@@ -202,21 +216,21 @@ def test_nobody_enters_a_row_under_an_entry_that_another_has_read() -> None:
         assert len(await now(reader.lookup(SHARD, BY_TAGS, [("a",)]))) == 1
         writer = store.begin(lock_timeout_ms=-1)
         await now(writer.begin_write([SHARD]))
-        await now(writer.insert(SHARD, [(3, ("c",), None)]))  # another entry: nothing to wait for
+        await now(writer.insert(SHARD, [(3, ("c",), None, None)]))  # another entry: nothing to wait for
         with pytest.raises(LockNotAvailable):
-            await now(writer.insert(SHARD, [(4, ("c", "a"), None)]))
+            await now(writer.insert(SHARD, [(4, ("c", "a"), None, None)]))
         writer.rollback()
         first = store.begin(lock_timeout_ms=-1)
         await now(first.begin_write([SHARD]))
         with pytest.raises(LockNotAvailable):
-            await now(first.insert(SHARD, [(4, ("c", "a"), None)]))
+            await now(first.insert(SHARD, [(4, ("c", "a"), None, None)]))
         first.rollback()
         updater = store.begin(lock_timeout_ms=-1)
         await now(updater.begin_write([SHARD]))
         (other,) = await now(updater.lookup(SHARD, BY_K, [(2,)]))
-        await now(updater.update(SHARD, [(other.row_id, (2, ("b", "c"), None))]))
+        await now(updater.update(SHARD, [(other.row_id, (2, ("b", "c"), None, None))]))
         with pytest.raises(LockNotAvailable):
-            await now(updater.update(SHARD, [(other.row_id, (2, ("b", "a"), None))]))
+            await now(updater.update(SHARD, [(other.row_id, (2, ("b", "a"), None, None))]))
         updater.rollback()
         reader.rollback()
         await store.close()
@@ -232,7 +246,7 @@ def test_what_was_read_by_entry_is_compared_at_the_first_write(tags: tuple[str, 
         assert len(await now(first.lookup(SHARD, BY_TAGS, [("a",), ("q",)]))) == 1
         second = store.begin()
         await now(second.begin_write([SHARD]))
-        await now(second.insert(SHARD, [(3, tags, None)]))
+        await now(second.insert(SHARD, [(3, tags, None, None)]))
         await now(second.commit())
         with pytest.raises(WriteConflict):
             await now(first.begin_write([SHARD]))
@@ -240,7 +254,7 @@ def test_what_was_read_by_entry_is_compared_at_the_first_write(tags: tuple[str, 
         assert len(await now(third.lookup(SHARD, BY_TAGS, [("b",), ("q",)]))) == (3 if "b" in tags else 2)
         other = store.begin()
         await now(other.begin_write([SHARD]))
-        await now(other.insert(SHARD, [(9, ("x",), None)]))
+        await now(other.insert(SHARD, [(9, ("x",), None, None)]))
         await now(other.commit())
         await now(third.begin_write([SHARD]))  # nothing that it has looked for
         third.rollback()
@@ -255,7 +269,7 @@ def test_entries_are_counted_in_memory_and_in_parts() -> None:
         await store.flush()
         txn = store.begin()
         await now(txn.begin_write([SHARD]))
-        await now(txn.insert(SHARD, [(3, ("b", "b", "c"), '{"a": 1, "b": 1}'), (4, (), None)]))
+        await now(txn.insert(SHARD, [(3, ("b", "b", "c"), '{"a": 1, "b": 1}', None), (4, (), None, None)]))
         await now(txn.commit())
         reader = store.begin(read_only=True)
         assert reader.count_entries(SHARD, BY_TAGS, [("a",), ("b",), ("c",), ("d",), (None,)]) == [
