@@ -21,7 +21,8 @@ from planner.catalog import FunctionDef
 from planner.evaluate import RowFunction
 from planner.facts import VOID
 from planner.plpgsql.bind import Part, assignment_cast, bind_part, bind_piece, expressions_of
-from planner.plpgsql.parser import Header, Parameter, parse_routine
+from planner.plpgsql.declarations import Header, Parameter
+from planner.plpgsql.parser import parse_routine
 from planner.plpgsql.tree import Piece, Routine, Target
 from planner.plpgsql.types import CatalogTypes, kind_of
 from planner.plpgsql.variables import Shape, Source, VariableNames

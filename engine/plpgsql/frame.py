@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -51,19 +51,34 @@ _RECORD: Final = SqlType(RECORD)
 
 
 class Frame:
-    """A call; see the module. ``signature``: the function as CONTEXT shows it; ``doing`` is told there in place of a statement."""
+    """A call; see the module. ``signature`` gives the function as CONTEXT shows it; ``doing`` is told there in place of a statement."""
 
     __slots__ = (
-        "_count", "_deadline", "body", "columns", "doing", "handling",
-        "leaving", "line", "mismatch", "result", "row_count", "rows", "scalar",
-        "session", "signature", "sql", "values", "what",
+        "_count",
+        "_deadline",
+        "_signature",
+        "body",
+        "columns",
+        "doing",
+        "handling",
+        "leaving",
+        "line",
+        "mismatch",
+        "result",
+        "row_count",
+        "rows",
+        "scalar",
+        "session",
+        "sql",
+        "values",
+        "what",
     )  # fmt: skip
 
-    def __init__(self, session: Session, body: Body, signature: str) -> None:
+    def __init__(self, session: Session, body: Body, signature: Callable[[], str]) -> None:
         """Nothing has run yet; all variables are NULL."""
         self.session = session
         self.body = body
-        self.signature = signature
+        self._signature = signature
         self.values: list[Any] = [None] * len(body.routine.variables)
         self.values[body.routine.found] = False
         self.line = 0
@@ -80,6 +95,11 @@ class Frame:
         self.handling: list[ErrorReport] = []
         self._count = 0
         self._deadline = 0.0
+
+    @property
+    def signature(self) -> str:
+        """The function as CONTEXT shows it."""
+        return self._signature()
 
     @property
     def where(self) -> str:

@@ -54,7 +54,7 @@ async def call_function(
     body = routines.body(
         ("plpgsql", function.oid, types), function, lambda: _read(session, function, types, kind)
     )
-    frame = Frame(session, body, signature(session, function))
+    frame = Frame(session, body, lambda: signature(session, function))
     if call.outputs:
         frame.columns = call.outputs
         if len(call.outputs) == 1 and call.type.oid != RECORD:
@@ -115,7 +115,7 @@ async def run_do(session: Session, source: str, source_at: int | None, alone: bo
         place(error, source, source_at if alone else None)
         raise
     routines = session.system.routines
-    frame = Frame(session, body, INLINE)
+    frame = Frame(session, body, lambda: INLINE)
     frame.scalar = SqlType(VOID)
     async with routines.within():
         await run_frame(routines, frame)

@@ -40,7 +40,7 @@ async def run_trigger(function: FunctionDef, event: TriggerEvent) -> Row | None:
             function,
             lambda: _read(event, function, row_type),
         )
-        frame = Frame(session, body, signature(session, function))
+        frame = Frame(session, body, lambda: signature(session, function))
         frame.columns = tuple(OutputColumn(name=c.name, type=c.declared) for c in table.live)
         frame.mismatch = "returned row structure does not match the structure of the triggering table"
         frame.leaving = "during function exit"

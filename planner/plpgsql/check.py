@@ -13,7 +13,8 @@ from planner.catalog import Catalog, FunctionDef
 from planner.errors import Span, SqlError
 from planner.facts import INT4, TRIGGER, VOID
 from planner.plpgsql import tree
-from planner.plpgsql.parser import Header, Parameter, parse_routine
+from planner.plpgsql.declarations import Header, Parameter
+from planner.plpgsql.parser import parse_routine
 from planner.plpgsql.stream import parse_piece
 from planner.plpgsql.tree import Routine
 from planner.plpgsql.types import CatalogTypes, kind_of

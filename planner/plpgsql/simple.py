@@ -14,7 +14,7 @@ from planner.facts import JSONB
 from planner.parse import parse_expression
 from planner.plpgsql import tree
 from planner.plpgsql.conditions import condition_states
-from planner.plpgsql.parser import REFCURSOR
+from planner.plpgsql.declarations import REFCURSOR
 from planner.plpgsql.stream import PREFIX
 from planner.plpgsql.tree import Piece
 

@@ -320,7 +320,7 @@ class Sql(Statement):
 
 @dataclass(slots=True, eq=False)
 class CallRoutine(Statement):
-    """CALL or DO. ``outputs``: what takes the values of a procedure's OUT parameters, None where that is no variable."""
+    """CALL or DO."""
 
     statement: Piece
     is_do: bool
