@@ -311,7 +311,9 @@ def _min_max(unit: Unit, expr: MinMaxExpr, depth: int) -> str:
 
 
 def _array(unit: Unit, expr: ArrayExpr, depth: int) -> str:
-    """ARRAY[...]."""
+    """ARRAY[...]; one of constants is a constant."""
+    if not expr.nested and expr.elements and all(isinstance(x, Const) for x in expr.elements):
+        return unit.name(tuple(cast("Const", x).value for x in expr.elements))
     source = unit.tuple_of(expr.elements)
     return f"{unit.name(nested_array, 'arr')}({source})" if expr.nested else source
 

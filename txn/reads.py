@@ -15,6 +15,7 @@ from txn.locks.mode import IS, IX, ROW_MODES, SIX, RowLock, S, X
 from txn.mvcc.generation import Cold
 from txn.mvcc.index import bounds_of
 from txn.mvcc.intents import OwnWrites
+from txn.mvcc.keys import IndexKey
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY, Version
 from txn.next_key import Found, lock_range
@@ -30,6 +31,7 @@ CHUNK_POSITIONS: Final = 4096
 """Sidecar entries visited between two turns of the event loop."""
 
 CHUNK_ROWS: Final = 4096
+CHUNK_KEYS: Final = 250  # looked up, and their rows locked, in one turn
 """Cold rows decoded at once."""
 
 FEW_INTENTS: Final = 8
@@ -134,7 +136,34 @@ def row_mode(for_update: bool | RowLock) -> int:
 def lookup(
     txn: StoreTransaction, shard: ShardId, index: IndexId, keys: Sequence[Key], for_update: bool | RowLock
 ) -> Steps[list[StoredRow]]:
-    """Read by key. A writing transaction locks first: table, keys, then the rows found."""
+    """Read by key. A writing transaction locks first: table, keys, then the rows found.
+
+    Many keys are read in pieces, between which others have their turns: at one timestamp, or under locks that stay.
+    """
+    if len(keys) <= CHUNK_KEYS:
+        return (yield from _lookup(txn, shard, index, keys, for_update))
+    out: list[StoredRow] = []
+    met: set[IndexKey] = set()
+    for start in range(0, len(keys), CHUNK_KEYS):
+        if start:
+            yield asyncio.sleep(0)
+        maker = txn.view(shard).generation.indexes[index]
+        new = {
+            ikey: key
+            for key in keys[start : start + CHUNK_KEYS]
+            if (ikey := maker.make.of_key(key)) not in met
+        }
+        met.update(new)
+        out += yield from _lookup(txn, shard, index, list(new.values()), for_update)
+    if maker.definition.inverted:
+        return list({row.row_id: row for row in out}.values())  # it may have several
+    return out
+
+
+def _lookup(
+    txn: StoreTransaction, shard: ShardId, index: IndexId, keys: Sequence[Key], for_update: bool | RowLock
+) -> Steps[list[StoredRow]]:
+    """Read by a few keys."""
     if not txn.writing:
         view = txn.view(shard)
         rows = yield from read_keys(txn, view, index, keys)

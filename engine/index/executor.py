@@ -9,22 +9,25 @@ generators (bench: pgbench -S).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from engine.connection.rows import ReadyRows, RowStream
+from engine.connection.rows import ReadyRows, RowBatch, RowStream
 from engine.executor import ExecContext, Result
 from engine.index.candidates import CandidateScan
 from engine.index.growth import Growth
 from engine.index.nodes import Filter, Node, Project
 from engine.index.plan import Planning, RangeAccess
 from engine.index.sources import IndexSource, SourceNode
-from engine.index.state import ExecState, Rows, abandon, drive, run_ready
+from engine.index.state import BATCH, ExecState, Rows, abandon, drive, poll, run_ready
 from planner.catalog import Catalog
 from planner.evaluate import Env, RowFunction
 from planner.query import OutputColumn, QueryExpr
+
+FINISHED_AT_ONCE = 4 * BATCH  # rows that a point read gives in one turn
 
 
 @dataclass(slots=True)
@@ -90,7 +93,10 @@ class IndexExecutor:
     async def _point_later(
         self, plan: IndexPlan, point: PointPlan, found: Awaitable[Any], env: Env
     ) -> Result:
-        return ReadyRows(plan.columns, _finish(point, await found, env))
+        rows = await found
+        if len(rows) <= FINISHED_AT_ONCE:
+            return ReadyRows(plan.columns, _finish(point, rows, env))
+        return RowStream(plan.columns, _finish_in_slices(point, rows, env))
 
     def explain(self, plan: IndexPlan) -> list[str]:
         """Return the printed plan tree."""
@@ -108,6 +114,13 @@ def _finish(point: PointPlan, found: Any, env: Env) -> Rows:
         rows = test(rows, env)
     done: Rows = point.project(rows, env)
     return done
+
+
+async def _finish_in_slices(point: PointPlan, found: Any, env: Env) -> AsyncIterator[RowBatch]:
+    for start in range(0, len(found), BATCH):
+        yield RowBatch(rows=_finish(point, found[start : start + BATCH], env))
+        poll(env.shared.ctx)
+        await asyncio.sleep(0)
 
 
 def _point_plan(root: Node) -> PointPlan | None:

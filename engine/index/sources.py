@@ -322,6 +322,9 @@ class IndexSource(Source):
             key, self.access.lists, self.access.pads, self.access.guards, strict=True
         ):
             values = [value] if not is_list else list(flat(value)) if value is not None else []
+            if not pad and not guard:
+                columns.append([v for v in values if v is not None])
+                continue
             kept = []
             for v in values:
                 if v is None:
@@ -331,7 +334,7 @@ class IndexSource(Source):
                 kept.append(v.rstrip(" ").ljust(pad) if pad else v)
             columns.append(kept)
         if len(columns) == 1:
-            return [(v,) for v in dict.fromkeys(columns[0])]
+            return list(zip(dict.fromkeys(columns[0]), strict=True))
         return list(dict.fromkeys(itertools.product(*columns)))
 
     def rows(self, outer: Any, e: Env) -> Pipe:

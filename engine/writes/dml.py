@@ -560,10 +560,11 @@ async def _update_by_key(
     await session.view.start_write(plan, (shard,))
     session.view.use(plan)
     result = session.db.executors["index"].run(found_by, ctx)
-    if type(result) is not ReadyRows:
-        result = await settle(result)
-        assert isinstance(result, ReadyRows)
-    rows = result.rows
+    if type(result) is ReadyRows:
+        rows = result.rows
+    else:
+        later: Result = await settle(result)
+        rows = later.rows if isinstance(later, ReadyRows) else await collect(session, later)
     if not rows:
         return Command("UPDATE 0")
     env = make_env(ctx)
