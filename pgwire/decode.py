@@ -30,6 +30,7 @@ _NO_DATA_LEFT: Final = "insufficient data left in message"
 _TRAILING: Final = "invalid message format"
 _NO_NUL: Final = "invalid string in message"
 
+LONG_TEXT_BYTES: Final = 1 << 16
 MAX_CANCEL_KEY_BYTES: Final = 256  # manual 55.7, of version 18
 
 _PLAIN_FORMATS: Final[dict[bytes, tuple[int, ...]]] = {
@@ -72,6 +73,11 @@ def _cstring(data: bytes, start: int, stop: int, read: Read = utf8) -> tuple[str
         end = data.index(0, start, stop)
     except ValueError:
         raise RemoteProtocolError(_NO_NUL) from None
+    if end - start > LONG_TEXT_BYTES and read is utf8:
+        try:
+            return str(memoryview(data)[start:end], "utf-8"), end + 1  # without a copy of the bytes
+        except UnicodeDecodeError:
+            pass  # said as of any other
     return (read(data[start:end]) if end > start else ""), end + 1
 
 

@@ -5,15 +5,16 @@
                                                             ^ waits until it is whole
 
 ``FrameBuffer`` keeps what has arrived and is not consumed. It never copies a byte more than twice: chunks
-of an incomplete frame are only joined once the frame is complete, so a 100 MB message that trickles in
-costs 100 MB of copying and not its square. COPY data need not be whole; ``take_partial`` hands out what
-is there.
+of an incomplete frame are only joined once the frame is complete, so a 1 MB message that trickles in
+costs 1 MB of copying and not its square. A longer one is put together while it comes: to join 100 MB in
+one step would hold up everybody. COPY data need not be whole; ``take_partial`` hands out what is there.
 
 Limits (bytes, the length word included) are checked on the length word alone, before anything is buffered.
 """
 
 from __future__ import annotations
 
+from io import BytesIO
 from struct import Struct
 from typing import Final
 
@@ -27,6 +28,9 @@ MAX_SMALL_BYTES: Final = 10_000
 MAX_AUTH_BYTES: Final = 65_535
 # Default for the messages that carry text or values: Query, Parse, Bind, FunctionCall, CopyData.
 DEFAULT_MAX_MESSAGE_BYTES: Final = 256 << 20
+
+GROWING_BYTES: Final = 1 << 20  # longer frames are put together while they come
+_GROWING: Final = [b""]  # stands for chunks that are in a long frame already
 
 # Frontend message types by how long they may be; a type in none of them does not exist.
 LARGE: Final = frozenset(b"QPBFd")
@@ -45,16 +49,20 @@ def frame_limits(max_message_bytes: int) -> dict[int, int]:
 class FrameBuffer:
     """Received bytes that are not consumed yet.
 
-    ``data[pos:]`` is what can be looked at; ``more`` are chunks behind it, joined when needed.
+    ``data[pos:]`` is what can be looked at; ``more`` are chunks behind it, joined when needed. It is never empty
+    while there are bytes that ``data`` does not have.
     """
 
-    __slots__ = ("_more_bytes", "data", "more", "pos")
+    __slots__ = ("_growing", "_more_bytes", "data", "more", "pos")
 
     def __init__(self) -> None:
         """Start empty."""
         self.data = b""
         self.pos = 0
         self.more: list[bytes] = []
+        self._growing: BytesIO | None = (
+            None  # all unread bytes, of which the first frame is long and not whole
+        )
         self._more_bytes = 0
 
     def feed(self, chunk: bytes) -> None:
@@ -62,9 +70,12 @@ class FrameBuffer:
         if self.pos == len(self.data) and not self.more:
             self.data = chunk
             self.pos = 0
+            return
+        if self._growing is not None:
+            self._growing.write(chunk)
         else:
             self.more.append(chunk)
-            self._more_bytes += len(chunk)
+        self._more_bytes += len(chunk)
 
     def __len__(self) -> int:
         """Unread bytes."""
@@ -76,13 +87,30 @@ class FrameBuffer:
         if held >= count:
             return True
         if held + self._more_bytes < count:
+            if count > GROWING_BYTES and self._growing is None:
+                self._grow()
             return False
-        self.more.insert(0, self.data[self.pos :])
-        self.data = b"".join(self.more)
+        if self._growing is not None:
+            self.data = self._growing.getvalue()  # no copy: the bytes are made for it
+            self._growing = None
+        else:
+            self.more.insert(0, self.data[self.pos :])
+            self.data = b"".join(self.more)
         self.pos = 0
         self.more = []
         self._more_bytes = 0
         return True
+
+    def _grow(self) -> None:
+        """Put together what is there; what comes is added to it."""
+        self._growing = BytesIO()
+        self._growing.write(memoryview(self.data)[self.pos :])
+        for chunk in self.more:
+            self._growing.write(chunk)
+        self.data = b""
+        self.pos = 0
+        self.more = _GROWING
+        self._more_bytes = self._growing.tell()
 
     def take(self, count: int) -> bytes:
         """Consume exactly ``count`` bytes, which ``has`` has promised."""
@@ -101,4 +129,5 @@ class FrameBuffer:
         self.data = b""
         self.pos = 0
         self.more = []
+        self._growing = None
         self._more_bytes = 0

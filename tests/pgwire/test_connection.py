@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from pgwire import messages as m
 from pgwire.client import ClientConnection
 from pgwire.connection import NEED_DATA, PAUSED, Connection, CopyFailed
+from pgwire.decode import LONG_TEXT_BYTES
 from pgwire.encode import encode_frontend
 from pgwire.errors import ErrorReport, LocalProtocolError, RemoteProtocolError
+from pgwire.framing import GROWING_BYTES
 from pgwire.state import State
 
 ERROR = ErrorReport(severity="ERROR", sqlstate="22012", message="division by zero")
@@ -196,6 +198,38 @@ def test_another_message_during_copy_loses_the_stream() -> None:
         pair.server.copy_chunk()
     assert caught.value.fatal
     assert pair.server.state is State.CLOSED
+
+
+def test_a_long_message_is_put_together_while_it_comes() -> None:
+    pair = Pair(max_message_bytes=1 << 30).ready()
+    sql = "SELECT '" + "x\u00e4" * (GROWING_BYTES // 2) + "'"
+    data = b"".join(
+        encode_frontend(message) for message in (m.Sync(), m.Query(sql), m.Sync(), m.Query("SELECT 2"))
+    )
+    step = 100_000
+    assert pair.server.next_event() is NEED_DATA
+    heard: list[object] = []
+    most_chunks = 0
+    for start in range(0, len(data), step):
+        pair.server.receive_data(data[start : start + step])
+        while (event := pair.server.next_event()) not in (NEED_DATA, PAUSED):
+            heard.append(event)
+            if isinstance(event, m.Sync | m.Query):
+                pair.server.send(m.ReadyForQuery("I"))
+        assert pair.server.buffered <= len(data)
+        most_chunks = max(most_chunks, len(pair.server._frames.more))
+    assert heard == [m.Sync(), m.Query(sql), m.Sync(), m.Query("SELECT 2")]
+    assert most_chunks == 1, "chunks wait to be joined in one step"
+    assert not pair.server.buffered
+
+
+def test_a_long_text_that_is_none_is_refused_by_its_byte() -> None:
+    pair = Pair(max_message_bytes=1 << 30).ready()
+    text = b"SELECT '" + b"x" * LONG_TEXT_BYTES + b"\xff'\0"
+    pair.server.receive_data(b"Q" + (len(text) + 4).to_bytes(4, "big") + text)
+    with pytest.raises(RemoteProtocolError, match="0xff") as caught:
+        pair.server.next_event()
+    assert caught.value.sqlstate == "22021"
 
 
 def test_a_trickling_message_is_joined_once() -> None:
