@@ -320,8 +320,11 @@ class Transaction(Protocol):
     def savepoint(self) -> int:
         """Mark a savepoint and return its handle."""
 
-    def rollback_to(self, savepoint: int) -> None:
-        """Undo intents and schema changes since ``savepoint``; locks stay."""
+    def rollback_to(self, savepoint: int) -> Awaitable[None] | None:
+        """Undo intents and schema changes since ``savepoint``; locks stay.
+
+        Much is undone in slices: then it has to be awaited, and can be asked for again if that is given up.
+        """
 
     def begin_statement(self) -> int:
         """Mark where a client's statement begins that ``undo_statement`` may undo; what was scanned before is kept."""

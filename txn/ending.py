@@ -138,7 +138,7 @@ def _refused(txn: StoreTransaction) -> None:
 def rollback(txn: StoreTransaction) -> None:
     """Roll back; see ``txn.api``. While a commit is under way it has no effect: the commit decides."""
     if txn.life.state is ACTIVE:
-        txn.undo_to(0)
+        txn.undo_all()
         _finish(txn)
 
 

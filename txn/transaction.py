@@ -20,6 +20,7 @@ functions over the transaction: ``reads``, ``row_locks``, ``writes``, ``bulk``, 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, TypeVar
 
@@ -668,10 +669,26 @@ class StoreTransaction:
         self.life.check_active()
         return len(self.journal)
 
-    def rollback_to(self, savepoint: int) -> None:
+    def rollback_to(self, savepoint: int) -> Awaitable[None] | None:
         """See ``txn.api``."""
         self.life.check_idle()
+        if len(self.journal) - savepoint > writes.PREPARE_ROWS:
+            return self._undo_slowly(savepoint)
         self.undo_to(savepoint)
+        return None
+
+    async def _undo_slowly(self, mark: int) -> None:
+        """Undo much, a slice per turn of the loop; who gives up in between finds what is left in the journal."""
+        self.life.busy += 1
+        try:
+            while len(self.journal) - mark > writes.PREPARE_ROWS:
+                self.undo_to(len(self.journal) - writes.PREPARE_ROWS)
+                await asyncio.sleep(0)
+                if self.life.state is not ACTIVE:
+                    raise self.life.ended()
+        finally:
+            self.life.busy -= 1
+        self.undo_to(mark)
 
     def on_undo(self, callback: Callable[[], object]) -> None:
         """See ``txn.api``."""
@@ -704,6 +721,15 @@ class StoreTransaction:
                 own, row_id = entry
                 own.pop(row_id)
             else:
+                entry()
+
+    def undo_all(self) -> None:
+        """Undo everything, of a transaction that ends: many intents go with what holds them (``txn.ending``)."""
+        if len(self.journal) <= writes.PREPARE_ROWS:
+            self.undo_to(0)
+            return
+        for entry in reversed(self.journal):
+            if not isinstance(entry, tuple):
                 entry()
 
     def commit_at(self, ts: Timestamp) -> Timestamp | Awaitable[Timestamp]:

@@ -563,14 +563,16 @@ class Block:
         """RELEASE: forget the savepoint and all after it; their changes stay."""
         del self.savepoints[self._find_savepoint(name) :]
 
-    def rollback_to(self, name: str) -> int:
+    async def rollback_to(self, name: str) -> int:
         """ROLLBACK TO: undo what came after; the savepoint stays. Returns its depth."""
         position = self._find_savepoint(name)
         point = self.savepoints[position]
         del self.savepoints[position + 1 :]
         assert self.txn is not None
         session = self._session
-        self.txn.rollback_to(point.handle)
+        undoing = self.txn.rollback_to(point.handle)
+        if undoing is not None:
+            await undoing
         session.settings.undo_to(point.settings)
         session.view.go_back(point.changes)
         session.timing.go_back(point.timing)

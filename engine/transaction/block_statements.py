@@ -39,7 +39,7 @@ async def transaction(
         name = {"savepoint": "SAVEPOINT", "release": "RELEASE SAVEPOINT"}.get(action, "ROLLBACK TO SAVEPOINT")
         raise SqlError("25P01", f"{name} can only be used in transaction blocks")
     if action == "rollback_to":
-        depth = session.block.rollback_to(statement.name)
+        depth = await session.block.rollback_to(statement.name)
         conn.cursors.rolled_back_to(depth)
         return Command("ROLLBACK")
     if session.block.state is FAILED:

@@ -103,7 +103,9 @@ async def run_with_changes(
                 session, plans[number], statement.steps[number].statement, params
             )
     except RowsChanged:
-        txn.rollback_to(mark)  # it is going to run again, and its locks are kept
+        undoing = txn.rollback_to(mark)  # it is going to run again, and its locks are kept
+        if undoing is not None:
+            await undoing
         raise
     finally:
         session.parts = None
