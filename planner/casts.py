@@ -167,13 +167,15 @@ class CoerceEnv:
 
     ``folded`` collects the lower-case names of settings that a literal was read under (datestyle, timezone,
     intervalstyle), plus ``now`` when it named the current time: such a plan is good for that value only.
-    ``row_type``: what attributes composite types have.
+    ``row_type``: what attributes composite types have. ``check_name``: raises what is wrong with the name of an object in a
+    literal of the statement's own text, by the oid of the type (reg* and arrays of them).
     """
 
     settings: CodecSettings
     params: ParamTypes
     folded: set[str] = field(default_factory=set)
     row_type: Callable[[int], RowType | None] = field(default=lambda oid: None)
+    check_name: Callable[[int, str], object] = field(default=lambda oid, text: None)
 
 
 PathKind = Literal["relabel", "function", "io", "array", "row"]
@@ -513,7 +515,8 @@ def read_literal(const: Const, target: SqlType, env: CoerceEnv, *, span: Span | 
     """Read an unknown literal as ``target`` (its typmod only where input needs it: interval).
 
     Names of relations, schemas and roles depend on the catalog, so those become a stable expression that
-    is evaluated with the statement. Raises what the type's input raises, at the literal's span.
+    is evaluated with the statement; they have to mean something now all the same. Raises what the type's input raises, at
+    the literal's span.
     """
     oid = target.oid
     typmod = target.typmod if oid == INTERVAL else -1
@@ -523,6 +526,11 @@ def read_literal(const: Const, target: SqlType, env: CoerceEnv, *, span: Span | 
     text = str(const.value)
     base = element_of(oid) or oid
     if base in _BY_CATALOG and not _is_oid_text(text):
+        try:
+            env.check_name(oid, text)
+        except SqlError as error:
+            error.span = error.span or where
+            raise
         if base != oid:
             return CoerceViaIO(
                 arg=Const(type=SqlType(TEXT), value=text, span=where), type=SqlType(oid), span=where

@@ -8,6 +8,7 @@ EXECUTE's arguments ──> parameter values
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from engine.connection.output import expand_formats, param_decoder
@@ -22,6 +23,7 @@ from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import clip_bytes
 from planner.bind import coerce_argument
+from planner.builtins.reg import named_input
 from planner.errors import SqlError
 from planner.evaluate import Env, Shared, compile_expr
 from planner.statements import ExecutePrepared
@@ -217,7 +219,9 @@ class PreparedStatements:
         values = []
         for position, (expr, oid) in enumerate(zip(statement.args, oids, strict=True), 1):
             try:
-                coerced = coerce_argument(expr, oid, settings=self._session.codec_settings)
+                coerced = coerce_argument(
+                    expr, oid, settings=session.codec_settings, check_name=partial(named_input, session)
+                )
             except SqlError as error:
                 if error.sqlstate == "42804":
                     error.message = error.message.replace("$n", f"${position}")

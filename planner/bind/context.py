@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from pgwire.codecs.settings import DEFAULT, STORED_TEXT, CodecSettings
 from planner import ast
+from planner.builtins.reg import NamesOf
 from planner.casts import CoerceEnv, ParamTypes
 from planner.catalog import Catalog, FunctionDef, RelationDef, RowType
 from planner.errors import Span, SqlError
@@ -249,7 +250,12 @@ def make_context(
     return BindContext(
         catalog=catalog,
         search_path=path,
-        env=CoerceEnv(settings=settings, params=params, row_type=row_type),
+        env=CoerceEnv(
+            settings=settings,
+            params=params,
+            row_type=row_type,
+            check_name=NamesOf(catalog, path, database).check,
+        ),
         versions=versions,
         text=text,
         database=database,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -394,12 +394,18 @@ def _columns_now(relation: RelationDef, columns: Sequence[RangeColumn]) -> tuple
 # --- arguments of EXECUTE -------------------------------------------------------------------------
 
 
-def coerce_argument(expr: Expr, oid: int, *, settings: CodecSettings = DEFAULT) -> Expr:
-    """Convert an argument of EXECUTE to its parameter's type.
+def coerce_argument(
+    expr: Expr,
+    oid: int,
+    *,
+    settings: CodecSettings = DEFAULT,
+    check_name: Callable[[int, str], object] = lambda oid, text: None,
+) -> Expr:
+    """Convert an argument of EXECUTE to its parameter's type. ``check_name``: see ``CoerceEnv``.
 
     Raises SqlError 42804 whose message says ``$n`` where the caller knows the position.
     """
-    env = CoerceEnv(settings=settings, params=ParamTypes((), variable=False))
+    env = CoerceEnv(settings=settings, params=ParamTypes((), variable=False), check_name=check_name)
     coerced = try_coerce(expr, SqlType(oid), CastContext.ASSIGNMENT, env)
     if coerced is None:
         raise SqlError(

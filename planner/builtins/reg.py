@@ -8,7 +8,8 @@ Names are looked up along the search path; a name that is visible there prints w
 from __future__ import annotations
 
 import re
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 from pgwire.codecs import array
 from planner.builtins.registry import REGISTRY
@@ -55,6 +56,19 @@ _LABEL = {
     REGPROCEDURE: "function", REGOPER: "operator", REGOPERATOR: "operator", REGCOLLATION: "collation",
     REGCONFIG: "text search configuration", REGDICTIONARY: "text search dictionary",
 }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class NamesOf:
+    """What names of objects are looked up in, as much of a session as reading them takes."""
+
+    catalog: Any
+    search_path: tuple[str, ...]
+    database: str
+
+    def check(self, oid: int, text: str) -> None:
+        """Raise what reading ``text`` as a value of a type in NAMED would raise."""
+        named_input(cast("EvalSession", self), oid, text)
 
 
 def _session(session: EvalSession | None) -> EvalSession:
