@@ -151,3 +151,56 @@ def test_triggers_are_there_after_a_rename_of_all_they_name(
     assert changed(conn, "UPDATE tt SET w = 1") == 1
     assert changed(conn, "UPDATE tt SET id = id, w = w") == 0
     assert changed(conn, "UPDATE tt SET id = id") == 3  # not one of UPDATE OF's columns
+
+
+def noting(conn: psycopg.Connection[tuple[object, ...]]) -> None:
+    """Make ``t`` with statement triggers that note in ``log`` how many rows there are."""
+    conn.execute("CREATE TABLE t (id int, v int)")
+    conn.execute("CREATE TABLE log (n int, w text, rows int)")
+    conn.execute(
+        "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO log SELECT pg_trigger_depth(), TG_WHEN,"
+        " count(*) FROM t; RETURN NULL; END $$"
+    )
+    for when in ("BEFORE", "AFTER"):
+        made = f"CREATE TRIGGER {when}_t {when} INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION note()"
+        conn.execute(made.encode())
+
+
+MANY = 21_000  # without triggers they are written as parts
+
+
+@pytest.mark.parametrize("executor", ["local", "auto"])
+def test_many_rows_inserted_fire_statement_triggers(
+    conn: psycopg.Connection[tuple[object, ...]], executor: str
+) -> None:
+    noting(conn)
+    conn.execute(f"SET executor = {executor}".encode())
+    conn.execute(f"INSERT INTO t SELECT g, g FROM generate_series(1, {MANY}) g".encode())
+    assert conn.execute("SELECT * FROM log ORDER BY rows").fetchall() == [
+        (1, "BEFORE", 0),
+        (1, "AFTER", MANY),
+    ]
+
+
+def test_many_rows_copied_fire_statement_triggers(conn: psycopg.Connection[tuple[object, ...]]) -> None:
+    noting(conn)
+    with conn.cursor().copy("COPY t FROM STDIN") as copy:
+        copy.write(b"".join(b"%d\t1\n" % i for i in range(MANY)))
+    assert conn.execute("SELECT * FROM log ORDER BY rows").fetchall() == [
+        (1, "BEFORE", 0),
+        (1, "AFTER", MANY),
+    ]
+
+
+def test_triggers_that_fire_each_other_for_ever_are_ended(
+    conn: psycopg.Connection[tuple[object, ...]],
+) -> None:
+    conn.execute("CREATE TABLE t (id int)")
+    conn.execute(
+        "CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO t VALUES (1); RETURN NEW; END $$"
+    )
+    conn.execute("CREATE TRIGGER again AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION again()")
+    with pytest.raises(psycopg.Error) as caught:
+        conn.execute("INSERT INTO t VALUES (0)")
+    assert caught.value.sqlstate == "54001"
+    assert conn.execute("SELECT count(*), pg_trigger_depth() FROM t").fetchone() == (0, 0)
