@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import psycopg
 import pytest
 
+from engine.plpgsql import raising
+from planner.errors import SqlError
 from sqllogictest.client import ServerError
 from tests.support.server import ServerProcess
+from txn.errors import Deadlock, SchemaChanged, WriteConflict
 
 
 def test_a_notice_has_the_fields_of_raise_and_its_context(server: ServerProcess) -> None:
@@ -138,11 +144,13 @@ def test_others_wait_for_what_a_function_has_changed(server: ServerProcess) -> N
         assert two.execute("SELECT n FROM pl_count").fetchone() == (2,)
 
 
-def test_a_lost_race_is_no_error_that_handlers_take(server: ServerProcess) -> None:
+def test_a_transaction_that_lost_a_race_does_not_run_the_body(server: ServerProcess) -> None:
     server.sql(
         "DROP TABLE IF EXISTS pl_race; CREATE TABLE pl_race (k int PRIMARY KEY, n int); INSERT INTO pl_race VALUES (1, 0)"
     )
     one, two = psycopg.connect(server.url), psycopg.connect(server.url, autocommit=True)
+    told: list[str | None] = []
+    one.add_notice_handler(lambda notice: told.append(notice.message_primary))
     with one, two:
         assert one.execute("SELECT n FROM pl_race WHERE k = 1").fetchone() == (0,)
         two.execute("UPDATE pl_race SET n = 5 WHERE k = 1")
@@ -151,6 +159,19 @@ def test_a_lost_race_is_no_error_that_handlers_take(server: ServerProcess) -> No
                 "DO $$ BEGIN UPDATE pl_race SET n = n + 1 WHERE k = 1; EXCEPTION WHEN OTHERS THEN RAISE NOTICE 'taken'; END $$"
             )
         one.rollback()
+    assert told == []
+
+
+def test_no_handler_takes_the_loss_of_a_race(monkeypatch: pytest.MonkeyPatch) -> None:
+    reports: list[Exception] = []
+    monkeypatch.setattr(raising, "report_of", lambda error, *_: reports.append(error))
+    session: Any = SimpleNamespace(catalog=None, surroundings=None)
+    for kind in (WriteConflict, Deadlock, SchemaChanged):
+        assert raising.caught(session, kind.__new__(kind)) is None
+    assert reports == []  # they are not even looked into
+    other = SqlError("22012", "division by zero")
+    raising.caught(session, other)
+    assert reports == [other]
 
 
 def test_calls_nest_to_a_bound(server: ServerProcess) -> None:
