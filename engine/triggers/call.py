@@ -15,6 +15,7 @@ from typing import Final
 from engine.constraints.values import same_image
 from engine.plpgsql.event import TriggerEvent
 from engine.plpgsql.trigger import run_trigger
+from engine.triggers.text_search import TSVECTOR_UPDATE, TSVECTOR_UPDATE_COLUMN, update_vector
 from planner.bind.trigger import SUPPRESS_REDUNDANT_UPDATES
 from planner.catalog_trigger import TriggerDef
 from planner.errors import SqlError
@@ -50,6 +51,8 @@ async def call(trigger: TriggerDef, event: TriggerEvent) -> Row | None:
 async def _run(trigger: TriggerDef, event: TriggerEvent) -> Row | None:
     if trigger.function == SUPPRESS_REDUNDANT_UPDATES:
         return _suppress_redundant_updates(event)
+    if trigger.function in (TSVECTOR_UPDATE, TSVECTOR_UPDATE_COLUMN):
+        return update_vector(event, from_column=trigger.function == TSVECTOR_UPDATE_COLUMN)
     function = event.session.catalog.function_by_oid(trigger.function)
     if function is None:
         raise AssertionError(f"trigger {trigger.name} has function {trigger.function}, which is none")

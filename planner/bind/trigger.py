@@ -31,7 +31,8 @@ from planner.walk import walk
 
 PG_TRIGGER: Final = 2620
 SUPPRESS_REDUNDANT_UPDATES: Final = 1291
-"""The trigger function of PostgreSQL's own that there is; the others check constraints or keep text search vectors."""
+_OWN: Final = frozenset((SUPPRESS_REDUNDANT_UPDATES, 3752, 3753))
+"""The trigger functions of PostgreSQL's own that there are, two of them keep text search vectors; the others check constraints."""
 
 OLD, NEW = 0, 1
 """The ranges of a condition."""
@@ -124,7 +125,7 @@ def _function(context: BindContext, name: ast.Name) -> int:
     for schema in path:
         if schema == "pg_catalog":
             own = next((p for p in facts().procs_by_name.get(name[-1], ()) if not p.arg_types), None)
-            if own is not None and own.result == TRIGGER and own.oid != SUPPRESS_REDUNDANT_UPDATES:
+            if own is not None and own.result == TRIGGER and own.oid not in _OWN:
                 raise not_supported(f"the trigger function {own.name}")
             if own is not None:
                 _check_result(shown, own.result)
