@@ -232,9 +232,13 @@ class Coordinator:
 
     def _weigh(self, batch: Batch) -> None:
         """Charge the encoded bytes of a batch to the shards it writes, by their numbers of operations."""
-        counts = [(w.shard, len(w.ops)) for writes in batch.writes for w in writes.shards if w.ops]
-        total = sum(count for _shard, count in counts)
-        for shard, count in counts:
+        counts: dict[ShardId, int] = {}
+        for writes in batch.writes:
+            for changed in writes.shards:
+                if changed.ops:
+                    counts[changed.shard] = counts.get(changed.shard, 0) + len(changed.ops)
+        total = sum(counts.values())
+        for shard, count in counts.items():
             history = self.shards.get(shard)
             live = None if history is None else history.latest.generation
             if live is not None:
@@ -356,15 +360,18 @@ class Coordinator:
 
     def settle(self, batch: Batch) -> None:
         """The batch is readable now: run callbacks, release locks, wake who waits (committer's after_apply)."""
+        changed: dict[ShardId, None] = {}
         for writes in batch.writes:
             owner = self.committing.pop(writes.txn, None)
             if owner is not None:
                 self._recent[writes.ts, None if owner.everywhere else owner.timeline] = owner.session
                 owner.settled(writes.ts)
-            for shard in writes.shards:
-                history = self.shards.get(shard.shard)
-                if history is not None and history.latest.generation is not None:
-                    self.on_changed(history.latest.generation)
+            for written in writes.shards:
+                changed[written.shard] = None
+        for shard in changed:
+            history = self.shards.get(shard)
+            if history is not None and history.latest.generation is not None:
+                self.on_changed(history.latest.generation)
         for timeline in self.timelines:
             if timeline.feed.subscribers:
                 timeline.feed.publish(self._concerning(timeline.feed, batch.writes))
@@ -449,17 +456,21 @@ class Coordinator:
         The caller holds the rows' locks. Small write sets only, ``RETRACTIONS`` operations at most; in larger ones
         applying finds it. ``fresh``: shards that the transaction itself has made anew. Raises StoreCorrupted.
         """
-        if sum([len(shard.ops) for shard in changes.shards]) > RETRACTIONS:
+        left = RETRACTIONS
+        for shard in changes.shards:
+            left -= len(shard.ops)
+        if left < 0:
             return
         for shard in changes.shards:
-            ended = [op for op in shard.ops if op.replaced]
-            if not ended or shard.shard in fresh:
-                continue
-            history = self.shards.get(shard.shard)
-            generation = None if history is None else history.latest.generation
-            if generation is None:
-                continue
-            for op in ended:
+            generation = None
+            for op in shard.ops:
+                if not op.replaced:
+                    continue
+                if generation is None:
+                    history = self.shards.get(shard.shard)
+                    generation = None if history is None else history.latest.generation
+                    if generation is None or shard.shard in fresh:
+                        break
                 if not generation.is_current(op.row_id, op.replaced):
                     bug = (
                         f"row {op.row_id} of shard {shard.shard} has no current version {op.replaced} to end"

@@ -105,7 +105,7 @@ class Flusher:
             await job(self._core, shard, history=history)
 
     def _changed(self, generation: Generation) -> None:
-        """A commit has touched the generation (called for each, so it must be cheap)."""
+        """Commits of a batch have touched the generation (called for each batch, so it must be cheap)."""
         if generation.log.current >= self._core.options.hot_rows and not generation.flushing:
             self._want(generation.shard)
 
