@@ -13,11 +13,12 @@ import asyncio
 import itertools
 import math
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -50,6 +51,8 @@ from planner.walk import walk
 from txn.persist.part_job import PartJob
 from txn.types import ShardId, Snapshot
 
+MAX_PLAIN: Final = 1000
+"""Queries that are planned without statistics because the JVM ended while they ran."""
 MAX_TEXTS = 16  # SQL texts kept per plan, one for each set of parameter values
 _TOKENS = re.compile(r"'(?:[^'\\]|\\.)*'|\b(hf_rel_\d+)\b", re.DOTALL)
 
@@ -175,6 +178,7 @@ class SparkExecutor:
         )
         self._numbers = itertools.count(1)
         self._bounds = Bounds()
+        self._plain: OrderedDict[str, None] = OrderedDict()
         self._statistics = statistics if is_wanted(conf or {}) else None
 
     @property
@@ -263,7 +267,7 @@ class SparkExecutor:
                 snapshots[use.oid] = await settle(ctx.txn.snapshot(shard, predicate=wanted))
         rows = [snapshots[use.oid].rows for use in text.lowered.relations]
         statistics = None
-        if self._statistics is not None and sum(rows) > SMALL_ROWS:
+        if self._statistics is not None and sum(rows) > SMALL_ROWS and text.lowered.text not in self._plain:
             statistics = self._statistics
             for snapshot in snapshots.values():
                 statistics.wanted(snapshot)
@@ -277,7 +281,15 @@ class SparkExecutor:
         query = Running(self.runtime, live, rows, tag, text, inputs, ctx, text.integers_with_tables(tables))
         # The snapshots stay referenced by the running query: what they name stays readable.
         query.keep = snapshots
+        if statistics is not None:
+            query.on_lost = partial(self._plan_plainly, text.lowered.text)
         return query, text.with_tables(tables)
+
+    def _plan_plainly(self, text: str) -> None:
+        """The JVM has ended while a query ran: it may have broadcast what was estimated too low, which sizes of files would not say."""
+        self._plain[text] = None
+        if len(self._plain) > MAX_PLAIN:
+            self._plain.popitem(last=False)
 
     async def tasks(self, ctx: ExecContext) -> SparkTasks:
         """Return what runs Python functions for one statement, starting Spark if need be.

@@ -74,6 +74,9 @@ _FIXED: Final[dict[str, str]] = {
 COST_BASED: Final = "spark.sql.cbo.enabled"
 REORDERS: Final = "spark.sql.cbo.joinReorder.enabled"
 _DEFAULTS: Final[dict[str, str]] = {
+    # Plans by what the server knows of tables (engine/statistics, docs/decisions/0011).
+    COST_BASED: "true",
+    REORDERS: "true",
     "spark.ui.enabled": "false",
     # Listing a handful of files takes no job.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "4096",

@@ -194,7 +194,10 @@ class Inputs:
         figures, complete = list(known.parts), known.complete
         if item.hot is not None and len(parts) < len(chosen):
             rows += int(item.hot.num_rows)
-            hot = self.statistics.of_rows(item.hot, item.columns)
+            read = {n: type_ for n, type_ in item.columns.items() if f"c{n}" in item.hot.column_names}
+            hot = self.statistics.of_rows(
+                item.hot, read
+            )  # of columns that the query does not read nothing is told
             figures += [] if hot is None else [hot]
             complete = complete and hot is not None
         columns = {

@@ -98,6 +98,8 @@ class Running(EngineQuery):
         self._file: Iterator[Any] | None = None
         self._interrupted = False
         self._produced = False  # no job is left to run
+        self.on_lost: Callable[[], None] | None = None
+        """Called where the JVM has ended while the query ran."""
 
     # -- the consumer --------------------------------------------------------------------------------
 
@@ -349,6 +351,8 @@ class Running(EngineQuery):
             if self._runtime.ready and self._live.gateway.alive:
                 return to_sql_error(error, self._overflowed)
             self._runtime.lost(self._live)
+            if self.on_lost is not None:
+                self.on_lost()
             return SqlError(
                 "58000", "the Spark JVM ended while the query ran", hint="It starts again by itself: retry."
             )

@@ -33,8 +33,8 @@ Figures = dict[str, str]
 
 
 def is_wanted(conf: Mapping[str, str]) -> bool:
-    """Return whether Spark makes cost-based plans; ``conf``: the properties of ``spark_conf``."""
-    return conf.get(COST_BASED, "").strip().lower() == "true"
+    """Return whether Spark makes cost-based plans; ``conf``: the properties of ``spark_conf``, where they may be switched off."""
+    return conf.get(COST_BASED, "true").strip().lower() == "true"
 
 
 def figures_of(

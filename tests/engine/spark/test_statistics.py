@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import datetime
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,12 @@ import pytest
 
 from engine.config import load
 from engine.database import Database
-from engine.spark.properties import COST_BASED, REORDERS
+from engine.spark.properties import COST_BASED, REORDERS, application
+from engine.spark.running import Running
 from engine.spark.statistics import figures_of, is_wanted, with_figures
 from engine.statistics.figures import ColumnSummary
 from tests.engine.spark.conftest import Spark
-from tests.support.engine import Session
+from tests.support.engine import Failed, Session
 from txn.types import PhysicalType
 
 DDL = "c1 INT, c2 STRING, c3 DATE, c4 BIGINT, c5 TIMESTAMP, c6 DECIMAL(9,2), c7 TIMESTAMP_NTZ, c8 DOUBLE, c9 BOOLEAN, s_row_id BIGINT"
@@ -97,10 +99,13 @@ def test_infinite_bounds_are_none() -> None:
     assert "max" not in found["c3"] | found["c5"]
 
 
-def test_they_are_handed_over_only_where_spark_uses_them() -> None:
-    assert not is_wanted({})
+def test_they_are_handed_over_unless_switched_off(tmp_path: Path) -> None:
+    assert is_wanted({})
     assert is_wanted({COST_BASED: "True"})
     assert not is_wanted({COST_BASED: "false"})
+    made = application("local[2]", {}, tmp_path)
+    assert (made[COST_BASED], made[REORDERS]) == ("true", "true")
+    assert application("local[2]", {REORDERS: "false"}, tmp_path)[REORDERS] == "false"
 
 
 def counted(live: Any, session: Any, folder: Path, name: str, rows: int) -> tuple[Any, Any]:
@@ -116,7 +121,6 @@ def counted(live: Any, session: Any, folder: Path, name: str, rows: int) -> tupl
 def test_spark_estimates_rows_by_them(spark: Spark, tmp_path: Path) -> None:
     live = spark.runner.run(spark.executor.runtime.live())
     session = live.session.newSession()
-    session.conf.set(COST_BASED, "true")
     active = session._jvm.org.apache.spark.sql.classic.SparkSession
     frame, told = counted(live, session, tmp_path, "a", 1000)
     assert told.selectExpr("*", "_metadata.row_index AS s_pos").where("c1 <= 100").count() == 100
@@ -149,52 +153,48 @@ def test_spark_estimates_rows_by_them(spark: Spark, tmp_path: Path) -> None:
 def test_plans_change_by_them(spark: Spark, tmp_path: Path) -> None:
     live = spark.runner.run(spark.executor.runtime.live())
     session = live.session.newSession()
-    for name in (COST_BASED, REORDERS):
-        session.conf.set(name, "true")
     session.conf.set("spark.sql.adaptive.enabled", "false")  # plans as they are made, not as they become
-    session.conf.set("spark.sql.autoBroadcastJoinThreshold", "40000")
+    session.conf.set("spark.sql.autoBroadcastJoinThreshold", "10000")
     for name, rows in (("big", 20_000), ("middle", 5_000), ("small", 2_000)):
         frame, told = counted(live, session, tmp_path, name, rows)
         frame.createOrReplaceTempView(f"plain_{name}")
         told.createOrReplaceTempView(f"told_{name}")
-    order = session._jvm.org.apache.spark.sql.classic.SparkSession
-    order.setActiveSession(session._jsparkSession)
+    active = session._jvm.org.apache.spark.sql.classic.SparkSession
+    active.setActiveSession(session._jsparkSession)
 
     def plan(sql: str) -> str:
         return str(session.sql(sql)._jdf.queryExecution().executedPlan().toString())
 
+    def first_join(sql: str) -> str:
+        """Return the condition of the join that is done first."""
+        tree = str(session.sql(sql)._jdf.queryExecution().optimizedPlan().toString())
+        joins = [line for line in tree.splitlines() if "Join Inner" in line]
+        return re.sub(r"#\d+L?", "", max(joins, key=lambda line: line.index("Join"))).partition("Inner, ")[2]
+
     try:
-        # one day of five thousand rows fits a broadcast, which sizes of files do not tell
+        # a few rows of five thousand fit a broadcast, which the sizes of files do not tell
         few = "SELECT count(*) FROM {0}_big b, {0}_middle m WHERE b.c1 = m.c1 AND m.c6 < 2.00"
         assert "BroadcastHashJoin" not in plan(few.format("plain"))
         assert "BroadcastHashJoin" in plan(few.format("told"))
         assert session.sql(few.format("told")).collect() == session.sql(few.format("plain")).collect()
-        # the join that leaves least comes first
+        # the join that leaves fewest rows comes first: not that of values that many rows share
         joins = (
             "SELECT count(*) FROM {0}_big b, {0}_middle m, {0}_small s "
             "WHERE b.c2 = m.c2 AND b.c1 = s.c1 AND s.c8 < 3"
         )
-
-        def first_join(sql: str) -> set[str]:
-            tree = session.sql(sql)._jdf.queryExecution().optimizedPlan().toString()
-            lines = [line for line in tree.splitlines() if "Relation" in line]
-            deepest = sorted(lines, key=lambda line: -line.index("Relation"))[:2]
-            return {
-                name for line in deepest for name in ("big", "middle", "small") if f"#{name}" in line
-            } or {str(lines.index(line)) for line in deepest}
-
-        assert first_join(joins.format("plain")) != first_join(joins.format("told"))
+        assert first_join(joins.format("plain")) == "(c2 = c2)"
+        assert first_join(joins.format("told")) == "(c1 = c1)"
         assert session.sql(joins.format("told")).collect() == session.sql(joins.format("plain")).collect()
     finally:
-        order.setActiveSession(live.session._jsparkSession)
+        active.setActiveSession(live.session._jsparkSession)
 
 
 @pytest.mark.spark
 @pytest.mark.timeout(900)
-def test_queries_hand_over_what_is_known(tmp_path: Path) -> None:
-    """Of a server: the first query finds nothing known, the next one rows, NULLs, bounds and distinct values, hot rows among them."""
+def test_queries_hand_over_what_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a server: the first query has the table counted, the next one hands over rows, NULLs, bounds and distinct values, hot rows among them."""
     config = load(
-        argparse.Namespace(config=None, spark_start="lazy", spark_master="local[2]", memory=3 << 30, data_dir=str(tmp_path), spark_conf=[f"{COST_BASED}=true"]),
+        argparse.Namespace(config=None, spark_start="lazy", spark_master="local[2]", memory=3 << 30, data_dir=str(tmp_path)),
         {},
     )  # fmt: skip
 
@@ -223,23 +223,43 @@ def test_queries_hand_over_what_is_known(tmp_path: Path) -> None:
                 "SET executor = spark",
             ):
                 await session.run(sql)
-            query = "SELECT count(*), count(DISTINCT word) FROM t"
-            assert await session.run(query) == [("19000", "9")]
+            query = "SELECT count(*), count(DISTINCT word), max(id) FROM t"
+            assert await session.run(query) == [("19000", "9", "19000")]
             assert database.spark is not None
             assert database.statistics is not None
             live = await database.spark.runtime.live()
-            assert told(live)[-1] == ("None", {})
             await asyncio.gather(*database.statistics._tasks.values())
-            assert await session.run(query) == [("19000", "9")]
+            assert await session.run(query) == [("19000", "9", "19000")]
             rows, columns = told(live)[-1]
             assert rows == "Some(19000)"
             assert columns["c1"].startswith("ColumnStat(Some(19000),Some(1),Some(20000),Some(0)")
             assert columns["c2"].startswith("ColumnStat(Some(9),None,None,Some(9500),Some(2),Some(2)")
             await session.run("INSERT INTO t VALUES (50000, 'hot')")
-            assert await session.run(query) == [("19001", "10")]
+            assert await session.run(query) == [("19001", "10", "50000")]
             rows, columns = told(live)[-1]
             assert rows == "Some(19001)"
             assert columns["c1"].startswith("ColumnStat(Some(19001),Some(1),Some(50000),Some(0)")
+            # a query that the JVM did not survive is planned by sizes of files
+            begin = Running._begin
+
+            def fatal(self: Running, sql: str) -> None:
+                live.gateway.process.kill()
+                begin(self, sql)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(Running, "_begin", fatal)
+                with pytest.raises(Failed) as failed:
+                    await session.run(query)
+            assert failed.value.report.sqlstate == "58000"
+            assert await session.run(query) == [("19001", "10", "50000")]
+            live = await database.spark.runtime.live()
+            assert told(live)[-1] == ("None", {})
+            assert await session.run("SELECT max(id) FROM t") == [("50000",)]
+            rows, columns = told(live)[-1]
+            assert (rows, list(columns)) == (
+                "Some(19001)",
+                ["c1"],
+            )  # hot rows are counted as far as they are read
         finally:
             await database.close()
 
