@@ -1,8 +1,8 @@
 """Engine forms of aggregates (also over windows).
 
 Sums of integers and numerics are exact: sum(int4) is a bigint, sum(int8) and sum(numeric) are numeric. avg is the
-exact sum divided by the count with PostgreSQL's scale. Sums, maxima and keys of a varying scale are
-``planner.lower.varying``'s.
+exact sum divided by the count with PostgreSQL's scale. Sums of a varying scale are
+``planner.lower.sums``'s, maxima and keys ``planner.lower.varying``'s.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from planner.builtins.registry import REGISTRY, SqlForm
 from planner.errors import not_supported
 from planner.facts import facts
 from planner.lower import build as b
-from planner.lower import division, numeric, varying
+from planner.lower import division, numeric, sums, varying
 from planner.lower import expr as expressions
 from planner.lower.aggregation import AggregateCall
 from planner.lower.build import Node
@@ -57,7 +57,7 @@ def _exact_sum(call: AggregateCall, value: Val) -> Val:
         return numeric.numeric(b.cast(total, d.decimal(38, value.num.scale)), num)
     if call.is_distinct:
         raise not_supported("sum(DISTINCT) of a numeric of varying scale in this executor")
-    return numeric.numeric(varying.total(call.d, value, call.call), FLOATING)
+    return numeric.numeric(sums.total(call.d, value, call.call, call.stage), FLOATING)
 
 
 def _sum_numeric(call: AggregateCall, args: Sequence[Val], result: SqlType) -> Val:

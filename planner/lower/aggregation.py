@@ -8,7 +8,7 @@ that ``a + 1`` is s.g1, ``sum(b)`` s.a1 and ``count(*)`` s.a2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,8 @@ from planner.facts import facts
 from planner.lower import build as b
 from planner.lower.build import Node
 from planner.lower.dialect import Dialect
-from planner.lower.value import Val
+from planner.lower.stages import Stages
+from planner.lower.value import FLOATING, Floating, Val
 from planner.rewrite import shift_levels
 from planner.types import SqlType
 from planner.walk import children
@@ -45,6 +46,7 @@ class AggregateCall:
         direct: direct arguments of ordered-set aggregates.
         over: turns a call into a window call, or None.
         unframed: the same without the frame, for functions that look at the whole partition.
+        stage: makes a value of the arguments a column of the rows, or None (``stages``).
     """
 
     d: Dialect
@@ -57,6 +59,7 @@ class AggregateCall:
     direct: Sequence[Val] = ()
     over: Callable[[Node], Node] | None = None
     unframed: Callable[[Node], Node] | None = None
+    stage: Callable[[Node], Node] | None = None
 
     def call(self, function: str, *args: Node, ordered: bool = False) -> Node:
         """Return the engine aggregate with FILTER, DISTINCT and OVER applied; ``ordered`` adds ORDER BY."""
@@ -91,8 +94,14 @@ def lower_call(lw: Lowering, call: AggregateCall, proc: int, args: Sequence[Val]
     )
 
 
-def lower_aggregate(lw: Lowering, expr: q.Aggregate) -> Val:
-    """Return an aggregate call over the rows of the innermost query level."""
+def lower_aggregate(lw: Lowering, expr: q.Aggregate, stages: Stages) -> Val:
+    """Return an aggregate call over the rows of the innermost query level.
+
+    Args:
+        lw: the statement's lowering.
+        expr: the call.
+        stages: where arguments go that are computed once for several uses.
+    """
     from planner.lower import expr as expressions
 
     order = [] if expr.direct or _is_ordered_set(expr.proc) else list(expr.order)
@@ -100,20 +109,36 @@ def lower_aggregate(lw: Lowering, expr: q.Aggregate) -> Val:
         b.ordered(expressions.sort_key(lw.d, lw.expr(s.expr)), s.descending, s.nulls_first) for s in order
     ]
     within = [(lw.expr(s.expr), s.descending) for s in expr.order] if not order else []
-    args = [lw.expr(a) for a in expr.args]
+    condition = None if expr.filter is None else lw.condition(expr.filter)
+    args = [_staged(lw, stages, lw.expr(a), condition, (a, expr.filter)) for a in expr.args]
     if expr.distinct and args and not items:
         items = [b.ordered(expressions.sort_key(lw.d, args[0]), False, False)]
     call = AggregateCall(
         lw.d,
         star=expr.star,
         is_distinct=expr.distinct,
-        condition=None if expr.filter is None else lw.condition(expr.filter),
+        condition=condition,
         order=items,
         is_ordered=bool(order),
         within=within,
         direct=[lw.expr(a) for a in expr.direct],
+        stage=_stage(lw, stages, (expr.args, expr.filter)),
     )
     return lower_call(lw, call, expr.proc, args, expr.type)
+
+
+def _stage(lw: Lowering, stages: Stages, key: Hashable) -> Callable[[Node], Node] | None:
+    """Return what makes a value computed from the arguments, one for each ``key``, a column; None: Spark finds it itself."""
+    return (lambda node: stages.put(node, 1, ("of", key))) if lw.d.name == "duckdb" else None
+
+
+def _staged(lw: Lowering, stages: Stages, value: Val, condition: Node | None, key: Hashable) -> Val:
+    """Return an argument of varying scale, which aggregates use several times, as a column in DuckDB."""
+    if lw.d.name != "duckdb" or not isinstance(value.num, Floating) or b.is_column(value.node):
+        return value
+    # Rows that FILTER leaves out are not computed: they may be those that would fail.
+    node = value.node if condition is None else b.case([(condition, value.node)])
+    return replace(value, node=stages.put(b.cast(node, lw.d.types["numeric"]), 0, key), num=FLOATING)
 
 
 def _is_ordered_set(proc: int) -> bool:
@@ -167,7 +192,7 @@ def aggregate(lw: Lowering, select: q.Select, scope: Scope, source: Node | None,
     for window in select.windows:
         found.visit(window, 0)
 
-    label = lw.d.fresh("s")
+    label, stages = lw.d.fresh("s"), Stages(lw.d)
     targets: list[Node] = []
     known: dict[q.Expr, Val] = {}
 
@@ -192,7 +217,7 @@ def aggregate(lw: Lowering, select: q.Select, scope: Scope, source: Node | None,
         known[expr] = Val(b.col(label, f"g{index + 1}"), value.type, value.num, padded=value.padded)
     for number, expr in enumerate(found.aggregates):
         assert isinstance(expr, q.Aggregate)
-        publish(expr, f"a{number + 1}", lower_aggregate(lw, expr))
+        publish(expr, f"a{number + 1}", lower_aggregate(lw, expr, stages))
     for number, expr in enumerate(found.variables):
         value = lw.expr(expr)
         publish(expr, f"d{number + 1}", replace(value, node=lw.d.any_value(value.node)))
@@ -204,6 +229,11 @@ def aggregate(lw: Lowering, select: q.Select, scope: Scope, source: Node | None,
         bits[index] = b.col(label, name)
     if not found.aggregates and not group:
         targets.append(b.alias(b.count_rows(), "a0"))
+    own = {
+        table for r in scope.ranges.values() for table, _ in b.columns_of(v.node for v in r.values.values())
+    }
+    source, where, columns = stages.below(source, where, [*targets, *group], own)
+    targets, group = ([b.renamed(node, columns) for node in nodes] for nodes in (targets, group))
     sets = None
     if select.grouping_sets is not None:
         chosen = list(select.grouping_sets)

@@ -12,7 +12,7 @@ Words: an *engine type* is its text in the dialect, e.g. ``DECIMAL(38, 2)``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from sqlglot import exp
@@ -446,6 +446,24 @@ def with_(node: Node, items: Sequence[tuple[str, Sequence[str], Node, bool | Non
 def has_column(node: Node) -> bool:
     """Return whether a tree depends on a column or lambda variable."""
     return any(isinstance(n, exp.Column) for n in node.walk())
+
+
+def columns_of(nodes: Iterable[Node]) -> list[tuple[str, str]]:
+    """Return (table, column) of the qualified columns in some trees, in order of appearance."""
+    columns = (n for node in nodes for n in node.find_all(exp.Column))
+    return [(str(n.table), str(n.name)) for n in columns if n.table]
+
+
+def renamed(node: Node, columns: Mapping[tuple[str, str], Node]) -> Node:
+    """Return a copy of a tree with other nodes in place of columns (table, column)."""
+    if not columns:
+        return node
+
+    def change(n: Node) -> Node:
+        found = columns.get((str(n.table), str(n.name))) if isinstance(n, exp.Column) and n.table else None
+        return n if found is None else found.copy()
+
+    return node.transform(change)
 
 
 def may_fail(node: Node) -> bool:

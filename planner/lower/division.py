@@ -8,12 +8,14 @@ Python divides what stands in a select list (``finishing``); this is for quotien
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from planner.lower import build as b
 from planner.lower import numeric
 from planner.lower.build import Node
 from planner.lower.dialect import Dialect, Loop, Named, Parts, Step
+from planner.lower.estimated import usual_quotient
 from planner.lower.numeric import Piece
 from planner.lower.value import FLOATING, MAX_PRECISION, Fixed, Val
 
@@ -70,9 +72,26 @@ def divide(d: Dialect, left: Val, right: Val, *, digits: int | None = None) -> V
     whole = _bounded(d, left, right, digits)
     if whole is not None:
         return numeric.numeric(whole, FLOATING)
+    if d.name == "duckdb":
+        return numeric.numeric(_estimated(d, left, right), FLOATING)
     usual = _short(d, left, right)
     quotient = _long(d, left, right)
     return numeric.numeric(quotient if usual is None else b.case([usual], quotient), FLOATING)
+
+
+def _estimated(d: Dialect, left: Val, right: Val) -> Node:
+    """Return the struct of DuckDB's quotient: by estimates where operands are of usual size, see ``estimated``."""
+    operands = [
+        v if isinstance(v.num, Fixed) and v.num.dynamic is None else numeric.floating(d, v)
+        for v in (left, right)
+    ]
+
+    def body(*nodes: Node) -> Node:
+        first, second = (replace(v, node=node) for v, node in zip(operands, nodes, strict=True))
+        usual, quotient = usual_quotient(d, first, second), _long(d, first, second)
+        return quotient if usual is None else b.case([usual], quotient)
+
+    return d.let([v.node for v in operands], body)
 
 
 def _bounded(d: Dialect, left: Val, right: Val, digits: int | None) -> Node | None:

@@ -181,6 +181,9 @@ def unscaled_of(d: Dialect, node: Node, num: Fixed) -> Node:
         return b.cast(node, UNSCALED)
     if num.precision + num.scale <= MAX_PRECISION:
         unit = b.cast(b.string("1" + "0" * num.scale), d.decimal(num.scale + 1, 0))
+        if d.name == "duckdb" and num.precision <= 18 < num.precision + num.scale:
+            # DuckDB keeps the product of two operands of up to 18 digits at 18 digits.
+            node = b.cast(node, d.decimal(num.precision + num.scale, num.scale))
         return b.cast(b.op("*", node, unit), UNSCALED)
     # The product might pass 38 digits although the digits themselves do not: go by text.
     return b.cast(b.fn("replace", d.to_text(node), b.string("."), b.string("")), UNSCALED)

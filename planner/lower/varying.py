@@ -8,14 +8,8 @@
     1e-20                      k 0                     t 'c0981...'
     NaN                        k 10**36                t 'e'
 
-Keys are compared as pairs, so equal numbers are equal and order is PostgreSQL's, NaN on top. Sums are kept apart by
-how much room they need and joined once per group:
-
-    low    s <= 6, value * 10**6 < 10**28      summed so: room for 10**10 rows
-    high   s <= 18, value * 10**18 < 10**28    the same
-    rest   exact in three parts (whole, two limbs of 18 decimal places)
-
-So a usual row costs one multiplication by a small power of ten; what is slow is evaluated only for rows that need it.
+Keys are compared as pairs, so equal numbers are equal and order is PostgreSQL's, NaN on top. What is slow is evaluated
+only for rows that need it. Sums are ``sums``'s.
 """
 
 from __future__ import annotations
@@ -43,14 +37,12 @@ WIDE = numeric.UNSCALED
 KEY_PLACES = 18
 KEY_DIGITS = 36
 KEY_TIERS = ((9, 27), (0, 18))  # with 18 places, below 10**36
-LOW_PLACES, LOW_TIERS = 6, ((0, 22),)  # with 6 places, below 10**28
-HIGH_PLACES, HIGH_TIERS = 18, ((14, 24), (10, 20), (7, 17))  # with 18 places, below 10**28
 SCALE_BITS = 64  # a key's room for a scale, 0 .. 18
 wide = numeric.wide
 Aggregate = Callable[[str, Node], Node]
 
 
-def _sized(u: Node, s: Node, places: tuple[int, int], tiers: Sequence[tuple[int, int]]) -> Node:
+def sized(u: Node, s: Node, places: tuple[int, int], tiers: Sequence[tuple[int, int]]) -> Node:
     """Return whether ``s`` lies within ``places`` and ``|u|`` below a bound that depends on it; NULL of NULL.
 
     A tier (scale, digits) means ``|u| < 10**digits`` from that scale on; the largest scale comes first.
@@ -64,12 +56,12 @@ def _sized(u: Node, s: Node, places: tuple[int, int], tiers: Sequence[tuple[int,
     return b.and_(in_range, b.op("<", u, above), b.op(">", u, below))
 
 
-def _raised(d: Dialect, u: Node, s: Node, places: int) -> Node:
+def raised(d: Dialect, u: Node, s: Node, places: int) -> Node:
     """Return ``u * 10**(places - s)`` for ``0 <= s <= places``."""
     return b.cast(b.op("*", u, numeric.power(d, b.op("-", b.integer(places), s), places)), WIDE)
 
 
-def _quotient(d: Dialect, dividend: Node, divisor: Node) -> Node:
+def quotient(d: Dialect, dividend: Node, divisor: Node) -> Node:
     """Return the quotient of two DECIMAL(38, 0), ``divisor`` above zero, cut towards zero."""
     magnitude = d.integer_divide(b.fn("abs", dividend), divisor)
     return b.case([(b.op("<", dividend, wide(0)), b.neg(magnitude))], magnitude)
@@ -79,11 +71,11 @@ def _quotient(d: Dialect, dividend: Node, divisor: Node) -> Node:
 
 
 def _usual(x: Node) -> Node:
-    return _sized(b.field(x, "u"), b.field(x, "s"), (0, KEY_PLACES), KEY_TIERS)
+    return sized(b.field(x, "u"), b.field(x, "s"), (0, KEY_PLACES), KEY_TIERS)
 
 
 def _usual_key(d: Dialect, x: Node) -> Node:
-    return _raised(d, b.field(x, "u"), b.field(x, "s"), KEY_PLACES)
+    return raised(d, b.field(x, "u"), b.field(x, "s"), KEY_PLACES)
 
 
 def _unusual_key(d: Dialect, x: Node) -> Node:
@@ -348,7 +340,7 @@ def _compare_constant(d: Dialect, symbol: str, value: Val, constant: Val) -> Nod
     return d.let([value.node], compared)
 
 
-# --- aggregates ---------------------------------------------------------------------------------
+# --- extremes ------------------------------------------------------------------------------------
 
 
 def extreme(
@@ -385,12 +377,12 @@ def extreme(
         return [("p", v("p"), WIDE), ("s", b.cast(low, d.types["int32"]), d.types["int32"]), ("v", v("v"), d.types["numeric"])]  # fmt: skip
 
     def unpacked(v: Named) -> Parts:
-        k = _quotient(d, b.cast(b.op("-", v("p"), b.cast(v("s"), WIDE)), WIDE), wide(SCALE_BITS))
+        k = quotient(d, b.cast(b.op("-", v("p"), b.cast(v("s"), WIDE)), WIDE), wide(SCALE_BITS))
         return [("k", k, WIDE), ("s", v("s"), d.types["int32"]), ("v", v("v"), d.types["numeric"])]
 
     def last(v: Named) -> Node:
         unit = numeric.power(d, b.op("-", b.integer(KEY_PLACES), v("s")))
-        found = d.struct(d.types["numeric"], ("u", _quotient(d, v("k"), b.cast(unit, WIDE))), ("s", v("s")))
+        found = d.struct(d.types["numeric"], ("u", quotient(d, v("k"), b.cast(unit, WIDE))), ("s", v("s")))
         theirs = b.field(_unusual_key(d, v("v")), "k")
         # Theirs may have the same k only with a text, which is above '': then it is the greater.
         ours_first = b.op(">" if greatest else "<=", v("k"), theirs)
@@ -407,113 +399,4 @@ def extreme(
     return d.chain([("p", best, WIDE), ("v", other, d.types["numeric"])], [scale, unpacked], last)
 
 
-def total(d: Dialect, value: Val, call: Aggregate) -> Node:
-    """Return the exact sum as STRUCT(u, s) with the largest scale met; 22003 past 38 digits, for NaN and infinities.
-
-    Args:
-        d: the dialect.
-        value: a Floating value, evaluated several times.
-        call: makes an aggregate call of one argument.
-    """
-
-    def is_low(u: Node, s: Node) -> Node:
-        return _sized(u, s, (0, LOW_PLACES), LOW_TIERS)
-
-    def is_high(u: Node, s: Node) -> Node:
-        return _sized(u, s, (LOW_PLACES + 1, HIGH_PLACES), HIGH_TIERS)
-
-    def low(u: Node, s: Node) -> Node:
-        return b.case([(is_low(u, s), _raised(d, u, s, LOW_PLACES))])
-
-    def high(u: Node, s: Node) -> Node:
-        raised = _raised(d, u, s, HIGH_PLACES)
-        return b.case([(is_low(u, s), b.cast(b.null(), WIDE)), (is_high(u, s), raised)])
-
-    def rest(part: str) -> Callable[[Node, Node], Node]:
-        def body(u: Node, s: Node) -> Node:
-            nothing = b.cast(b.null(), WIDE)
-            return b.case([(is_low(u, s), nothing), (is_high(u, s), nothing)], _part(d, part, u, s))
-
-        return body
-
-    def over(body: Callable[[Node, Node], Node]) -> Node:
-        if isinstance(value.num, Floating) and value.num.pieces is not None:
-            return body(*value.num.pieces)
-        return d.let([value.node], lambda x: body(b.field(x, "u"), b.field(x, "s")))
-
-    small = d.types["int32"]
-    first = [
-        ("a", call("sum", over(low)), WIDE), ("b", call("sum", over(high)), WIDE),
-        # of what is there: NULL may have a scale, too
-        ("s", call("max", over(lambda u, s: b.case([(b.is_null(u, negated=True), s)]))), small),
-        *((part, call("sum", over(rest(part))), WIDE) for part in "whl"),
-    ]  # fmt: skip
-
-    def last(v: Named) -> Node:
-        def down(node: Node, places: int) -> Node:
-            """Return ``node / 10**(places - s)``, which is exact."""
-            unit = b.cast(numeric.power(d, b.op("-", b.integer(places), v("s"))), WIDE)
-            return b.case([(b.op("=", v("s"), b.integer(places)), node)], _quotient(d, node, unit))
-
-        more = b.op("-", v("s"), b.integer(LOW_PLACES))
-        raised = b.fn("coalesce", numeric.shift_up(d, v("a"), more), wide(0))
-        both = b.cast(b.op("+", raised, down(v("b"), HIGH_PLACES)), WIDE)
-        summed = b.case([(b.op("<=", v("s"), b.integer(LOW_PLACES)), down(v("a"), LOW_PLACES))], both)
-        return b.case(
-            [
-                (b.is_null(v("s")), b.null()),
-                (b.is_null(v("w")), d.struct(d.types["numeric"], ("u", summed), ("s", v("s")))),
-            ],
-            _joined(d, v),
-        )
-
-    return d.chain(first, [], last)
-
-
-def _part(d: Dialect, part: str, u: Node, s: Node) -> Node:
-    """Return the whole part (w) or a limb of 18 places (h, l) of a value; 22003 where 36 places do not hold it."""
-    # NaN and the infinities have scales beyond these. The whole part is what refuses them, but an engine may ask for
-    # another part first, and must not find a division by zero there.
-    scale = b.fn("greatest", b.fn("least", s, b.integer(36)), b.integer(0))
-    limb, unit = wide(10**18), numeric.pow10(d, scale)
-    if part == "w":
-        bad = b.or_(b.op("<", s, b.integer(0)), b.op(">", s, b.integer(36)))
-        return b.case([(bad, d.error(*numeric.OVERFLOW, s))], _quotient(d, u, unit))
-    fraction = b.op("*", b.op("%", u, unit), numeric.pow10(d, b.op("-", b.integer(36), scale)))
-    fraction = b.cast(fraction, WIDE)
-    return _quotient(d, fraction, limb) if part == "h" else b.cast(b.op("%", fraction, limb), WIDE)
-
-
-def _joined(d: Dialect, totals: Named) -> Node:
-    """Return the sum of the parts w, h, l and of the usual rows' sums a (6 places) and b (18 places), at scale s.
-
-    The parts may differ in sign: carries are cut towards zero, and what remains divides exactly.
-    """
-    limb, small = wide(10**18), d.types["int32"]
-
-    def opened(_: Named) -> Parts:
-        low, high = b.fn("coalesce", totals("a"), wide(0)), b.fn("coalesce", totals("b"), wide(0))
-        unit = wide(10**LOW_PLACES)
-        whole = b.op("+", b.op("+", totals("w"), _quotient(d, low, unit)), _quotient(d, high, limb))
-        places = b.op("*", b.op("%", low, unit), wide(10 ** (18 - LOW_PLACES)))
-        upper = b.op("+", b.op("+", totals("h"), places), b.op("%", high, limb))
-        carried = b.op("+", upper, _quotient(d, totals("l"), limb))
-        return [
-            ("w", b.cast(whole, WIDE), WIDE), ("h", b.cast(carried, WIDE), WIDE),
-            ("l", b.cast(b.op("%", totals("l"), limb), WIDE), WIDE), ("s", totals("s"), small),
-        ]  # fmt: skip
-
-    def carry(v: Named) -> Parts:
-        fraction = b.op("+", b.op("*", b.cast(b.op("%", v("h"), limb), WIDE), limb), v("l"))
-        whole = b.op("+", v("w"), _quotient(d, v("h"), limb))
-        return [("w", b.cast(whole, WIDE), WIDE), ("f", b.cast(fraction, WIDE), WIDE), ("s", v("s"), small)]
-
-    def join(v: Named) -> Node:
-        shown = _quotient(d, v("f"), numeric.pow10(d, b.op("-", b.integer(36), v("s"))))
-        summed = b.op("+", numeric.shift_up(d, v("w"), v("s")), shown)
-        return d.struct(d.types["numeric"], ("u", b.cast(summed, WIDE)), ("s", v("s")))
-
-    return d.chain([("z", b.integer(0), small)], [opened, carry], join)
-
-
-__all__ = ["FLOATING", "compare", "extreme", "key", "pair", "sort_keys", "total"]
+__all__ = ["FLOATING", "compare", "extreme", "key", "pair", "sort_keys"]

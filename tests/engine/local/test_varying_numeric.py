@@ -1,6 +1,7 @@
 """Numerics of varying scale in DuckDB beside PostgreSQL: the same digits and scales, whatever path a value takes.
 
-Values are drawn around the limits at which keys and sums change their form (``planner.lower.varying``).
+Values are drawn around the limits at which keys and sums change their form (``planner.lower.varying``,
+``sums``, ``estimated``).
 """
 
 from __future__ import annotations
@@ -76,7 +77,37 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     mixed += [("5", "1234567890123456789012.1234567"), ("5", "0.1234567"), ("5", "-1.5")]
     mixed += [("6", "0." + "9" * 36), ("6", "0." + "9" * 36), ("6", "-0." + "0" * 35 + "1"), ("6", "0.25")]
     made.table("m", "a int4", "x numeric", rows=mixed)
+    types = (
+        "k int4",
+        "n numeric(10,2)",
+        "m numeric(10,2)",
+        "o numeric(15,4)",
+        "w numeric(18,6)",
+        "i int8",
+        "y numeric",
+    )
+    made.table("d", *types, rows=divided(rng))
     return made
+
+
+def divided(rng: random.Random) -> list[tuple[str | None, ...]]:
+    """Return operands of divisions: of all lengths, around powers of ten, with NULL; m is never 0."""
+
+    def number(digits: int, scale: int) -> str | None:
+        size = 10 ** rng.randrange(1, digits + 1)
+        unscaled = rng.choice(
+            (rng.randrange(size), size - 1, size // 10, size // 10 + 1, size // 2, 25 * size // 100, 0)
+        )
+        value = Decimal(min(unscaled, 10**digits - 1) * rng.choice((1, 1, -1))).scaleb(-scale)
+        return None if rng.random() < 0.03 else format(value, "f")
+
+    rows: list[tuple[str | None, ...]] = []
+    for k in range(600):
+        m = number(10, 2)
+        m = "0.01" if m is None or not Decimal(m) else m
+        y = number(rng.choice((3, 9, 14, 16)), rng.choice((0, 1, 2, 5, 8)))
+        rows.append((str(k), number(10, 2), m, number(15, 4), number(18, 6), number(17, 0), y))
+    return rows
 
 
 @pytest.fixture(scope="module")
@@ -134,6 +165,19 @@ QUERIES = [
     "SELECT sum(x * 2 + 1), sum(1 - x), sum(x * f), sum(f - x), sum(x + x), sum(x * i) FROM s",
     "SELECT a, sum(x * (1 - f)), sum(x - x) FROM s GROUP BY a ORDER BY a",
     "SELECT sum(round(x, 2)), sum(round(x)), sum(round(x, 8)) FROM s",
+    # Quotients, by row and summed.
+    *(
+        f"SELECT k, q FROM (SELECT k, {quotient} AS q FROM d OFFSET 0) s ORDER BY k"
+        for quotient in ("n / m", "n / nullif(o, 0)", "w / m", "w / nullif(o, 0)", "i / m", "i / 4.0", "1 / m", "y / m",
+                         "n / nullif(y, 0)", "y / nullif(y, 0)", "n / m / m", "round(n / m, 3)", "w + 0.5", "-w * 2")
+    ),
+    "SELECT sum(n / m), avg(n / m), min(n / m), max(n / m), count(n / m) FROM d WHERE abs(m) > 1 AND abs(n) > 1",
+    "SELECT k % 3, sum(n / o) FILTER (WHERE o <> 0), sum(n / m) FROM d WHERE abs(m) > 1 AND abs(n) > 1 AND abs(o) < 1e7 "
+    "GROUP BY k % 3 HAVING sum(n / m) <> 0 ORDER BY 1",
+    "SELECT k % 2, k % 3, sum(n / m) FROM d WHERE abs(m) > 1 AND abs(n) > 1 GROUP BY ROLLUP (k % 2, k % 3) ORDER BY 1, 2",
+    "SELECT k, (SELECT sum(p.n / p.m) FROM d p WHERE p.k % 9 = d.k AND abs(p.m) > 1 AND abs(p.n) > 1) FROM d WHERE k < 9 ORDER BY k",
+    "SELECT sum(p.n / q.m), sum(q.y + p.w) FROM d p JOIN d q ON q.k = p.k + 1 WHERE abs(q.m) > 1 AND abs(p.n) > 1",
+    "SELECT sum(n / m) FROM d WHERE k < 0",
     # Arithmetic by row.
     "SELECT x + 0.005, 0.5 - x, x * 1.50, x + f, f - x, x * i, -x, abs(x), round(x, 4), x::numeric(20,5) FROM s ORDER BY a, i, f, x",
     "SELECT x + 1, x - 1, 1 - x, x + x FROM m ORDER BY x",
@@ -158,6 +202,13 @@ def test_order_is_postgresqls(world: World, judge: PostgreSQL, executor: LocalEx
 
     got = asyncio.run(world.answer(executor, sql))
     assert [number(r) for r in got] == [number(r) for r in judge.run(sql)]
+
+
+@pytest.mark.parametrize("dividend", ["n", "y", "1"])
+def test_division_by_zero_is_22012(world: World, executor: LocalExecutor, dividend: str) -> None:
+    with pytest.raises(SqlError) as caught:
+        asyncio.run(world.answer(executor, f"SELECT sum({dividend} / (m - m)) FROM d"))
+    assert caught.value.sqlstate == "22012"
 
 
 @pytest.mark.parametrize(
