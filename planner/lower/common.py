@@ -341,13 +341,20 @@ class Lowering:
             for key in expressions.sort_keys(self.d, values[k.target])
         ]
 
-    def condition(self, expr: q.Expr) -> Node:
-        """Return a WHERE, ON or HAVING condition; of a sub-select only its truth is asked."""
+    def condition(self, expr: q.Expr, *, outer_join: bool = False) -> Node:
+        """Return a WHERE, ON or HAVING condition; of a sub-select only its truth is asked. ``outer_join``: the ON of one."""
         if isinstance(expr, q.BoolExpr) and expr.kind == "and":
-            return b.and_(*(self.condition(a) for a in expr.args))
+            return b.and_(*(self.condition(a, outer_join=outer_join) for a in expr.args))
         if isinstance(expr, q.SubLink) and self.substituted(expr) is None:
             return sublinks.lower_sublink(self, expr, truth=True).node
-        if isinstance(expr, q.BoolExpr) and expr.kind == "not" and sublinks.is_plain_in(expr.args[0]):
+        # In an outer join's ON Spark takes NULL NOT IN (SELECT ...) for true.
+        plain = not outer_join or self.d.name == "duckdb"
+        if (
+            plain
+            and isinstance(expr, q.BoolExpr)
+            and expr.kind == "not"
+            and sublinks.is_plain_in(expr.args[0])
+        ):
             return b.not_(self.condition(expr.args[0]))
         return self.expr(expr).node
 
@@ -379,9 +386,10 @@ class Lowering:
             return self._range(select.ranges[item.range], item.range, scope)
         left = self._from_item(select, item.left, scope)
         right = self._from_item(select, item.right, scope)
-        on = None if item.on is None else self.condition(item.on)
+        outer = item.kind is not q.JoinKind.INNER
+        on = None if item.on is None else self.condition(item.on, outer_join=outer)
         if on is None:
-            if item.kind is not q.JoinKind.INNER:
+            if outer:
                 on = b.boolean(True)
             else:
                 return b.cross_join(left, right)

@@ -116,3 +116,6 @@ select a, b, (select max(r) from (select row_number() over (order by n.v, n.k) *
 select x.a, y.b from x left join x y on (x.a in (select k from nokey where v > y.b)) is null order by 1, 2
 select x.a, y.b from x left join x y on y.a = 2 and not x.b < all (select v from nokey where k <= y.a) order by 1, 2
 select x.a, n.k, y.b from x left join (nokey n join x y on y.a = n.k and y.b >= (select min(k) from nokey m where m.v >= n.v)) on n.k = x.a order by 1, 2, 3
+select n.k, n.v, y.b from nokey n left join x y on y.a = n.k and n.v not in (select b from x where b > 1) order by 1, 2, 3
+select n.k, n.v, y.b from nokey n full join x y on y.a = n.k and not n.v in (select b from x where b > 5) order by 1, 2, 3
+select n.k, n.v, y.b from nokey n left join x y on y.a = n.k and y.b = 1 and (n.v not in (select b from x) or n.k = 1) order by 1, 2, 3
