@@ -269,17 +269,18 @@ class Database:
             self.spaces.replay(ts, undo)
 
     async def _drop_leftover_temporaries(self, space: Space) -> None:
-        """Temporary tables end with their session; those of a crashed server end at its restart."""
+        """What is temporary ends with its session; that of a crashed server ends at its restart."""
         left = [r for r in space.catalog.user_relations() if r.persistence == "t"]
         schemas = [s for s in space.catalog.schemas() if s.name.startswith("pg_temp_")]
         types = [t for t in space.catalog.user_types() if t.schema.startswith("pg_temp_")]
+        functions = [f for f in space.catalog.functions() if f.schema.startswith("pg_temp_")]
         if not left and not schemas:
             return
         txn = self.store.begin()
         for relation in left:
             if relation.kind == "r":
                 await settle(txn.drop_shard(ShardId(relation.oid)))
-        items: list[Stored] = [*left, *types, *schemas]
+        items: list[Stored] = [*left, *types, *functions, *schemas]
         deletes = [key_of(item) for item in items]
         await settle(txn.begin_write([SPEC.shard]))
         await write_changes(txn, space.catalog, [], deletes)

@@ -369,12 +369,14 @@ async def _drop_schemas(session: Session, statement: st.Drop) -> None:
 
 
 async def drop_temporary(session: Session) -> None:
-    """Drop the session's temporary relations (DISCARD TEMP, end of session)."""
+    """Drop the session's temporary relations, functions and types, and what uses them (DISCARD TEMP, end of session)."""
     from engine.ddl.types import drop_types
 
     mine = [r for r in session.catalog.user_relations() if r.schema == session.temp_schema]
     if mine:
         await drop_relations(session, mine, cascade=True, quiet=True)
+    functions = list(session.catalog.functions_in(session.temp_schema))
+    await depends.drop_functions(session, functions, cascade=True, quiet=True)
     types = [t for t in session.catalog.user_types() if t.schema == session.temp_schema]
     await drop_types(session, types, cascade=True, quiet=True)
 

@@ -86,19 +86,16 @@ async def _has_rows(session: Session, oid: int) -> bool:
 
 
 async def drop_temporaries(session: Session) -> None:
-    """Drop the session's temporary tables and their schema, and commit."""
-    txn = session.block.begin_writing()
+    """Drop what is in the session's temporary schema, and the schema, and commit."""
+    from engine.ddl.drop import drop_temporary
+
+    session.block.begin_writing()
     try:
         await session.view.locks.take_schema(session.temp_schema)
+        await drop_temporary(session)
         schema = session.catalog.schema(session.temp_schema)
-        mine = [r for r in session.catalog.user_relations() if r.schema == session.temp_schema]
-        for relation in mine:
-            if relation.kind == "r":
-                await settle(txn.drop_shard(ShardId(relation.oid)))
-        deletes = [key_of(r) for r in mine]
         if schema is not None:
-            deletes.append(key_of(schema))
-        await session.view.change([], deletes)
+            await session.view.change([], [key_of(schema)])
     except BaseException:
         session.block.rollback()
         raise

@@ -198,21 +198,34 @@ def test_a_second_server_names_who_holds_the_directory(server: ServerProcess) ->
     assert "Traceback" not in second.stderr
 
 
-def test_temporary_tables_belong_to_one_session_and_end_with_it(tmp_path: Path) -> None:
+LEFT = (
+    "SELECT count(*) FROM (SELECT relname FROM pg_class UNION ALL SELECT typname FROM pg_type "
+    "UNION ALL SELECT proname FROM pg_proc) AS o (name) WHERE name IN ('mine', 'mood', 'of_mood', 'of_mine')"
+)
+
+
+def test_what_is_temporary_belongs_to_one_session_and_ends_with_it(tmp_path: Path) -> None:
     server = ServerProcess(tmp_path / "data")
     one, two = connect(server.port), connect(server.port)
     for client, value in ((one, 1), (two, 2)):
         client.run("CREATE TEMP TABLE mine (a int)")
         client.run(f"INSERT INTO pg_temp.mine VALUES ({value})")
+        client.run("CREATE TYPE pg_temp.mood AS ENUM ('fine')")
+        client.run("CREATE FUNCTION pg_temp.of_mood() RETURNS mood LANGUAGE sql AS $$ SELECT 'fine'::mood $$")
+    both = int(one.run(LEFT).rows[0][0] or 0)
+    two.run("CREATE FUNCTION public.of_mine(mine) RETURNS int LANGUAGE sql AS 'SELECT 1'")
     assert one.run("SELECT a FROM mine").rows == [("1",)]
     assert two.run("SELECT a FROM mine").rows == [("2",)]
     two.close()
     for _ in range(100):
-        if one.run("SELECT count(*) FROM pg_class WHERE relname = 'mine'").rows == [("1",)]:
+        if one.run(LEFT).rows == [(str(both // 2),)]:
             break
         time.sleep(0.05)
     else:
-        raise AssertionError("the closed session's table is still there")
+        raise AssertionError("something of the closed session is still there")
+    one.run("DISCARD TEMP")
+    assert one.run(LEFT).rows == [("0",)]
+    one.run("CREATE FUNCTION pg_temp.of_mood() RETURNS int LANGUAGE sql AS 'SELECT 1'")
     one.run("BEGIN")
     one.run("CREATE TEMP TABLE short (a int) ON COMMIT DROP")
     one.run("CREATE TEMP TABLE emptied (a int) ON COMMIT DELETE ROWS")
@@ -225,6 +238,7 @@ def test_temporary_tables_belong_to_one_session_and_end_with_it(tmp_path: Path) 
     server.kill()
     again = ServerProcess(tmp_path / "data")
     assert again.sql("SELECT count(*) FROM pg_class WHERE relname IN ('mine', 'emptied')") == [("0",)]
+    assert again.sql(LEFT) == [("0",)]
     assert again.sql("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'pg_temp%'") == [("0",)]
     assert again.stop() == 0
 
