@@ -147,7 +147,7 @@ def definitions() -> Mapping[str, SettingDef]:
         "datestyle": "ISO, MDY", "lc_collate": "C.UTF-8", "lc_ctype": "C.UTF-8", "lc_messages": "C",
         "lc_monetary": "C", "lc_numeric": "C", "lc_time": "C", "search_path": '"$user", public',
         "default_transaction_isolation": "serializable", "transaction_isolation": "serializable",
-        "default_text_search_config": "pg_catalog.simple", "in_hot_standby": "off", "port": "7432",
+        "default_text_search_config": "pg_catalog.english", "in_hot_standby": "off", "port": "7432",
         "listen_addresses": "127.0.0.1", "integer_datetimes": "on", "jit": "off", "max_connections": "200",
         "max_prepared_transactions": "0", "log_timezone": "Etc/UTC", "password_encryption": "scram-sha-256",
     }  # fmt: skip

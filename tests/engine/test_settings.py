@@ -34,7 +34,7 @@ PROBES = {
     "check_function_bodies": ("off", "CREATE FUNCTION pg_temp.probe() RETURNS int LANGUAGE sql AS 'SELECT x FROM nowhere_at_all'", "42P01", None),
     "client_encoding": ("'SQL_ASCII'", "SHOW client_encoding", "UTF8", "SQL_ASCII"),
     "datestyle": ("'German'", "SELECT '2024-01-31'::date", "2024-01-31", "31.01.2024"),
-    "default_text_search_config": ("english", "SELECT to_tsvector('The cats')", "'cats':2 'the':1", "'cat':2"),
+    "default_text_search_config": ("simple", "SELECT to_tsvector('The cats')", "'cat':2", "'cats':2 'the':1"),
     "default_transaction_isolation": ("'read committed'", "SHOW transaction_isolation", "serializable", "read committed"),
     "default_transaction_read_only": ("on", "CREATE TEMP SEQUENCE probe", None, "25006"),
     "extra_float_digits": ("0", "SELECT 0.1::float8 + 0.2", "0.30000000000000004", "0.3"),
