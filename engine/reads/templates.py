@@ -42,9 +42,10 @@ _TOKEN = re.compile(
       | (?P<close>[\)\]])""",
     re.VERBOSE,
 )
-# The same, a literal at a time: what is neither a literal nor calls for a look at its neighbours is passed over at once.
+# The same, a literal at a time: what is neither a literal nor calls for a look at its neighbours is passed over at once. Nothing that is
+# passed over begins as a literal does, so the loop around need not be possessive, which Python 3.11.2 gets wrong.
 _LITERAL = re.compile(
-    r"""(?P<before>(?:[A-Za-z_][\w$]*+(?!')|[^A-Za-z_0-9"'.$\\:/-]++|:(?!:)|/(?!\*)|\.(?!\d))*+)
+    r"""(?P<before>(?:[A-Za-z_][\w$]*+(?!')|[^A-Za-z_0-9"'.$\\:/-]++|:(?!:)|/(?!\*)|\.(?!\d))*)
       (?:(?P<sign>-?)(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)|(?P<text>'(?:[^']|'')*')|\Z)""",
     re.VERBOSE,
 )

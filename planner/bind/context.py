@@ -231,8 +231,12 @@ def make_context(
     settings: CodecSettings = DEFAULT,
     database: str = "",
     variable_params: bool = True,
+    stored: bool = False,
 ) -> BindContext:
-    """Make the context of one bind; ``param_types`` are the client's (0 = not declared)."""
+    """Make the context of one bind; ``param_types`` are the client's (0 = not declared).
+
+    ``stored``: of a text in the catalog. What its literals name is looked up when it is evaluated, on the session's path.
+    """
     path = tuple(search_path)
     if "pg_catalog" not in path:
         path = ("pg_catalog", *path)
@@ -254,7 +258,7 @@ def make_context(
             settings=settings,
             params=params,
             row_type=row_type,
-            check_name=NamesOf(catalog, path, database).check,
+            check_name=(lambda oid, text: None) if stored else NamesOf(catalog, path, database).check,
         ),
         versions=versions,
         text=text,

@@ -133,7 +133,7 @@ class _NoCatalog:
 
 def stored_context(catalog: Catalog, sql: str, path: Sequence[str] = ("pg_catalog",)) -> BindContext:
     """Return the context in which a stored text is bound."""
-    return make_context(catalog, path, text=sql, settings=STORED_TEXT, variable_params=False)
+    return make_context(catalog, path, text=sql, settings=STORED_TEXT, variable_params=False, stored=True)
 
 
 EMPTY_CATALOG = _NoCatalog()
