@@ -404,10 +404,17 @@ class Database:
         """A connection ended: forget it and its advisory locks, drop its temporary tables."""
         session = connection.session
         self.sessions.pop(session.pid, None)
-        session.system.advisory.close()
         if session.catalog.schema(session.temp_schema) is not None:
-            return self.attendance.leaving(session, connection.drop_temporaries())
+            return self.attendance.leaving(session, self._without_temporaries(connection))
+        session.system.advisory.close()
         return None
+
+    async def _without_temporaries(self, connection: Connection) -> None:
+        """Drop a session's temporary objects before its advisory locks: who waits for one of these finds none of them left."""
+        try:
+            await connection.drop_temporaries()
+        finally:
+            connection.session.system.advisory.close()
 
     def leading(self) -> bool:
         """Tell whether this server is sure to lead: ask before every answer that rests on what it knows (A41)."""
