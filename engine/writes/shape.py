@@ -11,6 +11,7 @@ from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.system import RecordValue
 from planner.bind import bind_check, generations
 from planner.bind.runnable import runnable
+from planner.builtins.reg import NAMED, named_output
 from planner.builtins.session import EvalSession
 from planner.catalog import ConstraintDef, RelationDef
 from planner.domain_checks import Demand, demand
@@ -32,7 +33,8 @@ class TableShape:
     """What storing a row of one table needs, compiled once per plan: width, generated columns, NOT NULL, checks."""
 
     __slots__ = (
-        "checks", "demands", "generated", "not_null", "oid", "refusals", "relation", "settings", "shard", "shown", "stored", "views", "width",
+        "checks", "demands", "generated", "not_null", "oid", "refusals", "relation", "session", "settings", "shard", "shown",
+        "stored", "views", "width",
     )  # fmt: skip
 
     def __init__(
@@ -64,6 +66,9 @@ class TableShape:
         self.demands = [(attnum - 1, demand) for attnum, demand in demands]
         self.stored = [(c.attnum - 1, c.type.oid) for c in relation.live]
         self.shown: frozenset[int] | None = None  # attnums that DETAIL may show, None: all
+        self.session: Session | None = (
+            None  # whose names of relations and functions DETAIL shows, None: their oids
+        )
         found = [(c.attnum - 1, refusal(c)) for c in relation.live]
         self.refusals = [(position, refuse) for position, refuse in found if refuse is not None]
 
@@ -74,6 +79,7 @@ class TableShape:
         checks = bound_checks(relation, session, called)
         generated = bound_generations(relation, session, called)
         shape = cls(relation, session.codec_settings, checks, generated, bound_demands(relation, session))
+        shape.session = session
         role = session.role
         if role.superuser:
             return shape
@@ -192,7 +198,10 @@ class TableShape:
             if value is None:
                 shown.append("null")
                 continue
-            text = text_output(oid, value, self.settings)
+            if oid in NAMED and self.session is not None:
+                text = named_output(self.session, oid, value)
+            else:
+                text = text_output(oid, value, self.settings)
             cut = text.encode()[:DETAIL_VALUE_CHARS].decode("utf-8", "ignore")
             shown.append(text if len(cut) == len(text) else cut + "...")
         if self.shown is not None and not names:

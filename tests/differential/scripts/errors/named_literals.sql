@@ -46,6 +46,7 @@ select '12345678'::regclass, '-'::regclass;
 create table t1(a int);
 create table x(id int, c regclass default 't1'::regclass, d regclass, check (d <> 't1'::regclass));
 insert into x(d) values ('x');
+insert into x(d) values ('t1');
 select * from x;
 create view v as select 't1'::regclass as r, d from x where d <> 't1'::regclass;
 select * from v;
