@@ -87,8 +87,12 @@ class Transaction(Protocol):
     def set_deadline(self, deadline_ms: int | None) -> None:
         """Change the deadline, counted from now; None: there is none."""
 
-    def renew(self) -> bool:
-        """Read at ``read_ts()`` of now from here on, if nothing has been read or written yet; tell whether it does."""
+    def renew(self, *, after_reads: bool = False) -> bool:
+        """Read at ``read_ts()`` of now from here on, if nothing has been read or written yet; tell whether it does.
+
+        ``after_reads``: also where something has been read, if all of it is still as it was, as far as memory can tell;
+        nobody may still be reading at the timestamp of before.
+        """
 
     def enter(self, name: str) -> str | None:
         """Read, and write, in a timeline; None if it does, else the name of the one that it is in for good.

@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from txn.errors import ReadOnlyTransaction, SchemaChanged
+from txn.errors import ReadOnlyTransaction, SchemaChanged, WriteConflict
 from txn.locks.entry import NOBODY
 from txn.locks.granule import Granule
 from txn.locks.mode import S
@@ -58,6 +58,27 @@ def begin_write(txn: StoreTransaction, modes: dict[ShardId, int]) -> Steps[None]
     if reads is not None:
         reads.check(txn.core, txn.read_ts)
     _turn(txn, reads)
+
+
+def is_current(txn: StoreTransaction) -> bool:
+    """Tell whether all that was read is still so; False also where only files could tell. In one tick, without locks.
+
+    What is compared is the latest state, which is never behind ``read_ts()``: unchanged there, unchanged at any
+    timestamp until then.
+    """
+    reads, shards = txn.reads_so_far, txn.core.shards
+    try:
+        check_schemas(txn)
+        if reads is None:
+            return True
+        for shard in reads.scans:
+            generation = shards[shard].latest.generation
+            if generation is None or generation.last_change > txn.read_ts:
+                return False
+        reads.check(txn.core, txn.read_ts)
+    except (SchemaChanged, WriteConflict):
+        return False
+    return True
 
 
 def _turn(txn: StoreTransaction, reads: ReadSet | None) -> None:

@@ -251,11 +251,14 @@ class StoreTransaction:
         self.core.locks.fail_wait(self.owner, reason)
         self.rollback()
 
-    def renew(self) -> bool:
+    def renew(self, *, after_reads: bool = False) -> bool:
         """See ``txn.api``."""
-        looked = self.views or self.reads_so_far is not None or self.life.busy
-        if self.read_only or self.writing or looked or self.life.state is not ACTIVE:
+        if self.read_only or self.writing or self.life.busy or self.life.state is not ACTIVE:
             return False
+        if self.views or self.reads_so_far is not None:
+            if not after_reads or self.others or not promotion.is_current(self):
+                return False
+            self.views.clear()
         self.hold.release()
         self.hold = self.timeline.holds.acquire()
         self.read_ts = self.hold.ts

@@ -127,6 +127,15 @@ class CatalogView:
         if block.txn is not None and block.txn.writing and block.state in (BLOCK, IMPLICIT):
             self.adopt_latest()
 
+    def redefined(self) -> int | None:
+        """Return a relation that the transaction has read, by its oid, and that is no longer defined as it was; None if all are."""
+        latest = self._space.catalog
+        for oid, version in self._used.items():
+            relation = latest.relation_by_oid(oid)
+            if relation is None or relation.version != version:
+                return oid
+        return None
+
     def adopt_latest(self) -> None:
         """Move to the latest catalog, where the transaction's reads now are (after promotion).
 
@@ -136,10 +145,9 @@ class CatalogView:
         latest = self._space.catalog
         if self._base is latest:
             return
-        for oid, version in self._used.items():
-            relation = latest.relation_by_oid(oid)
-            if relation is None or relation.version != version:
-                raise SchemaChanged(ShardId(oid))
+        redefined = self.redefined()
+        if redefined is not None:
+            raise SchemaChanged(ShardId(redefined))
         txn = self._session.block.txn
         if txn is not None and txn.writing:
             self._used.clear()  # locked from here on

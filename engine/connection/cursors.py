@@ -56,6 +56,11 @@ class Cursors:
         """Whether one is open."""
         return bool(self._open)
 
+    @property
+    def any_reading(self) -> bool:
+        """Whether a cursor or portal may read more rows."""
+        return self.any or any(portal.is_reading for portal in self._portals.values())
+
     def all(self) -> list[Cursor]:
         """Return all open cursors."""
         return list(self._open.values())

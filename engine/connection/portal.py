@@ -98,6 +98,15 @@ class Portal:
         """Whether its statement is CLOSE, which must not close the portal it is run by."""
         return self.plan is not None and isinstance(self.plan.bound.statement, CloseCursor)
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether it was started and may read more rows."""
+        if self.done:
+            return False
+        outcome = self.outcome
+        lazy = isinstance(outcome, Rows) and not isinstance(outcome.result, ReadyRows)
+        return lazy or self.started is not None or self.starting
+
     def close(self) -> None:
         """Release what the portal still reads."""
         if self.cursor is not None:

@@ -8,7 +8,6 @@ text ──parse, bind──> Plan                             otherwise; rememb
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -200,8 +199,10 @@ class Planning:
         try:
             bound = self._bound(statement, session.catalog, param_oids, variable_params=variable_params)
         except SqlError as error:
-            self._tell_what_is_newer(error, statement, param_oids, variable_params=variable_params)
-            raise
+            newer = self._with_what_is_newer(error, statement, param_oids, variable_params=variable_params)
+            if newer is None:
+                raise
+            bound = newer
         plan = Plan(bound, session.catalog, session.search_path)
         if plan.crosses:
             check_alone(plan, session.catalog)
@@ -227,21 +228,30 @@ class Planning:
             variable_params=variable_params,
         )
 
-    def _tell_what_is_newer(
+    def _with_what_is_newer(
         self, error: SqlError, statement: Parsed, param_oids: tuple[int, ...], *, variable_params: bool
-    ) -> None:
-        """Give an error about a missing object a hint where others have made the object since the transaction's timestamp."""
-        latest = self.session.space.catalog
+    ) -> BoundStatement | None:
+        """Bind a statement that misses an object which others have made since the transaction's timestamp.
+
+        The transaction goes on in the present if it can (``Block.catch_up``); else, None, the error says what is the matter.
+        """
+        session = self.session
+        latest = session.space.catalog
         if (
             error.sqlstate not in _MISSING
-            or error.hint is not None
-            or self.session.block.txn is None
-            or latest.version <= self.session.catalog.version
+            or session.block.txn is None
+            or latest.version <= session.catalog.version
         ):
-            return
-        with suppress(SqlError):
-            self._bound(statement, latest, param_oids, variable_params=variable_params)
+            return None
+        try:
+            bound = self._bound(statement, latest, param_oids, variable_params=variable_params)
+        except SqlError:
+            return None
+        if session.block.catch_up() and session.catalog is latest:
+            return bound
+        if error.hint is None:
             error.hint = "It has been made since this transaction's timestamp. End the transaction and begin another to see it."
+        return None
 
     def plan_again(self, source: Prepared | Parsed | CachedText) -> tuple[Plan, tuple[Any, ...] | None]:
         """Bind a statement anew; the second value is its parameters where they are no longer the same."""

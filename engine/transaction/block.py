@@ -214,6 +214,22 @@ class Block:
         if txn is not None and not told and session.catalog is session.space.catalog:
             txn.renew()
 
+    def catch_up(self) -> bool:
+        """Let a transaction that has only read read at the present from here on; tell whether it does.
+
+        It may where all that it has read is the same there, so that to others it is as if it had begun now, and nobody
+        was told its timestamp. What catalog queries have shown it does not count (docs/differences.md).
+        """
+        session, txn = self._session, self.txn
+        told = self.selection is not None or self.exported
+        reading = session.cursors is not None and session.cursors.any_reading
+        if txn is None or told or reading or session.view.redefined() is not None:
+            return False
+        if not txn.renew(after_reads=True):
+            return False
+        session.view.adopt_latest()
+        return True
+
     def import_snapshot(self, points: Mapping[str, Timestamp]) -> None:
         """Start the block's transaction at the timestamps of another one, which holds them: one for each timeline.
 

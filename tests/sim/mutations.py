@@ -307,6 +307,8 @@ MUTATIONS: Final[dict[str, Mutation]] = {
         Committer, "forming", lambda self: ()), (*SKEW, *LOST)),
     "promotion": Mutation("promotion check (transactions.md)", "what was read is locked, not compared", _replace(
         ReadSet, "check", lambda self, core, read_ts: None), (*SKEW, *LOST, "non-repeatable read")),
+    "renewal": Mutation("renewal (transactions.md)", "a transaction goes on in the present whatever it has read", _replace(
+        txn.promotion, "is_current", lambda txn: True), (*SKEW, *LOST)),
     "schema check": Mutation("schema versions (D77)", "promotion does not compare schemas", _replace(
         txn.promotion, "check_schemas", lambda txn: None), (*SKEW, *LOST, "")),
     "early release": Mutation("locks until durable (D39)", "locks go when the commit is queued", _release_early, (*LOST, "")),
@@ -373,6 +375,7 @@ HINTS: Final = {
     "gap": 14,
     "beyond": 15,
     "scans in batch": 92,
+    "renewal": 4,
     "schema check": 15,
     "ends again": 4,
     "lease": 3,

@@ -63,6 +63,7 @@ class Session:
         self.sizes = sizes
         self.arrive = arrive
         self.wrote = False
+        self._renewals = random.Random(record.id)  # its own: what else is drawn for a seed stays as it was
 
     async def pause(self) -> None:
         """Let time pass between two statements, as interactive clients do."""
@@ -73,9 +74,11 @@ class Session:
             await asyncio.sleep(self.rng.expovariate(5))
 
     async def statement(self, shard: ShardId | None = None, scans: Sequence[ShardId] = ()) -> None:
-        """Start a statement; one that writes ``shard`` prepares for it."""
+        """Start a statement; one that writes ``shard`` prepares for it, others may look at the present."""
         await self.pause()
         await self.arrive()
+        if shard is None and self._renewals.random() < 0.1:
+            self.txn.renew(after_reads=True)
         self.txn.next_statement()
         if shard is not None:
             await now(self.txn.begin_write([shard], scans))
