@@ -33,7 +33,7 @@ from planner.deparse_expr import (
     stored_function,
 )
 from planner.facts import RECORD, facts
-from planner.opclass import TRIGRAM_CLASS, TRIGRAM_EXTENSION
+from planner.opclass_extensions import TRIGRAM_CLASS, TRIGRAM_EXTENSION
 from planner.query import (
     CoalesceExpr,
     Const,

@@ -14,6 +14,7 @@ from planner.catalog import ExtensionDef
 from planner.facts import PG_CATALOG_OID, facts
 
 COMMENTS: Final[Mapping[str, str]] = {
+    "btree_gin": "plain types in gin indexes, beside arrays and documents",
     "btree_gist": "plain types in exclusion constraints (built in: it adds nothing)",
     "fuzzystrmatch": "Levenshtein distances and Soundex of strings",
     "pg_trgm": "how similar texts are, by groups of three characters",

@@ -3,7 +3,7 @@
 method       types and classes
 btree, hash  every type with a default class; of other classes those that order text bytewise, as all text is ordered
 gin          arrays of plain elements (array_ops), jsonb (jsonb_ops, jsonb_path_ops), tsvector (tsvector_ops), texts by their
-             trigrams (gin_trgm_ops, with pg_trgm)
+             trigrams (gin_trgm_ops, with pg_trgm), plain types by their values (with btree_gin)
 gist, spgist ranges (range_ops) whose bounds are eight bytes: not of numeric, texts ...
 brin         types of which the bounds in parts tell what to leave out (minmax classes)
 """
@@ -16,7 +16,7 @@ from typing import Final
 from pgwire.codecs.ranges import RANGES
 from planner import ast
 from planner.casts import is_binary_coercible
-from planner.catalog import ColumnDef, RelationDef
+from planner.catalog import Catalog, ColumnDef, RelationDef
 from planner.domains import base_oid
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import (
@@ -47,6 +47,7 @@ from planner.facts import (
     facts,
     rows,
 )
+from planner.opclass_extensions import class_named, default_class, is_plain_gin
 from planner.resolve import default_opclass
 from planner.typefacts import decimal_of, element_of, format_type
 from planner.types import SqlType
@@ -68,13 +69,6 @@ BOUNDED: Final = frozenset(
     (INT2, INT4, INT8, OID, FLOAT4, FLOAT8, NUMERIC, TEXT, VARCHAR, DATE, TIME, TIMESTAMP, TIMESTAMPTZ)
 )
 """Types with bounds in parts by which scans leave out row groups; of numeric those of declared precision."""
-
-
-TRIGRAM_CLASS: Final = "gin_trgm_ops"
-TRIGRAM_EXTENSION: Final = "pg_trgm"
-TRIGRAM_CLASS_OID: Final = 9190
-TRIGRAM_FAMILY_OID: Final = 9191
-"""Oids of this project: the operator class comes with an extension."""
 
 
 @cache
@@ -102,8 +96,11 @@ def class_oid(type_oid: int, method: str, name: str = "") -> int:
     """Return the oid of an operator class: the one called ``name``, else the type's default one, 0 if it has none."""
     am = METHOD_OIDS[method]
     if name:
-        return TRIGRAM_CLASS_OID if name == TRIGRAM_CLASS else _classes()[am, name][0]
-    return _default_oids().get((am, _input_type(type_oid)), 0)
+        brought = class_named(method, name)
+        return brought.oid if brought is not None else _classes()[am, name][0]
+    found = _default_oids().get((am, _input_type(type_oid)), 0)
+    brought = None if found else default_class(method, type_oid)
+    return brought.oid if brought is not None else found
 
 
 def _input_type(type_oid: int) -> int:
@@ -126,14 +123,15 @@ def check_class(type_: SqlType, method: str, written: ast.Name, span: Span | Non
     """
     type_oid = type_.oid
     name = ""
-    if method == "gin" and written and written[-1] == TRIGRAM_CLASS:
-        _check_accepts(TRIGRAM_CLASS, type_oid, TEXT)
-        return TRIGRAM_CLASS
+    brought = class_named(method, written[-1]) if written else None
+    if brought is not None:
+        _check_accepts(brought.name, type_oid, brought.input_type)
+        return "" if default_class(method, type_oid) is brought else brought.name
     if written:
         name = _written_class(type_oid, method, written, span)
     else:
         check_indexable(type_oid, method)
-    if method == "gin":
+    if method == "gin" and not is_plain_gin(type_oid):
         element = element_of(base_oid(type_oid))
         fact = facts().types.get(element) if element else None
         if element and element not in ELEMENTS and (fact is None or fact.kind != "e"):
@@ -181,13 +179,22 @@ def _check_accepts(name: str, type_oid: int, input_type: int) -> None:
         raise SqlError("42804", f'operator class "{name}" does not accept data type {format_type(type_oid)}')
 
 
-def check_retyped(relation: RelationDef, column: ColumnDef, type_: SqlType) -> None:
+def check_default_made(catalog: Catalog, method: str, type_oid: int) -> None:
+    """Check that the extension is there that brings a type's default class, if one does. Raises SqlError 42704."""
+    brought = default_class(method, type_oid)
+    if brought is not None and catalog.extension(brought.extension) is None:
+        raise no_default_class(type_oid, method)
+
+
+def check_retyped(relation: RelationDef, column: ColumnDef, type_: SqlType, catalog: Catalog) -> None:
     """Check that the indexes over a column can be over another type. Raises SqlError 42704, 42804, 0A000."""
     for index in relation.indexes:
         method = "btree" if index.constraint_oid else index.method
         for position, attnum in enumerate(index.key_columns):
             if attnum == column.attnum:
                 name = index.opclasses[position] if index.opclasses else ""
+                if not name:
+                    check_default_made(catalog, method, type_.oid)
                 check_class(type_, method, (name,) if name else (), None)
 
 
@@ -198,9 +205,14 @@ def check_indexable(oid: int, method: str) -> None:
     else:
         has_one = class_oid(base_oid(oid), method) != 0
     if not has_one or (element_of(oid) and default_opclass(element_of(oid)) is None):
-        raise SqlError(
-            "42704",
-            f'data type {format_type(oid)} has no default operator class for access method "{method}"',
-            hint="You must specify an operator class for the index or define a default operator class for "
-            "the data type.",
-        )
+        raise no_default_class(oid, method)
+
+
+def no_default_class(oid: int, method: str) -> SqlError:
+    """Return 42704 for a type that an index method can have no key of."""
+    return SqlError(
+        "42704",
+        f'data type {format_type(oid)} has no default operator class for access method "{method}"',
+        hint="You must specify an operator class for the index or define a default operator class for "
+        "the data type.",
+    )

@@ -36,14 +36,8 @@ from planner.builtins.system_definitions import entry_points
 from planner.catalog import ColumnDef, DefaultsDef, ExtensionDef, RelationDef, SchemaDef
 from planner.classify import setting_spelling
 from planner.deparse import deparse_expr
-from planner.opclass import (
-    METHOD_OIDS,
-    TRIGRAM_CLASS,
-    TRIGRAM_CLASS_OID,
-    TRIGRAM_EXTENSION,
-    TRIGRAM_FAMILY_OID,
-    class_oid,
-)
+from planner.opclass import METHOD_OIDS, class_oid
+from planner.opclass_extensions import ExtensionClass, extension_classes
 from planner.resolve import default_arguments
 from planner.rights import is_public, schema_acl
 
@@ -495,28 +489,29 @@ def pg_opclass(session: Session) -> Iterator[RowDict]:
 @relation("pg_opclass", "catalog")
 def extension_opclasses(session: Session) -> Iterator[RowDict]:
     """Yield pg_opclass of the operator classes that extensions bring."""
-    for extension in _with_trigrams(session):
+    for extension, brought in _extension_classes(session):
         yield {
-            "oid": TRIGRAM_CLASS_OID, "opcmethod": METHOD_OIDS["gin"], "opcname": TRIGRAM_CLASS,
-            "opcnamespace": extension.schema_oid, "opcowner": extension.owner, "opcfamily": TRIGRAM_FAMILY_OID,
-            "opcintype": f.TEXT, "opcdefault": False, "opckeytype": f.INT4,
+            "oid": brought.oid, "opcmethod": METHOD_OIDS[brought.method], "opcname": brought.name,
+            "opcnamespace": extension.schema_oid, "opcowner": extension.owner, "opcfamily": brought.family,
+            "opcintype": brought.input_type, "opcdefault": brought.default, "opckeytype": brought.key_type,
         }  # fmt: skip
 
 
 @relation("pg_opfamily", "catalog")
 def extension_opfamilies(session: Session) -> Iterator[RowDict]:
     """Yield pg_opfamily of those."""
-    for extension in _with_trigrams(session):
+    for extension, brought in _extension_classes(session):
         yield {
-            "oid": TRIGRAM_FAMILY_OID, "opfmethod": METHOD_OIDS["gin"], "opfname": TRIGRAM_CLASS,
+            "oid": brought.family, "opfmethod": METHOD_OIDS[brought.method], "opfname": brought.family_name,
             "opfnamespace": extension.schema_oid, "opfowner": extension.owner,
         }  # fmt: skip
 
 
-def _with_trigrams(session: Session) -> Iterator[ExtensionDef]:
-    extension = session.catalog.extension(TRIGRAM_EXTENSION)
-    if extension is not None:
-        yield extension
+def _extension_classes(session: Session) -> Iterator[tuple[ExtensionDef, ExtensionClass]]:
+    for brought in extension_classes():
+        extension = session.catalog.extension(brought.extension)
+        if extension is not None:
+            yield extension, brought
 
 
 @relation("pg_opfamily", "static")

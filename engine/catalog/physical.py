@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.catalog.index_parts import index_parts
 from pgwire.codecs.ranges import range_type
 from planner.catalog import ColumnDef, IndexDef, RelationDef
 from planner.domains import base_oid
@@ -151,15 +152,16 @@ def shard_spec(relation: RelationDef) -> ShardSpec:
         columns=tuple(shard_column(c) for c in relation.columns),
         indexes=tuple(
             ShardIndex(
-                index=IndexId(index.oid),
-                attnums=index.attnums,
-                unique=index.unique,
-                kind=_index_kind(relation, index),
-                primary=index.primary,
-                nulls_distinct=not index.nulls_not_distinct,
+                index=IndexId(part.oid),
+                attnums=part.attnums,
+                unique=part.unique,
+                kind=_index_kind(relation, part),
+                primary=part.primary,
+                nulls_distinct=not part.nulls_not_distinct,
             )
             for index in relation.indexes
             if index.stored
+            for part in index_parts(index, relation)
         ),
         timeline=relation.timeline,
     )

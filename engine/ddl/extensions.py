@@ -25,6 +25,7 @@ from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl import functions
 from engine.ddl.create import target_schema
+from engine.ddl.extension_uses import drop_hanging, hanging
 from engine.ddl.members import named_role
 from engine.reads.plans import Plan
 from planner import statements as st
@@ -218,13 +219,24 @@ async def drop_extension(
         targets.append(target)
     what = f"extension {targets[0].name}" if len(targets) == 1 else None
     parts = [part for target in targets for part in members(session.catalog, target.oid)]
-    await functions.drop_functions(session, parts, cascade=statement.cascade, what=what)
+    found = hanging(session, targets)
+    await functions.drop_functions(
+        session,
+        parts,
+        cascade=statement.cascade,
+        what=what,
+        roots=found.roots,
+        hanging=found.links,
+        words=found.words,
+    )
     await forget_extensions(session, targets)
     return Command(plan.bound.tag)
 
 
 async def forget_extensions(session: Session, extensions: Iterable[ExtensionDef]) -> None:
-    """Take extensions out of the catalog, and the comments on them; their functions are gone."""
+    """Take extensions out of the catalog, what hangs on them, and the comments on them; their functions are gone."""
+    extensions = list(extensions)
+    await drop_hanging(session, extensions)
     oids = {extension.oid for extension in extensions}
     deletes: list[StoredKey] = [("extension", oid, 0) for oid in sorted(oids)]
     deletes += [

@@ -8,8 +8,9 @@ a text depends on nothing, as in PostgreSQL.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.state import PG_PROC_OID, CatalogSnapshot, Stored, StoredKey, key_of
@@ -286,23 +287,27 @@ async def drop_functions(
     cascade: bool,
     quiet: bool = False,
     what: str | None = None,
+    roots: Sequence[Any] = (),
+    hanging: Sequence[Dependency] = (),
+    words: Mapping[Any, str] = MappingProxyType({}),
 ) -> None:
     """Drop functions; with ``cascade`` also the views and functions that call them. Raises SqlError 2BP01.
 
-    ``what``: how messages call several that are dropped as one.
+    ``what``: how messages call several that are dropped as one. ``roots``, ``hanging``, ``words``: what else goes with them, which the
+    caller drops, what hangs on that, and what it is called.
     """
     from engine.ddl.drop import drop_relations, notice_cascade
 
     targets = [target for target in targets if session.catalog.function_by_oid(target.oid) is not None]
-    if not targets:
+    if not targets and not roots:
         return
     oids = [target.oid for target in targets]
     views, functions, links = dependents(session, oids)
-    told = [one for one in in_report_order(oids, links) if one.what]
+    told = [one for one in in_report_order([*oids, *roots], [*links, *hanging]) if one.what]
     if told and not cascade:
         raise still_needed(
             function_words(session, targets[0]) if what is None and len(targets) == 1 else what,
-            (f"{one.what} depends on {words_of(session, one.on)}" for one in told),
+            (f"{one.what} depends on {words.get(one.on) or words_of(session, one.on)}" for one in told),
         )
     if not quiet:
         notice_cascade(session, [one.what for one in told])

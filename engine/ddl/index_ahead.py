@@ -11,11 +11,12 @@ between, the statement is planned again; a build that still fits is kept.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from engine.bulk.spark_index import SparkSidecars
+from engine.catalog.index_parts import index_parts
 from engine.catalog.physical import shard_spec
 from engine.ddl.keys import building_indexes, unused_key_name, unused_name
 from engine.eager import settle
@@ -39,17 +40,31 @@ LONGEST_TRY_MS: Final = (
 class Ahead:
     """One index built ahead: for which table, at which version, what it looks like."""
 
-    def __init__(self, table: RelationDef, index: IndexDef, build: IndexBuild, command: str) -> None:
-        """``command``: what pg_stat_progress_create_index calls it."""
+    def __init__(
+        self, table: RelationDef, index: IndexDef, builds: Sequence[IndexBuild], command: str
+    ) -> None:
+        """``builds``: one for each of its parts. ``command``: what pg_stat_progress_create_index calls it."""
         self.table = table
         self.index = index
-        self.build = build
+        self.builds = builds
+        self.build = builds[0]  # the one that runs
         self.command = command
         self.taken = False
 
     def fits(self, table: RelationDef, index: IndexDef) -> bool:
         """Tell whether ``index`` (whatever its name and oid) on ``table`` is what was built."""
         return (table.oid, table.version) == (self.table.oid, self.table.version) and _same(self.index, index)
+
+    async def run(self) -> None:
+        """Build the parts, one after the other. Raises as ``IndexBuild.run``."""
+        for build in self.builds:
+            self.build = build
+            await build.run()
+
+    def close(self) -> None:
+        """Give up what was not adopted."""
+        for build in self.builds:
+            build.close()
 
 
 def _same(one: IndexDef, other: IndexDef) -> bool:
@@ -79,7 +94,7 @@ class BuiltAhead:
     def close(self) -> None:
         """The statement is over: what was not adopted is given up."""
         for ahead in self.builds:
-            ahead.build.close()
+            ahead.close()
         self.builds.clear()
 
     async def prepare(self, plan: Plan, context: Callable[[], ExecContext]) -> None:
@@ -88,7 +103,7 @@ class BuiltAhead:
         command, table, wanted = _wanted(session, plan)
         stale = [a for a in self.builds if table is None or not any(a.fits(table, index) for index in wanted)]
         for ahead in stale:
-            ahead.build.close()
+            ahead.close()
             self.builds.remove(ahead)
         txn = session.block.ensure_txn()
         if table is None or txn.read_only or txn.has_changed(ShardId(table.oid)):
@@ -99,10 +114,14 @@ class BuiltAhead:
             index = replace(index, oid=session.db.allocate_oids(1))
             changed = replace(table, indexes=(*table.indexes, index))
             elsewhere = SparkSidecars(session, context())
-            build = session.db.store.build_index(shard_spec(changed), IndexId(index.oid), elsewhere)
-            self.builds.append(Ahead(table, index, build, command))
+            builds = [
+                session.db.store.build_index(shard_spec(changed), IndexId(part.oid), elsewhere)
+                for part in index_parts(index, changed)
+            ]
+            ahead = Ahead(table, index, builds, command)
+            self.builds.append(ahead)
             with building_indexes(changed, session.catalog):
-                await build.run()
+                await ahead.run()
         # As long as its builds are not adopted, the table cannot be flushed: it must not wait for memory itself.
         txn.urgent = bool(self.builds)
 

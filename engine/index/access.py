@@ -18,6 +18,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from engine.catalog.index_parts import index_parts
 from engine.index.computed_keys import holds_rows_of, key_expressions
 from engine.index.exact_patterns import exact_match
 from planner.catalog import Catalog, IndexDef, RelationDef
@@ -335,7 +336,7 @@ def find(
         return None
     types = {c.attnum: (c.type.oid, c.type.typmod) for c in table.columns}
     best: Access | None = None
-    for index in table.indexes:
+    for index in (part for whole in table.indexes for part in index_parts(whole, table)):
         if not index.by_value:
             continue  # ``engine.index.inverted``, ``engine.index.intervals``
         if index.where_sql and not holds_rows_of(index, table, catalog, range_, conjuncts):

@@ -22,6 +22,7 @@ from functools import cache
 from math import ceil
 from typing import Any, Final, NamedTuple
 
+from engine.catalog.index_parts import index_parts
 from engine.index.access import Access, EntryMode, is_ready
 from engine.index.candidates import FEW_ROWS, CandidateScan, Request, index_key, is_key
 from engine.index.computed_keys import holds_rows_of
@@ -33,7 +34,7 @@ from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.comparisons import key_operators
 from planner.evaluate import Layout, flat
 from planner.facts import JSONB, facts
-from planner.opclass import TRIGRAM_CLASS
+from planner.opclass_extensions import TRIGRAM_CLASS
 from planner.query import Expr, FuncExpr, OpExpr, RelationRange, ScalarArrayOp
 from planner.textsearch.match import required
 from txn.api import Transaction
@@ -113,7 +114,7 @@ def find_inverted(
 ) -> Access | None:
     """Return an access of a base table by a gin index, or None."""
     best: tuple[Use, IndexDef] | None = None
-    for index in table.indexes:
+    for index in (part for whole in table.indexes for part in index_parts(whole, table)):
         if index.method != "gin" or not holds_rows_of(index, table, catalog, range_, conjuncts):
             continue
         use = _use(range_, index, table, catalog, conjuncts, available)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from engine.catalog.index_parts import part_of
 from pgwire.codecs.registry import CodecSettings, text_output
 from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.deparse import Reader, index_key_text
@@ -79,10 +80,10 @@ def relation_name(catalog: Catalog, shard: int) -> str:
 
 
 def find_index(relation: RelationDef | None, oid: int | None) -> IndexDef | None:
-    """Return the index of a table with this oid, or None."""
+    """Return the index of a table, or the part of one, that its shard knows under a number; or None."""
     if relation is None or oid is None:
         return None
-    return next((index for index in relation.indexes if index.oid == oid), None)
+    return part_of(relation, oid)
 
 
 def key_text(catalog: Catalog, relation: RelationDef, index: IndexDef, key: Key) -> tuple[str, str]:

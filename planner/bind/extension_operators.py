@@ -2,6 +2,7 @@
 
     name % 'word'       no text % text is built in; pg_trgm is there     ->  public.similarity_op(name, 'word')
     gin_trgm_ops        of pg_trgm                                       ->  an index of public.show_trgm(name)
+    gin (id)            the default class of integers, with btree_gin    ->  an index of the values
 
 They are found where their extension's schema is in the search path, or named. Operators are rows of no catalog, and are shown as calls.
 """
@@ -16,7 +17,8 @@ from planner.bind.calls import make_call, resolve_call
 from planner.bind.context import BindContext
 from planner.bind.expr import operator_name
 from planner.errors import Span, SqlError, not_supported
-from planner.opclass import TRIGRAM_CLASS, TRIGRAM_EXTENSION
+from planner.opclass import check_default_made
+from planner.opclass_extensions import class_named
 from planner.query import Expr
 from planner.resolve import make_operator
 from planner.scope import Scope
@@ -37,7 +39,8 @@ OPERATORS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """By extension the function of each binary operator."""
 
-_CLASSES: Final = (("gin", TRIGRAM_CLASS), ("gist", "gist_trgm_ops"))
+_NOT_KEPT: Final = {("gist", "gist_trgm_ops"): "pg_trgm"}
+"""Operator classes of extensions of which there are no indexes here."""
 _UNRESOLVED: Final = ("42883", "42725")
 
 
@@ -84,14 +87,26 @@ def _schema(context: BindContext, extension: str, written: ast.Name) -> str | No
     return None
 
 
-def check_class_made(context: BindContext, method: str, written: ast.Name, span: Span | None) -> None:
-    """Check that the operator class of an index key is there, as far as an extension brings it. Raises SqlError 42704, 0A000."""
-    if not written or (method, written[-1]) not in _CLASSES:
+def check_class_made(
+    context: BindContext, method: str, written: ast.Name, type_oid: int, span: Span | None
+) -> None:
+    """Check that the operator class of an index key is there, as far as an extension brings it. Raises SqlError 42704, 0A000.
+
+    A default class counts wherever its extension is, one that is named where its schema is found.
+    """
+    if not written:
+        check_default_made(context.catalog, method, type_oid)
         return
-    if _schema(context, TRIGRAM_EXTENSION, written) is None:
+    name = written[-1]
+    refused = _NOT_KEPT.get((method, name))
+    found = class_named(method, name)
+    extension = refused or (found.extension if found is not None else "")
+    if not extension:
+        return
+    if _schema(context, extension, written) is None:
         shown = ".".join(written)
         raise SqlError(
             "42704", f'operator class "{shown}" does not exist for access method "{method}"', span=span
         )
-    if written[-1] != TRIGRAM_CLASS:
-        raise not_supported(f'operator class "{written[-1]}"', span=span)
+    if refused:
+        raise not_supported(f'operator class "{name}"', span=span)

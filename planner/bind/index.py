@@ -28,7 +28,8 @@ from planner.deparse import deparse_expr
 from planner.domains import plain_type
 from planner.errors import SqlError, not_supported
 from planner.facts import rows
-from planner.opclass import METHODS, TRIGRAM_CLASS, TRIGRAM_EXTENSION, check_class, check_gist
+from planner.opclass import METHODS, check_class, check_gist
+from planner.opclass_extensions import TRIGRAM_CLASS, TRIGRAM_EXTENSION
 from planner.parse import parse_expression
 from planner.query import WHOLE_ROW, CaseExpr, CaseWhen, Const, Expr, Var
 from planner.rules.stable import is_immutable
@@ -143,7 +144,7 @@ def computed_index(
     attnums: list[int] = []
     hidden: list[ColumnDef] = []
     for position, key in enumerate(keys):
-        by_trigrams = TRIGRAM_CLASS in index.opclasses
+        by_trigrams = bool(index.opclasses) and index.opclasses[position] == TRIGRAM_CLASS
         kept = _trigrams_of(key, catalog) if by_trigrams else key
         if where is not None and position == 0:
             kept = CaseExpr(
@@ -319,9 +320,9 @@ def _check_plain(node: ast.CreateIndex, method: str) -> None:
         raise SqlError("0A000", f'access method "{method}" does not support unique indexes')
     if node.include and method not in ("gist", "spgist"):
         raise SqlError("0A000", f'access method "{method}" does not support included columns')
-    if len(node.elements) > 1 and method != "brin":
-        if method in ("gin", "gist"):
-            raise not_supported(f"a {method} index over several columns", span=node.elements[1].span)
+    if len(node.elements) > 1 and method not in ("brin", "gin"):
+        if method == "gist":
+            raise not_supported("a gist index over several columns", span=node.elements[1].span)
         raise SqlError("0A000", f'access method "{method}" does not support multicolumn indexes')
     if any(element.direction for element in node.elements):
         raise SqlError("0A000", f'access method "{method}" does not support ASC/DESC options')
@@ -368,7 +369,7 @@ def _index_key(context: BindContext, table: RelationDef, element: ast.IndexEleme
     kept = plain_type(expr.type)
     if method == "gist" and context.catalog.extension("btree_gist"):
         check_gist(kept.oid, element.span)
-    check_class_made(context, method, element.opclass, element.span)
+    check_class_made(context, method, element.opclass, kept.oid, element.span)
     opclass = check_class(kept, method, element.opclass, element.span)
     descending = element.direction == "desc"
     nulls_first = element.nulls == "first" or (descending and element.nulls != "last")

@@ -58,7 +58,7 @@ def alter_type(
     else:
         using = _using(context, relation, column, type_, node.using)
         default = _default(context, column, type_)
-    check_retyped(relation, column, plain_type(type_))
+    check_retyped(relation, column, plain_type(type_), context.catalog)
     changed = replace(column, type=plain_type(type_), domain=domain_named(type_), missing_value=None)
     action = st.AlterColumnType(
         column=name,

@@ -22,6 +22,7 @@ from txn.transaction import StoreTransaction
 @pytest.fixture
 def client(server: ServerProcess) -> Iterator[FieldsClient]:
     made = connect(server.port)
+    made.run("CREATE EXTENSION IF NOT EXISTS btree_gin")
     made.run("CREATE TABLE papers (id int PRIMARY KEY, tags text[], doc jsonb, gone boolean DEFAULT false)")
     yield made
     made.run("DROP TABLE papers")
@@ -84,6 +85,28 @@ def test_of_several_conditions_the_one_that_says_most_is_looked_up(client: Field
     assert "using papers_tags" in shown
 
 
+def test_an_index_over_several_columns_serves_each_of_them(client: FieldsClient) -> None:
+    client.run("CREATE INDEX papers_all ON papers USING gin (tags, doc jsonb_path_ops, id) WHERE NOT gone")
+    served = {
+        "tags @> '{a}'": "Index entries public.papers papers using papers_all",
+        "doc @> '{\"a\": 1}'": "Index entries public.papers papers using papers_all",
+        "abs(id) = 7": "",
+        "doc ? 'a'": "",
+    }
+    for condition, shown in served.items():
+        found = plan(client, f"SELECT id FROM papers WHERE {condition} AND NOT gone")
+        assert (shown or "papers_all") in found if shown else "papers_all" not in found, condition
+        assert "papers_all" not in plan(client, f"SELECT id FROM papers WHERE {condition}")
+    client.run("CREATE TABLE notes (n int, tags text[])")
+    try:
+        client.run("CREATE INDEX notes_both ON notes USING gin (n, tags)")
+        for condition in ("n = 7", "n IN (7, 8)", "n > 7 AND n < 9", "tags @> '{a}'"):
+            assert "notes_both" in plan(client, f"SELECT * FROM notes WHERE {condition}"), condition
+        assert "notes_both" not in plan(client, "SELECT * FROM notes ORDER BY n LIMIT 1")
+    finally:
+        client.run("DROP TABLE notes")
+
+
 def test_every_route_gives_the_same_rows(client: FieldsClient) -> None:
     client.run(
         "INSERT INTO papers SELECT i, CASE WHEN i % 5 > 0 THEN ARRAY['t' || i % 30, 'u' || i % 7] END FROM generate_series(1, 400) i"
@@ -136,6 +159,7 @@ def test_two_that_count_an_entry_and_add_one_do_not_both_commit(
         ("gin (tags)", "tags @> '{red}'", "(2, '{blue,red}')", "(tags = red)"),
         ("gin (tags)", "tags <@ '{}'", "(2, '{}')", "(tags = null)"),
         ("gin (doc)", "doc ? 'a'", "(2, NULL, '{\"a\": 1}')", "(doc = "),
+        ("gin (gone, tags)", "tags @> '{red}'", "(2, '{blue,red}')", "(tags = red)"),
         ("gist (int4range(id, id + 5))", "int4range(id, id + 5) @> 4", "(2)", "int4range"),
     ],
 )
@@ -235,7 +259,7 @@ def test_an_index_is_there_as_a_whole_after_a_crash_or_not_at_all(seed: int) -> 
         try:
             await session.run("CREATE INDEX ta ON t USING gin (tags)")
             done = 1
-            await session.run("CREATE INDEX td ON t USING gin ((doc -> 'a')) WHERE id > 2")
+            await session.run("CREATE INDEX td ON t USING gin ((doc -> 'a'), tags) WHERE id > 2")
             done = 2
             await session.run("UPDATE t SET tags = '{c}' WHERE id = 5")
             done = 3

@@ -128,7 +128,7 @@ def test_create_table_as_takes_its_columns_from_the_query() -> None:
         ("CREATE TABLE n (a point)", "point"),
         ("CREATE TABLE n (a box[])", "box"),
         ("CREATE TABLE n (a text COLLATE \"en-x-icu\")", "en-x-icu"),
-        ("CREATE INDEX ON t USING gin (j, j)", "a gin index over several columns"),
+        ("CREATE INDEX ON t USING gist (j, j)", "a gist index over several columns"),
         ("CREATE VIEW n AS SELECT 1 AS a WITH CHECK OPTION", "CHECK OPTION"),
         ("LOCK TABLE v", "LOCK TABLE"),
         ("COPY t FROM PROGRAM 'x'", "PROGRAM"),

@@ -1,0 +1,55 @@
+"""The parts of a gin index: one for each of its columns, kept by the shard as an index of its own.
+
+    gin (tags, doc jsonb_path_ops, author)      x    elements of tags        (IndexId: the index's oid)
+                                                x.1  paths of doc
+                                                x.2  values of author        a sorted index (btree_gin)
+
+So each column is looked up by the kind of index that suits it, and a query uses the part that says most; its other
+conditions are tested on the rows found. All other indexes are one part: themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from planner.catalog import IndexDef, RelationDef
+from planner.opclass_extensions import is_plain_gin
+
+_PART_SHIFT: Final = 32
+"""Oids have 32 bits; the number of a part stands above them."""
+_OID_MASK: Final = (1 << _PART_SHIFT) - 1
+
+
+def index_parts(index: IndexDef, table: RelationDef) -> tuple[IndexDef, ...]:
+    """Return the parts of an index as indexes over one column each; their ``oid`` is the shard's IndexId."""
+    if index.method != "gin" or index.constraint_oid:
+        return (index,)
+    if len(index.attnums) == 1 and not is_plain_gin(table.columns[index.attnums[0] - 1].type.oid):
+        return (index,)
+    return tuple(_part(index, table, position) for position in range(len(index.attnums)))
+
+
+def _part(index: IndexDef, table: RelationDef, position: int) -> IndexDef:
+    attnum = index.attnums[position]
+    opclass = index.opclasses[position] if index.opclasses else ""
+    return replace(
+        index,
+        oid=index.oid + (position << _PART_SHIFT),
+        attnums=(attnum,),
+        method="btree" if is_plain_gin(table.columns[attnum - 1].type.oid) else "gin",
+        descending=(),
+        nulls_first=(),
+        written=index.written[position : position + 1],
+        expressions=index.expressions[position : position + 1],
+        key_names=index.key_names[position : position + 1],
+        opclasses=(opclass,) if opclass else (),
+    )
+
+
+def part_of(table: RelationDef, index_id: int) -> IndexDef | None:
+    """Return the part that the shard of a table calls ``index_id``, or None."""
+    for index in table.indexes:
+        if index.oid == index_id & _OID_MASK:
+            return next((part for part in index_parts(index, table) if part.oid == index_id), None)
+    return None

@@ -1,0 +1,83 @@
+"""Operator classes that extensions bring: facts, by method and type.
+
+    pg_trgm      gin  gin_trgm_ops   text                      an index of trigrams
+    btree_gin    gin  int4_ops ...   plain types, the default  an index of the values themselves
+
+Oids are of this project; nobody sees a class before its extension is there (``planner.bind.extension_operators``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from planner.domains import base_oid
+from planner.facts import ANYENUM, facts, rows
+
+TRIGRAM_CLASS: Final = "gin_trgm_ops"
+TRIGRAM_EXTENSION: Final = "pg_trgm"
+PLAIN_EXTENSION: Final = "btree_gin"
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionClass:
+    """An operator class of an extension; ``input_type`` is what it is declared for, ``key_type`` 0 where that is kept."""
+
+    extension: str
+    oid: int
+    method: str
+    name: str
+    family: int
+    family_name: str
+    input_type: int
+    default: bool
+    key_type: int
+
+
+@cache
+def extension_classes() -> tuple[ExtensionClass, ...]:
+    """Return all of them, those of one extension together."""
+    return tuple(
+        ExtensionClass(
+            extension=row["extension"],
+            oid=int(row["oid"]),
+            method=row["opcmethod"],
+            name=row["opcname"],
+            family=int(row["opcfamily"]),
+            family_name=row["opfname"],
+            input_type=int(row["opcintype"]),
+            default=row["opcdefault"] == "t",
+            key_type=int(row["opckeytype"]),
+        )
+        for row in rows("extension_opclasses")
+    )
+
+
+@cache
+def _by_name() -> dict[tuple[str, str], ExtensionClass]:
+    return {(c.method, c.name): c for c in extension_classes()}
+
+
+@cache
+def _defaults() -> dict[tuple[str, int], ExtensionClass]:
+    return {(c.method, c.input_type): c for c in extension_classes() if c.default}
+
+
+def class_named(method: str, name: str) -> ExtensionClass | None:
+    """Return the class of this name, or None."""
+    return _by_name().get((method, name))
+
+
+def default_class(method: str, type_oid: int) -> ExtensionClass | None:
+    """Return the default class of a type that an extension brings, or None."""
+    type_oid = base_oid(type_oid)
+    fact = facts().types.get(type_oid)
+    wanted = ANYENUM if fact is not None and fact.kind == "e" else type_oid
+    return _defaults().get((method, wanted))
+
+
+def is_plain_gin(type_oid: int) -> bool:
+    """Tell whether a gin index over a type keeps its values as they are (btree_gin)."""
+    found = default_class("gin", type_oid)
+    return found is not None and found.extension == PLAIN_EXTENSION
