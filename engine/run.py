@@ -263,12 +263,13 @@ async def _call(
 ) -> Outcome:
     """CALL."""
     session = conn.session
+    atomic = not session.system.routines.may_end
     ctx = context(session, plan, params)
     if plan.dml is None:
         plan.dml = compile_row(statement.call.args)
     args = await value_of(plan.dml, (), make_env(ctx))
-    columns, rows = await session.system.routines.rows(statement.call, args)
-    session.view.use(plan)
+    columns, rows = await session.system.routines.rows(statement.call, args, atomic=atomic)
+    _done(session, plan)
     if not statement.call.outputs:
         return Command("CALL")
     row = rows[0] if rows else (None,) * len(columns)
@@ -280,9 +281,18 @@ async def _do(
 ) -> Outcome:
     """DO."""
     session = conn.session
-    await run_do(session, statement.source, statement.source_at, alone=not session.system.routines.stack)
-    session.view.use(plan)
+    routines = session.system.routines
+    alone, atomic = not routines.stack, not routines.may_end
+    await run_do(session, statement.source, statement.source_at, alone=alone, atomic=atomic)
+    _done(session, plan)
     return Command("DO")
+
+
+def _done(session: Session, plan: Plan) -> None:
+    """A procedure has run: what it did not end itself is part of the transaction."""
+    if session.block.txn is None:
+        session.block.endings = 0
+    session.view.use(plan)
 
 
 async def _query(

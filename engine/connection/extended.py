@@ -31,7 +31,7 @@ from engine.writes.dml import run_insert
 from engine.writes.one_row import insert_alone
 from pgwire.backend import MaybeAwaitable, Responder
 from planner.errors import SqlError
-from planner.statements import Transaction
+from planner.statements import Call, Transaction
 from txn.errors import Deadlock, WriteConflict
 
 if TYPE_CHECKING:
@@ -226,6 +226,8 @@ async def started(conn: Connection, portal: Portal, out: Responder, *, whole: bo
             conn, plan, portal.params, out, portal.prepared, whole=whole
         )
         conn.db.turns.yield_to_readers()
+        if isinstance(portal.plan.bound.statement, Call):  # the end of a transaction within it is not its own
+            conn.portals.setdefault(portal.name, portal)
     return portal.outcome
 
 

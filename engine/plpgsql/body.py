@@ -11,7 +11,7 @@ A body is kept as long as nothing that it was read against has changed; each pla
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.reads.plans import Plan
 from pgwire.codecs.system import RecordValue
@@ -21,12 +21,12 @@ from planner.catalog import FunctionDef
 from planner.evaluate import RowFunction
 from planner.facts import VOID
 from planner.plpgsql.bind import Part, assignment_cast, bind_part, bind_piece, expressions_of
-from planner.plpgsql.declarations import Header, Parameter
+from planner.plpgsql.declarations import RoutineKind
+from planner.plpgsql.header import header_for_call
 from planner.plpgsql.parser import parse_routine
 from planner.plpgsql.tree import Piece, Routine, Target
-from planner.plpgsql.types import CatalogTypes, kind_of
+from planner.plpgsql.types import CatalogTypes
 from planner.plpgsql.variables import Shape, Source, VariableNames
-from planner.polymorphic import enforce
 from planner.types import SqlType
 
 if TYPE_CHECKING:
@@ -93,14 +93,14 @@ class Body:
         session: Session,
         function: FunctionDef,
         types: Sequence[int],
-        kind: Literal["function", "procedure", "block", "trigger"],
+        kind: RoutineKind,
         new_type: SqlType | None = None,
     ) -> None:
         """Read a function's body for arguments of ``types``. Raises SqlError 42601, 42704 and what reading it raises."""
         self.session = session
         self.function = function
         context = self.context()
-        header = header_of(context, function, types, kind, new_type)
+        header = header_for_call(function, types, kind, new_type)
         self.routine = parse_routine(function.source, header, CatalogTypes(context))
         self.catalog_version = session.catalog.version
         self.namespace_version = session.catalog.namespace_version
@@ -212,31 +212,3 @@ class Body:
             if not names.dynamic and key[2]:
                 self._parts[key] = made
         return made
-
-
-def header_of(
-    context: BindContext,
-    function: FunctionDef,
-    types: Sequence[int],
-    kind: Literal["function", "procedure", "block", "trigger"],
-    new_type: SqlType | None = None,
-) -> Header:
-    """Return what a body has to know of its function, called with arguments of ``types``."""
-    given = iter(types)
-    declared = function.inputs
-    parameters = []
-    for name, mode, oid in zip(function.names, function.modes, function.types, strict=True):
-        actual = next(given) if mode in "ibv" else enforce(types, declared, oid)[1]
-        type_ = SqlType(actual)
-        parameters.append(Parameter(name=name, mode=mode, type=type_, kind=kind_of(type_)))  # type: ignore[arg-type]
-    nothing = function.result == VOID or kind in ("procedure", "block")
-    gives: Literal["nothing", "value", "set"] = (
-        "set" if function.returns_set else "nothing" if nothing else "value"
-    )
-    return Header(
-        name=function.name,
-        parameters=tuple(parameters),
-        gives=gives,
-        kind=kind,
-        new_type=None if new_type is None else (new_type, kind_of(new_type)),
-    )

@@ -11,6 +11,7 @@ from engine.plpgsql.frame import Frame, affected
 from engine.plpgsql.raising import shown
 from engine.reads.plans import PLAN_CACHE_MAX_TEXT, Plan
 from engine.routines.where import tell_where
+from engine.transaction.within import end_within
 from planner import ast
 from planner import statements as st
 from planner.domains import base_type, is_domain
@@ -180,7 +181,12 @@ async def call(frame: Frame, statement: tree.CallRoutine) -> None:
     bound = ready.plan.bound.statement
     if isinstance(ready.node, ast.Call) and isinstance(bound, st.Call):
         targets = _outputs(frame, ready.node, bound, statement.statement.names)
-    outcome = await frame.run(statement.statement)
+    routines = frame.session.system.routines
+    before, routines.offered = routines.offered, -1 if frame.atomic or frame.parts else len(routines.stack)
+    try:
+        outcome = await frame.run(statement.statement)
+    finally:
+        routines.offered = before
     frame.row_count = affected(outcome) if not statement.is_do else 0
     if isinstance(outcome, Rows) and targets:
         columns, rows = rows_of(outcome)
@@ -216,6 +222,23 @@ def _outputs(frame: Frame, node: ast.Call, bound: st.Call, names: tree.Names) ->
             raise SqlError("22005", f'variable "{arg.names[-1]}" is declared CONSTANT')
         targets.append(tree.Target(found[0], arg.names[found[1] :], names, ".".join(arg.names)))
     return targets
+
+
+# --- transactions ---------------------------------------------------------------------------------
+
+
+async def end_transaction(frame: Frame, statement: tree.EndTransaction) -> None:
+    """COMMIT or ROLLBACK. Raises SqlError 2D000 and 55000 where the procedure cannot, and what a commit raises."""
+    if frame.atomic:
+        raise SqlError("2D000", "invalid transaction termination")
+    if frame.parts:
+        verb = "commit" if statement.committing else "roll back"
+        raise SqlError("2D000", f"cannot {verb} while a subtransaction is active")
+    if frame.session.system.routines.changing_loops:
+        raise SqlError(
+            "55000", "cannot perform transaction commands inside a cursor loop that is not read-only"
+        )
+    await end_within(frame.session, committing=statement.committing, chain=statement.chain)
 
 
 # --- cursors --------------------------------------------------------------------------------------

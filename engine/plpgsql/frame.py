@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.connection.portal import Command, Outcome, Rows
 from engine.ddl.privileges import check as check_privileges
-from engine.executor import READS, ExecContext, RowsChanged
+from engine.executor import READS, ExecContext
 from engine.index.state import SLICE_S, value_of
 from engine.plpgsql.body import Body, Ready
-from engine.reads.plans import Plan, Replan
-from engine.reads.query import collect, context
+from engine.reads.plans import Plan
+from engine.reads.query import context
+from engine.routines.inner import run_inner
 from engine.routines.where import tell_where
 from engine.writes.returning import make_env
 from pgwire.codecs.composite import pack_row, record_of
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
     from pgwire.errors import ErrorReport
 
-MAX_REPLANS: Final = 10
-MAX_RERUNS: Final = 1000
 _BETWEEN_TURNS: Final = 64
 """So many statements run before the clock is looked at."""
 
@@ -57,6 +56,7 @@ class Frame:
         "_count",
         "_deadline",
         "_signature",
+        "atomic",
         "body",
         "columns",
         "doing",
@@ -64,6 +64,7 @@ class Frame:
         "leaving",
         "line",
         "mismatch",
+        "parts",
         "result",
         "row_count",
         "rows",
@@ -81,6 +82,8 @@ class Frame:
         self._signature = signature
         self.values: list[Any] = [None] * len(body.routine.variables)
         self.values[body.routine.found] = False
+        self.atomic = True  # it cannot end transactions
+        self.parts = 0  # blocks with EXCEPTION that run
         self.line = 0
         self.what = ""
         self.doing = ""
@@ -204,52 +207,18 @@ class Frame:
         finally:
             self.sql = None
 
-    async def run_plan(self, plan_of: Any, again: Any) -> Outcome:
-        """Run what ``plan_of`` returns; ``again`` has it planned anew. Raises SqlError 25006, 0A000 and what it raises."""
-        from engine.connection.rows import ReadyRows
-        from engine.run import run  # which knows this module
+    async def run_plan(self, plan_of: Callable[[], tuple[Plan, Row]], again: Callable[[], None]) -> Outcome:
+        """Run what ``plan_of`` returns as ``run_inner``. Raises SqlError 0A000 for a change where the function is not volatile."""
+        if self.body.function.volatility == "v":
+            return await run_inner(self.session, plan_of, again)
 
-        session = self.session
-        conn = session.db.sessions[session.pid]
-        replans = reruns = 0
-        while True:
+        def allowed() -> tuple[Plan, Row]:
             plan, values = plan_of()
-            self._allow(plan)
-            try:
-                outcome = await run(conn, plan, values, session.out)
-                if isinstance(outcome, Rows):
-                    rows = await collect(session, outcome.result)
-                    outcome = Rows(
-                        outcome.columns,
-                        ReadyRows(outcome.columns, rows),
-                        tag=outcome.tag,
-                        final_tag=outcome.final_tag,
-                    )
-                return outcome
-            except Replan:
-                replans += 1
-                if replans > MAX_REPLANS:
-                    raise SqlError(
-                        "40001", "the tables of this statement keep changing their definition"
-                    ) from None
-                again()
-            except RowsChanged:
-                reruns += 1
-                if reruns > MAX_RERUNS:
-                    raise SqlError(
-                        "40001",
-                        "could not serialize access: the rows to be locked keep changing",
-                        hint="The transaction might succeed if retried.",
-                    ) from None
+            if plan.bound.class_ is not StatementClass.READ_ONLY:
+                raise SqlError("0A000", f"{plan.bound.tag} is not allowed in a non-volatile function")
+            return plan, values
 
-    def _allow(self, plan: Plan) -> None:
-        bound = plan.bound
-        if bound.class_ is StatementClass.READ_ONLY:
-            return
-        if self.body.function.volatility != "v":
-            raise SqlError("0A000", f"{bound.tag} is not allowed in a non-volatile function")
-        if bound.class_ is not StatementClass.UTILITY and self.session.block.ensure_txn().read_only:
-            raise SqlError("25006", f"cannot execute {bound.tag} in a read-only transaction")
+        return await run_inner(self.session, allowed, again)
 
     def _of_sql(self, error: SqlError, piece: Piece) -> SqlError:
         tell_where(error, piece.words)

@@ -100,13 +100,17 @@ class Interpreter:
         if not block.handlers:
             await self._declare(block)
             return self._left(await self.statements(block.body), block.label)
+        await self._declare(block)
         point = self.session.block.begin_part()
         cursors = self.session.db.sessions[self.session.pid].cursors
         opened = cursors.names
         handling = len(frame.handling)
+        frame.parts += 1
         try:
-            await self._declare(block)
-            signal = await self.statements(block.body)
+            try:
+                signal = await self.statements(block.body)
+            finally:
+                frame.parts -= 1
         except Exception as error:
             report = raising.caught(self.session, error)
             handler = None if report is None else _handler(block, report.sqlstate)
@@ -252,11 +256,21 @@ class Interpreter:
         return found
 
     async def _for_rows(self, statement: tree.ForRows) -> Signal | None:
+        frame = self.frame
         if statement.dynamic:
-            columns, rows = await dynamic.query_of(self.frame, statement.query, statement.params)
+            outcome, _ = await dynamic.execute(frame, statement.query, statement.params)
         else:
-            columns, rows = await self._rows(statement.query)
-        return await self._each_row(statement, statement.into, columns, rows, statement.label, statement.body)
+            outcome = await frame.run(statement.query)
+        columns, rows = dynamic.rows_of(outcome)
+        changes = outcome.tag != "SELECT"
+        routines = self.session.system.routines
+        routines.changing_loops += changes
+        try:
+            return await self._each_row(
+                statement, statement.into, columns, rows, statement.label, statement.body
+            )
+        finally:
+            routines.changing_loops -= changes
 
     async def _rows(self, piece: tree.Piece) -> tuple[Sequence[OutputColumn], Sequence[Row]]:
         return dynamic.rows_of(await self.frame.run(piece))
@@ -402,6 +416,10 @@ class Interpreter:
         await dynamic.call(self.frame, statement)
         return None
 
+    async def _end_transaction(self, statement: tree.EndTransaction) -> Signal | None:
+        await dynamic.end_transaction(self.frame, statement)
+        return None
+
     async def _diagnostics(self, statement: tree.Diagnostics) -> Signal | None:
         await raising.run_diagnostics(self.frame, statement, self.around())
         return None
@@ -448,6 +466,7 @@ _RUN: Final[dict[type[tree.Statement], _Run]] = {
     tree.Sql: Interpreter._sql,
     tree.Execute: Interpreter._execute,
     tree.CallRoutine: Interpreter._call,
+    tree.EndTransaction: Interpreter._end_transaction,
     tree.Diagnostics: Interpreter._diagnostics,
     tree.Raise: Interpreter._raise,
     tree.Assert: Interpreter._assert,

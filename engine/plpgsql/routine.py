@@ -8,7 +8,7 @@ SELECT f(1)   a statement of the transaction
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from engine.plpgsql.body import Body
 from engine.plpgsql.frame import Frame
@@ -19,6 +19,7 @@ from planner.catalog import FunctionDef
 from planner.errors import SqlError
 from planner.facts import RECORD, REGPROCEDURE, TRIGGER, VOID
 from planner.plpgsql.check import place
+from planner.plpgsql.declarations import RoutineKind
 from planner.query import OutputColumn, SqlCall
 from planner.types import SqlType
 from txn.types import Row
@@ -39,9 +40,12 @@ def signature(session: Session, function: FunctionDef) -> str:
 
 
 async def call_function(
-    routines: Routines, function: FunctionDef, call: SqlCall, args: Row
+    routines: Routines, function: FunctionDef, call: SqlCall, args: Row, *, atomic: bool
 ) -> tuple[Sequence[OutputColumn], Sequence[Row]]:
-    """Run a function or procedure; return its columns and rows. Raises what its statements raise, 2F005."""
+    """Run a function or procedure; return its columns and rows. ``atomic``: it cannot end transactions.
+
+    Raises what its statements raise, 2F005.
+    """
     session = routines.session
     if function.result == TRIGGER:
         raise SqlError(
@@ -50,11 +54,12 @@ async def call_function(
             where=f'compilation of PL/pgSQL function "{function.name}" near line 1',
         )
     types = tuple(arg.type.oid for arg in call.args)
-    kind: Any = "procedure" if function.kind == "p" else "function"
+    kind: RoutineKind = "procedure" if function.kind == "p" else "function"
     body = routines.body(
         ("plpgsql", function.oid, types), function, lambda: _read(session, function, types, kind)
     )
     frame = Frame(session, body, lambda: signature(session, function))
+    frame.atomic = atomic
     if call.outputs:
         frame.columns = call.outputs
         if len(call.outputs) == 1 and call.type.oid != RECORD:
@@ -76,7 +81,7 @@ async def call_function(
     return finished(frame)
 
 
-def _read(session: Session, function: FunctionDef, types: Sequence[int], kind: Any) -> Body:
+def _read(session: Session, function: FunctionDef, types: Sequence[int], kind: RoutineKind) -> Body:
     try:
         return Body(session, function, types, kind)
     except SqlError as error:
@@ -103,8 +108,8 @@ async def run_frame(routines: Routines, frame: Frame) -> None:
         stack.pop()
 
 
-async def run_do(session: Session, source: str, source_at: int | None, alone: bool) -> None:
-    """DO. ``alone``: it is the client's statement, in whose text errors of reading it have their place."""
+async def run_do(session: Session, source: str, source_at: int | None, *, alone: bool, atomic: bool) -> None:
+    """DO. ``alone``: it is the client's statement, in whose text errors of reading it have their place; ``atomic`` as for functions."""
     function = FunctionDef(
         oid=0, schema_oid=0, schema="", name=INLINE, modes=(), names=(), types=(), result=VOID, source=source,
         language="plpgsql",
@@ -117,5 +122,6 @@ async def run_do(session: Session, source: str, source_at: int | None, alone: bo
     routines = session.system.routines
     frame = Frame(session, body, lambda: INLINE)
     frame.scalar = SqlType(VOID)
+    frame.atomic = atomic
     async with routines.within():
         await run_frame(routines, frame)

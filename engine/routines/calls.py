@@ -16,11 +16,11 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.connection.portal import Rows
-from engine.executor import RowsChanged
+from engine.connection.portal import Command
+from engine.connection.rows import ReadyRows
 from engine.plpgsql.routine import call_function
-from engine.reads.plans import Plan, Replan
-from engine.reads.query import collect
+from engine.reads.plans import Plan
+from engine.routines.inner import run_inner
 from engine.routines.where import tell_where
 from planner.bind.bodies import bind_called
 from planner.bind.context import make_context
@@ -29,7 +29,6 @@ from planner.errors import SqlError
 from planner.evaluate_runtime import record_maker
 from planner.facts import RECORD, VOID
 from planner.query import OutputColumn, SqlCall
-from planner.statements import StatementClass
 from txn.types import Row
 
 if TYPE_CHECKING:
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
 
 MAX_DEPTH: Final = 200
 """So deep functions may call each other while they run; deeper is 54001."""
-MAX_REPLANS: Final = 10
-MAX_RERUNS: Final = 1000
 MAX_KEPT: Final = 200
 
 
@@ -66,12 +63,14 @@ class Body:
 class Routines:
     """One session's calls."""
 
-    __slots__ = ("_bodies", "_depth", "session", "stack")
+    __slots__ = ("_bodies", "_depth", "changing_loops", "offered", "session", "stack")
 
     def __init__(self, session: Session) -> None:
         """Call functions for ``session``."""
         self.session = session
         self.stack: list[Any] = []  # the calls that run, the innermost last
+        self.offered = -1  # calls that ran when one of them let the procedure that it calls end transactions
+        self.changing_loops = 0  # over rows of statements that change them
         self._bodies: dict[Any, Any] = {}
         self._depth = 0
 
@@ -92,15 +91,25 @@ class Routines:
             return values
         return values[0] if values else None
 
-    async def rows(self, call: SqlCall, args: Sequence[Any]) -> tuple[Sequence[OutputColumn], Sequence[Row]]:
+    @property
+    def may_end(self) -> bool:
+        """Whether the procedure that is called next may end transactions: nothing but such procedures is around it."""
+        alone = not self.stack and self.session.block.is_alone
+        return alone or self.offered == len(self.stack)
+
+    async def rows(
+        self, call: SqlCall, args: Sequence[Any], *, atomic: bool = True
+    ) -> tuple[Sequence[OutputColumn], Sequence[Row]]:
         """Run the statements of a routine; return what the last one returns, nothing of one that returns void.
 
+        ``atomic``: it cannot end transactions, which none can either that has rights or settings of its own.
         Raises SqlError 54001 where functions call each other too deep, and what its statements raise.
         """
         function = self._function(call)
         async with self.called(function):
             if function.language == "plpgsql":
-                return await call_function(self, function, call, tuple(args))
+                atomic = atomic or function.definer or bool(function.settings)
+                return await call_function(self, function, call, tuple(args), atomic=atomic)
             return await self._run(function, call, tuple(args))
 
     @asynccontextmanager
@@ -127,7 +136,8 @@ class Routines:
         finally:
             self._depth -= 1
             session.parts = parts
-            txn.resume_statement(number)
+            if session.block.txn is txn:
+                txn.resume_statement(number)
 
     def body(self, key: tuple[Any, ...], function: FunctionDef, read: Callable[[], PlBody]) -> PlBody:
         """Return the body of a PL/pgSQL function, as long as it is fresh, else what ``read`` returns. Raises what that raises."""
@@ -169,35 +179,17 @@ class Routines:
     async def _statement(
         self, body: Body, number: int, call: SqlCall, args: Row
     ) -> tuple[Sequence[OutputColumn], Sequence[Row]]:
-        from engine.run import run  # which knows this module
+        def plan() -> tuple[Plan, Row]:
+            return body.plans[number], args
 
-        session = self.session
-        conn = session.db.sessions[session.pid]
-        replans = reruns = 0
-        while True:
-            plan = body.plans[number]
-            if session.block.ensure_txn().read_only and plan.bound.class_ is not StatementClass.READ_ONLY:
-                raise SqlError("25006", f"cannot execute {plan.bound.tag} in a read-only transaction")
-            try:
-                outcome = await run(conn, plan, args, session.out)
-                if isinstance(outcome, Rows):
-                    return outcome.columns, await collect(session, outcome.result)
-                return (), ()
-            except Replan:
-                replans += 1
-                if replans > MAX_REPLANS:
-                    raise SqlError(
-                        "40001", "the tables of this statement keep changing their definition"
-                    ) from None
-                body.plans = self._bound(body.function, call)
-            except RowsChanged:
-                reruns += 1
-                if reruns > MAX_RERUNS:
-                    raise SqlError(
-                        "40001",
-                        "could not serialize access: the rows to be locked keep changing",
-                        hint="The transaction might succeed if retried.",
-                    ) from None
+        def again() -> None:
+            body.plans = self._bound(body.function, call)
+
+        outcome = await run_inner(self.session, plan, again)
+        if isinstance(outcome, Command):
+            return (), ()
+        assert isinstance(outcome.result, ReadyRows)
+        return outcome.columns, outcome.result.rows
 
     def _body(self, function: FunctionDef, call: SqlCall) -> Body:
         session = self.session

@@ -64,6 +64,7 @@ class Block:
         lost_blocks: blocks lost to races since one has committed (``engine.transaction.races``).
         on_end: called with whether it was committed when a transaction has ended.
         one_of_several: the Query message that runs holds more statements.
+        endings: transactions that the running statement has ended itself (``engine.transaction.within``).
         executes: Execute messages since the last Sync, or since a transaction has ended behind it, the running one included.
         reads_alone: the statement to run is a read and a transaction by itself.
         optimistic: it may be run again, so that its scans need not lock their tables (U4).
@@ -71,7 +72,7 @@ class Block:
     """
 
     __slots__ = (
-        "_limit", "_limits", "_modes_set", "_owed", "_read_only", "_session", "executes", "exported", "lost_blocks", "observed_ts",
+        "_limit", "_limits", "_modes_set", "_owed", "_read_only", "_session", "endings", "executes", "exported", "lost_blocks", "observed_ts",
         "on_end", "one_of_several", "optimistic", "reads_alone", "savepoints", "selection", "state", "txn",
         "wrote",
     )  # fmt: skip
@@ -88,6 +89,7 @@ class Block:
         self.lost_blocks = 0
         self.on_end: list[Callable[[bool], None]] = []
         self.one_of_several = False
+        self.endings = 0
         self.executes = 0
         self.reads_alone = False
         self.optimistic = False
@@ -260,7 +262,8 @@ class Block:
         )
         if timeout_ms:
             self._limit.start(timeout_ms)
-        session.transaction_time_us = session.statement_time_us or session.db.clock_us()
+        if not self.endings:
+            session.transaction_time_us = session.statement_time_us or session.db.clock_us()
         return txn
 
     def _start_in_block(
@@ -503,6 +506,7 @@ class Block:
             session.settings.end_modes()
         self.state = next_state(self.state, END)
         self.executes = 0
+        self.endings = 0
         self.selection = None
         if self.exported:
             snapshots.withdraw(session)

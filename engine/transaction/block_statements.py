@@ -118,7 +118,7 @@ async def set_transaction(
             session.settings.set("default_transaction_deferrable", "on" if statement.deferrable else "off")
         return Command("SET")
     if session.block.state in (IDLE, IMPLICIT):
-        if session.block.one_of_several:
+        if session.block.one_of_several or session.system.routines.stack:
             session.block.set_modes_of_several(statement)
         else:
             session.warning("SET TRANSACTION can only be used in transaction blocks", "25P01")

@@ -21,9 +21,15 @@ from engine.executor import RowsChanged
 from engine.reads.planning import CachedText
 from engine.reads.plans import Plan, Replan
 from engine.transaction.block_state import IDLE
+from engine.transaction.limits import (
+    AUTOCOMMIT_RETRIES,
+    MAX_REPLANS,
+    MAX_RERUNS,
+    definitions_keep_changing,
+    rows_keep_changing,
+)
 from engine.transaction.races import may_race, note_loss, statement_point, undo_statement
 from pgwire.backend import Responder
-from planner.errors import SqlError
 from planner.parse import Parsed
 from planner.statements import StatementClass
 from txn.errors import Deadlock, SchemaChanged, WriteConflict
@@ -31,11 +37,6 @@ from txn.errors import Deadlock, SchemaChanged, WriteConflict
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
 
-MAX_REPLANS = 10
-MAX_RERUNS = (
-    1000  # of a statement whose rows to be locked had changed; each run holds the locks of those before
-)
-AUTOCOMMIT_RETRIES = 5
 OPTIMISTIC_TRIES = 3  # then a statement's scans lock their tables (U4)
 RETRY_PAUSE_S = 0.02
 _WAITING_POLICIES = ("detect", "timeout")  # who runs again waits in the queue, so it need not wait before
@@ -84,22 +85,16 @@ async def run_with_retries(
         except Replan:
             replans += 1
             if replans > MAX_REPLANS:
-                raise SqlError(
-                    "40001", "the tables of this statement keep changing their definition"
-                ) from None
+                raise definitions_keep_changing() from None
             plan, again = conn.planning.plan_again(source)
             params = params if again is None else again
         except RowsChanged:
             reruns += 1
             made_something = plan.bound.class_ is StatementClass.DDL  # CREATE TABLE AS
             if reruns > MAX_RERUNS or made_something:
-                raise SqlError(
-                    "40001",
-                    "could not serialize access: the rows to be locked keep changing",
-                    hint="The transaction might succeed if retried.",
-                ) from None
+                raise rows_keep_changing() from None
         except (WriteConflict, Deadlock, SchemaChanged) as error:
-            if retries >= AUTOCOMMIT_RETRIES or not plan.retryable:
+            if retries >= AUTOCOMMIT_RETRIES or not plan.retryable or session.block.endings:
                 note_loss(session, error)
                 raise
             if not again_from_start:

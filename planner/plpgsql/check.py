@@ -11,34 +11,15 @@ from planner import ast
 from planner.bind.context import BindContext, make_context
 from planner.catalog import Catalog, FunctionDef
 from planner.errors import Span, SqlError
-from planner.facts import INT4, TRIGGER, VOID
 from planner.plpgsql import tree
-from planner.plpgsql.declarations import Header, Parameter
+from planner.plpgsql.header import header_for_check
 from planner.plpgsql.parser import parse_routine
 from planner.plpgsql.stream import parse_piece
 from planner.plpgsql.tree import Routine
-from planner.plpgsql.types import CatalogTypes, kind_of
-from planner.polymorphic import POLYMORPHIC
-from planner.types import SqlType
+from planner.plpgsql.types import CatalogTypes
 from planner.walk import walk
 
 _DYNAMIC: Final = tree.Execute | tree.CallRoutine
-_ARRAYS: Final = (2277, 5078)
-
-
-def header_for_check(function: FunctionDef) -> Header:
-    """Return a header for reading a body whose calls are not known: polymorphic types are integers and arrays of them."""
-    parameters = []
-    for name, mode, oid in zip(function.names, function.modes, function.types, strict=True):
-        actual = (1007 if oid in _ARRAYS else INT4) if oid in POLYMORPHIC else oid
-        type_ = SqlType(actual)
-        parameters.append(Parameter(name=name, mode=mode, type=type_, kind=kind_of(type_)))  # type: ignore[arg-type]
-    if function.returns_set:
-        gives = "set"
-    else:
-        gives = "nothing" if function.result == VOID or function.kind == "p" else "value"
-    kind = "trigger" if function.result == TRIGGER else "procedure" if function.kind == "p" else "function"
-    return Header(name=function.name, parameters=tuple(parameters), gives=gives, kind=kind)  # type: ignore[arg-type]
 
 
 def check_routine(

@@ -9,23 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, Protocol, TypeAlias
 
 from planner.errors import Span, SqlError
 from planner.plpgsql import tree
 from planner.plpgsql.stream import Stream, Token
-from planner.plpgsql.tree import Kind, Names, Variable
+from planner.plpgsql.tree import Conflict, Kind, Names, Variable
 from planner.types import SqlType
 
 REFCURSOR: Final = 1790
 
+Gives: TypeAlias = Literal["nothing", "value", "set"]
+RoutineKind: TypeAlias = Literal["function", "procedure", "block", "trigger"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """A parameter as a call has it: of a type that is not polymorphic any more. ``mode`` as in pg_proc."""
+    """A parameter as a call has it: of a type that is not polymorphic any more. ``mode`` (i, o, b, v, t) as in pg_proc."""
 
     name: str
-    mode: Literal["i", "o", "b", "v", "t"]
+    mode: str
     type: SqlType
     kind: Kind
 
@@ -36,8 +39,8 @@ class Header:
 
     name: str
     parameters: tuple[Parameter, ...] = ()
-    gives: Literal["nothing", "value", "set"] = "nothing"
-    kind: Literal["function", "procedure", "block", "trigger"] = "function"
+    gives: Gives = "nothing"
+    kind: RoutineKind = "function"
     new_type: tuple[SqlType, Kind] | None = None
     """Of a trigger function: the type of NEW and OLD, once a table is known."""
 
@@ -61,7 +64,7 @@ class Base:
         self.types = types
         self.variables: list[Variable] = []
         self.names = Names(header.name, None)
-        self.conflict: Literal["error", "use_variable", "use_column"] = "error"
+        self.conflict: Conflict = "error"
         self.open_loops: list[Names] = []
 
     # -- variables ---------------------------------------------------------------------------------

@@ -35,6 +35,9 @@ _SPECIAL: Final = (
 """Variables of a trigger function: name and type (manual 43.10.1)."""
 
 
+_CONFLICTS: Final[dict[str, tree.Conflict]] = {
+    "error": "error", "use_variable": "use_variable", "use_column": "use_column",
+}  # fmt: skip
 _ENDS: Final = ("end", "elsif", "elseif", "else", "when", "exception")
 
 
@@ -452,8 +455,8 @@ class Parser(Compound):
                     raise stream.error("unrecognized print_strict_params option")
                 continue
             stream.expect("variable_conflict")
-            word = stream.word()
-            if word not in ("error", "use_variable", "use_column"):
+            meant = _CONFLICTS.get(stream.word())
+            if meant is None:
                 raise stream.error()
-            self.conflict = word  # type: ignore[assignment]
+            self.conflict = meant
             stream.at += 1

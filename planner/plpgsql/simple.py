@@ -289,13 +289,16 @@ def _call(parser: Compound, line: int) -> list[tree.Statement]:
     return [tree.CallRoutine(line, piece, is_do)]
 
 
-def _refused(what: str) -> Callable[[Compound, int], list[tree.Statement]]:
-    def refuse(parser: Compound, line: int) -> list[tree.Statement]:
-        token = parser.stream.peek()
-        assert token is not None
-        raise not_supported(f"{what} in PL/pgSQL", span=Span(token.start, token.end))
-
-    return refuse
+def _end_transaction(parser: Compound, line: int) -> list[tree.Statement]:
+    stream = parser.stream
+    committing = stream.word() == "commit"
+    stream.at += 1
+    chain = False
+    if stream.take("and"):
+        chain = not stream.take("no")
+        stream.expect("chain")
+    stream.expect(";")
+    return [tree.EndTransaction(line, committing, chain)]
 
 
 # --- diagnostics and errors -----------------------------------------------------------------------
@@ -536,6 +539,6 @@ _READERS: Final[dict[str, Callable[[Compound, int], list[tree.Statement]]]] = {
     "fetch": _fetch,
     "move": _fetch,
     "close": _close,
-    "commit": _refused("COMMIT"),
-    "rollback": _refused("ROLLBACK"),
+    "commit": _end_transaction,
+    "rollback": _end_transaction,
 }

@@ -24,6 +24,8 @@ from planner.types import SqlType
 
 Kind: TypeAlias = Literal["scalar", "row", "record", "any"]
 """Of a variable: ``row`` is of a composite type, ``record`` of whatever row it was given, ``any`` of whatever value (CASE)."""
+Conflict: TypeAlias = Literal["error", "use_variable", "use_column"]
+"""What a name means that is a variable and a column (#variable_conflict)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -332,6 +334,19 @@ class CallRoutine(Statement):
 
 
 @dataclass(slots=True, eq=False)
+class EndTransaction(Statement):
+    """COMMIT or ROLLBACK [AND CHAIN]."""
+
+    committing: bool
+    chain: bool
+
+    @property
+    def what(self) -> str:  # type: ignore[override]
+        """What CONTEXT calls it."""
+        return "COMMIT" if self.committing else "ROLLBACK"
+
+
+@dataclass(slots=True, eq=False)
 class Execute(Statement):
     """EXECUTE text INTO ... USING ..."""
 
@@ -423,16 +438,13 @@ class Close(Statement):
 
 @dataclass(slots=True, eq=False)
 class Routine:
-    """A whole body. ``inputs``, ``outputs``: variables of its parameters, in order; ``result``: of what it returns.
-
-    ``conflict``: what a name means that is a variable and a column (#variable_conflict).
-    """
+    """A whole body. ``inputs``, ``outputs``: variables of its parameters, in order; ``result``: of what it returns."""
 
     variables: list[Variable]
     inputs: list[int]
     outputs: list[int]
     found: int
     body: Block
-    conflict: Literal["error", "use_variable", "use_column"] = "error"
+    conflict: Conflict = "error"
     special: dict[str, int] = field(default_factory=dict)
     """Of a trigger function: OLD, NEW and TG_..., by name in lower case."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 from planner import ast
 from planner.bind.columns import is_row, row_fields, select_field
@@ -19,7 +19,7 @@ from planner.composite import is_composite
 from planner.domains import names_domain, plain_type
 from planner.errors import Span, SqlError
 from planner.facts import RECORD
-from planner.plpgsql.tree import Names, Variable
+from planner.plpgsql.tree import Conflict, Names, Variable
 from planner.query import Const, Expr, Param, RelabelType, RowExpr
 from planner.scope import Scope
 from planner.types import SqlType
@@ -28,7 +28,6 @@ Shape: TypeAlias = "tuple[tuple[int, ...], tuple[str, ...]] | int | None"
 """Of a record: the types and names of its fields, None if it holds no row yet; of a value of any type: its type."""
 
 NO_COLUMN: Final = frozenset(("42703", "42P01"))
-Conflict: TypeAlias = Literal["error", "use_variable", "use_column"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,87 @@
+"""One statement of a routine, run within the statement that calls it until it has an outcome.
+
+    Replan         the catalog moved under its plan              planned anew, run again
+    RowsChanged    rows to be locked have changed since read     run again, locks kept
+
+    WriteConflict, Deadlock, SchemaChanged
+                   the transaction lost                          run again with it, if it is the first of one that began behind
+                                                                 COMMIT or ROLLBACK of a procedure
+
+Any other that loses its transaction is not run again here: the client's statement around it is (``engine.transaction.retry``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from engine.connection.portal import Command, Outcome, Rows
+from engine.connection.rows import ReadyRows
+from engine.executor import RowsChanged
+from engine.reads.plans import Plan, Replan
+from engine.reads.query import collect
+from engine.transaction.limits import (
+    AUTOCOMMIT_RETRIES,
+    MAX_REPLANS,
+    MAX_RERUNS,
+    definitions_keep_changing,
+    rows_keep_changing,
+)
+from planner.errors import SqlError
+from planner.statements import StatementClass
+from txn.errors import Deadlock, SchemaChanged, WriteConflict
+from txn.types import Row
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+_ANYWHERE = (StatementClass.READ_ONLY, StatementClass.UTILITY)
+"""Classes of statements that a transaction may run that only reads."""
+
+
+async def run_inner(
+    session: Session, plan_of: Callable[[], tuple[Plan, Row]], again: Callable[[], None]
+) -> Outcome:
+    """Run the plan and parameters that ``plan_of`` returns; rows are gathered. ``again`` has it planned anew.
+
+    Raises SqlError 25006 for a change in a transaction that only reads, 40001 where it was run again too often, and what it raises.
+    """
+    from engine.run import run  # which knows this module
+
+    conn = session.db.sessions[session.pid]
+    block = session.block
+    endings = block.endings
+    first = endings > 0 and block.txn is None
+    replans = reruns = losses = 0
+    while True:
+        plan, values = plan_of()
+        if plan.bound.class_ not in _ANYWHERE and block.ensure_txn().read_only:
+            raise SqlError("25006", f"cannot execute {plan.bound.tag} in a read-only transaction")
+        try:
+            outcome = await run(conn, plan, values, session.out)
+            return outcome if isinstance(outcome, Command) else await _gathered(session, outcome)
+        except Replan:
+            replans += 1
+            if replans > MAX_REPLANS:
+                raise definitions_keep_changing() from None
+            again()
+        except RowsChanged:
+            reruns += 1
+            if reruns > MAX_RERUNS:
+                raise rows_keep_changing() from None
+        except (WriteConflict, Deadlock, SchemaChanged):
+            if not first or block.endings != endings or losses >= AUTOCOMMIT_RETRIES:
+                raise
+            losses += 1
+            block.restart()
+            if not plan.fresh(session.catalog):
+                again()
+
+
+async def _gathered(session: Session, outcome: Rows) -> Rows:
+    """Return an outcome all of whose rows are there."""
+    if isinstance(outcome.result, ReadyRows):
+        return outcome
+    rows = await collect(session, outcome.result)
+    result = ReadyRows(outcome.columns, rows)
+    return Rows(outcome.columns, result, tag=outcome.tag, final_tag=outcome.final_tag)

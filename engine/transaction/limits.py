@@ -1,0 +1,29 @@
+"""How often a statement is planned or run again before its client has to do something about it, and what it is told then."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from planner.errors import SqlError
+
+MAX_REPLANS: Final = 10
+"""Of one statement whose plan the catalog has moved under."""
+MAX_RERUNS: Final = 1000
+"""Of one statement whose rows to be locked had changed; each run holds the locks of those before."""
+
+AUTOCOMMIT_RETRIES: Final = 5
+"""Of one statement that has lost a race, with its transaction or within it."""
+
+
+def definitions_keep_changing() -> SqlError:
+    """Return 40001 for a statement that was planned ``MAX_REPLANS`` times in vain."""
+    return SqlError("40001", "the tables of this statement keep changing their definition")
+
+
+def rows_keep_changing() -> SqlError:
+    """Return 40001 for a statement that was run ``MAX_RERUNS`` times in vain."""
+    return SqlError(
+        "40001",
+        "could not serialize access: the rows to be locked keep changing",
+        hint="The transaction might succeed if retried.",
+    )
