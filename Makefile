@@ -117,6 +117,8 @@ drivers: $(COMPILED) .drivers/.installed
 
 docs: $(STAMP)
 	$(BIN)/python tools/gen_builtins_doc.py
+	$(BIN)/python tools/gen_settings_doc.py
+	$(BIN)/python tools/gen_pictures.py
 
 check: lint types imports test
 
