@@ -78,8 +78,8 @@ async def insert(
         # Threads make and free the columns: giving memory back to the system takes milliseconds.
         tables = await txn.core.offload(partial(_assemble, schema, some))
         ref = await txn.core.log.write_part(view.shard, view.spec, tables[0])
+        new_parts.append(await _adopt(txn, view, ref))  # at once: until then nobody would remove it again
         await txn.core.offload(tables.clear)
-        new_parts.append(await _adopt(txn, view, ref))
 
     try:
         async for batch in batches:

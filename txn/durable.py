@@ -424,15 +424,17 @@ class DurableLog:
         if part is None:
             task = self._opening.get(ref.name)
             if task is None:
-                task = asyncio.get_running_loop().create_task(
-                    open_part(ref, self.blob, self._offload, self.cache)
-                )
+                task = asyncio.get_running_loop().create_task(self._open(ref))
                 self._opening[ref.name] = task
                 task.add_done_callback(lambda _: self._opening.pop(ref.name, None))
             part = await asyncio.shield(task)
-            self._parts[ref.name] = part
         if ref.max_begin and not part.ref.max_begin:
             part.ref = ref  # a bulk load that has got its timestamp since
+        return part
+
+    async def _open(self, ref: PartRef) -> Part:
+        part = await open_part(ref, self.blob, self._offload, self.cache)
+        self._parts[ref.name] = part  # in this turn: between it and that of whoever waits, others may ask
         return part
 
     async def build_sidecar(self, ref: PartRef, spec: ShardSpec, index: IndexId) -> None:
@@ -461,7 +463,7 @@ class DurableLog:
         be unknown to it, and another server may serve that entry by now. The next start sweeps.
 
         Raises:
-            ValueError: a manifest, or a log entry that no manifest covers, still names one.
+            ValueError: a manifest, stored or perhaps stored, or a log entry that no manifest covers, still names one.
             Fenced, CommitUnknown: the server must stop.
         """
         for name in parts:
@@ -469,8 +471,8 @@ class DurableLog:
                 raise self.committer.failed
             owner = ShardId(int(name.partition("/")[0]))
             manifest = self._store.current.get(owner)
-            if manifest is not None and any(p.ref.name == name for p in manifest.files):
-                raise ValueError(f"part {name} is in the manifest of shard {owner}")
+            if self._store.names(owner, name):
+                raise ValueError(f"part {name} is in a manifest of shard {owner}")
             loaded = self._loaded.get(name)
             if loaded is not None and (manifest is None or manifest.flushed_through < loaded[1]):
                 raise ValueError(f"part {name} is named by log entry {loaded[1]}, which is not flushed")

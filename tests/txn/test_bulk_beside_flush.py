@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import weakref
 from collections.abc import AsyncIterator
 from typing import Any
@@ -13,6 +14,7 @@ from tests.support.durable import run
 from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store
 from txn import bulk
 from txn.errors import DuplicateKey
+from txn.persist.memory import MemoryDisk
 
 
 def test_a_flush_during_a_load_hides_no_duplicate() -> None:
@@ -82,5 +84,39 @@ def test_a_load_s_columns_are_made_and_freed_off_the_loop(monkeypatch: pytest.Mo
         assert row.values == (2, 2, "new")
         reader.rollback()
         await store.close()
+
+    run(go)
+
+
+def test_a_load_that_is_cancelled_at_any_turn_leaves_no_file() -> None:
+    async def cancelled_after(turns: int) -> bool:
+        disk = MemoryDisk()
+        store = await open_memory_store(disk)
+        await make_table(store, [])
+
+        async def batches() -> AsyncIterator[Any]:
+            yield pa.record_batch([pa.array([1]), pa.array([3]), pa.array(["x"])], names=["c1", "c2", "c3"])
+
+        txn = store.begin()
+        await now(txn.begin_write([SHARD]))
+        load = asyncio.ensure_future(txn.bulk_insert(SHARD, batches()))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        early = not load.done()
+        load.cancel()
+        await asyncio.wait([load])
+        txn.rollback()
+        while store.core.log._removing:
+            await asyncio.wait(store.core.log._removing)
+        await store.flush()
+        assert not disk.blobs
+        await store.close()
+        return early
+
+    async def go() -> None:
+        turns = 0
+        while await cancelled_after(turns):
+            turns += 1
+        assert turns > 10
 
     run(go)

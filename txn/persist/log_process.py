@@ -6,7 +6,11 @@
 The server alone starts it, by ``txn.persist.log_appender``. Entries come one at a time, each when the one before is answered. It
 has a connection of its own to the server's SQLite file; who may write is between the two connections, and the statement
 that appends checks epoch and sequence number itself. An entry that is not durable is not explained here: the server repeats it
-where it can tell why. Without transactions it makes the checkpoints that the thread would make (``txn.persist.sqlite``).
+where it can tell why.
+
+Checkpoints, of this process and of the server's thread alike, are made while nobody can write (``checkpoint``), after much was
+written or in an idle moment. SQLite's own, after a commit, are switched off: they let another connection write at the same time, and up to
+SQLite 3.51.2 a commit that starts the write-ahead file anew at that moment may be lost (sqlite.org/wal.html, "The WAL-Reset Bug").
 """
 
 from __future__ import annotations
@@ -34,23 +38,62 @@ APPEND: Final = (
     f"AND {NEXT} = ?1"
 )
 BUSY_TIMEOUT_S: Final = 10.0
+CHECKPOINT_BUSY_S: Final = 1.0  # a checkpoint waits so long for a writer and for those who read older states
+CHECKPOINT_BYTES: Final = 32 << 20  # written by one connection: not left to an idle moment
 IDLE_CHECKPOINT_WRITES: Final = 512  # after so many writes an idle moment is used for a checkpoint
 IDLE_S: Final = 0.05
+_PAGE_BYTES: Final = 4096  # SQLite's, unless the file says otherwise
 _BUFFER_BYTES: Final = 128 << 10
 
 
+class Written:
+    """What a connection has written since its last checkpoint, about: when the next one is due."""
+
+    __slots__ = ("_bytes", "_writes")
+
+    def __init__(self) -> None:
+        """Nothing."""
+        self._bytes = self._writes = 0
+
+    def note(self, size: int) -> None:
+        """Note a write of ``size`` bytes: the pages that it fills, one that points to them, one for what is beside it."""
+        self._writes += 1
+        self._bytes += (size // _PAGE_BYTES + 2) * _PAGE_BYTES
+
+    @property
+    def much(self) -> bool:
+        """Whether a checkpoint is due even if nobody is idle."""
+        return self._bytes >= CHECKPOINT_BYTES
+
+    @property
+    def worth_it(self) -> bool:
+        """Whether an idle moment is to be used for a checkpoint."""
+        return self._writes >= IDLE_CHECKPOINT_WRITES
+
+    def clear(self) -> None:
+        """A checkpoint was made, or tried."""
+        self._bytes = self._writes = 0
+
+
 def settle(db: sqlite3.Connection) -> None:
-    """Have each commit synced before it is acknowledged, and checkpoints made past 32 MB of write-ahead file."""
+    """Have each commit synced before it is acknowledged, and no checkpoint made but those of ``checkpoint``."""
     db.execute("PRAGMA synchronous = FULL")
-    db.execute("PRAGMA wal_autocheckpoint = 8192").fetchall()
+    db.execute("PRAGMA wal_autocheckpoint = 0").fetchall()
 
 
 def checkpoint(db: sqlite3.Connection) -> None:
-    """Take the write-ahead file into the other one as far as nobody is in the way."""
+    """Take the write-ahead file into the other one; nobody can write meanwhile, who reads is not held up.
+
+    Without effect where another connection makes one at this moment. Whoever reads an older state for longer than
+    ``CHECKPOINT_BUSY_S`` leaves the rest to the next one.
+    """
     try:
-        db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        db.execute(f"PRAGMA busy_timeout = {CHECKPOINT_BUSY_S * 1000:.0f}").fetchall()
+        db.execute("PRAGMA wal_checkpoint(FULL)").fetchall()
     except sqlite3.Error:
         pass  # harmless: the file stays longer, and a real fault shows at the next append
+    finally:
+        db.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000:.0f}").fetchall()
 
 
 def append(db: sqlite3.Connection, epoch: int, seq: int, payload: bytes | memoryview) -> bytes:
@@ -72,14 +115,19 @@ def serve(sock: socket.socket, db: sqlite3.Connection) -> None:
     sock.sendall(READY)
     buffer = bytearray(_BUFFER_BYTES)
     view = memoryview(buffer)
-    writes = 0
+    written = Written()
+    waits_idle = False
     while True:
+        if written.worth_it and not waits_idle:
+            sock.settimeout(IDLE_S)
+            waits_idle = True
         try:
             have = sock.recv_into(buffer)
         except TimeoutError:
             checkpoint(db)
-            writes = 0
+            written.clear()
             sock.settimeout(None)
+            waits_idle = False
             continue
         size, epoch, seq = 0, 0, 0
         while have:
@@ -87,14 +135,18 @@ def serve(sock: socket.socket, db: sqlite3.Connection) -> None:
                 size, epoch, seq = HEAD.unpack_from(buffer)
                 if have >= HEAD.size + size:
                     break
+            if waits_idle:  # the rest of an entry that has begun comes, however late
+                sock.settimeout(None)
+                waits_idle = False
             some = sock.recv_into(view[have:])
             have = have + some if some else 0
         if not have:
             return
         sock.sendall(append(db, epoch, seq, view[HEAD.size : HEAD.size + size]))
-        writes += 1
-        if writes == IDLE_CHECKPOINT_WRITES:
-            sock.settimeout(IDLE_S)
+        written.note(size)
+        if written.much:
+            checkpoint(db)
+            written.clear()
 
 
 def main() -> None:

@@ -166,6 +166,9 @@ class ManifestStore:
         self._seqs: dict[ShardId, int] = {}
         self._ends_blobs: dict[ShardId, dict[str, tuple[str, Ends]]] = {}  # shard -> part -> (blob, ends)
         self.current: dict[ShardId, Manifest] = {}
+        self._in_doubt: dict[
+            ShardId, set[str]
+        ] = {}  # parts of manifests that may be stored, beside ``current``
         self.damaged: dict[ShardId, DamagedFile] = {}
         """Shards whose manifest is damaged (and not in ``current``), or its ends (there without them)."""
 
@@ -241,7 +244,8 @@ class ManifestStore:
 
         Raises:
             Fenced: another server has taken over.
-            OutOfSpace, Indeterminate: the old one may still be the durable one; calling again is safe.
+            OutOfSpace, Indeterminate: the old one may still be the durable one; calling again is safe. What this one
+                names stays named (``names``) until another one is known to be stored.
             ValueError: it would go back behind the current one.
         """
         old = self.current.get(manifest.shard)
@@ -257,7 +261,10 @@ class ManifestStore:
             manifest.registered, tuple(history),
         )  # fmt: skip
         data = seal(msgspec.msgpack.encode(stored))
+        doubt = self._in_doubt.setdefault(manifest.shard, set())
+        doubt.update(part.ref.name for part in manifest.files)
         seq = await self._set(register_key(manifest.shard), self._seqs.get(manifest.shard), data)
+        del self._in_doubt[manifest.shard]
         self._seqs[manifest.shard] = seq
         self._ends_blobs[manifest.shard] = new_blobs
         self.current[manifest.shard] = manifest
@@ -288,6 +295,12 @@ class ManifestStore:
             await self._blob.put(blob, seal(ends.positions.tobytes() + ends.timestamps.tobytes()))
         new_blobs[name] = (blob, ends)
         return _StoredPart(ref, len(ends), b"", b"", blob)
+
+    def names(self, shard: ShardId, part: str) -> bool:
+        """Tell whether the manifest that a start now would find may name a part."""
+        manifest = self.current.get(shard)
+        named = manifest is not None and any(p.ref.name == part for p in manifest.files)
+        return named or part in self._in_doubt.get(shard, ())
 
     async def remove(self, shard: ShardId) -> None:
         """Delete a forgotten shard's register, once the log holds nothing of it. Idempotent."""

@@ -285,12 +285,13 @@ class PostgresConsensus:
         except ValueError as error:  # asyncpg's text may quote the URL
             raise Indeterminate(f"cannot use the consensus URL {shown(self._url)}") from error
         try:
-            row = await connection.fetchrow(
-                "SELECT current_setting('synchronous_commit'), current_setting('fsync')"
-            )
-            synchronous, fsync = row or ("", "")
-            if synchronous == "off":
-                await connection.execute("SET synchronous_commit TO on")
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                row = await connection.fetchrow(
+                    "SELECT current_setting('synchronous_commit'), current_setting('fsync')"
+                )
+                synchronous, fsync = row or ("", "")
+                if synchronous == "off":
+                    await connection.execute("SET synchronous_commit TO on")
             if fsync == "off" and not self._warned:
                 self._warned = True
                 _log.warning("the consensus database runs with fsync = off: commits do not survive its crash")

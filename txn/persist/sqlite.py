@@ -10,8 +10,8 @@
 
 One statement checks epoch and sequence number and inserts, so the check is inside the durable append (L10, L11).
 A statement refused for lack of space has not happened, and SQLite accepts the next one when space is back. Any
-other I/O error leaves the outcome open (Indeterminate). Checkpoints of SQLite's own write-ahead file are made
-when the thread or the process is idle, and by SQLite itself past 32 MB.
+other I/O error leaves the outcome open (Indeterminate). Checkpoints of SQLite's own write-ahead file are made by
+whoever appends, thread or process, when it is idle or has written much (``txn.persist.log_process``).
 
 Before anything is written an existing file is looked through, read-only (``sqlite_check``); one that is damaged is left
 as it is. Format 1 had no checksums in ``meta`` and ``register``: it is brought to format 2 when it is opened.
@@ -36,9 +36,9 @@ from txn.persist.log_appender import LogAppender, spawn
 from txn.persist.log_process import (
     APPEND,
     BUSY_TIMEOUT_S,
-    IDLE_CHECKPOINT_WRITES,
     IDLE_S,
     NEXT,
+    Written,
     checkpoint,
     settle,
 )
@@ -84,7 +84,7 @@ class SqliteConsensus:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._run, name="holdfast-log", daemon=True)
         self._closed = False
-        self._writes = 0
+        self._written = Written()
         self._db: sqlite3.Connection
         self._left = process_after  # appends, before a process for them is started
         self._appender: LogAppender | None = None
@@ -114,11 +114,11 @@ class SqliteConsensus:
     def _run(self) -> None:
         get = self._queue.get
         while True:
+            appends = self._appender is None  # else a checkpoint in between would hold the process up
             try:
-                job = get(timeout=IDLE_S) if self._writes >= IDLE_CHECKPOINT_WRITES else get()
+                job = get(timeout=IDLE_S) if self._written.worth_it and appends else get()
             except queue.Empty:
-                self._writes = 0
-                checkpoint(self._db)
+                self._checkpoint()
                 continue
             if job is None:
                 break
@@ -129,8 +129,14 @@ class SqliteConsensus:
                 self._post(future, None, error)
             else:
                 self._post(future, result, None)
+            if self._written.much:
+                self._checkpoint()
         if hasattr(self, "_db"):
             self._db.close()
+
+    def _checkpoint(self) -> None:
+        checkpoint(self._db)
+        self._written.clear()
 
     def _post(self, future: asyncio.Future[object], result: object, error: BaseException | None) -> None:
         try:
@@ -243,14 +249,17 @@ class SqliteConsensus:
     def _transaction(self, work: Callable[[], T]) -> T:
         """Run ``work`` in one durable transaction."""
         try:
-            self._writes += 1
+            self._written.note(0)
             self._db.execute("BEGIN IMMEDIATE")
             result = work()
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
             raise self._translate(error) from error
-        except TxnError:
-            self._db.execute("ROLLBACK")
+        except (
+            BaseException
+        ):  # whatever it is: left open, it would take in later appends, which count as durable
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
             raise
         return result
 
@@ -290,7 +299,7 @@ class SqliteConsensus:
 
     def _append_here(self, epoch: int, seq: int, payload: bytes) -> Awaitable[None]:
         def work() -> None:
-            self._writes += 1
+            self._written.note(len(payload))
             try:
                 done = self._db.execute(APPEND, (seq, payload, epoch)).rowcount == 1
             except sqlite3.Error as error:

@@ -147,6 +147,32 @@ def test_sqlite_errors_are_told_apart(tmp_path: Path, perform: bool) -> None:
     run(body)
 
 
+def test_whatever_stops_a_transaction_it_does_not_stay_open(tmp_path: Path) -> None:
+    """An append in a transaction that nobody commits would be acknowledged, and be gone after a crash."""
+
+    async def body() -> None:
+        c = await SqliteConsensus.open(str(tmp_path / "log"))
+        epoch = await c.acquire_epoch()
+        set_meta = c._set_meta
+
+        def out_of_memory(name: str, value: int) -> None:
+            set_meta(name, value)
+            raise MemoryError
+
+        c._set_meta = out_of_memory  # type: ignore[method-assign]
+        with pytest.raises(MemoryError):
+            await c.compare_and_set("r", None, b"1", epoch=epoch)
+        del c._set_meta
+        await c.append(epoch, 1, b"1")
+        other = sqlite3.connect(tmp_path / "log")
+        assert other.execute("SELECT seq, data FROM log").fetchall() == [(1, b"1")]
+        other.close()
+        assert await c.compare_and_set("r", None, b"1", epoch=epoch) == 1
+        await c.close()
+
+    run(body)
+
+
 def test_a_directory_has_one_owner_at_a_time(tmp_path: Path) -> None:
     path = str(tmp_path / "db")
     lock = DirectoryLock.acquire(path, ManualClock())

@@ -8,6 +8,7 @@ import signal
 import socket
 import sqlite3
 import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -241,6 +242,140 @@ def test_an_idle_moment_is_used_for_a_checkpoint(tmp_path: Path, monkeypatch: py
     db.close()
     ours.close()
     theirs.close()
+
+
+def test_an_entry_may_come_in_pieces_while_it_waits_for_an_idle_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_process, "IDLE_CHECKPOINT_WRITES", 1)
+    monkeypatch.setattr(log_process, "IDLE_S", 0.01)
+    db = _log(tmp_path / "log.sqlite")
+    ours, theirs = socket.socketpair()
+    answers: list[bytes] = []
+
+    def ask() -> None:
+        answers.append(ours.recv(1))
+        ours.sendall(log_process.HEAD.pack(1, 0, 1) + b"1")
+        answers.append(ours.recv(1))
+        ours.sendall(log_process.HEAD.pack(2, 0, 2) + b"2")
+        time.sleep(0.1)  # the server's thread did not get a processor
+        ours.sendall(b"2")
+        answers.append(ours.recv(1))
+        ours.close()
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    log_process.serve(theirs, db)
+    asking.join()
+    assert answers == [log_process.READY, log_process.DONE, log_process.DONE]
+    assert [data for (data,) in db.execute("SELECT data FROM log ORDER BY seq")] == [b"1", b"22"]
+    db.close()
+    theirs.close()
+
+
+def test_nobody_writes_during_a_checkpoint(tmp_path: Path) -> None:
+    """Else a commit that starts the write-ahead file anew may be lost, up to SQLite 3.51.2."""
+    path = tmp_path / "log.sqlite"
+    db = _log(path)
+    log_process.settle(db)
+    assert db.execute("PRAGMA wal_autocheckpoint").fetchone() == (0,), "SQLite makes none of its own"
+    assert log_process.append(db, 0, 1, b"1") == log_process.DONE
+    happened: list[str] = []
+    writing = threading.Event()
+
+    def write() -> None:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("INSERT INTO log VALUES (2, 'of another connection')")
+        writing.set()
+        time.sleep(0.2)
+        happened.append("written")
+        other.execute("COMMIT")
+        other.close()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    writing.wait()
+    log_process.checkpoint(db)
+    happened.append("checkpoint")
+    writer.join()
+    assert happened == ["written", "checkpoint"]
+    assert _without_wal(path) == [1, 2]
+    assert db.execute("PRAGMA busy_timeout").fetchone() == (log_process.BUSY_TIMEOUT_S * 1000,)
+    db.close()
+
+
+def test_a_reader_does_not_hold_a_checkpoint_up_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_process, "CHECKPOINT_BUSY_S", 0.01)
+    path = tmp_path / "log.sqlite"
+    db = _log(path)
+    reader = sqlite3.connect(path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM log").fetchall()
+    assert log_process.append(db, 0, 1, b"1") == log_process.DONE
+    log_process.checkpoint(db)
+    assert log_process.append(db, 0, 2, b"2") == log_process.DONE
+    assert reader.execute("SELECT * FROM log").fetchall() == []
+    reader.close()
+    log_process.checkpoint(db)
+    assert _without_wal(path) == [1, 2]
+    db.close()
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_who_has_written_much_makes_a_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beside: bool
+) -> None:
+    """``beside``: by the process, else by the thread."""
+    monkeypatch.setattr(log_process, "CHECKPOINT_BYTES", 1 << 20)
+    path = tmp_path / "log.sqlite"
+    db = _log(path)
+    log_process.settle(db)
+    if beside:
+        ours, theirs = socket.socketpair()
+        serving = threading.Thread(target=_serve, args=(theirs, path))
+        serving.start()
+        assert ours.recv(1) == log_process.READY
+        for seq in range(1, 21):
+            ours.sendall(log_process.HEAD.pack(60_000, 0, seq) + bytes(60_000))
+            assert ours.recv(1) == log_process.DONE
+        ours.close()
+        serving.join()
+        theirs.close()
+        assert _without_wal(path), "most of it"
+        db.close()
+        return
+    db.close()
+
+    async def body() -> None:
+        consensus = await SqliteConsensus.open(str(tmp_path / "thread.sqlite"))
+        epoch = await consensus.acquire_epoch()
+        assert epoch is not None
+        for seq in range(1, 21):
+            await consensus.append(epoch, seq, bytes(60_000))
+        await consensus.pulse()  # behind the checkpoint
+        assert _without_wal(tmp_path / "thread.sqlite"), "most of it"
+        await consensus.close()
+
+    run(body)
+
+
+def _serve(sock: socket.socket, path: Path) -> None:
+    db = sqlite3.connect(path, isolation_level=None)
+    log_process.settle(db)
+    log_process.serve(sock, db)
+    db.close()
+
+
+def _without_wal(path: Path) -> list[int]:
+    """Return the entries that a checkpoint has taken into the file itself."""
+    db = sqlite3.connect(f"file:{path}?immutable=1", uri=True)
+    try:
+        return [seq for (seq,) in db.execute("SELECT seq FROM log ORDER BY seq")]
+    finally:
+        db.close()
 
 
 def _log(path: Path) -> sqlite3.Connection:

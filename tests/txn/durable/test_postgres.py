@@ -29,6 +29,8 @@ class Proxy:
         host, _, port = address.partition(":")
         self.target = host, int(port)
         self.lose_answers = False
+        self.swallow: bytes | None = None
+        """What is sent with these bytes in it, and all after it, arrives nowhere."""
         self.server: asyncio.Server
         self.url = ""
         self._base = url
@@ -65,6 +67,8 @@ class Proxy:
                     if answers and self.lose_answers:
                         writer.transport.abort()
                         break
+                    if not answers and self.swallow is not None and self.swallow in data:
+                        continue
                     sink.write(data)
                     await sink.drain()
             except OSError:
@@ -245,6 +249,29 @@ def test_no_answer_in_time_is_indeterminate_and_the_next_attempt_decides(postgre
         assert await rig.consensus.read_log(1) == [(1, b"a"), (2, b"b")]
 
     with_rig(postgres, body, log_timeout_s=0.4)
+
+
+def test_a_server_that_falls_silent_right_after_the_connection_is_not_waited_for(
+    postgres: str,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else the renewal of a lease would hang, and every client with it, for as long as TCP is patient."""
+
+    async def body() -> None:
+        async with Proxy(url_of(postgres)) as proxy, rigged(postgres, through=proxy) as rig:
+            epoch = await leading(rig.consensus)
+            monkeypatch.setattr("txn.persist.postgres.CONNECT_TIMEOUT_S", 0.5)
+            proxy.cut()
+            proxy.swallow = b"synchronous_commit"
+            async with asyncio.timeout(20):
+                for _ in range(3):  # the first finds out that the connection has gone
+                    with pytest.raises(Indeterminate):
+                        await rig.consensus.append(epoch, 1, b"a")
+            proxy.swallow = None
+            await rig.consensus.append(epoch, 1, b"a")
+            assert await rig.consensus.read_log(1) == [(1, b"a")]
+
+    run(body)
 
 
 _FULL = """

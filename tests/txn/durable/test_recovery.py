@@ -28,7 +28,7 @@ from txn.errors import (
     WriteConflict,
 )
 from txn.persist.faulty import FaultRates, FaultyBlob, FaultyConsensus
-from txn.persist.location import inline
+from txn.persist.location import Indeterminate, inline
 from txn.persist.manifest import Manifest
 from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
 from txn.records import PartSwap, SchemaChange, ShardWrites, WriteSet
@@ -425,6 +425,67 @@ def test_parts_of_transactions_that_never_committed_are_swept_at_the_next_start(
         log = (await Shadow.start(await on_disk(disk))).log
         await log.close()
         assert not disk.blobs
+
+    run(body)
+
+
+def test_a_part_stays_while_a_manifest_that_names_it_may_be_stored() -> None:
+    """Stored, and reported as a time-out: a start finds that manifest, whatever the server believes."""
+
+    async def body() -> None:
+        disk = MemoryDisk()
+        store = FaultyConsensus(MemoryConsensus(disk), SystemRng(1), FaultRates())
+        log = await DurableLog.assemble(
+            store, MemoryBlob(disk), ManualClock(), SequentialIdGen("g"), offload=inline
+        )
+        shadow = await Shadow.start(log)
+        await shadow.create(SPEC)
+        await log.committer.submit(shadow.writes(10, (1, (1, "a"))))
+        checkpoint = shadow.checkpoint
+
+        async def lost(shard: int, cut: int) -> None:
+            store.rates = FaultRates(timeout=1.0)
+            try:
+                await checkpoint(shard, cut)
+            finally:
+                store.rates = FaultRates()
+
+        shadow.checkpoint = lost  # type: ignore[method-assign]
+        with pytest.raises(Indeterminate):
+            await shadow.flush()
+        (name,) = shadow.tables[7].parts
+        with pytest.raises(Indeterminate):
+            await shadow.flush(compact=True)  # it takes the part's rows over
+        assert name not in shadow.tables[7].parts
+        shadow.checkpoint = checkpoint  # type: ignore[method-assign]
+        for part in (name, *shadow.tables[7].parts):
+            with pytest.raises(ValueError, match="in a manifest"):
+                await log.discard([part])
+        disk.crash()
+        again = await Shadow.start(await on_disk(disk))
+        assert await again.rows() == {1: (1, "a")}
+        parts = set(again.tables[7].parts)
+        await again.flush(compact=True)
+        assert not parts & set(again.tables[7].parts)
+        await again.log.discard(parts)
+        await again.log.close()
+
+    run(body)
+
+
+def test_a_part_is_one_object_whoever_asks_for_it_at_whatever_moment() -> None:
+    async def body() -> None:
+        log = await on_disk(MemoryDisk())
+        await Shadow.start(log)
+        ref = await log.write_part(ShardId(7), SPEC, rows_to_table(SPEC, [(1, "a")], [1], [5]))
+        first = asyncio.ensure_future(log.open_part(ref))
+        await asyncio.sleep(0)
+        while ref.name in log._opening:
+            await asyncio.sleep(0)
+        assert not first.done(), "it is open, and its asker has not been told yet"
+        second = await log.open_part(ref)
+        assert await first is second
+        await log.close()
 
     run(body)
 
