@@ -8,11 +8,20 @@ from planner.ast_query import Expression, Name, Node, TableRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Transition:
+    """A name of REFERENCING: NEW or OLD, TABLE or ROW."""
+
+    name: str
+    new: bool
+    table: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTrigger(Node):
     """CREATE TRIGGER.
 
-    ``timing``: before, after, instead of. ``events``: letters of ``planner.catalog_trigger.TriggerEventKind``. ``transitions``: the names of REFERENCING;
-    ``constraint``: CREATE CONSTRAINT TRIGGER.
+    ``timing``: before, after, instead of. ``events``: letters of ``planner.catalog_trigger.TriggerEventKind``. ``transitions``: REFERENCING;
+    ``constraint``: CREATE CONSTRAINT TRIGGER, ``from_table``: its FROM.
     """
 
     name: str
@@ -24,8 +33,11 @@ class CreateTrigger(Node):
     args: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     when: Expression | None = None
-    transitions: tuple[str, ...] = ()
+    transitions: tuple[Transition, ...] = ()
     constraint: bool = False
+    from_table: TableRef | None = None
+    deferrable: bool = False
+    deferred: bool = False
     replace: bool = False
 
 

@@ -123,7 +123,7 @@ class ForeignKeyDef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConstraintDef:
-    """A constraint: kind p, u, c (check), f (foreign key) or x (exclusion); ``check_sql`` is the canonical expression, or WHERE.
+    """A constraint: kind p, u, c (check), f (foreign key), x (exclusion) or t (constraint trigger); ``check_sql`` is the canonical expression, or WHERE.
 
     ``index_oid`` is the index of a key or exclusion constraint, and of a foreign key the one of the key it refers to. ``operators``:
     those of an exclusion constraint, by oid, one for each column.
@@ -131,7 +131,7 @@ class ConstraintDef:
 
     oid: int
     name: str
-    kind: Literal["p", "u", "c", "f", "x"]
+    kind: Literal["p", "u", "c", "f", "x", "t"]
     attnums: tuple[int, ...] = ()
     index_oid: int = 0
     check_sql: str = ""
@@ -251,6 +251,10 @@ class RelationDef:
     def checks_late(self) -> bool:
         """Whether a statement's rows are looked at once more when all of them are stored: see ``engine.constraints.effects``."""
         return any(i.deferrable for i in self.indexes) or any(c.kind == "x" for c in self.constraints)
+
+    def has_instead(self, letter: str) -> bool:
+        """Tell whether INSTEAD OF triggers say what a kind of change (``TriggerEventKind``) of a view's rows means, on or off."""
+        return any(t.timing == "i" and letter in t.events for t in self.triggers)
 
     def column(self, attnum: int) -> ColumnDef:
         """Return the column with this number."""

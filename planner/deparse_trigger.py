@@ -14,7 +14,7 @@ from planner.deparse import STORED_READER, Reader
 from planner.deparse_expr import Level, Printer, quote_identifier, quote_literal
 from planner.query import ComposeRow, Expr, Range, RangeColumn, Var
 
-_TIMINGS: Final = {"b": "BEFORE", "a": "AFTER"}
+TIMING_WORDS: Final = {"b": "BEFORE", "a": "AFTER", "i": "INSTEAD OF"}
 EVENT_WORDS: Final = {"i": "INSERT", "d": "DELETE", "u": "UPDATE", "t": "TRUNCATE"}
 
 
@@ -54,9 +54,9 @@ def deparse_when(
 
 
 def trigger_definition(
-    trigger: TriggerDef, relation: RelationDef, table: str, function: str, when: str
+    trigger: TriggerDef, relation: RelationDef, table: str, function: str, when: str, from_table: str = ""
 ) -> str:
-    """Return CREATE TRIGGER; ``table``, ``function`` and the condition ``when`` as the reader has to write them."""
+    """Return CREATE TRIGGER; ``table``, ``function``, the condition ``when`` and ``from_table`` as the reader has to write them."""
     events: list[str] = []
     for letter in trigger.events:
         word = EVENT_WORDS[letter]
@@ -64,9 +64,19 @@ def trigger_definition(
             word += " OF " + ", ".join(quote_identifier(relation.column(a).name) for a in trigger.attnums)
         events.append(word)
     words = [
-        f"CREATE TRIGGER {quote_identifier(trigger.name)} {_TIMINGS[trigger.timing]} {' OR '.join(events)} ON {table}",
-        "FOR EACH ROW" if trigger.row else "FOR EACH STATEMENT",
+        f"CREATE {'CONSTRAINT ' if trigger.constraint else ''}TRIGGER {quote_identifier(trigger.name)}",
+        f"{TIMING_WORDS[trigger.timing]} {' OR '.join(events)} ON {table}",
     ]
+    constraint = next((c for c in relation.constraints if c.oid == trigger.constraint), None)
+    if constraint is not None:
+        words += [f"FROM {from_table}"] if from_table else []
+        words.append("DEFERRABLE" if constraint.deferrable else "NOT DEFERRABLE")
+        words.append("INITIALLY DEFERRED" if constraint.deferred else "INITIALLY IMMEDIATE")
+    if trigger.old_table or trigger.new_table:
+        words.append("REFERENCING")
+        words += [f"OLD TABLE AS {quote_identifier(trigger.old_table)}"] if trigger.old_table else []
+        words += [f"NEW TABLE AS {quote_identifier(trigger.new_table)}"] if trigger.new_table else []
+    words.append("FOR EACH ROW" if trigger.row else "FOR EACH STATEMENT")
     if when:
         words.append(f"WHEN ({when})")
     words.append(f"EXECUTE FUNCTION {function}({_arguments(trigger.args)})")

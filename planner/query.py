@@ -23,7 +23,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from planner.errors import Span
 from planner.types import SqlType
@@ -530,9 +530,16 @@ class CteRange(Range):
     recursive_ref: bool = False
 
 
+OLD_ROWS: Final = -1
+NEW_ROWS: Final = -2
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRange(Range):
-    """The rows of part ``step`` of a statement whose WITH changes data (``planner.statements.WithChanges``)."""
+    """The rows of part ``step`` of a statement whose WITH changes data (``planner.statements.WithChanges``).
+
+    ``OLD_ROWS`` and ``NEW_ROWS`` stand for the transition tables of the trigger whose function runs.
+    """
 
     step: int
     name: str

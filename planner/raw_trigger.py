@@ -25,10 +25,19 @@ def create_trigger(reader: Any, body: Raw) -> ast.Node:
         args=strings(body.get("args", ())),
         columns=strings(body.get("columns", ())),
         when=reader.optional(body.get("whenClause")),
-        transitions=tuple([node["TriggerTransition"]["name"] for node in body.get("transitionRels", ())]),
+        transitions=tuple(
+            [_transition(node["TriggerTransition"]) for node in body.get("transitionRels", ())]
+        ),
         constraint=body.get("isconstraint", False),
+        from_table=reader.table(body["constrrel"]) if "constrrel" in body else None,
+        deferrable=body.get("deferrable", False),
+        deferred=body.get("initdeferred", False),
         replace=body.get("replace", False),
     )
+
+
+def _transition(body: Raw) -> ast.Transition:
+    return ast.Transition(name=body["name"], new=body.get("isNew", False), table=body.get("isTable", False))
 
 
 def about_trigger(reader: Any, kind: str, body: Raw) -> ast.Node | None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from planner.catalog import ConstraintDef
 from planner.catalog_trigger import TriggerDef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTrigger:
-    """CREATE TRIGGER on a table by oid. ``trigger``: its oid is to be given; ``replace``: OR REPLACE."""
+    """CREATE TRIGGER on a table by oid. ``trigger``: its oid is to be given, and that of its ``constraint``; ``replace``: OR REPLACE."""
 
     table: int
     trigger: TriggerDef
+    constraint: ConstraintDef | None
     replace: bool
 
 

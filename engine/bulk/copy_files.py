@@ -88,7 +88,7 @@ async def load_here(
     firing = firing_of(session, spec.relation, "INSERT")
     if firing is not None and firing.before_row:
         raise not_supported(
-            "COPY FROM of several files, or of Parquet, into a table with BEFORE ROW triggers"
+            "COPY FROM of several files, or of Parquet, into a table with BEFORE ROW triggers or a view"
         )
     await begin(session, firing)
     looks = looks_at(files, spec.options, 1 << 62)

@@ -167,6 +167,9 @@ class Wants:
             self.relation(sequence.oid)
             self.name(sequence.schema, sequence.name)
         self.views([relation.oid], exclusive=cascade)
+        for table in self._catalog.user_relations():
+            if any(trigger.from_table == relation.oid for trigger in table.triggers):
+                self.relation(table.oid)
         if cascade:
             self.referring(relation.oid)
 
@@ -259,6 +262,7 @@ def _references_of(catalog: CatalogSnapshot, relation: RelationDef) -> set[Store
     found.update(named_in(catalog, relation.view_sql, *(c.check_sql for c in relation.constraints)))
     found.update(named_in(catalog, *(t.when_sql for t in relation.triggers)))
     found.update(("function", t.function, 0) for t in relation.triggers if t.function >= FIRST_USER_OID)
+    found.update(("relation", t.from_table, 0) for t in relation.triggers if t.from_table)
     for index in relation.indexes:
         found.update(named_in(catalog, *index.expressions, index.where_sql))
     found.update(("relation", oid, 0) for oid in relation.depends_on)
@@ -353,6 +357,8 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
             wants.relation(statement.table)
             if statement.trigger.function >= FIRST_USER_OID:
                 wants.rely(("function", statement.trigger.function, 0))
+            if statement.trigger.from_table:
+                wants.rely(("relation", statement.trigger.from_table, 0))
             wants.text(statement.trigger.when_sql)
         case st.RenameTrigger() | st.DropTrigger():
             wants.relation(statement.table)

@@ -37,6 +37,8 @@ def table_constraints(session: Session, item: RelationDef) -> Iterator[RowDict]:
         "is_deferrable": "NO", "initially_deferred": "NO", "enforced": "YES",
     }  # fmt: skip
     for constraint in item.constraints:
+        if constraint.kind == "t":
+            continue  # to the standard no constraint
         extra = {"nulls_distinct": "YES"} if constraint.kind == "u" else {}
         yield {
             **common, "constraint_name": constraint.name, "constraint_type": _KIND[constraint.kind],

@@ -221,8 +221,10 @@ def views(session: Session) -> Iterator[RowDict]:
             "view_definition": view_text(session, item, pretty=False),
             "check_option": item.options.get("check_option", "none").upper(),
             "is_updatable": _yes(updatable(session, item) is not None),
-            "is_insertable_into": _yes(bool(updatable(session, item))), "is_trigger_updatable": "NO",
-            "is_trigger_deletable": "NO", "is_trigger_insertable_into": "NO",
+            "is_insertable_into": _yes(bool(updatable(session, item))),
+            "is_trigger_updatable": _yes(item.has_instead("u")),
+            "is_trigger_deletable": _yes(item.has_instead("d")),
+            "is_trigger_insertable_into": _yes(item.has_instead("i")),
         }  # fmt: skip
 
 

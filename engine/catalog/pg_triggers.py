@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from engine.catalog.state import PG_CLASS_OID, PG_PROC_OID, PG_TRIGGER_OID, CatalogSnapshot
+from engine.catalog.state import PG_CLASS_OID, PG_CONSTRAINT_OID, PG_PROC_OID, PG_TRIGGER_OID, CatalogSnapshot
 from engine.catalog.virtual import RowDict, by_oid, of_each, relation
+from engine.triggers.define import columns_of
 from planner.builtins.system_triggers import condition_text, trigger_text
 from planner.catalog import RelationDef
 from planner.catalog_trigger import TriggerDef
-from planner.deparse_trigger import EVENT_WORDS
+from planner.deparse_trigger import EVENT_WORDS, TIMING_WORDS
 from planner.rights import Rights
 from planner.typefacts import FIRST_USER_OID
 
@@ -23,11 +24,15 @@ if TYPE_CHECKING:
 def pg_trigger(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_trigger of a table."""
     for trigger in item.triggers:
+        timing = next((c for c in item.constraints if c.oid == trigger.constraint), None)
         yield {
             "oid": trigger.oid, "tgrelid": item.oid, "tgname": trigger.name, "tgfoid": trigger.function,
             "tgtype": trigger.type_bits, "tgenabled": trigger.enabled, "tgnargs": len(trigger.args),
             "tgattr": trigger.attnums, "tgargs": b"".join(arg.encode() + b"\0" for arg in trigger.args),
-            "tgqual": trigger.when_sql or None,
+            "tgqual": trigger.when_sql or None, "tgconstraint": trigger.constraint,
+            "tgconstrrelid": trigger.from_table, "tgdeferrable": timing is not None and timing.deferrable,
+            "tginitdeferred": timing is not None and timing.deferred,
+            "tgoldtable": trigger.old_table or None, "tgnewtable": trigger.new_table or None,
         }  # fmt: skip
 
 
@@ -37,7 +42,14 @@ def pg_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
     for trigger in item.triggers:
         head = {"classid": PG_TRIGGER_OID, "objid": trigger.oid}
         yield {**head, "refclassid": PG_CLASS_OID, "refobjid": item.oid, "refobjsubid": 0, "deptype": "a"}
-        for attnum in trigger.attnums:
+        if trigger.from_table:
+            yield {**head, "refclassid": PG_CLASS_OID, "refobjid": trigger.from_table, "refobjsubid": 0, "deptype": "a"}  # fmt: skip
+        if trigger.constraint:
+            yield {
+                "classid": PG_CONSTRAINT_OID, "objid": trigger.constraint, "refclassid": PG_TRIGGER_OID,
+                "refobjid": trigger.oid, "refobjsubid": 0, "deptype": "i",
+            }  # fmt: skip
+        for attnum in sorted(columns_of(trigger, item, session.catalog)):
             yield {**head, "refclassid": PG_CLASS_OID, "refobjid": item.oid, "refobjsubid": attnum, "deptype": "n"}  # fmt: skip
         if trigger.function >= FIRST_USER_OID:
             yield {**head, "refclassid": PG_PROC_OID, "refobjid": trigger.function, "refobjsubid": 0, "deptype": "n"}  # fmt: skip
@@ -77,7 +89,9 @@ def information_triggers(session: Session) -> Iterator[RowDict]:
                         "action_condition": (condition or None) if rights.owns(table.owner) else None,
                         "action_statement": text[text.index(" EXECUTE FUNCTION ") + 1 :],
                         "action_orientation": "ROW" if trigger.row else "STATEMENT",
-                        "action_timing": "BEFORE" if trigger.timing == "b" else "AFTER",
+                        "action_timing": TIMING_WORDS[trigger.timing],
+                        "action_reference_old_table": trigger.old_table or None,
+                        "action_reference_new_table": trigger.new_table or None,
                     }  # fmt: skip
 
 

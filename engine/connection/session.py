@@ -13,7 +13,7 @@ under.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from engine.connection.statement_log import StatementLog
     from engine.database import Database
     from engine.writes.parts import Parts
+    from txn.types import Row
 
 _NOTICE_RANK = {
     "debug5": 0, "debug4": 1, "debug3": 2, "debug2": 3, "debug1": 4, "log": 5, "notice": 6, "warning": 7,
@@ -89,6 +90,7 @@ class Session:
         self.view = CatalogView(self)
         self.timing = Timing()
         self.parts: Parts | None = None  # of a running statement whose WITH changes data
+        self.transitions: Mapping[int, Sequence[Row]] = {}  # of the trigger whose function runs, by number
         self.ahead = BuiltAhead(self)
         self.system = SystemView(self)
         self.channels = SessionChannels(self)

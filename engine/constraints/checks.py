@@ -36,20 +36,25 @@ async def set_constraints(session: Session, statement: SetConstraints) -> None:
 
 
 async def make_waiting_checks(session: Session, *, due_only: bool = False) -> None:
-    """Make the checks that wait, all or those whose constraint is no longer deferred. Raises 23503, 23505."""
-    due: list[Waiting] = []
-    later: list[Waiting] = []
-    node = session.timing.waiting
-    while node is not None:
-        found = session.catalog.constraint_by_oid(node.constraint)
-        if found is not None:  # else it was dropped
-            (later if due_only and session.timing.is_deferred(found[1]) else due).append(node)
-        node = node.before
-    if due:
+    """Make the checks that wait, all or those whose constraint is no longer deferred, and those that triggers then cause.
+
+    Raises SqlError 23503, 23505, 23P01, and what trigger functions raise.
+    """
+    while True:
+        due: list[Waiting] = []
+        later: list[Waiting] = []
+        node = session.timing.waiting
+        while node is not None:
+            found = session.catalog.constraint_by_oid(node.constraint)
+            if found is not None:  # else it was dropped
+                (later if due_only and session.timing.is_deferred(found[1]) else due).append(node)
+            node = node.before
+        session.timing.keep(later[::-1])
+        if not due:
+            return
         session.block.ensure_txn().next_statement()
         for check in reversed(due):
             await _make(session, check)
-    session.timing.keep(later[::-1])
 
 
 async def _make(session: Session, check: Waiting) -> None:
@@ -58,7 +63,10 @@ async def _make(session: Session, check: Waiting) -> None:
         return
     table, constraint = found
     txn = session.block.ensure_txn()
-    if check.side == "unique":
+    if check.call is not None:
+        await check.call()
+        txn.next_statement()
+    elif check.side == "unique":
         await settle(txn.check_unique(ShardId(table.oid), IndexId(constraint.index_oid)))
     elif check.side == "exclusion":
         await check_whole(session, table, constraint)

@@ -25,7 +25,7 @@ from engine.constraints.foreign_key import Canonical, ForeignKey, Keys, incoming
 from engine.constraints.values import same_image
 from engine.eager import settle
 from engine.reads.plans import Replan
-from engine.triggers.firing import Firing, Operation, firing_of, updated_columns
+from engine.triggers.firing import Firing, Operation, Transitions, firing_of, updated_columns
 from engine.triggers.rows import delete_each, update_each
 from engine.writes.shape import TableShape
 from pgwire.codecs.errors import DataError
@@ -48,7 +48,7 @@ CHUNK_ROWS: Final = 2000
 class Change:
     """Rows of one table that one statement, or one action, inserted (no ``old``), deleted (no ``new``) or updated.
 
-    ``firing``: the triggers of it, if any; ``ends``: those of its statement fire behind it.
+    ``firing``: the triggers of it, if any; ``ends``: those of its statement fire behind it; ``tables``: what REFERENCING names.
     """
 
     relation: RelationDef
@@ -56,6 +56,7 @@ class Change:
     new: Sequence[Row] | None
     firing: Firing | None = None
     ends: bool = True
+    tables: Transitions | None = None
 
 
 class Mixed:
@@ -137,16 +138,16 @@ async def follow(session: Session, changes: Sequence[Change]) -> None:
     """Check and follow up the changes of a whole statement now. Raises as ``updated``."""
     queue = _Queue(changes)
     while queue.waiting:
-        change = queue.waiting.popleft()
+        change = queue.take()
         firing = change.firing
         if change.new if change.old is None else change.old:
             if firing is not None:
-                await firing.after(session, change.old, change.new, early=True)
+                await firing.after(session, change.old, change.new, change.tables, early=True)
             await _check(session, change, queue)
             if firing is not None:
-                await firing.after(session, change.old, change.new, early=False)
+                await firing.after(session, change.old, change.new, change.tables, early=False)
         if firing is not None and change.ends:
-            await firing.after_statement(session)
+            await firing.after_statement(session, change.tables)
 
 
 class _Queue:
@@ -155,19 +156,35 @@ class _Queue:
     def __init__(self, changes: Sequence[Change]) -> None:
         self.waiting = deque[Change]()
         self._ends: dict[tuple[int, str], Change] = {}
+        self._tables: dict[tuple[int, str], Transitions] = {}
         for change in changes:
             self.put(change)
 
     def put(self, change: Change) -> None:
         """Let a change wait behind the others."""
         self.waiting.append(change)
-        if change.firing is None or not change.ends:
+        if change.firing is None:
             return
         key = (change.relation.oid, change.firing.op)
+        if change.firing.transitions:
+            change.tables = self._tables.setdefault(key, Transitions(change.relation))
+            change.tables.add(change.old, change.new)
+        if not change.ends:
+            return
         before = self._ends.get(key)
         if before is not None:  # its statement triggers fire behind this one
             before.ends = False
         self._ends[key] = change
+
+    def take(self) -> Change:
+        """Return the next change. What functions have seen of a transition table stays so: what comes later is as of another statement."""
+        change = self.waiting.popleft()
+        if change.tables is not None and change.firing is not None:
+            key = (change.relation.oid, change.firing.op)
+            if self._tables.get(key) is change.tables:
+                del self._tables[key]
+                self._ends.pop(key, None)
+        return change
 
     async def begin(self, session: Session, firing: Firing) -> None:
         """Fire BEFORE STATEMENT, unless it has fired."""

@@ -6,12 +6,12 @@
 A waiting check is a set of keys, not of rows: a foreign key is kept if, for each key, either a referenced row has it
 or no referencing row does. So rows that changed again meanwhile, or were undone by ROLLBACK TO, need no care, and
 it is enough to forget what was noted since a savepoint. Checks wait in a linked list for that: a savepoint
-remembers its head.
+remembers its head. A constraint trigger that waits is its call, with the rows as they were then, at its place among the checks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from engine.constraints.foreign_key import Keys
 
 
-Side = Literal["child", "parent", "whole table", "unique", "exclusion"]
+Call = Callable[[], Awaitable[object]]
+Side = Literal["child", "parent", "whole table", "unique", "exclusion", "trigger"]
 _WHOLE = ("whole table", "unique", "exclusion")
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """One check that waits. ``table`` is the one whose change it comes from; ``before`` was noted earlier.
+    """One check that waits. ``table`` is the one whose change it comes from; ``before`` was noted earlier. ``call``: of side trigger.
 
     ``side`` child: keys that rows now refer to; parent: keys that referred rows no longer have; whole table: a
     bulk load; unique: keys of a deferrable PRIMARY KEY or UNIQUE; exclusion: a deferrable EXCLUDE. ``mixed``: MATCH FULL has something to say.
@@ -40,6 +41,7 @@ class Waiting:
     keys: Keys
     mixed: bool
     before: Waiting | None
+    call: Call | None = None
 
 
 class Mark(NamedTuple):
@@ -120,6 +122,11 @@ class Timing:
                 return
             state = state._replace(whole=state.whole | {(constraint.oid, side)})
         self._state = state._replace(waiting=Waiting(constraint.oid, table, side, keys, mixed, state.waiting))
+
+    def note_call(self, constraint: ConstraintDef, table: int, call: Call) -> None:
+        """Let a constraint trigger wait."""
+        waiting = Waiting(constraint.oid, table, "trigger", {}, False, self._state.waiting, call)
+        self._state = self._state._replace(waiting=waiting)
 
     def refuse_change(self, relation: RelationDef, what: str) -> None:
         """Raise 55006 for a table about to be altered, dropped or truncated whose triggers run, or from whose changes checks wait."""

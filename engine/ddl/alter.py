@@ -35,9 +35,10 @@ from engine.sequences.define import (
     set_identity,
 )
 from engine.transaction.block_state import BLOCK
-from engine.triggers.define import enable_triggers
+from engine.triggers.define import enable_triggers, trigger_words
 from planner import statements as st
 from planner.acl import reowned
+from planner.builtins.reg import quote_ident
 from planner.catalog import ConstraintDef, RelationDef
 from planner.errors import SqlError, not_supported
 from txn.api import Transaction
@@ -235,6 +236,14 @@ async def _drop_constraint(session: Session, relation: RelationDef, action: st.D
             raise SqlError("42704", message)
         session.notice(f"{message}, skipping")
         return
+    if constraint.kind == "t":
+        trigger = next(t for t in relation.triggers if t.constraint == constraint.oid)
+        words = trigger_words(session, trigger, relation)
+        raise SqlError(
+            "2BP01",
+            f"cannot drop constraint {quote_ident(constraint.name)} on {described(session, relation)} because {words} requires it",
+            hint=f"You can drop {words} instead.",
+        )
     if constraint.kind == "f":
         await define.touch(session, define.referenced_oids([constraint], [relation.oid]))
     elif constraint.kind in "pux":

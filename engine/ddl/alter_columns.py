@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.physical import physical_type
-from engine.catalog.state import PG_TRIGGER_OID, key_of
+from engine.catalog.state import key_of
 from engine.constraints import define
 from engine.ddl import functions
 from engine.ddl.dependents import in_report_order, still_needed
@@ -28,7 +28,7 @@ from engine.sequences.define import (
     retype_identity,
     with_sequences,
 )
-from engine.triggers.define import columns_of, trigger_words
+from engine.triggers.define import columns_of, comments_of, trigger_words, without_triggers
 from engine.writes.returning import make_env
 from engine.writes.shape import TableShape, table_layout
 from engine.writes.storable import refusal
@@ -198,6 +198,7 @@ async def drop_column(
         if (c.kind == "c" and c not in checks)
         or (c.kind in "pux" and c.index_oid in kept)
         or (c.kind == "f" and gone_too.isdisjoint(c.attnums))
+        or c.kind == "t"
     )
     keys = [
         (child, c)
@@ -211,7 +212,7 @@ async def drop_column(
     fired = [
         t for t in relation.triggers if not gone_too.isdisjoint(columns_of(t, relation, session.catalog))
     ]
-    changed = replace(changed, triggers=tuple([t for t in relation.triggers if t not in fired]))
+    changed = without_triggers(changed, fired)
     others = [f"column {c.name} of table {relation.name}" for c in generated]
     others += [trigger_words(session, t, relation) for t in fired]
     called = functions.functions_that_break(session, relation, changed)
@@ -250,7 +251,7 @@ async def drop_column(
     if sequences:
         await session.view.change([], [key_of(sequence) for sequence in sequences])
     if fired:
-        await session.view.change([], [(f"comment/{PG_TRIGGER_OID}", t.oid, 0) for t in fired])
+        await session.view.change([], comments_of(fired))
     await define.touch(session, define.referenced_oids(gone, [relation.oid]))
     await store_definition(session, changed)
 

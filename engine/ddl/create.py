@@ -341,6 +341,7 @@ async def create_view(conn: Connection, plan: Plan, statement: st.CreateView, pa
         owner=old.owner if old is not None else session.role_oid,
         persistence=statement.persistence,
         options=dict(statement.options or {}),
+        triggers=old.triggers if old is not None else (),
     )
     await session.view.change([relation])
     return Command("CREATE VIEW")

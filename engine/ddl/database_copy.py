@@ -370,5 +370,7 @@ def _trigger(trigger: TriggerDef, oids: Oids) -> TriggerDef:
         trigger,
         oid=oids[trigger.oid],
         function=oids[trigger.function],
+        constraint=oids[trigger.constraint],
+        from_table=oids[trigger.from_table],
         when_sql=oids.in_text(trigger.when_sql),
     )

@@ -238,6 +238,7 @@ async def drop_relations(
         type_dependencies,
         used_types,
     )
+    from engine.triggers.define import drop_triggers, triggers_from  # they look for tables here
 
     oids = {t.oid for t in targets}
     for target in targets:
@@ -284,6 +285,8 @@ async def drop_relations(
     if any(one.what for one in of_rows):
         await drop_uses_of_rows(session, typed)
     await define.drop_foreign_keys(session, keys)
+    for table, trigger in triggers_from(session.catalog, oids):
+        await drop_triggers(session, table_of(session, table.oid), [trigger.name])
     every = [c for relation in targets for c in relation.constraints]
     await define.touch(session, define.referenced_oids(every, oids))
     txn = session.block.ensure_txn()

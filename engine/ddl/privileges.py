@@ -131,6 +131,8 @@ class _Check:
                     self._create_in(relation.schema)
             case st.CreateTrigger():
                 self._have(self._relation(statement.table), "t")
+                if statement.trigger.from_table:
+                    self._have(self._relation(statement.trigger.from_table), "t")
                 self.call(
                     [statement.trigger.function] if statement.trigger.function >= FIRST_USER_OID else ()
                 )
@@ -193,8 +195,8 @@ class _Check:
 
     # -- rows --------------------------------------------------------------------------------------
 
-    def query(self, node: Any, role: RoleDef, skip: q.RelationRange | None = None) -> None:
-        """Check everything that a tree reads; inside a view its owner's rights count. ``skip``: is checked elsewhere."""
+    def query(self, node: Any, role: RoleDef, skip: q.Range | None = None) -> None:
+        """Check everything that a tree reads; inside a view its owner's rights count. ``skip``: is checked elsewhere, but for what a view reads."""
         rights = self.rights if role is self.role else Rights(self.catalog, role)
         stack = [node]
         used: dict[
@@ -209,7 +211,8 @@ class _Check:
             elif isinstance(current, q.SubqueryRange) and current.view is not None:
                 view = self._relation(current.view[0])
                 asked = self._caller() if current.invoker else rights
-                self._read(view, asked, used.get(id(current), frozenset()))
+                if current is not skip:
+                    self._read(view, asked, used.get(id(current), frozenset()))
                 reader = self._caller_role() if current.invoker else role
                 owner = reader if invokes(view) else self.catalog.role_by_oid(view.owner)
                 if owner is not None and (self.calls or not owner.superuser):
@@ -264,7 +267,7 @@ class _Check:
             self._through(statement, statement.through)
             return
         relation = self._used(statement.table)
-        target: q.RelationRange | None = None
+        target: q.Range | None = None
         read: frozenset[int] | set[int] = frozenset()
         match statement:
             case q.Insert():
@@ -584,13 +587,12 @@ def maintainable(session: Session, oids: Sequence[int], what: str) -> list[int]:
     return kept
 
 
-def _target(source: q.Select, relation: RelationDef) -> tuple[q.RelationRange, frozenset[int]]:
-    """Return the range of an UPDATE's target, and which of its columns the statement itself reads.
+def _target(source: q.Select, relation: RelationDef) -> tuple[q.Range, frozenset[int]]:
+    """Return the range of an UPDATE's target, a table or a view, and which of its columns the statement itself reads.
 
     The source outputs the row id and the old row whoever asks, so those targets are not counted.
     """
     target = source.ranges[0]
-    assert isinstance(target, q.RelationRange)
     named = source.targets[1 + len(relation.live) :]
     inner = tuple(item for item in source.ranges[1:] if not isinstance(item, q.RelationRange))
     return target, _columns_of((named, source.where, source.from_, inner, source.ctes))

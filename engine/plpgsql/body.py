@@ -10,13 +10,13 @@ A body is kept as long as nothing that it was read against has changed; each pla
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.reads.plans import Plan
 from pgwire.codecs.system import RecordValue
 from planner import ast
-from planner.bind.context import BindContext, make_context
+from planner.bind.context import BindContext, WithStep, make_context
 from planner.catalog import FunctionDef
 from planner.evaluate import RowFunction
 from planner.facts import VOID
@@ -95,10 +95,12 @@ class Body:
         types: Sequence[int],
         kind: RoutineKind,
         new_type: SqlType | None = None,
+        steps: Mapping[str, WithStep] | None = None,
     ) -> None:
-        """Read a function's body for arguments of ``types``. Raises SqlError 42601, 42704 and what reading it raises."""
+        """Read a function's body for arguments of ``types``; ``steps``: a trigger's transition tables. Raises SqlError 42601, 42704 and what reading it raises."""
         self.session = session
         self.function = function
+        self.steps: Mapping[str, WithStep] = steps or {}
         context = self.context()
         header = header_for_call(function, types, kind, new_type)
         self.routine = parse_routine(function.source, header, CatalogTypes(context))
@@ -129,10 +131,12 @@ class Body:
         """Return what names are looked up in now."""
         session = self.session
         session.view.renew()
-        return make_context(
+        made = make_context(
             session.catalog, session.bind_path, settings=session.bind_settings, database=session.database,
             variable_params=False,
         )  # fmt: skip
+        made.steps.update(self.steps)
+        return made
 
     # -- pieces ------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from engine.routines.where import tell_where
 from engine.transaction.within import end_within
 from planner import ast
 from planner import statements as st
+from planner.bind import bind_statement
 from planner.domains import base_type, is_domain
 from planner.errors import SqlError
 from planner.facts import INT8, TEXT
@@ -106,14 +107,20 @@ def _planned(frame: Frame, parsed: Parsed, oids: tuple[int, ...], *, alone: bool
     """Return the plan of a text, kept as those of clients are. Errors name the text."""
     session = frame.session
     conn = session.db.sessions[session.pid]
-    cacheable = alone and len(parsed.text) <= PLAN_CACHE_MAX_TEXT and not session.view.is_private
+    steps = frame.body.steps
+    cacheable = (
+        alone and not steps and len(parsed.text) <= PLAN_CACHE_MAX_TEXT and not session.view.is_private
+    )
     key = ("EXECUTE", parsed.text, oids, session.plan_key)
     if cacheable:
         found = session.db.plans.get(key, session.catalog)
         if found is not None:
             return found
     try:
-        plan = conn.planning.bind(parsed, oids, variable_params=False)
+        if steps:
+            plan = _with_transitions(frame, parsed, oids)
+        else:
+            plan = conn.planning.bind(parsed, oids, variable_params=False)
     except SqlError as error:
         if error.query is None:
             error.query = parsed.text
@@ -121,6 +128,16 @@ def _planned(frame: Frame, parsed: Parsed, oids: tuple[int, ...], *, alone: bool
     if cacheable and plan.cacheable:
         session.db.plans.put(key, plan)
     return plan
+
+
+def _with_transitions(frame: Frame, parsed: Parsed, oids: tuple[int, ...]) -> Plan:
+    session = frame.session
+    session.view.renew()
+    bound = bind_statement(
+        parsed.statement, parsed.text, session.catalog, session.bind_path, oids, session.bind_settings,
+        database=session.database, variable_params=False, steps=frame.body.steps,
+    )  # fmt: skip
+    return Plan(bound, session.catalog, session.search_path)
 
 
 async def query_of(

@@ -5,10 +5,14 @@ A row that is inserted has only ``new``, one that is deleted only ``old``, one t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from planner.bind.context import WithStep
 from planner.catalog import RelationDef
+from planner.catalog_trigger import NO_TRANSITIONS
+from planner.query import NEW_ROWS, OLD_ROWS, OutputColumn
 from txn.types import Row
 
 if TYPE_CHECKING:
@@ -21,7 +25,8 @@ class TriggerEvent:
 
     ``table``: the relation that changes, as the running transaction sees it (TG_RELID, TG_TABLE_NAME, TG_TABLE_SCHEMA).
     ``old`` and ``new``: values of ``table.live``, in that order; None where the event has no such row (manual 43.10.1: NULL).
-    ``args``: TG_ARGV, ``name``: TG_NAME. ``session``: whose statement it is; the function runs in its transaction.
+    ``transitions``: the names of REFERENCING, of the old rows and the new ones, "" for none; ``old_rows`` and ``new_rows``: the transition
+    tables, rows as ``old`` and ``new``. ``args``: TG_ARGV, ``name``: TG_NAME. ``session``: whose statement it is; the function runs in its transaction.
     """
 
     op: Literal["INSERT", "UPDATE", "DELETE", "TRUNCATE"]
@@ -33,3 +38,15 @@ class TriggerEvent:
     args: tuple[str, ...] = ()
     old: Row | None = None
     new: Row | None = None
+    transitions: tuple[str, str] = NO_TRANSITIONS
+    old_rows: Sequence[Row] = ()
+    new_rows: Sequence[Row] = ()
+
+    @property
+    def steps(self) -> dict[str, WithStep]:
+        """What the names of transition tables mean."""
+        if self.transitions == NO_TRANSITIONS:
+            return {}
+        columns = tuple([OutputColumn(name=c.name, type=c.declared) for c in self.table.live])
+        numbered = zip(self.transitions, (OLD_ROWS, NEW_ROWS), strict=True)
+        return {name: WithStep(number, columns) for name, number in numbered if name}

@@ -36,7 +36,7 @@ async def run_trigger(function: FunctionDef, event: TriggerEvent) -> Row | None:
     row_type = SqlType(table.oid + 1)  # of the relation's rows
     async with routines.called(function):
         body = routines.body(
-            ("trigger", function.oid, table.oid, table.version),
+            ("trigger", function.oid, table.oid, table.version, event.transitions),
             function,
             lambda: _read(event, function, row_type),
         )
@@ -70,7 +70,7 @@ async def run_trigger(function: FunctionDef, event: TriggerEvent) -> Row | None:
 
 def _read(event: TriggerEvent, function: FunctionDef, row_type: SqlType) -> Body:
     try:
-        return Body(event.session, function, (), "trigger", row_type)
+        return Body(event.session, function, (), "trigger", row_type, event.steps)
     except SqlError as error:
         place(error, function.source, None)
         raise

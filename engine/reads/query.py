@@ -262,7 +262,7 @@ def context(session: Session, plan: Plan, params: tuple[Any, ...], *, for_update
         params=params,
         for_update=for_update,
         cancelled=session.cancelled,
-        steps={} if session.parts is None else session.parts.rows,
+        steps=session.transitions if session.parts is None else session.parts.rows,
         spark_start_ms=session.derived.spark_start_ms,
     )
 

@@ -152,7 +152,7 @@ async def set_constraints(
 ) -> Outcome:
     """SET CONSTRAINTS. Raises SqlError 42704, 42809, 3F000, and what checks that are made at once find."""
     session = conn.session
-    if session.block.is_alone:
+    if session.block.is_alone and not session.system.routines.stack:
         session.warning("SET CONSTRAINTS can only be used in transaction blocks", "25P01")
     elif not session.block.in_block:
         session.block.ensure_txn()

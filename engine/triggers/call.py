@@ -17,8 +17,9 @@ from engine.plpgsql.event import TriggerEvent
 from engine.plpgsql.trigger import run_trigger
 from engine.triggers.text_search import TSVECTOR_UPDATE, TSVECTOR_UPDATE_COLUMN, update_vector
 from planner.bind.trigger import SUPPRESS_REDUNDANT_UPDATES
-from planner.catalog_trigger import TriggerDef
+from planner.catalog_trigger import NO_TRANSITIONS, TriggerDef
 from planner.errors import SqlError
+from planner.query import NEW_ROWS, OLD_ROWS
 from txn.types import Row
 
 MAX_DEPTH: Final = 100
@@ -39,12 +40,16 @@ async def call(trigger: TriggerDef, event: TriggerEvent) -> Row | None:
     txn = session.block.ensure_txn()
     number = txn.statement
     parts, session.parts = session.parts, None
+    transitions, session.transitions = session.transitions, {}
+    if event.transitions != NO_TRANSITIONS:
+        session.transitions = {OLD_ROWS: event.old_rows, NEW_ROWS: event.new_rows}
     in_use.append(event.table.oid)
     try:
         return await _run(trigger, event)
     finally:
         in_use.pop()
         session.parts = parts
+        session.transitions = transitions
         txn.resume_statement(number)
 
 

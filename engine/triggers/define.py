@@ -6,14 +6,13 @@ transactions that have written the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.state import PG_TRIGGER_OID
+from engine.catalog.state import PG_CONSTRAINT_OID, PG_TRIGGER_OID, CatalogSnapshot, StoredKey
 from engine.connection.portal import Command, Outcome
-from engine.ddl.drop import table_of
-from engine.ddl.roles import shown_name
+from engine.ddl.drop import described, table_of
 from engine.eager import settle
 from engine.reads.plans import Plan
 from engine.triggers.firing import compiled
@@ -35,14 +34,22 @@ Params = tuple[Any, ...]
 async def create_trigger(
     conn: Connection, plan: Plan, statement: st.CreateTrigger, params: Params
 ) -> Outcome:
-    """CREATE [OR REPLACE] TRIGGER. Raises SqlError 42710."""
+    """CREATE [OR REPLACE] [CONSTRAINT] TRIGGER. Raises SqlError 42710."""
     session = conn.session
     table = table_of(session, statement.table)
     made = statement.trigger
     old = next((trigger for trigger in table.triggers if trigger.name == made.name), None)
     if old is not None and not statement.replace:
         raise SqlError("42710", f'trigger "{made.name}" for relation "{table.name}" already exists')
+    if old is not None and old.constraint:
+        raise SqlError("42710", f'trigger "{made.name}" for relation "{table.name}" is a constraint trigger')
     made = replace(made, oid=session.db.allocate_oids(1) if old is None else old.oid)
+    if statement.constraint is not None:
+        if any(c.name == made.name for c in table.constraints):
+            raise SqlError("42710", f'constraint "{made.name}" for relation "{table.name}" already exists')
+        constraint = replace(statement.constraint, oid=session.db.allocate_oids(1))
+        made = replace(made, constraint=constraint.oid)
+        table = replace(table, constraints=(*table.constraints, constraint))
     await _store(session, table, [*(t for t in table.triggers if t is not old), made])
     compiled(session, table_of(session, table.oid))  # what cannot be evaluated is refused now
     return Command("CREATE TRIGGER")
@@ -74,8 +81,40 @@ async def drop_trigger(conn: Connection, plan: Plan, statement: st.DropTrigger, 
 async def drop_triggers(session: Session, table: RelationDef, names: Iterable[str]) -> None:
     """Drop triggers of a table, with their comments."""
     gone = [trigger for trigger in table.triggers if trigger.name in set(names)]
-    await _store(session, table, [trigger for trigger in table.triggers if trigger not in gone])
-    await session.view.change([], [(f"comment/{PG_TRIGGER_OID}", trigger.oid, 0) for trigger in gone])
+    kept = without_triggers(table, gone)
+    await _store(session, kept, kept.triggers)
+    await session.view.change([], comments_of(gone))
+
+
+def without_triggers(table: RelationDef, gone: Collection[TriggerDef]) -> RelationDef:
+    """Return a table without some triggers, and the constraints that these are."""
+    constraints = {trigger.constraint for trigger in gone if trigger.constraint}
+    return replace(
+        table,
+        triggers=tuple([trigger for trigger in table.triggers if trigger not in gone]),
+        constraints=tuple([c for c in table.constraints if c.oid not in constraints]),
+    )
+
+
+def comments_of(triggers: Iterable[TriggerDef]) -> list[StoredKey]:
+    """Return the keys of what comments there may be on triggers, and on the constraints that they are."""
+    found: list[StoredKey] = []
+    for trigger in triggers:
+        found.append((f"comment/{PG_TRIGGER_OID}", trigger.oid, 0))
+        if trigger.constraint:
+            found.append((f"comment/{PG_CONSTRAINT_OID}", trigger.constraint, 0))
+    return found
+
+
+def triggers_from(catalog: CatalogSnapshot, oids: Collection[int]) -> list[tuple[RelationDef, TriggerDef]]:
+    """Return the constraint triggers whose FROM names one of some relations, and that are not on one of them."""
+    return [
+        (table, trigger)
+        for table in catalog.user_relations()
+        if table.oid not in oids
+        for trigger in table.triggers
+        if trigger.from_table in oids
+    ]
 
 
 async def enable_triggers(session: Session, table: RelationDef, action: st.EnableTriggers) -> None:
@@ -107,7 +146,8 @@ def trigger_of(table: RelationDef, name: str) -> TriggerDef:
 
 
 async def _store(session: Session, table: RelationDef, triggers: Iterable[TriggerDef]) -> None:
-    await settle(session.block.ensure_txn().lock_table(ShardId(table.oid), "X"))
+    if table.stored:
+        await settle(session.block.ensure_txn().lock_table(ShardId(table.oid), "X"))
     by_name = tuple(sorted(triggers, key=lambda trigger: trigger.name))
     version = session.db.next_catalog_version()
     await session.view.change([replace(table, triggers=by_name, version=version)])
@@ -125,4 +165,4 @@ def columns_of(trigger: TriggerDef, table: RelationDef, catalog: Catalog) -> set
 
 def trigger_words(session: Session, trigger: TriggerDef, table: RelationDef) -> str:
     """Return how messages call a trigger: unlike other names PostgreSQL never quotes its one."""
-    return f"trigger {trigger.name} on table {shown_name(session, table)}"
+    return f"trigger {trigger.name} on {described(session, table)}"

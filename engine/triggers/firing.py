@@ -6,6 +6,7 @@
     foreign keys and their actions, AFTER ROW for all rows         ┐ at the statement's end
     AFTER STATEMENT                                                ┘ (``engine.constraints.effects``)
 
+Row triggers of a view are INSTEAD OF: they are called as BEFORE ROW ones, and nothing is stored behind them.
 What is compiled is kept with the catalog. A row is here as it is stored, indexed by ``attnum - 1``; functions get ``table.live``.
 """
 
@@ -13,6 +14,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from engine.plpgsql.event import TriggerEvent
@@ -21,8 +24,8 @@ from engine.writes.shape import check_calls, row_record
 from planner.bind.generated import generated_from
 from planner.bind.runnable import runnable
 from planner.bind.trigger import NEW, OLD, stored_condition
-from planner.catalog import RelationDef
-from planner.catalog_trigger import TriggerDef
+from planner.catalog import ConstraintDef, RelationDef
+from planner.catalog_trigger import NO_TRANSITIONS, TriggerDef
 from planner.evaluate import Env, Layout, RowFunction, Shared, compile_predicate
 from planner.query import TABLEOID
 from planner.rules.fold import fold
@@ -44,17 +47,41 @@ ROWS_A_TURN: Final = 50
 
 
 class Compiled(NamedTuple):
-    """A trigger that is on, with its condition over the old row and the new one side by side."""
+    """A trigger that is on, with its condition over the old row and the new one side by side, and the constraint that it is."""
 
     trigger: TriggerDef
     when: RowFunction | None
+    constraint: ConstraintDef | None = None
+
+
+class Transitions:
+    """The rows that a statement changes in one way in one table, as REFERENCING names them: values of ``table.live``."""
+
+    __slots__ = ("_live", "new", "old")
+
+    def __init__(self, relation: RelationDef) -> None:
+        """Start with no rows."""
+        self.old: list[Row] = []
+        self.new: list[Row] = []
+        live = [column.attnum - 1 for column in relation.live]
+        self._live = None if len(live) == len(relation.columns) else live
+
+    def add(self, old: Sequence[Row] | None, new: Sequence[Row] | None) -> None:
+        """Add rows as they are stored."""
+        self.old += self._seen(old or ())
+        self.new += self._seen(new or ())
+
+    def _seen(self, rows: Sequence[Row]) -> Sequence[Row]:
+        live = self._live
+        return rows if live is None else [tuple([row[i] for i in live]) for row in rows]
 
 
 class Firing:
     """The triggers of one table that fire for one kind of change."""
 
     __slots__ = (
-        "_after", "_before", "_live", "_whole", "_width", "after_row", "before_row", "generated", "op", "relation",
+        "_after", "_before", "_live", "_whole", "_width", "after_row", "before_row", "generated", "instead", "op", "relation",
+        "transitions",
     )  # fmt: skip
 
     def __init__(self, relation: RelationDef, op: Operation, triggers: Sequence[Compiled]) -> None:
@@ -63,11 +90,13 @@ class Firing:
         self.op: Operation = op
         self._before = [t for t in triggers if t.trigger.timing == "b" and not t.trigger.row]
         self._after = [t for t in triggers if t.trigger.timing == "a" and not t.trigger.row]
-        self.before_row = [t for t in triggers if t.trigger.timing == "b" and t.trigger.row]
+        self.instead = relation.kind == "v"  # then its row triggers are INSTEAD OF, and nothing is stored
+        self.before_row = [t for t in triggers if t.trigger.timing in "bi" and t.trigger.row]
         self.after_row = [t for t in triggers if t.trigger.timing == "a" and t.trigger.row]
         self._live = [column.attnum - 1 for column in relation.live]
         self._width = len(relation.columns)
         self._whole = row_record(relation)
+        self.transitions = any(t.trigger.transitions != NO_TRANSITIONS for t in triggers)
         self.generated = [column.attnum - 1 for column in relation.generated]
 
     @property
@@ -80,13 +109,13 @@ class Firing:
         for one in self._before:
             await self._statement(session, one, "BEFORE")
 
-    async def after_statement(self, session: Session) -> None:
+    async def after_statement(self, session: Session, tables: Transitions | None = None) -> None:
         """Fire AFTER STATEMENT. Raises what the functions raise."""
         for one in self._after:
-            await self._statement(session, one, "AFTER")
+            await self._statement(session, one, "AFTER", tables)
 
     async def before(self, session: Session, old: Row | None, new: Row | None) -> Row | None:
-        """Fire BEFORE ROW; return the row as it goes on (of a DELETE: the old one), None where a function leaves it out.
+        """Fire BEFORE ROW, or INSTEAD OF; return the row as it goes on (of a DELETE: the old one), None where a function leaves it out.
 
         Generated columns of the new row are NULL to functions: they are computed afterwards.
         """
@@ -98,7 +127,9 @@ class Firing:
         for one in self.before_row:
             if not self._holds(session, one, old, new):
                 continue
-            found = await call(one.trigger, self._event(session, one, "BEFORE", old, new))
+            found = await call(
+                one.trigger, self._event(session, one, "INSTEAD OF" if self.instead else "BEFORE", old, new)
+            )
             if found is None:
                 return None
             if new is not None:
@@ -106,9 +137,18 @@ class Firing:
         return old if new is None else new
 
     async def after(
-        self, session: Session, old: Sequence[Row] | None, new: Sequence[Row] | None, *, early: bool
+        self,
+        session: Session,
+        old: Sequence[Row] | None,
+        new: Sequence[Row] | None,
+        tables: Transitions | None,
+        *,
+        early: bool,
     ) -> None:
-        """Fire AFTER ROW for rows of one change; ``early``: those that come before foreign keys, else the others."""
+        """Fire AFTER ROW for rows of one change; ``early``: those that come before foreign keys, else the others.
+
+        ``tables``: what of the statement REFERENCING names; there for triggers that have it.
+        """
         firing = [one for one in self.after_row if (one.trigger.name < _CONSTRAINTS) == early]
         if not firing:
             return
@@ -117,22 +157,35 @@ class Firing:
                 await asyncio.sleep(0)
             for one in firing:
                 if self._holds(session, one, before, now):
-                    await call(one.trigger, self._event(session, one, "AFTER", before, now))
+                    event = self._event(session, one, "AFTER", before, now, tables)
+                    if one.constraint is not None and session.timing.is_deferred(one.constraint):
+                        later = partial(_call_later, one.trigger.oid, event)
+                        session.timing.note_call(one.constraint, self.relation.oid, later)
+                    else:
+                        await call(one.trigger, event)
 
     # -- what a function is told -------------------------------------------------------------------
 
-    async def _statement(self, session: Session, one: Compiled, when: Literal["BEFORE", "AFTER"]) -> None:
+    async def _statement(
+        self,
+        session: Session,
+        one: Compiled,
+        when: Literal["BEFORE", "AFTER"],
+        tables: Transitions | None = None,
+    ) -> None:
         if one.when is None or one.when((), Env((), session, shared=Shared())):
-            await call(one.trigger, self._event(session, one, when, None, None))
+            await call(one.trigger, self._event(session, one, when, None, None, tables))
 
     def _event(
         self,
         session: Session,
         one: Compiled,
-        when: Literal["BEFORE", "AFTER"],
+        when: Literal["BEFORE", "AFTER", "INSTEAD OF"],
         old: Row | None,
         new: Row | None,
+        tables: Transitions | None = None,
     ) -> TriggerEvent:
+        names = one.trigger.transitions
         return TriggerEvent(
             op=self.op,
             when=when,
@@ -143,6 +196,9 @@ class Firing:
             args=one.trigger.args,
             old=None if old is None else tuple([old[i] for i in self._live]),
             new=None if new is None else tuple([new[i] for i in self._live]),
+            transitions=names,
+            old_rows=tables.old if tables is not None and names[0] else (),
+            new_rows=tables.new if tables is not None and names[1] else (),
         )
 
     def _stored(self, row: Row) -> Row:
@@ -161,6 +217,13 @@ class Firing:
         if row is None:
             return (None,) * (self._width + 2)
         return (*row, self._whole(row), self.relation.oid)
+
+
+async def _call_later(trigger_oid: int, event: TriggerEvent) -> None:
+    """Call a trigger that has waited, with the rows of then. It may have been renamed since, or be gone."""
+    found = event.session.catalog.trigger_by_oid(trigger_oid)
+    if found is not None:
+        await call(found[1], replace(event, name=found[1].name))
 
 
 def _versions(
@@ -221,9 +284,10 @@ def compiled(session: Session, relation: RelationDef) -> Sequence[Compiled]:
 
 
 def _compile(session: Session, relation: RelationDef, trigger: TriggerDef, called: set[int]) -> Compiled:
+    constraint = next((c for c in relation.constraints if c.oid == trigger.constraint), None)
     condition = stored_condition(trigger, relation, session.catalog)
     if condition is None:
-        return Compiled(trigger, None)
+        return Compiled(trigger, None, constraint)
     expr = fold(without_domains(runnable(condition, session.catalog, called)))
     width = len(relation.columns)
     columns: dict[tuple[int, int], int] = {}
@@ -231,4 +295,4 @@ def _compile(session: Session, relation: RelationDef, trigger: TriggerDef, calle
         columns.update({(range_, c.attnum): start + c.attnum - 1 for c in relation.live})
         columns[range_, 0] = start + width
         columns[range_, TABLEOID] = start + width + 1
-    return Compiled(trigger, compile_predicate([expr], Layout(columns=columns)))
+    return Compiled(trigger, compile_predicate([expr], Layout(columns=columns)), constraint)

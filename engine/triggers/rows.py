@@ -3,7 +3,8 @@
     row ──> BEFORE ROW ──> generated columns, NOT NULL, CHECK, views ──> staged, keys checked ──> the next row
 
 So a function finds the rows before its own as the statement has left them. All of it is one statement of the transaction: what a function
-changes by statements of its own comes later, and must not be the row it was called for (27000, as in PostgreSQL).
+changes by statements of its own comes later, and must not be the row it was called for (27000, as in PostgreSQL). Of a view nothing is
+stored: what its INSTEAD OF triggers let through counts as done.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ _HINT: Final = (
 )
 
 
+NO_ROW: Final = RowId(0)
+"""The row id of a row of a view."""
+
+
 class Changed(NamedTuple):
     """A row that an UPDATE or a DELETE has changed: its place among those given, what it was and is (of a DELETE: was)."""
 
@@ -42,6 +47,10 @@ async def insert_each(
     stored: list[tuple[RowId, Row]] = []
     for count, row in enumerate(rows, 1):
         await take_turns(count)
+        if firing.instead:
+            done = await firing.before(session, None, row)
+            stored += [] if done is None else [(NO_ROW, done)]
+            continue
         made = await made_before(session, firing, shape, None, row, env)
         if made is not None:
             shape.check_views([made], env)
@@ -62,6 +71,10 @@ async def update_each(
     changed: list[Changed] = []
     for at, (row_id, old, new) in enumerate(rows):
         await take_turns(at)
+        if firing.instead:
+            done = await firing.before(session, old, new)
+            changed += [] if done is None else [Changed(at, old, done)]
+            continue
         refuse_changed(session, shape, [row_id], "updated")
         made = await made_before(session, firing, shape, old, new, env)
         refuse_changed(session, shape, [row_id], "updated")
@@ -81,6 +94,10 @@ async def delete_each(
     changed: list[Changed] = []
     for at, (row_id, old) in enumerate(rows):
         await take_turns(at)
+        if firing.instead:
+            done = await firing.before(session, old, None)
+            changed += [] if done is None else [Changed(at, old, old)]
+            continue
         refuse_changed(session, shape, [row_id], "deleted")
         kept = await firing.before(session, old, None)
         refuse_changed(session, shape, [row_id], "deleted")

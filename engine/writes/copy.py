@@ -206,7 +206,8 @@ async def _copy_from(
     session: Session, plan: Plan, statement: Copy, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
     shard = ShardId(statement.table)
-    await session.view.start_write(plan, [shard])
+    relation = session.catalog.relation_by_oid(statement.table)
+    await session.view.start_write(plan, [shard] if relation is None or relation.stored else [])
     session.view.use(plan)
     relation = session.catalog.relation_by_oid(statement.table)
     if relation is None:
@@ -257,9 +258,11 @@ async def _copy_from(
         elif firing is not None and firing.before_row:
             shape = TableShape.of(relation, session)
             places = zip(lines, loader.texts or (), strict=True)
+            total = len(first)
             first = await _insert_each(session, firing, shape, first, places, loader.env)
             await effects.inserted(session, relation, first, firing)
-            total = len(first)
+            if not firing.instead:  # which PostgreSQL counts whatever they return
+                total = len(first)
         else:
             if first:
                 await settle(txn.insert(shard, first))

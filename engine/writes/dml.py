@@ -21,7 +21,7 @@ from engine.connection.rows import ReadyRows, RowStream
 from engine.constraints import effects
 from engine.constraints.setwise import check_bulk
 from engine.eager import settle
-from engine.executor import CHANGES, CHANGES_NO_KEY, ExecContext, Result
+from engine.executor import CHANGES, CHANGES_NO_KEY, READS, ExecContext, Result
 from engine.index.executor import IndexPlan
 from engine.index.plan import Planning
 from engine.index.state import value_of
@@ -142,7 +142,7 @@ class InsertPlan:
         ]
         self.conflict: ConflictPlan | None = None
         self.arbiters: tuple[IndexId, ...] = ()
-        if statement.on_conflict is not None:
+        if statement.on_conflict is not None and self.shape.shards:  # a view's triggers hear nothing of it
             self.conflict = ConflictPlan(session, relation, statement.on_conflict)
             chosen = statement.on_conflict.arbiters or tuple(
                 index.oid for index in relation.indexes if index.unique
@@ -244,7 +244,7 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
     if statement.source is not None and plan.bound.reads:
         prepare_source(session, compiled_query(plan, "source", statement.source))
         reads = tables_to_lock(session, plan, "source")
-    await session.view.start_write(plan, [shape.shard], reads)
+    await session.view.start_write(plan, shape.shards, reads)
     if insert.effects:
         await effects.prepare(session, shape.relation, insert.reach)
     session.view.use(plan)
@@ -470,8 +470,8 @@ async def _start(
     """Take the statement's locks; return its source."""
     query = compiled_query(plan, "source", change.source)
     prepare_source(session, query)
-    ctx = context(session, plan, params, for_update=change.for_update)
-    await session.view.start_write(plan, [change.shape.shard], tables_to_lock(session, plan, "source"))
+    ctx = context(session, plan, params, for_update=change.for_update if change.shape.shards else READS)
+    await session.view.start_write(plan, change.shape.shards, tables_to_lock(session, plan, "source"))
     if change.effects:
         await effects.prepare(session, change.shape.relation, change.reach)
     session.view.use(plan)
@@ -481,6 +481,8 @@ async def _start(
 async def _source_rows(session: Session, change: ChangePlan, result: Result) -> Sequence[Row]:
     """Return all source rows; a target row that joins several source rows counts once."""
     rows = result.rows if isinstance(result, ReadyRows) else await collect(session, result)
+    if not change.shape.shards:
+        return rows  # of a view: each is told to its triggers
     if len(rows) > 1 and len(change.source.ranges) > 1:
         first: dict[int, Row] = {}
         for row in rows:

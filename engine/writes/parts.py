@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from txn.types import Row, RowId, ShardId
@@ -15,16 +15,16 @@ class Parts:
     """The state of a running statement whose WITH changes data.
 
     Attributes:
-        rows: what the steps that have run returned, by number.
+        rows: what the steps that have run returned, by number; the transition tables of the trigger that the statement is of.
         changes: what they changed, to be checked and followed up when all of them have run.
         begun: the tables, by oid, and kinds of change whose BEFORE STATEMENT triggers have fired.
     """
 
     __slots__ = ("_touched", "begun", "changes", "rows")
 
-    def __init__(self) -> None:
-        """Start with nothing."""
-        self.rows: dict[int, Sequence[Row]] = {}
+    def __init__(self, transitions: Mapping[int, Sequence[Row]]) -> None:
+        """Start with transition tables, and nothing else."""
+        self.rows: dict[int, Sequence[Row]] = dict(transitions)
         self.changes: list[Change] = []
         self.begun: set[tuple[int, str]] = set()
         self._touched: dict[ShardId, set[RowId]] = {}

@@ -33,7 +33,7 @@ class TableShape:
     """What storing a row of one table needs, compiled once per plan: width, generated columns, NOT NULL, checks."""
 
     __slots__ = (
-        "checks", "demands", "generated", "not_null", "oid", "refusals", "relation", "session", "settings", "shard", "shown",
+        "checks", "demands", "generated", "not_null", "oid", "refusals", "relation", "session", "settings", "shard", "shards", "shown",
         "stored", "views", "width",
     )  # fmt: skip
 
@@ -53,6 +53,7 @@ class TableShape:
         self.settings = settings
         self.oid = relation.oid
         self.shard = ShardId(relation.oid)
+        self.shards = (self.shard,) if relation.stored else ()  # a view with INSTEAD OF triggers has none
         self.width = len(relation.columns)
         self.not_null = [(c.attnum - 1, c.name) for c in relation.live if c.not_null]
         layout = table_layout(relation)

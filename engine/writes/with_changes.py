@@ -88,7 +88,7 @@ async def run_with_changes(
     """Run all parts. Raises what they raise; then everything they did is undone with the statement."""
     plans = plans_of(session, plan, statement)
     await _lock(session, plan, plans, statement)
-    parts = session.parts = Parts()
+    parts = session.parts = Parts(session.transitions)
     txn = session.block.ensure_txn()
     mark = txn.savepoint()
     before, after = in_order(statement)

@@ -12,7 +12,7 @@ and the settings a literal was read under.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from planner import statements as st
 
 # these register binders of AST classes
 from planner.bind import changes, columns, compare, funcs, sublinks
-from planner.bind.context import BindContext, make_context
+from planner.bind.context import BindContext, WithStep, make_context
 from planner.bind.generated import generated_from, generations
 from planner.bind.inline import inline_calls
 from planner.bind.query import bind_query
@@ -58,13 +58,14 @@ def bind_statement(
     *,
     database: str = "",
     variable_params: bool = True,
+    steps: Mapping[str, WithStep] | None = None,
 ) -> st.BoundStatement:
     """Bind one parsed statement.
 
     ``text`` is the statement's own text (spans count in the whole text it was parsed from). ``search_path``:
     existing schemas in order. ``param_types``: declared types of ``$1`` ..., 0 or missing = to be deduced.
 
-    ``variable_params`` False: only parameters that were declared exist (42P02 for others).
+    ``variable_params`` False: only parameters that were declared exist (42P02 for others). ``steps``: transition tables.
 
     Raises SqlError with PostgreSQL's SQLSTATE, wording, hint and position; 54001 for nesting that is too
     deep; 42P18 when a parameter's type stays open.
@@ -78,6 +79,7 @@ def bind_statement(
         database=database,
         variable_params=variable_params,
     )
+    context.steps.update(steps or {})
     try:
         return envelope(statement, text, context, bind_node(context, statement))
     except RecursionError:

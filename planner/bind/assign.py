@@ -51,8 +51,10 @@ _ANONYMOUS = "*SELECT*"
 def target_relation(context: BindContext, node: ast.TableRef) -> RelationDef:
     """Return the table that DML writes.
 
-    Raises SqlError 42P01 (no such relation), 42809 (an index, sequence or materialized view), 42501 (a system catalog).
+    Raises SqlError 42P01 (no such relation), 42809 (an index, sequence or materialized view), 42501 (a system catalog), 0A000 (a
+    transition table).
     """
+    refuse_transition(context, node)
     relation = context.relation(node.schema, node.name, node.span, catalog=node.catalog)
     if relation.kind == "c":
         raise SqlError("42809", f'"{relation.name}" is a composite type', span=node.span)
@@ -65,6 +67,13 @@ def target_relation(context: BindContext, node: ast.TableRef) -> RelationDef:
     if relation.kind == "m":
         raise SqlError("42809", f'cannot change materialized view "{relation.name}"', span=None)
     return relation
+
+
+def refuse_transition(context: BindContext, node: ast.TableRef) -> None:
+    """Raise SqlError 0A000 for a transition table: unlike WITH items they hide tables."""
+    step = None if node.schema else context.steps.get(node.name)
+    if step is not None and step.number < 0:
+        raise SqlError("0A000", f'relation "{node.name}" cannot be the target of a modifying statement')
 
 
 def target_column(relation: RelationDef, node: ast.TargetColumn, *, inserting: bool = False) -> ColumnDef:

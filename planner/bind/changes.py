@@ -150,4 +150,5 @@ def _step(
 
 
 def _steps_of(statement: object) -> frozenset[int]:
-    return frozenset([node.step for node in walk(statement) if isinstance(node, q.StepRange)])
+    found = (node.step for node in walk(statement) if isinstance(node, q.StepRange))
+    return frozenset([step for step in found if step >= 0])  # transition tables are there already

@@ -28,7 +28,7 @@ MAX_VIEW_DEPTH = 64
 
 @dataclass(frozen=True, slots=True)
 class WithStep:
-    """A part of a statement whose WITH changes data, as names find it; ``columns`` None: it returns no rows."""
+    """A part of a statement whose WITH changes data, or a transition table, as names find it; ``columns`` None: it returns no rows."""
 
     number: int
     columns: tuple[OutputColumn, ...] | None
@@ -68,7 +68,8 @@ class BindContext:
     parameter types and folded settings. ``reads``: oids of base and virtual relations; ``versions``: every
     relation looked at (views included) with its version; ``uses_virtual``: some range is a virtual relation;
     ``volatile``: a volatile function is called; ``database``: the current database's name, for
-    three-part names. ``steps``: what names mean that are no tables but parts of the statement (``planner.bind.changes``);
+    three-part names. ``steps``: what names mean that are no tables but parts of the statement (``planner.bind.changes``), or a
+    trigger's transition tables;
     ``future_steps``: those of parts that come later. ``arguments``: of the function whose body is bound. ``functions``: oids of
     users' functions that the statement runs; ``running``: those whose bodies are being bound as statements of their own.
     ``keeps``: what is bound is kept with a table or domain (``planner.bind.runnable``). ``variables``: of the PL/pgSQL function whose

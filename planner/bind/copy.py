@@ -176,6 +176,8 @@ def _check_relation(relation: RelationDef, is_from: bool) -> None:
         raise SqlError("42809", f'"{relation.name}" is an index')
     if relation.kind == "c":
         raise SqlError("42809", f'"{relation.name}" is a composite type')
+    if is_from and relation.has_instead("i"):
+        return
     if is_from:
         raise SqlError(
             "42809",

@@ -21,6 +21,7 @@ from planner.bind.assign import (
     bind_assignments,
     complete_assignments,
     default_value,
+    refuse_transition,
     target_column,
     target_relation,
 )
@@ -492,10 +493,16 @@ def _on_conflict(
 
 
 def _target(context: BindContext, node: ast.TableRef, what: str) -> tuple[RelationDef, ViewTarget | None]:
-    """Return the table that DML writes, and the view that it names where it names one."""
+    """Return the table that DML writes, and the view that it names where it is written through that.
+
+    A view with INSTEAD OF triggers for what is done stands for itself, as a table would.
+    """
+    refuse_transition(context, node)
     found = context.relation(node.schema, node.name, node.span, catalog=node.catalog)
     if found.kind != "v" or found.virtual:
         return target_relation(context, node), None
+    if found.has_instead(what[0]):
+        return found, None
     view = view_target(context, found, what)
     return view.base, view
 
@@ -581,7 +588,7 @@ def bind_update(context: BindContext, node: ast.Update) -> Update:
 
 def _changed_by_triggers(relation: RelationDef) -> bool:
     """Tell whether triggers may give an updated row other values than the statement does."""
-    return any(t.timing == "b" and t.row and "u" in t.events for t in relation.triggers)
+    return any(t.timing in "bi" and t.row and "u" in t.events for t in relation.triggers)
 
 
 def bind_delete(context: BindContext, node: ast.Delete) -> Delete:
@@ -665,19 +672,22 @@ def rows_to_change(
     values: Sequence[tuple[str, Expr]],
     extras: Sequence[Expr],
 ) -> Select:
-    """Build the query that finds the rows: row id, old columns, new values, extras."""
-    outputs: list[tuple[str, Expr]] = [
-        ("row_id", Var(type=_ROW_ID_TYPE, range=0, attnum=ROW_ID, name="row_id"))
-    ]
+    """Build the query that finds the rows: row id (0 of a view's rows), old columns, new values, extras."""
+    of_view = relation.kind == "v"
+    row_id: Expr = Const(type=_ROW_ID_TYPE, value=0)
+    if not of_view:
+        row_id = Var(type=_ROW_ID_TYPE, range=0, attnum=ROW_ID, name="row_id")
+    outputs: list[tuple[str, Expr]] = [("row_id", row_id)]
     for column in relation.live:
         outputs.append((column.name, Var(type=column.type, range=0, attnum=column.attnum, name=column.name)))
     outputs.extend(values)
     outputs.extend((f"extra_{number}", extra) for number, extra in enumerate(extras, 1))
     ranges: list[Range] = list(scope.finished_ranges())
     first = ranges[0]
-    assert isinstance(first, RelationRange)
-    every = frozenset(column.attnum for column in relation.live) | {ROW_ID}
-    ranges[0] = replace(first, used=first.used | every)
+    if not of_view:
+        assert isinstance(first, RelationRange)
+        every = frozenset(column.attnum for column in relation.live) | {ROW_ID}
+        ranges[0] = replace(first, used=first.used | every)
     return Select(
         columns=tuple(OutputColumn(name=name, type=expr.type) for name, expr in outputs),
         targets=tuple(Target(expr=expr, name=name) for name, expr in outputs),

@@ -18,7 +18,7 @@ from planner.bind.expr import bind_clause
 from planner.bind.runnable import runnable
 from planner.bind.stored import stored_context, table_range, without_spans
 from planner.casts import coerce_to_boolean
-from planner.catalog import Catalog, ColumnDef, RelationDef
+from planner.catalog import Catalog, ColumnDef, ConstraintDef, RelationDef
 from planner.catalog_trigger import TriggerDef
 from planner.deparse_trigger import deparse_when
 from planner.errors import SqlError, not_supported
@@ -37,6 +37,8 @@ _OWN: Final = frozenset((SUPPRESS_REDUNDANT_UPDATES, 3752, 3753))
 OLD, NEW = 0, 1
 """The ranges of a condition."""
 
+_TIMINGS: Final[Mapping[str, Literal["b", "a", "i"]]] = {"before": "b", "after": "a", "instead of": "i"}
+
 _OTHERS: Final[Mapping[str, str]] = {
     "m": "materialized views",
     "S": "sequences",
@@ -48,31 +50,99 @@ _OTHERS: Final[Mapping[str, str]] = {
 def bind_create_trigger(context: BindContext, node: ast.CreateTrigger) -> st.CreateTrigger:
     """CREATE TRIGGER.
 
-    Raises SqlError 42P01, 42809, 42501, 42703, 42701, 42883, 42P17, 42804; 0A000 for triggers of views, constraint triggers,
-    transition tables, and what PostgreSQL refuses so.
+    Raises SqlError 42P01, 42809, 42501, 42703, 42701, 42883, 42P17, 42804; 0A000 for what PostgreSQL refuses so.
     """
+    if node.constraint and node.replace:
+        raise SqlError("0A000", "CREATE OR REPLACE CONSTRAINT TRIGGER is not supported")
     relation = context.relation(node.relation.schema, node.relation.name, catalog=node.relation.catalog)
     _check_relation(relation, node)
-    if node.constraint:
-        raise not_supported("CREATE CONSTRAINT TRIGGER")
-    if node.transitions:
-        raise not_supported("CREATE TRIGGER ... REFERENCING")
+    source = node.from_table
+    from_table = (
+        None if source is None else context.relation(source.schema, source.name, catalog=source.catalog)
+    )
     if "t" in node.events and node.row:
         raise SqlError("0A000", "TRUNCATE FOR EACH ROW triggers are not supported")
+    if node.timing == "instead of":
+        _check_instead(node)
+    old_table, new_table = _transitions(relation, node)
     when = None if node.when is None else _condition(context, node.when, relation, node)
     function = _function(context, node.function)
     trigger = TriggerDef(
         oid=0,
         name=node.name,
         function=function,
-        timing="b" if node.timing == "before" else "a",
+        timing=_TIMINGS[node.timing],
         row=node.row,
         events=node.events,
         attnums=_columns(relation, node.columns),
         when_sql="" if when is None else deparse_when(when, relation),
         args=node.args,
+        from_table=0 if from_table is None else from_table.oid,
+        old_table=old_table,
+        new_table=new_table,
     )
-    return st.CreateTrigger(table=relation.oid, trigger=trigger, replace=node.replace)
+    constraint = None
+    if node.constraint:
+        constraint = ConstraintDef(
+            oid=0, name=node.name, kind="t", deferrable=node.deferrable, deferred=node.deferred
+        )
+    return st.CreateTrigger(table=relation.oid, trigger=trigger, constraint=constraint, replace=node.replace)
+
+
+def _check_instead(node: ast.CreateTrigger) -> None:
+    for wrong, rule in (
+        (not node.row, "must be FOR EACH ROW"),
+        (node.when is not None, "cannot have WHEN conditions"),
+        (node.columns, "cannot have column lists"),
+    ):
+        if wrong:
+            raise SqlError("0A000", f"INSTEAD OF triggers {rule}")
+
+
+def _transitions(relation: RelationDef, node: ast.CreateTrigger) -> tuple[str, str]:
+    """Return the names of the old and the new rows of REFERENCING, "" for none. Raises SqlError 0A000, 42809, 42P17."""
+    names = ["", ""]
+    for one in node.transitions:
+        word, event = ("NEW", "INSERT") if one.new else ("OLD", "DELETE")
+        if not one.table:
+            raise SqlError(
+                "0A000",
+                "ROW variable naming in the REFERENCING clause is not supported",
+                hint="Use OLD TABLE or NEW TABLE for naming transition tables.",
+            )
+        if relation.kind == "v":
+            raise SqlError(
+                "42809",
+                f'"{relation.name}" is a view',
+                detail="Triggers on views cannot have transition tables.",
+            )
+        for wrong, sqlstate, message in (
+            (
+                node.timing != "after",
+                "42P17",
+                "transition table name can only be specified for an AFTER trigger",
+            ),
+            ("t" in node.events, "0A000", "TRUNCATE triggers with transition tables are not supported"),
+            (
+                len(node.events) > 1,
+                "0A000",
+                "transition tables cannot be specified for triggers with more than one event",
+            ),
+            (node.columns, "0A000", "transition tables cannot be specified for triggers with column lists"),
+            (
+                node.events not in ("u", event[0].lower()),
+                "42P17",
+                f"{word} TABLE can only be specified for {'an INSERT' if one.new else 'a DELETE'} or UPDATE trigger",
+            ),
+            (names[one.new], "42P17", f"{word} TABLE cannot be specified multiple times"),
+        ):
+            if wrong:
+                raise SqlError(sqlstate, message)
+        names[one.new] = one.name
+    old, new = names
+    if old and old == new:
+        raise SqlError("42P17", "OLD TABLE name and NEW TABLE name cannot be the same")
+    return old, new
 
 
 def _check_relation(relation: RelationDef, node: ast.CreateTrigger) -> None:
@@ -91,7 +161,6 @@ def _check_relation(relation: RelationDef, node: ast.CreateTrigger) -> None:
             detail = "Views cannot have TRUNCATE triggers."
         if detail is not None:
             raise SqlError("42809", f'"{relation.name}" is a view', detail=detail)
-        raise not_supported("CREATE TRIGGER on a view")
     else:
         raise SqlError(
             "42809",

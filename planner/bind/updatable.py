@@ -51,6 +51,7 @@ _VERBS = {
 _NO_COLUMN = "View columns that are not columns of their base relation are not updatable."
 _SYSTEM_COLUMN = "View columns that refer to system columns are not updatable."
 _WHOLE_ROW = "View columns that return whole-row references are not updatable."
+_NO_CHANGE = "-"  # for which no view has triggers
 _NO_TABLE = "Views that do not select from a single table or view are not automatically updatable."
 
 
@@ -145,7 +146,7 @@ def view_target(context: BindContext, view: RelationDef, what: str) -> ViewTarge
     Raises SqlError 55000 for a view that is not automatically updatable, in PostgreSQL's words.
     """
     levels: list[Level] = []
-    found = _levels(context, view, bind_view(context, view), levels)
+    found = _levels(context, view, bind_view(context, view), levels, what[0])
     if isinstance(found, str):
         raise _not_updatable(levels[-1].view if levels else view, what, found)
     if what != "delete" and all(_obstacle(expr) for expr in levels[0].exprs):
@@ -164,9 +165,12 @@ def view_target(context: BindContext, view: RelationDef, what: str) -> ViewTarge
 
 
 def _levels(
-    context: BindContext, view: RelationDef, query: QueryExpr, levels: list[Level]
+    context: BindContext, view: RelationDef, query: QueryExpr, levels: list[Level], letter: str
 ) -> RelationDef | str:
-    """Add the levels of a view, outermost first; return the base table, or why there is none."""
+    """Add the levels of a view, outermost first; return the base table, or why there is none.
+
+    A view below that has INSTEAD OF triggers for the change ``letter`` is as a table.
+    """
     why = obstacle_of(query)
     if why is not None:
         levels.append(Level(view=view, exprs=(), where=None))
@@ -183,10 +187,14 @@ def _levels(
         assert source.view is not None
         below = context.catalog.relation_by_oid(source.view[0])
         assert below is not None
-        base = _levels(context, below, source.query, levels)
-        if isinstance(base, str):
-            return base
-        inner = levels[at + 1].exprs
+        if below.has_instead(letter):
+            base = below
+        else:
+            base_or_why = _levels(context, below, source.query, levels, letter)
+            if isinstance(base_or_why, str):
+                return base_or_why
+            base = base_or_why
+            inner = levels[at + 1].exprs
     else:
         assert isinstance(source, RelationRange)
         found = context.catalog.relation_by_oid(source.oid)
@@ -319,9 +327,9 @@ def _columns_over(level: Level, attnums: Collection[int]) -> list[int]:
 
 
 def updatable_columns(catalog: Catalog, view: RelationDef) -> frozenset[int] | None:
-    """Return the columns of a view that can be assigned to, None where nothing can be done through it."""
+    """Return the columns of a view that can be assigned to, None where nothing can be done through it; triggers do not count."""
     context = stored_context(catalog, view.view_sql, view.view_path)
     levels: list[Level] = []
-    if isinstance(_levels(context, view, bind_view(context, view), levels), str):
+    if isinstance(_levels(context, view, bind_view(context, view), levels, _NO_CHANGE), str):
         return None
     return frozenset(at for at, expr in enumerate(levels[0].exprs, 1) if _obstacle(expr) is None)

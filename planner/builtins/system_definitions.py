@@ -222,6 +222,8 @@ def constraint_text(
     )
 
     timing = timing_words(constraint)
+    if constraint.kind == "t":
+        return "TRIGGER" + timing
     if constraint.foreign is not None:
         referenced = session.catalog.relation_by_oid(constraint.foreign.table)
         if referenced is None:

@@ -145,14 +145,32 @@ def _updatable(relation: RelationDef | None) -> bool:
     return relation is not None and relation.kind == "r" and not relation.virtual
 
 
-def is_updatable(session: EvalSession, oid: int, triggers: bool) -> int:
-    """SQL's ``pg_relation_is_updatable``: a bit mask of INSERT, UPDATE, DELETE; 0 for views (they are read-only)."""
-    return INSERT_UPDATE_DELETE if _updatable(session.catalog.relation_by_oid(oid)) else 0
+_BITS = {"i": 1 << 3, "u": 1 << 2, "d": 1 << 4}
+_CHANGED = _BITS["u"] | _BITS["d"]
+
+
+def is_updatable(session: EvalSession, oid: int, triggers: bool, attnum: int = 0) -> int:
+    """SQL's ``pg_relation_is_updatable``: a bit mask of INSERT, UPDATE, DELETE; with ``triggers`` also by INSTEAD OF ones.
+
+    ``attnum``: count INSERT and UPDATE of a view only where this column can be given a value, 0: where any can.
+    """
+    from planner.bind.updatable import updatable_columns
+
+    relation = session.catalog.relation_by_oid(oid)
+    if relation is None or relation.kind != "v" or relation.virtual:
+        return INSERT_UPDATE_DELETE if _updatable(relation) else 0
+    found = 0
+    columns = updatable_columns(session.catalog, relation)
+    if columns is not None:
+        found = INSERT_UPDATE_DELETE if attnum in columns or (columns and not attnum) else _BITS["d"]
+    for letter, bit in _BITS.items():
+        found |= bit if triggers and relation.has_instead(letter) else 0
+    return found
 
 
 def column_is_updatable(session: EvalSession, oid: int, attnum: int, triggers: bool) -> bool:
-    """SQL's ``pg_column_is_updatable``."""
-    return attnum > 0 and _updatable(session.catalog.relation_by_oid(oid))
+    """SQL's ``pg_column_is_updatable``: whether the column can be updated, in rows that can be deleted."""
+    return attnum > 0 and is_updatable(session, oid, triggers, attnum) & _CHANGED == _CHANGED
 
 
 def index_column_property(session: EvalSession, oid: int, position: int, name: str) -> bool | None:

@@ -25,11 +25,19 @@ def trigger_text(
     """Return CREATE TRIGGER as the reader has to write it."""
     from planner.deparse_trigger import trigger_definition as definition
 
-    name = quote_ident(table.name)
-    if not (pretty and relation_visible(session, table)):
-        name = f"{quote_ident(table.schema)}.{name}"
     when = condition_text(session, table, trigger, pretty=bool(pretty))
-    return definition(trigger, table, name, function_text(session, trigger), when)
+    referred = session.catalog.relation_by_oid(trigger.from_table)
+    from_table = ""
+    if referred is not None:
+        # unlike the trigger's own table it is qualified only where the path does not find it
+        from_table = _named(session, referred, short=True)
+    name = _named(session, table, short=bool(pretty))
+    return definition(trigger, table, name, function_text(session, trigger), when, from_table)
+
+
+def _named(session: EvalSession, table: RelationDef, *, short: bool) -> str:
+    name = quote_ident(table.name)
+    return name if short and relation_visible(session, table) else f"{quote_ident(table.schema)}.{name}"
 
 
 def condition_text(session: EvalSession, table: RelationDef, trigger: TriggerDef, *, pretty: bool) -> str:
