@@ -13,9 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.plpgsql.open_row import OpenRow, RowForm
 from engine.reads.plans import Plan
 from pgwire.codecs.system import RecordValue
 from planner import ast
+from planner.bind.bodies import is_simple
 from planner.bind.context import BindContext, WithStep, make_context
 from planner.catalog import FunctionDef
 from planner.evaluate import RowFunction
@@ -27,6 +29,8 @@ from planner.plpgsql.parser import parse_routine
 from planner.plpgsql.tree import Piece, Routine, Target
 from planner.plpgsql.types import CatalogTypes
 from planner.plpgsql.variables import Shape, Source, VariableNames
+from planner.query import Param, Select
+from planner.statements import QueryStatement
 from planner.types import SqlType
 
 if TYPE_CHECKING:
@@ -39,7 +43,7 @@ MAX_CASTS: Final = 500
 class Ready:
     """One piece for one set of shapes. ``values`` finds its parameters among a call's variables."""
 
-    __slots__ = ("constant", "function", "node", "one", "places", "plain", "plan", "type")
+    __slots__ = ("constant", "function", "node", "one", "places", "plain", "plan", "type", "variable")
 
     def __init__(self, node: ast.Node, plan: Plan, sources: Sequence[Source], routine: Routine) -> None:
         """Compile what can be evaluated without running a query."""
@@ -54,16 +58,35 @@ class Ready:
         columns = plan.columns or ()
         self.type = columns[0].type if columns else SqlType(VOID)
         self.one = len(columns) == 1
-        self.places = [(s.variable, s.field, routine.variables[s.variable].kind == "any") for s in sources]
+        self.places = [
+            (s.variable, 1 if routine.variables[s.variable].kind == "any" else s.field) for s in sources
+        ]
+        self.variable = _only_variable(plan, sources)
 
     def values(self, values: list[Any]) -> tuple[Any, ...]:
         """Return the parameters' values."""
-        return tuple(
-            [
-                values[number] if field is None and not typed else values[number][1 if typed else field]
-                for number, field, typed in self.places
-            ]
-        )
+        return tuple([value_at(values[number], field) for number, field in self.places])
+
+
+def value_at(value: Any, field: int | None) -> Any:
+    """Return what a variable holds as a parameter has it, or one field of that."""
+    if field is not None:
+        return None if value is None else value[field]
+    return value.packed if type(value) is OpenRow else value
+
+
+def _only_variable(plan: Plan, sources: Sequence[Source]) -> int | None:
+    """Return the variable that a piece is, None where it is more than its name, or a field."""
+    if (
+        len(sources) != 1
+        or sources[0].field is not None
+        or not isinstance(plan.bound.statement, QueryStatement)
+    ):
+        return None
+    query = plan.bound.statement.query
+    if not isinstance(query, Select) or not is_simple(query) or len(query.targets) != 1:
+        return None
+    return sources[0].variable if isinstance(query.targets[0].expr, Param) else None
 
 
 class Prepared:
@@ -107,6 +130,11 @@ class Body:
         self.catalog_version = session.catalog.version
         self.namespace_version = session.catalog.namespace_version
         self.versions = dict(context.versions)
+        self.row_form: RowForm | None = None  # of NEW and OLD, which are ``opened``
+        self.opened: frozenset[int] = frozenset()
+        if new_type is not None:
+            self.row_form = RowForm(session.catalog, new_type.oid)
+            self.opened = frozenset((self.routine.special["new"], self.routine.special["old"]))
         self._prepared: dict[Piece, Prepared] = {}
         self._casts: dict[tuple[SqlType, SqlType], RowFunction | None] = {}
         self._parts: dict[tuple[Target, SqlType, bool], Part] = {}
@@ -164,6 +192,7 @@ class Body:
         routine, session = self.routine, self.session
         shapes = self.shapes(values)
         names = VariableNames(routine.variables, prepared.piece.names, routine.conflict, shapes)
+        names.opened = self.opened
         if "tg_argv" in routine.special:
             names.zero_based = frozenset((routine.special["tg_argv"],))
         node, bound = bind_piece(self.context(), prepared.piece, names)
@@ -209,6 +238,7 @@ class Body:
         names = VariableNames(
             self.routine.variables, target.names, self.routine.conflict, self.shapes(values)
         )
+        names.opened = self.opened
         key = target, whole, self._derived_version == self.session.catalog.version
         made = self._parts.get(key) if key[2] else None
         if made is None:

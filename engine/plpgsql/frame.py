@@ -18,7 +18,8 @@ from engine.connection.portal import Command, Outcome, Rows
 from engine.ddl.privileges import check as check_privileges
 from engine.executor import READS, ExecContext
 from engine.index.state import SLICE_S, value_of
-from engine.plpgsql.body import Body, Ready
+from engine.plpgsql.body import Body, Ready, value_at
+from engine.plpgsql.open_row import OpenRow
 from engine.reads.plans import Plan
 from engine.reads.query import context
 from engine.routines.inner import run_inner
@@ -148,6 +149,11 @@ class Frame:
         if len(rows) > 1:
             raise self._of_sql(SqlError("21000", "query returned more than one row"), piece)
         return (rows[0][0] if rows else None), ready.type
+
+    def held(self, piece: Piece) -> Any:
+        """Return what a variable holds where an expression is nothing but its name, else None."""
+        number = self.body.ready(piece, self.values).variable
+        return None if number is None else self.values[number]
 
     def plain(self, ready: Ready) -> Any:
         """Return the value of an expression that needs nothing but variables."""
@@ -302,9 +308,35 @@ class Frame:
             raise SqlError(
                 "22004", f'null value cannot be assigned to variable "{variable.name}" declared NOT NULL'
             )
-        self.values[number] = value
+        self._keep(number, value)
+
+    def _keep(self, number: int, value: Any) -> None:
+        """Have a variable hold a value of its type."""
+        form = self.body.row_form
+        self.values[number] = form.open(value) if form is not None and number in self.body.opened else value
+
+    async def _assign_field(self, number: int, target: Target, value: Any, type_: SqlType) -> None:
+        """Give a field of NEW or OLD, or a part of one, a value; the others of what is NULL are NULL then."""
+        form = self.body.row_form
+        assert form is not None
+        name = target.steps[0]
+        at = form.names.get(name) if isinstance(name, str) else None
+        if at is None:
+            variable = self.body.routine.variables[number]
+            raise SqlError("42703", f'record "{variable.name}" has no field "{name}"')
+        declared = form.columns[at].declared
+        if len(target.steps) > 1:
+            part = self.body.part(target, declared, Source(number, at), self.values, 1)
+            made = await self._with_part(part, value, type_)
+        else:
+            made = value if type_ == declared else await self.cast(value, type_, declared)
+        row = self.values[number] or OpenRow(form, (None,) * len(form.columns))
+        self.values[number] = row.with_cell(at, made)
 
     async def _assign_part(self, target: Target, value: Any, type_: SqlType) -> None:
+        if target.variable in self.body.opened:
+            await self._assign_field(target.variable, target, value, type_)
+            return
         variable = self.body.routine.variables[target.variable]
         if variable.kind != "record":
             row = result_row(self.session.catalog, variable.type.oid) if variable.kind == "row" else None
@@ -334,10 +366,7 @@ class Frame:
     async def _with_part(self, part: Any, value: Any, type_: SqlType) -> Any:
         value = await self.cast(value, type_, part.type)
         values = self.values
-        given = [
-            value if s == VALUE else values[s.variable] if s.field is None else values[s.variable][s.field]
-            for s in part.sources
-        ]
+        given = [value if s == VALUE else value_at(values[s.variable], s.field) for s in part.sources]
         return await self.apply(part.function, tuple(given))
 
     async def into(self, into: Into, columns: Sequence[OutputColumn], row: Sequence[Any] | None) -> None:
@@ -360,7 +389,7 @@ class Frame:
         elif len(columns) == 1 and columns[0].type.oid in (variable.type.oid, RECORD):
             await self.store(number, row[0], columns[0].type)
         else:
-            self.values[number] = await self.packed(row, types, variable.type)
+            self._keep(number, await self.packed(row, types, variable.type))
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.plpgsql.frame import Frame
+from engine.plpgsql.open_row import OpenRow
 from planner.domains import base_oid
 from planner.errors import SqlError
 from planner.facts import VOID
@@ -24,6 +25,10 @@ _NO_ROW: Final = "cannot return non-composite value from function returning comp
 async def run_return(frame: Frame, statement: tree.Return) -> None:
     """RETURN: the frame has the value. Raises SqlError 42804 for a row of other columns."""
     if statement.value is None:
+        return
+    held = frame.held(statement.value) if frame.body.row_form is not None else None
+    if isinstance(held, OpenRow):  # NEW, or OLD: of the table's columns
+        frame.result = held.cells
         return
     value, type_ = await frame.value(statement.value)
     wanted = frame.scalar

@@ -123,5 +123,5 @@ async def run_do(session: Session, source: str, source_at: int | None, *, alone:
     frame = Frame(session, body, lambda: INLINE)
     frame.scalar = SqlType(VOID)
     frame.atomic = atomic
-    async with routines.within():
+    with routines.within():
         await run_frame(routines, frame)

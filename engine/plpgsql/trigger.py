@@ -12,13 +12,11 @@ from typing import Any
 from engine.plpgsql.body import Body
 from engine.plpgsql.event import TriggerEvent
 from engine.plpgsql.frame import Frame
+from engine.plpgsql.open_row import OpenRow
 from engine.plpgsql.routine import run_frame, signature
-from pgwire.codecs.composite import pack_row
-from planner.bind.calls import result_row
 from planner.catalog import FunctionDef
 from planner.errors import SqlError
 from planner.plpgsql.check import place
-from planner.query import OutputColumn
 from planner.types import SqlType
 from txn.types import Row
 
@@ -34,33 +32,30 @@ async def run_trigger(function: FunctionDef, event: TriggerEvent) -> Row | None:
     routines = session.system.routines
     table = event.table
     row_type = SqlType(table.oid + 1)  # of the relation's rows
-    async with routines.called(function):
+    with routines.called(function):
         body = routines.body(
             ("trigger", function.oid, table.oid, table.version, event.transitions),
             function,
             lambda: _read(event, function, row_type),
         )
+        form = body.row_form
+        assert form is not None
         frame = Frame(session, body, lambda: signature(session, function))
-        frame.columns = tuple(OutputColumn(name=c.name, type=c.declared) for c in table.live)
+        frame.columns = form.outputs
         frame.mismatch = "returned row structure does not match the structure of the triggering table"
         frame.leaving = "during function exit"
-        special = body.routine.special
-        told: dict[str, Any] = {
-            "new": _packed(event, event.new),
-            "old": _packed(event, event.old),
-            "tg_name": event.name,
-            "tg_when": event.when,
-            "tg_level": event.level,
-            "tg_op": event.op,
-            "tg_relid": table.oid,
-            "tg_relname": table.name,
-            "tg_table_name": table.name,
-            "tg_table_schema": table.schema,
-            "tg_nargs": len(event.args),
-            "tg_argv": event.args,
-        }
-        for name, value in told.items():
-            frame.values[special[name]] = value
+        special, values = body.routine.special, frame.values
+        values[special["new"]] = None if event.new is None else OpenRow(form, event.new)
+        values[special["old"]] = None if event.old is None else OpenRow(form, event.old)
+        values[special["tg_name"]] = event.name
+        values[special["tg_when"]] = event.when
+        values[special["tg_level"]] = event.level
+        values[special["tg_op"]] = event.op
+        values[special["tg_relid"]] = table.oid
+        values[special["tg_relname"]] = values[special["tg_table_name"]] = table.name
+        values[special["tg_table_schema"]] = table.schema
+        values[special["tg_nargs"]] = len(event.args)
+        values[special["tg_argv"]] = event.args
         await run_frame(routines, frame)
     if event.level == "STATEMENT" or event.when == "AFTER":
         return None
@@ -74,12 +69,3 @@ def _read(event: TriggerEvent, function: FunctionDef, row_type: SqlType) -> Body
     except SqlError as error:
         place(error, function.source, None)
         raise
-
-
-def _packed(event: TriggerEvent, row: Row | None) -> bytes | None:
-    """Return a row of the table as a value of its row type."""
-    if row is None:
-        return None
-    made = result_row(event.session.catalog, event.table.oid + 1)
-    assert made is not None
-    return pack_row(row, made.slots, tuple(c.type.oid for c in made.live), len(made.columns))

@@ -12,8 +12,8 @@ with the session. What fails in it fails the statement that calls it; errors nam
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.connection.portal import Command
@@ -60,10 +60,54 @@ class Body:
         self.plans = plans
 
 
-class Routines:
-    """One session's calls."""
+class _Called:
+    """A call of a routine within a statement: afterwards all is as before, and the statement goes on."""
 
-    __slots__ = ("_bodies", "_depth", "changing_loops", "offered", "session", "stack")
+    __slots__ = ("_around", "_number", "_parts", "_routines", "_txn")
+
+    def __init__(self, routines: Routines, around: AbstractContextManager[None] | None) -> None:
+        """``around``: what else is in force during the call."""
+        self._routines = routines
+        self._around = around
+
+    def __enter__(self) -> None:
+        routines = self._routines
+        session = routines.session
+        if routines.depth >= MAX_DEPTH:
+            raise SqlError(
+                "54001", "stack depth limit exceeded", hint=f"Functions may call each other {MAX_DEPTH} deep."
+            )
+        self._txn = session.block.ensure_txn()
+        self._number = self._txn.statement
+        self._parts, session.parts = session.parts, None
+        routines.depth += 1
+        try:
+            if self._around is not None:
+                self._around.__enter__()
+        except BaseException:
+            self._leave()
+            raise
+
+    def __exit__(self, *error: Any) -> None:
+        try:
+            if self._around is not None:
+                self._around.__exit__(*error)
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        routines = self._routines
+        session = routines.session
+        routines.depth -= 1
+        session.parts = self._parts
+        if session.block.txn is self._txn:
+            self._txn.resume_statement(self._number)
+
+
+class Routines:
+    """One session's calls; ``depth``: how many are within each other."""
+
+    __slots__ = ("_bodies", "changing_loops", "depth", "offered", "session", "stack")
 
     def __init__(self, session: Session) -> None:
         """Call functions for ``session``."""
@@ -72,7 +116,7 @@ class Routines:
         self.offered = -1  # calls that ran when one of them let the procedure that it calls end transactions
         self.changing_loops = 0  # over rows of statements that change them
         self._bodies: dict[Any, Any] = {}
-        self._depth = 0
+        self.depth = 0
 
     async def call(self, call: SqlCall, args: Sequence[Any]) -> Any:
         """Run a function; see ``planner.builtins.session.RoutineSystem``."""
@@ -106,38 +150,20 @@ class Routines:
         Raises SqlError 54001 where functions call each other too deep, and what its statements raise.
         """
         function = self._function(call)
-        async with self.called(function):
+        with self.called(function):
             if function.language == "plpgsql":
                 atomic = atomic or function.definer or bool(function.settings)
                 return await call_function(self, function, call, tuple(args), atomic=atomic)
             return await self._run(function, call, tuple(args))
 
-    @asynccontextmanager
-    async def called(self, function: FunctionDef) -> AsyncIterator[None]:
+    def called(self, function: FunctionDef) -> _Called:
         """Run a function's statements as ``within``, with the rights and settings that it brings."""
-        async with self.within():
-            with self._surroundings(function):
-                yield
+        brings = function.definer or function.settings
+        return _Called(self, self._surroundings(function) if brings else None)
 
-    @asynccontextmanager
-    async def within(self) -> AsyncIterator[None]:
+    def within(self) -> _Called:
         """Run a function's statements within the statement that calls it. Raises SqlError 54001 where calls are too deep."""
-        session = self.session
-        if self._depth >= MAX_DEPTH:
-            raise SqlError(
-                "54001", "stack depth limit exceeded", hint=f"Functions may call each other {MAX_DEPTH} deep."
-            )
-        txn = session.block.ensure_txn()
-        number = txn.statement
-        parts, session.parts = session.parts, None
-        self._depth += 1
-        try:
-            yield
-        finally:
-            self._depth -= 1
-            session.parts = parts
-            if session.block.txn is txn:
-                txn.resume_statement(number)
+        return _Called(self, None)
 
     def body(self, key: tuple[Any, ...], function: FunctionDef, read: Callable[[], PlBody]) -> PlBody:
         """Return the body of a PL/pgSQL function, as long as it is fresh, else what ``read`` returns. Raises what that raises."""

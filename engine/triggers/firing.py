@@ -194,14 +194,19 @@ class Firing:
             table=self.relation,
             session=session,
             args=one.trigger.args,
-            old=None if old is None else tuple([old[i] for i in self._live]),
-            new=None if new is None else tuple([new[i] for i in self._live]),
+            old=None if old is None else self._seen(old),
+            new=None if new is None else self._seen(new),
             transitions=names,
             old_rows=tables.old if tables is not None and names[0] else (),
             new_rows=tables.new if tables is not None and names[1] else (),
         )
 
+    def _seen(self, row: Row) -> Row:
+        return row if len(self._live) == self._width else tuple([row[i] for i in self._live])
+
     def _stored(self, row: Row) -> Row:
+        if len(self._live) == self._width:
+            return row
         cells: list[Any] = [None] * self._width
         for position, value in zip(self._live, row, strict=True):
             cells[position] = value

@@ -7,7 +7,7 @@ tsvector_update_trigger_column: the configuration is in a column of type regconf
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from engine.plpgsql.event import TriggerEvent
 from planner.casts import is_binary_coercible
@@ -55,6 +55,16 @@ def update_vector(event: TriggerEvent, *, from_column: bool) -> Row:
 
 
 def _column(event: TriggerEvent, name: str, what: str, type_oid: int, of_type: str) -> int:
+    """Return where a column is in the row, kept with the catalog. Raises SqlError 42703, 42804."""
+    kept: dict[Any, Any] = event.session.catalog.derived
+    key = ("column of a trigger", event.table.oid, event.table.version, name, type_oid)
+    found: int | None = kept.get(key)
+    if found is None:
+        found = kept[key] = _found_column(event, name, what, type_oid, of_type)
+    return found
+
+
+def _found_column(event: TriggerEvent, name: str, what: str, type_oid: int, of_type: str) -> int:
     for at, column in enumerate(event.table.live):
         if column.name == name:
             if not is_binary_coercible(base_oid(column.type.oid), type_oid):

@@ -69,6 +69,7 @@ class VariableNames:
         self.refusal: SqlError | None = None  # what a record's value did not allow
         self.dynamic: set[int] = set()  # variables whose shapes were asked for
         self.zero_based: frozenset[int] = frozenset()  # arrays whose subscripts begin at 0
+        self.opened: frozenset[int] = frozenset()  # rows whose fields are at hand as those of records
         self.params = VariableParams(self._of_number)
 
     # -- what statements ask -----------------------------------------------------------------------
@@ -103,6 +104,13 @@ class VariableNames:
         found = self.names.find(names, self.variables)
         if found is None or found[1] != len(names):
             return None
+        variable = self.variables[found[0]]
+        row = scope.context.env.row_type(variable.type.oid) if variable.number in self.opened else None
+        if row is not None:
+            return [
+                (c.name, self.param(Source(variable.number, at), c.declared, span))
+                for at, c in enumerate(row.live)
+            ]
         value = self.value(found[0], span)
         return row_fields(scope, value, span) if is_row(value) else None
 
@@ -178,6 +186,10 @@ class VariableNames:
                 at = names.index(name)
                 return self.param(Source(variable.number, at), SqlType(types[at]), node.span)
         elif is_composite(variable.type.oid):
+            row = scope.context.env.row_type(variable.type.oid) if variable.number in self.opened else None
+            for at, column in enumerate(() if row is None else row.live):
+                if column.name == name:
+                    return self.param(Source(variable.number, at), column.declared, node.span)
             try:
                 return select_field(scope, self.value(variable.number, node.span), name, node.span)
             except SqlError as error:
