@@ -85,6 +85,7 @@ from planner.query import (
     Param,
     RelabelType,
     RowCompare,
+    RowExpr,
     ScalarArrayOp,
     SubLink,
     Subscript,
@@ -168,7 +169,9 @@ class CoerceEnv:
     ``folded`` collects the lower-case names of settings that a literal was read under (datestyle, timezone,
     intervalstyle), plus ``now`` when it named the current time: such a plan is good for that value only.
     ``row_type``: what attributes composite types have. ``check_name``: raises what is wrong with the name of an object in a
-    literal of the statement's own text, by the oid of the type (reg* and arrays of them).
+    literal of the statement's own text, by the oid of the type (reg* and arrays of them). ``whole_rows``: what the anonymous rows of
+    entries of FROM are made of, for the one place that asks: a cast to a composite type. By identity, as equal Vars of two sub-queries
+    differ in what they stand for; the Var is kept so that its identity is.
     """
 
     settings: CodecSettings
@@ -176,6 +179,7 @@ class CoerceEnv:
     folded: set[str] = field(default_factory=set)
     row_type: Callable[[int], RowType | None] = field(default=lambda oid: None)
     check_name: Callable[[int, str], object] = field(default=lambda oid, text: None)
+    whole_rows: dict[int, tuple[Expr, Callable[[], RowExpr]]] = field(default_factory=dict)
 
 
 PathKind = Literal["relabel", "function", "io", "array", "row"]

@@ -444,7 +444,10 @@ class TimelineDef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseDef:
-    """A database of the server (CREATE DATABASE). ``connection_limit`` -1: none."""
+    """A database of the server (CREATE DATABASE). ``connection_limit`` -1: none.
+
+    ``collate`` and ``ctype``: the names that its locale was given, of those that compare bytewise.
+    """
 
     oid: int
     name: str
@@ -452,6 +455,8 @@ class DatabaseDef:
     is_template: bool = False
     allow_connections: bool = True
     connection_limit: int = -1
+    collate: str = "C.UTF-8"
+    ctype: str = "C.UTF-8"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,13 +76,14 @@ def row_as(
     row = env.row_type(target)
     if row is None:
         raise SqlError("42704", f"type with OID {target} does not exist", span=span)
+    span = span or expr.span
     if isinstance(expr, DecomposeRow):
         expr = _fields_of(expr)
+    elif id(expr) in env.whole_rows:
+        expr = env.whole_rows[id(expr)][1]()
     if not isinstance(expr, RowExpr):
         raise _no_cast(row, None, span)
     live = row.live
-    if len(expr.fields) < len(live):
-        raise _no_cast(row, "Input has too few columns.", span)
     fields: list[Expr] = []
     for number, (field, column) in enumerate(zip(expr.fields, live, strict=False), 1):
         wanted = attribute_type(column)
@@ -91,6 +92,8 @@ def row_as(
             detail = f"Cannot cast type {format_type(field.type.oid)} to {format_type(wanted.oid)} in column {number}."
             raise _no_cast(row, detail, span)
         fields.append(made)
+    if len(expr.fields) < len(live):
+        raise _no_cast(row, "Input has too few columns.", span)
     if len(expr.fields) > len(live):
         raise _no_cast(row, "Input has too many columns.", span)
     made_row = RowExpr(type=SqlType(RECORD), fields=tuple(fields), names=expr.names, span=expr.span)

@@ -337,10 +337,10 @@ class Scope:
             else:
                 made = self.context.env.row_type(item.row) if item.row else None
             if made is None or len(made.live) != len(item.names):
+                self.context.env.whole_rows[id(row)] = row, lambda: _columns_of(level, scope, item, span)
                 return row
             return compose(row, made, explicit=False, span=span)
-        fields = tuple([item.expr(scope, position, level, span) for position in range(len(item.names))])
-        return RowExpr(type=SqlType(RECORD), fields=fields, names=tuple(item.names), span=span)
+        return _columns_of(level, scope, item, span)
 
     def find_cte(self, name: str) -> tuple[int, CteEntry] | None:
         """Return (level, entry) of the WITH item a bare table name means."""
@@ -349,6 +349,12 @@ class Scope:
             if entry is not None:
                 return level, entry
         return None
+
+
+def _columns_of(level: int, scope: Scope, item: Item, span: Span | None) -> RowExpr:
+    """Return an entry's columns as a row."""
+    fields = tuple([item.expr(scope, position, level, span) for position in range(len(item.names))])
+    return RowExpr(type=SqlType(RECORD), fields=fields, names=tuple(item.names), span=span)
 
 
 def _check_lateral(item: Item, span: Span | None) -> None:

@@ -595,8 +595,8 @@ def pg_database(session: Session) -> Iterator[RowDict]:
             "oid": database.oid, "datname": database.name, "datdba": database.owner,
             "encoding": UTF8_ENCODING, "datlocprovider": "c", "datistemplate": database.is_template,
             "datallowconn": database.allow_connections, "datconnlimit": database.connection_limit,
-            "datfrozenxid": 3, "datminmxid": 1, "dattablespace": DEFAULT_TABLESPACE, "datcollate": "C.UTF-8",
-            "datctype": "C.UTF-8",
+            "datfrozenxid": 3, "datminmxid": 1, "dattablespace": DEFAULT_TABLESPACE, "datcollate": database.collate,
+            "datctype": database.ctype,
             "datacl": acl_texts(session, session.catalog.acl(PG_DATABASE_OID, database.oid)),
         }  # fmt: skip
 

@@ -4,7 +4,9 @@
                               │ typarray
                               └─> pg_type (_name, typelem)      sequences and indexes have none, as since PostgreSQL 14
 
-The oids of the catalog relations' types are PostgreSQL's: the facts hold their array types, which name the element.
+Every relation that can be read has one, the catalog's too: whoever follows the arrow finds a row. The oids of pg_catalog's are
+PostgreSQL's: the facts hold their array types, which name the element. So are those of information_schema's, which follow the oid of
+their relation.
 """
 
 from __future__ import annotations
@@ -13,7 +15,13 @@ import functools
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.state import row_array_oid, row_type_oid, virtual_relations
+from engine.catalog.state import (
+    FIRST_OWN_RELATION,
+    OWN_RELATIONS,
+    row_array_oid,
+    row_type_oid,
+    virtual_relations,
+)
 from engine.catalog.virtual import RowDict, by_oid, by_row_type, by_type_name, of_each, relation
 from planner import facts as f
 from planner.catalog import RelationDef
@@ -22,6 +30,7 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 RECORD_IN, RECORD_OUT, RECORD_RECV, RECORD_SEND = 2290, 2291, 2402, 2403
+FIRST_OWN_ROW_TYPE = 9940  # oids that PostgreSQL uses for nothing; two for each of the views of our own
 ARRAY_IN, ARRAY_OUT, ARRAY_RECV, ARRAY_SEND = 750, 751, 2400, 2401
 
 
@@ -39,10 +48,19 @@ def _catalog_row_types() -> Mapping[str, tuple[int, int]]:
 def row_types(item: RelationDef) -> tuple[int, int]:
     """Return the oids of a relation's row type and of the array type over it, zeros where it has none."""
     if item.virtual:
-        return _catalog_row_types().get(item.name, (0, 0)) if item.schema == "pg_catalog" else (0, 0)
+        return _virtual_row_types(item)
     if item.kind == "c":  # its oid is the third of a composite type's
         return item.oid - 2, item.oid - 1
     return (0, 0) if item.kind in "iS" else (row_type_oid(item.oid), row_array_oid(item.oid))
+
+
+def _virtual_row_types(item: RelationDef) -> tuple[int, int]:
+    if item.schema == "information_schema":
+        return item.oid + 2, item.oid + 1
+    if item.name in OWN_RELATIONS:
+        place = item.oid - FIRST_OWN_RELATION
+        return FIRST_OWN_ROW_TYPE + 2 * place, FIRST_OWN_ROW_TYPE + 2 * place + 1
+    return _catalog_row_types()[item.name]
 
 
 def _common(item: RelationDef) -> dict[str, Any]:
@@ -61,10 +79,22 @@ def _row_type(item: RelationDef) -> RowDict:
     }  # fmt: skip
 
 
+def _array_type(item: RelationDef) -> RowDict:
+    element, oid = row_types(item)
+    return {
+        **_common(item), "oid": oid, "typname": "_" + item.name, "typtype": "b", "typcategory": "A", "typelem": element,
+        "typinput": ARRAY_IN, "typoutput": ARRAY_OUT, "typreceive": ARRAY_RECV, "typsend": ARRAY_SEND,
+    }  # fmt: skip
+
+
 @relation("pg_type", "static")
 def catalog_row_types(session: Session) -> Iterator[RowDict]:
-    """Yield pg_type of the rows of pg_catalog's relations; the arrays over them are among the facts."""
-    return (_row_type(item) for item in virtual_relations() if row_types(item)[0])
+    """Yield pg_type of the rows of the catalog's relations, and the arrays over them that are not among the facts."""
+    known = {oid for oid, _ in _catalog_row_types().values()}
+    for item in virtual_relations():
+        yield _row_type(item)
+        if row_types(item)[0] not in known:
+            yield _array_type(item)
 
 
 @of_each(
@@ -79,11 +109,6 @@ def catalog_row_types(session: Session) -> Iterator[RowDict]:
 )
 def users_row_types(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_type of the rows of tables and views, and the arrays over them."""
-    oid, array = row_types(item)
-    if oid and item.kind != "c":
+    if row_types(item)[0] and item.kind != "c":
         yield _row_type(item)
-        yield {
-            **_common(item), "oid": array, "typname": "_" + item.name, "typtype": "b", "typcategory": "A",
-            "typelem": oid, "typinput": ARRAY_IN, "typoutput": ARRAY_OUT, "typreceive": ARRAY_RECV,
-            "typsend": ARRAY_SEND,
-        }  # fmt: skip
+        yield _array_type(item)

@@ -152,6 +152,7 @@ def row_array_oid(relation_oid: int) -> int:
     return relation_oid + 2
 
 
+FIRST_OWN_RELATION = 9900
 OWN_RELATIONS: Mapping[str, tuple[int, tuple[tuple[str, int], ...]]] = {
     "holdfast_shards": (
         9900,

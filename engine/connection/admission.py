@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 
 from engine import access_rules
 from engine.access_rules import Peer
-from engine.catalog.state import CatalogSnapshot
 from engine.connection.backend import Connection
 from engine.connection.session import Session
 from engine.connection.setting_defs import MAX_BYTES, definitions
@@ -138,7 +137,7 @@ def admit(db: Database, parameters: Mapping[str, str], pid: int, peer: str, out:
         what = "remaining connection slots are reserved for non-replication superuser connections"
         raise fatal("53300", what)
     database = _database(db, parameters.get("database") or user, role)
-    settings = _settings(db, db.spaces[database.oid].catalog, role, parameters, out)
+    settings = _settings(db, database, role, parameters, out)
     session = Session(db, pid=pid, user=role, database_def=database, settings=settings, out=out, peer=peer)
     return Connection(db, session)
 
@@ -163,13 +162,15 @@ def _database(db: Database, name: str, role: RoleDef) -> DatabaseDef:
 
 
 def _settings(
-    db: Database, catalog: CatalogSnapshot, role: RoleDef, parameters: Mapping[str, str], out: Responder
+    db: Database, database: DatabaseDef, role: RoleDef, parameters: Mapping[str, str], out: Responder
 ) -> Settings:
     """Return the settings that a session begins with. FATAL 42704, 22023 and others for those of the packet."""
-    config = db.config
+    catalog, config = db.spaces[database.oid].catalog, db.config
     overrides = db.setting_defaults | {
         "is_superuser": "on" if role.superuser else "off",
         "session_authorization": role.name,
+        "lc_collate": database.collate,
+        "lc_ctype": database.ctype,
         "port": str(config.port),
         "max_connections": str(config.max_connections),
         "superuser_reserved_connections": str(reserved(db)),

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 Params = tuple[Any, ...]
 
 TEMPLATE: Final = "template1"
+EMPTY_TEMPLATE: Final = "template0"  # in which nothing is sorted
 _LONGEST: Final = 63  # bytes of a name
 
 
@@ -101,6 +102,7 @@ async def create(
     with session.db.attendance.keeping_out(template.oid):
         await session.view.start_ddl(plan)
         template = _may_create(session, statement.name, template_name)
+        _take_locale(options, template)
         owner = session.role if "owner" not in options else _new_owner(session, str(options.pop("owner")))
         database = DatabaseDef(
             oid=session.db.allocate_oids(1),
@@ -121,6 +123,21 @@ async def create(
         txn.on_applied(applied)
         await session.block.commit()
     return Command(plan.bound.tag)
+
+
+def _take_locale(options: dict[str, object], template: DatabaseDef) -> None:
+    """Complete ``options`` by the template's locale. SqlError 22023 for another one, unless the template is empty."""
+    for what, name, of_template in (
+        ("collation", "collate", template.collate),
+        ("LC_CTYPE", "ctype", template.ctype),
+    ):
+        wanted = options.setdefault(name, of_template)
+        if wanted != of_template and template.name != EMPTY_TEMPLATE:
+            raise SqlError(
+                "22023",
+                f"new {what} ({wanted}) is incompatible with the {what} of the template database ({of_template})",
+                hint=f"Use the same {what} as in the template database, or use template0 as template.",
+            )
 
 
 def _may_create(session: Session, name: str, template_name: str) -> DatabaseDef:

@@ -16,7 +16,12 @@ from planner.bind.options import boolean_option, option_text, redundant
 from planner.bind.utility import bind_set, owner_name
 from planner.errors import SqlError, not_supported
 
-_LOCALES: Final = frozenset(("c", "posix", "c.utf-8", "c.utf8"))
+_LOCALES: Final = {
+    "C": "C",
+    "POSIX": "C",
+    "C.UTF-8": "C.UTF-8",
+    "C.utf8": "C.utf8",
+}  # and what they are called
 _ENCODINGS: Final = frozenset(("default", "6"))
 _LOCALE_OPTIONS: Final = ("locale", "lc_collate", "lc_ctype")
 _NEVER: Final = frozenset(("role", "session_authorization"))
@@ -32,7 +37,7 @@ def _checked(option: ast.Option) -> None:
         if text not in _ENCODINGS and known != "UTF8":
             raise not_supported(f"encoding {option_text(option)} of a database", span=option.span)
     elif option.name in _LOCALE_OPTIONS:
-        if text not in _LOCALES and text != "default":
+        if option_text(option) not in (*_LOCALES, "default", None):
             raise not_supported(f"locale {option_text(option)} of a database", span=option.span)
     elif option.name == "locale_provider":
         if text != "libc":
@@ -81,6 +86,12 @@ def _options(options: Sequence[ast.Option], allowed: Sequence[str]) -> Mapping[s
                 found[option.name] = text
         else:
             _checked(option)
+            text = option_text(option) or "default"
+            if text != "default" and option.name == "locale":
+                found.setdefault("collate", _LOCALES[text])
+                found.setdefault("ctype", _LOCALES[text])
+            elif text != "default" and option.name in _LOCALE_OPTIONS:
+                found[option.name.removeprefix("lc_")] = _LOCALES[text]
     return found
 
 

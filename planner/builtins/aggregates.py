@@ -461,9 +461,9 @@ class JsonObjectAgg:
 
 
 def _key_text(oid: int, session: EvalSession, key: Any) -> str:
-    from planner.builtins.casts import to_text
+    from planner.builtins.json_values import key_text
 
-    return to_text(oid, key, session)
+    return key_text(key, oid, session)
 
 
 def _to_json(session: EvalSession, oid: int, binary: bool) -> Callable[[Any], str]:

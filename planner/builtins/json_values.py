@@ -168,7 +168,7 @@ def to_json(value: Any, oid: int, session: EvalSession, *, pretty: bool = False)
     if oid in (DATE, TIMESTAMP, TIMESTAMPTZ):
         return quote(_iso(value, oid, session.codec_settings))
     inner = element_of(oid)
-    if inner and oid not in TUPLE_TYPES:
+    if inner:  # int2vector and oidvector, too
         return _array(value, inner, session, pretty)
     if oid == RECORD or isinstance(value, RecordValue):
         return record(value, session, pretty=pretty)
@@ -217,7 +217,7 @@ def _iso(value: int, oid: int, settings: CodecSettings) -> str:
 
 def key_text(value: Any, oid: int, session: EvalSession) -> str:
     """Return the text of a value used as an object's key; 22023 for what is not scalar."""
-    if (element_of(oid) and oid not in TUPLE_TYPES) or oid in (JSON, JSONB, RECORD):
+    if element_of(oid) or oid in (JSON, JSONB, RECORD) or is_row(oid):
         raise SqlError("22023", "key value must be scalar, not array, composite, or json")
     text = to_json(value, oid, session)
     return str(load(text)) if text[0] == '"' else text

@@ -21,3 +21,26 @@ create type e as enum ('a', 'b');
 prepare p(e) as select $1;
 execute p('b');
 execute p('c');
+-- every relation that can be read has a type of its rows, and an array type over it, the catalog's too
+select c.relname from pg_class c left join pg_type t on t.oid = c.reltype and t.typrelid = c.oid and t.typname = c.relname
+  left join pg_type a on a.oid = t.typarray and a.typelem = t.oid where c.relkind in ('r', 'v') and a.oid is null;
+select t.typname, t.oid, t.typtype, a.typname, a.oid, a.typcategory from pg_class c join pg_type t on t.oid = c.reltype join pg_type a on a.oid = t.typarray
+  where c.relnamespace = 'information_schema'::regnamespace order by t.oid;
+select typrelid::regclass, typarray::int from pg_type where typname = 'columns';
+select typname, typelem::int from pg_type where typname = '_columns';
+select relname from pg_class where reltype = 13297;
+select relname from pg_class where reltype = 83;
+select typname from pg_type where typrelid = 'information_schema.columns'::regclass;
+-- vectors are arrays to JSON
+select array_to_json('1 2'::int2vector), to_json(''::oidvector), array_to_json('1 2'::int2vector, true), jsonb_build_object('a', '3 4'::oidvector);
+select to_jsonb(i.*) -> 'k' from (select '2 1'::int2vector as k) i;
+select json_agg('7 8'::oidvector);
+select json_object_agg('1 2'::int2vector, 1);
+-- keys of objects: scalars only, written as JSON writes them
+select json_object_agg(array[1], 1);
+select jsonb_object_agg(row(1, 2), 1);
+select jsonb_object_agg('{}'::json, 1);
+select json_object_agg(true, 1), json_object_agg(1.50, 2), json_object_agg('2020-01-01'::timestamp, 1), jsonb_object_agg('2020-01-01'::date, 1), jsonb_object_agg(true, 1);
+create type key_of as (a int, b int);
+select json_object_agg(row(1, 2)::key_of, 1);
+select json_build_object(row(1, 2)::key_of, 1);
