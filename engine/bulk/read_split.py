@@ -24,8 +24,9 @@ from engine.writes.copy_rows import LoadSpec, Rejects, RowLoader, RowWatch
 from engine.writes.progress import CopyProgress
 from pgwire.codecs.copy import copy_context, with_context
 from pgwire.codecs.copy_encoding import Transcoder
-from pgwire.codecs.copy_in import CopyDecoder, LineDecoder, copy_decoder
+from pgwire.codecs.copy_in import copy_decoder
 from pgwire.codecs.copy_json import JsonDecoder
+from pgwire.codecs.copy_lines import CopyDecoder, LineDecoder
 from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
 from planner.evaluate import Env, Shared

@@ -18,7 +18,8 @@ from engine.sources.postgres_tables import UpstreamTable
 from engine.sources.reader import Temporary
 from engine.sources.rows import RowReader, located, shown
 from pgwire.codecs.copy import CopyOptions
-from pgwire.codecs.copy_in import CopyRows, copy_decoder
+from pgwire.codecs.copy_in import copy_decoder
+from pgwire.codecs.copy_lines import CopyRows
 from pgwire.codecs.errors import DataError
 from planner.catalog import RelationDef
 from planner.errors import SqlError

@@ -53,7 +53,7 @@ from engine.writes.with_changes import run_inner
 from pgwire.backend import Responder
 from pgwire.codecs.copy import CopyOptions, copy_context, with_context
 from pgwire.codecs.copy_encoding import Transcoder
-from pgwire.codecs.copy_in import CopyDecoder
+from pgwire.codecs.copy_lines import CopyDecoder
 from pgwire.codecs.copy_out import copy_trailer
 from pgwire.codecs.encodings import at_hand, encoding
 from pgwire.codecs.errors import DataError

@@ -24,7 +24,7 @@ from engine.catalog.physical import shard_column
 from engine.writes.copy_conditions import Conditions
 from engine.writes.copy_rows import RowLoader
 from pgwire.codecs.copy_columns import ColumnReader, PlainSplitter, column_reader
-from pgwire.codecs.copy_in import CopyDecoder, LineDecoder
+from pgwire.codecs.copy_lines import CopyDecoder, LineDecoder
 from pgwire.codecs.errors import DataError
 from txn.columns import column_arrays, column_fields
 from txn.types import Row, ShardColumn

@@ -26,7 +26,7 @@ from engine.writes.shape import (
     table_layout,
 )
 from pgwire.codecs.copy import CopyOptions, copy_context, with_context
-from pgwire.codecs.copy_in import CopyDecoder, CopyRows, ShortRow
+from pgwire.codecs.copy_lines import CopyDecoder, CopyRows, ShortRow
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import binary_decoder, text_decoder
 from pgwire.codecs.settings import CodecSettings

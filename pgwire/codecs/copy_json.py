@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from pgwire.codecs.copy import CopyOptions, copy_context
-from pgwire.codecs.copy_in import MAX_LINE_BYTES, CopyRows
+from pgwire.codecs.copy_lines import MAX_LINE_BYTES, CopyRows
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import decode
 

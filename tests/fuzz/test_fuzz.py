@@ -11,7 +11,7 @@ import pytest
 from engine.connection.backend import Connection
 from engine.connection.cursors import Cursors
 from pgwire import decode
-from pgwire.codecs.copy_in import LineDecoder
+from pgwire.codecs.copy_lines import LineDecoder
 from tests.fuzz import targets
 from tests.fuzz.__main__ import fuzz
 from tests.fuzz.corpus import conversation, frame, statements

@@ -1,0 +1,241 @@
+"""COPY FROM in CSV format: quotes around what is special, NULL an empty field without them.
+
+    1,"a,b",,""      ["1", "a,b", None, ""]
+    2,"a             a line end inside quotes is data: the row goes on with the next line
+    b"
+
+Lines without a quote are split at once; of the others those whose fields are quoted as a whole, too; what is left character by
+character.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from pgwire.codecs.copy import CopyOptions
+from pgwire.codecs.copy_lines import CopyRows, LineDecoder
+
+
+class CsvDecoder(LineDecoder):
+    """CSV format: a row a line or, with line ends inside quotes, several."""
+
+    newline_found = "unquoted newline found in data"
+    newline_hint = "Use quoted CSV field to represent newline."
+    return_found = "unquoted carriage return found in data"
+    return_hint = "Use quoted CSV field to represent carriage return."
+
+    def __init__(self, options: CopyOptions, table: str, columns: Sequence[str]) -> None:
+        """See ``copy_decoder``."""
+        super().__init__(options, table, columns)
+        self.quote, self.escape = options.effective_quote, options.effective_escape
+        self.open: list[str] = []  # lines of a row whose quote is still open
+        quote, escape = re.escape(self.quote), re.escape(self.escape)
+        body = rf"[^{quote}]|{quote}{quote}" if self.quote == self.escape else (
+            rf"[^{quote}{escape}]|{escape}[{quote}{escape}]|{escape}(?![{quote}{escape}])"
+        )  # fmt: skip
+        self.quoted = re.compile(rf"{quote}((?:{body})*){quote}(?={re.escape(self.delimiter)}|\Z)", re.DOTALL)
+        self.forced = bool(options.force_null or options.force_not_null)
+        self.first_line = re.compile(rf"(?:[^{quote}\r\n]|{quote}(?:{body})*{quote})*".encode(), re.DOTALL)
+        self.first_row = True
+
+    def resume(self, eol: str, line: int) -> None:
+        """See LineDecoder."""
+        super().resume(eol, line)
+        self.first_row = False
+
+    def save(self) -> dict[str, Any]:
+        """See CopyDecoder."""
+        return self.__dict__ | {"open": list(self.open)}
+
+    @property
+    def inside_row(self) -> bool:
+        """Whether a quote is open."""
+        return bool(self.open)
+
+    def _returns(self, lines: list[str]) -> list[str]:
+        return lines
+
+    def _missing_return(self, lines: list[str]) -> None:
+        """Checked per row, since a quoted line end may be anything."""
+
+    def _literal(self, lines: list[str], mark: str) -> None:
+        """Checked per row."""
+
+    def opens(self, line: str) -> bool:
+        """Whether a quote is still open at the end of ``line``."""
+        if self.quote == self.escape:
+            return line.count(self.quote) % 2 == 1
+        inside = escaped = False
+        for char in line:
+            if inside and char == self.escape:
+                escaped = not escaped
+            if char == self.quote and not escaped:
+                inside = not inside
+            if char != self.escape:
+                escaped = False
+        return inside
+
+    def take(self, lines: list[str]) -> CopyRows:
+        """See LineDecoder."""
+        rows: list[list[Any]] = []
+        numbers: list[int] = []
+        crlf, mark = self.eol == "\r\n", "\r" if self.eol == "\r" else "\n"
+        quote, delimiter, null, width = self.quote, self.delimiter, self.null, self.width
+        plain_null = not self.options.force_not_null
+        check_returns = any("\r" in line for line in lines)
+        number = self.line
+        for line in lines:
+            number += 1
+            if self.open:
+                self.open.append(line)
+                if quote not in line:
+                    continue
+                whole = mark.join(self.open)
+                if self.opens(whole):
+                    continue
+                if self.first_row:
+                    # PostgreSQL counts line ends inside quotes only once it knows how lines end.
+                    number -= len(self.open) - 1
+                self.open = []
+                line = whole
+            elif quote in line and self.opens(line):
+                self.open = [line]
+                continue
+            if crlf:
+                if not line.endswith("\r"):
+                    raise self.error(self.newline_found, at=number, hint=self.newline_hint)
+                line = line[:-1]
+            if line == "\\.":
+                self.ended, self.rest = True, b""
+                break
+            if quote not in line:
+                if check_returns and "\r" in line:
+                    raise self.error(self.return_found, at=number, hint=self.return_hint)
+                if mark == "\r" and "\n" in line:
+                    raise self.error(self.newline_found, at=number, hint=self.newline_hint)
+                fields: list[Any] = line.split(delimiter)
+                if plain_null and null in fields:
+                    fields = [None if f == null else f for f in fields]
+                elif not plain_null:
+                    fields = self.apply_null([(f, False) for f in fields])
+            else:
+                fields = self.careful(line, number)
+            self.first_row = False
+            if self.header_pending:
+                self.line = number
+                self.header(fields, line)
+                continue
+            if len(fields) != width:
+                if not width and not line:
+                    fields = []
+                else:
+                    self.check_width(fields, line, number)
+            rows.append(fields)
+            numbers.append(number)
+        self.line = number
+        return CopyRows(rows, numbers)
+
+    def careful(self, line: str, number: int) -> list[str | None]:
+        """Split a row with quotes."""
+        delimiter, quote, escape = self.delimiter, self.quote, self.escape
+        if not self.forced and "\r" not in line and "\n" not in line:
+            # The common case: fields are quoted as a whole or not at all.
+            null = self.null
+            simple: list[str | None] = []
+            for part in line.split(delimiter):
+                if quote not in part:
+                    if escape in part:
+                        break
+                    simple.append(None if part == null else part)
+                elif (
+                    part.count(quote) == 2
+                    and part[0] == quote
+                    and part[-1] == quote
+                    and (escape == quote or escape not in part)
+                ):
+                    simple.append(part[1:-1])
+                else:
+                    break
+            else:
+                return simple
+        fields: list[tuple[str, bool]] = []
+        at, end = 0, len(line)
+        while True:
+            match = self.quoted.match(line, at)
+            if match is not None:
+                text = match[1]
+                if escape in text:
+                    text = self._unescape(text)
+                fields.append((text, True))
+                at = match.end()
+            else:
+                text, quoted, at = self._slow(line, at, number)
+                fields.append((text, quoted))
+            if at >= end:
+                break
+            at += 1  # the delimiter
+            if at == end:
+                fields.append(("", False))
+                break
+        return self.apply_null(fields)
+
+    def _unescape(self, text: str) -> str:
+        if self.quote == self.escape:
+            return text.replace(self.quote * 2, self.quote)
+        quote, escape = re.escape(self.quote), re.escape(self.escape)
+        return re.sub(rf"{escape}([{quote}{escape}])", r"\1", text)
+
+    def _slow(self, line: str, at: int, number: int) -> tuple[str, bool, int]:
+        """Read one field whose quotes begin or end inside it."""
+        out: list[str] = []
+        quoted = inside = False
+        while at < len(line):
+            char = line[at]
+            if not inside:
+                if char == self.delimiter:
+                    break
+                if char == self.quote:
+                    quoted = inside = True
+                elif char in "\r\n":
+                    found = (self.return_found, self.return_hint) if char == "\r" else (
+                        self.newline_found, self.newline_hint)  # fmt: skip
+                    raise self.error(found[0], at=number, hint=found[1])
+                else:
+                    out.append(char)
+                at += 1
+                continue
+            following = line[at + 1 : at + 2]
+            if char == self.escape and following and following in (self.escape, self.quote):
+                out.append(following)
+                at += 2
+                continue
+            if char == self.quote:
+                inside = False
+            else:
+                out.append(char)
+            at += 1
+        if inside:
+            raise self.error("unterminated CSV quoted field", line=line, at=number)
+        return "".join(out), quoted, at
+
+    def apply_null(self, fields: list[tuple[str, bool]]) -> list[str | None]:
+        """Turn the null string into None, as the FORCE options want it."""
+        null = self.null
+        if not self.forced:
+            return [None if not quoted and text == null else text for text, quoted in fields]
+        not_null, force_null = self.options.force_not_null, self.options.force_null
+        return [
+            None if text == null and (index in force_null if quoted else index not in not_null) else text
+            for index, (text, quoted) in enumerate(fields)
+        ]
+
+    def end(self, rows: CopyRows) -> CopyRows:
+        """Raise DataError 22P04 if a quote is open."""
+        if self.open:
+            line = "\n".join(self.open) + ("" if self.unterminated else self.eol or "\n")
+            if self.first_row:
+                self.line -= len(self.open) - 1
+            raise self.error("unterminated CSV quoted field", line=line)
+        return rows
