@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from engine.catalog.dependency_rows import depends
 from engine.catalog.information_schema import type_columns
 from engine.catalog.pg_row_types import RECORD_IN, RECORD_OUT, RECORD_RECV, RECORD_SEND
-from engine.catalog.pg_types import array_row, common_columns, depends, type_acl_of
+from engine.catalog.pg_types import array_row, common_columns, type_acl_of
 from engine.catalog.state import PG_CLASS_OID, PG_NAMESPACE_OID, PG_TYPE_OID
 from engine.catalog.virtual import RowDict, relation
 from planner.catalog import TypeDef
@@ -41,8 +42,8 @@ def composite_types(session: Session) -> Iterator[RowDict]:
 def composites_depend(session: Session) -> Iterator[RowDict]:
     """Yield pg_depend of composite types: their rows of pg_class on them."""
     for made in _composites(session):
-        yield depends(PG_CLASS_OID, made.relation_oid, 0, PG_TYPE_OID, made.oid, "i")
-        yield depends(PG_CLASS_OID, made.relation_oid, 0, PG_NAMESPACE_OID, made.schema_oid, "n")
+        yield depends(PG_CLASS_OID, made.relation_oid, PG_TYPE_OID, made.oid, "i")
+        yield depends(PG_CLASS_OID, made.relation_oid, PG_NAMESPACE_OID, made.schema_oid, "n")
 
 
 @relation("information_schema.user_defined_types", "catalog")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from engine.catalog.acl_texts import acl_of
 from engine.catalog.default_acls import PG_DEFAULT_ACL_OID, split
-from engine.catalog.pg_types import acl_of
 from engine.catalog.virtual import RowDict, relation
 
 if TYPE_CHECKING:

@@ -6,7 +6,9 @@ import functools
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from engine.catalog.dependency_rows import depends
 from engine.catalog.information_schema import type_columns
+from engine.catalog.pg_builtins import DOMAIN_IN, DOMAIN_RECV
 from engine.catalog.pg_types import array_row, common_columns, enum_functions, type_acl_of
 from engine.catalog.state import PG_CONSTRAINT_OID, PG_TYPE_OID, SUPERUSER_OID
 from engine.catalog.virtual import RowDict, relation
@@ -19,8 +21,6 @@ from planner.typefacts import FIRST_USER_OID, element_of, format_type
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
-
-DOMAIN_IN, DOMAIN_RECV = 2597, 2598
 
 
 def domains_of(session: Session) -> Iterator[TypeDef]:
@@ -87,16 +87,9 @@ def domains_depend(session: Session) -> Iterator[RowDict]:
     """Yield pg_depend of domains: on what they are over; of their constraints: on them."""
     for made in domains_of(session):
         if made.base >= FIRST_USER_OID:
-            yield _depends(PG_TYPE_OID, made.oid, PG_TYPE_OID, made.base, "n")
+            yield depends(PG_TYPE_OID, made.oid, PG_TYPE_OID, made.base, "n")
         for check in made.checks:
-            yield _depends(PG_CONSTRAINT_OID, check.oid, PG_TYPE_OID, made.oid, "a")
-
-
-def _depends(class_: int, oid: int, ref_class: int, ref: int, kind: str) -> RowDict:
-    return {
-        "classid": class_, "objid": oid, "objsubid": 0, "refclassid": ref_class, "refobjid": ref,
-        "refobjsubid": 0, "deptype": kind,
-    }  # fmt: skip
+            yield depends(PG_CONSTRAINT_OID, check.oid, PG_TYPE_OID, made.oid, "a")
 
 
 # --- information_schema ---------------------------------------------------------------------------

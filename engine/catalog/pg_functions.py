@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from engine.catalog.acl_texts import acl_of
+from engine.catalog.dependency_rows import PG_ATTRDEF_OID, PG_REWRITE_OID, attrdef_oid, depends, rewrite_oid
 from engine.catalog.information_schema import type_columns
-from engine.catalog.pg_types import acl_of
 from engine.catalog.state import (
     PG_CLASS_OID,
     PG_CONSTRAINT_OID,
@@ -27,9 +28,8 @@ from planner.types import SqlType
 if TYPE_CHECKING:
     from engine.connection.session import Session
 
-INTERNAL_LANGUAGE, SQL_LANGUAGE, PG_REWRITE_OID = 12, 14, 2618
+INTERNAL_LANGUAGE, SQL_LANGUAGE = 12, 14
 PLPGSQL_LANGUAGE = 13563
-_RULE = 0xC000_0000  # engine.catalog.pg_catalog.rewrite_oid
 _PARAMETER_MODES = {"i": "IN", "v": "IN", "o": "OUT", "t": "OUT", "b": "INOUT"}
 
 
@@ -69,25 +69,23 @@ def _functions_named(session: Session, text: str | None) -> list[int]:
 @of_each("pg_depend")
 def relations_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_depend of views, defaults, generated columns, constraints and indexes: on functions."""
-    from engine.catalog.pg_catalog import PG_ATTRDEF_OID, attrdef_oid
-
     if item.kind == "i":
         return  # with its table
     if item.kind in "vm":
         for oid in _functions_named(session, item.view_sql):
-            yield _depends(PG_REWRITE_OID, _RULE | item.oid, PG_PROC_OID, oid)
+            yield depends(PG_REWRITE_OID, rewrite_oid(item.oid), PG_PROC_OID, oid)
     for column in item.live:
         for oid in _functions_named(session, column.default_sql):
-            yield _depends(PG_ATTRDEF_OID, attrdef_oid(item.oid, column.attnum), PG_PROC_OID, oid)
+            yield depends(PG_ATTRDEF_OID, attrdef_oid(item.oid, column.attnum), PG_PROC_OID, oid)
     for constraint in item.constraints:
         class_, made = PG_CONSTRAINT_OID, constraint.oid
         if constraint.kind == "x":
             class_, made = PG_CLASS_OID, constraint.index_oid
         for oid in _functions_named(session, constraint.check_sql):
-            yield _depends(class_, made, PG_PROC_OID, oid)
+            yield depends(class_, made, PG_PROC_OID, oid)
     for index in item.indexes:
         for oid in _functions_named(session, " ".join((*index.expressions, index.where_sql))):
-            yield _depends(PG_CLASS_OID, index.oid, PG_PROC_OID, oid)
+            yield depends(PG_CLASS_OID, index.oid, PG_PROC_OID, oid)
 
 
 @relation("pg_depend", "catalog")
@@ -95,28 +93,28 @@ def domains_depend_on_functions(session: Session) -> Iterator[RowDict]:
     """Yield pg_depend of domains and their constraints: on functions."""
     for made in session.catalog.user_types():
         for oid in _functions_named(session, made.default_sql):
-            yield _depends(PG_TYPE_OID, made.oid, PG_PROC_OID, oid)
+            yield depends(PG_TYPE_OID, made.oid, PG_PROC_OID, oid)
         for check in made.checks:
             for oid in _functions_named(session, check.check_sql):
-                yield _depends(PG_CONSTRAINT_OID, check.oid, PG_PROC_OID, oid)
+                yield depends(PG_CONSTRAINT_OID, check.oid, PG_PROC_OID, oid)
 
 
 @relation("pg_depend", "catalog")
 def functions_depend(session: Session) -> Iterator[RowDict]:
     """Yield pg_depend of functions: on their schema, on what their bodies and types need."""
     for function in session.catalog.functions():
-        yield _depends(PG_PROC_OID, function.oid, PG_NAMESPACE_OID, function.schema_oid)
+        yield depends(PG_PROC_OID, function.oid, PG_NAMESPACE_OID, function.schema_oid)
         if function.extension:
-            member = _depends(PG_PROC_OID, function.oid, PG_EXTENSION_OID, function.extension)
+            member = depends(PG_PROC_OID, function.oid, PG_EXTENSION_OID, function.extension)
             yield {**member, "deptype": "e"}
         for oid in function.depends_on:
-            yield _depends(PG_PROC_OID, function.oid, PG_CLASS_OID, oid)
+            yield depends(PG_PROC_OID, function.oid, PG_CLASS_OID, oid)
         for text in (function.body_sql, *function.defaults):
             for oid in _functions_named(session, text):
-                yield _depends(PG_PROC_OID, function.oid, PG_PROC_OID, oid)
+                yield depends(PG_PROC_OID, function.oid, PG_PROC_OID, oid)
         for oid in sorted({*function.types, function.result}):
             if oid >= FIRST_USER_OID:
-                yield _depends(PG_PROC_OID, function.oid, PG_TYPE_OID, oid)
+                yield depends(PG_PROC_OID, function.oid, PG_TYPE_OID, oid)
 
 
 @relation("pg_extension", "catalog")
@@ -144,7 +142,7 @@ def plpgsql_description(session: Session) -> Iterator[RowDict]:
 def extensions_depend(session: Session) -> Iterator[RowDict]:
     """Yield pg_depend of extensions: on their schemas."""
     for extension in session.catalog.extensions.values():
-        yield _depends(PG_EXTENSION_OID, extension.oid, PG_NAMESPACE_OID, extension.schema_oid)
+        yield depends(PG_EXTENSION_OID, extension.oid, PG_NAMESPACE_OID, extension.schema_oid)
 
 
 @relation("pg_available_extensions", "catalog")
@@ -176,13 +174,6 @@ def available_versions(session: Session) -> Iterator[RowDict]:
             "superuser": True, "trusted": True, "relocatable": True, "schema": None, "requires": None,
             "comment": COMMENTS[fact.name],
         }  # fmt: skip
-
-
-def _depends(class_: int, oid: int, ref_class: int, ref: int) -> RowDict:
-    return {
-        "classid": class_, "objid": oid, "objsubid": 0, "refclassid": ref_class, "refobjid": ref, "refobjsubid": 0,
-        "deptype": "n",
-    }  # fmt: skip
 
 
 def _columns_of(session: Session, oid: int) -> dict[str, Any]:

@@ -10,7 +10,8 @@ import functools
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from engine.catalog.pg_types import array_row, common_columns, depends, type_acl_of
+from engine.catalog.dependency_rows import depends
+from engine.catalog.pg_types import array_row, common_columns, type_acl_of
 from engine.catalog.state import PG_NAMESPACE_OID, PG_PROC_OID, PG_TYPE_OID
 from engine.catalog.virtual import RowDict, relation
 from planner.catalog import RANGE_CONSTRUCTORS, TypeDef
@@ -95,10 +96,10 @@ def ranges_depend(session: Session) -> Iterator[RowDict]:
     """Yield pg_depend of users' range types: on their function for distances; of what is made with them: on them."""
     for made in _ranges(session):
         if session.catalog.function_by_oid(made.subtype_diff) is not None:
-            yield depends(PG_TYPE_OID, made.oid, 0, PG_PROC_OID, made.subtype_diff, "n")
-        yield depends(PG_TYPE_OID, made.multirange, 0, PG_TYPE_OID, made.oid, "i")
-        yield depends(PG_TYPE_OID, made.multirange + 1, 0, PG_TYPE_OID, made.multirange, "i")
+            yield depends(PG_TYPE_OID, made.oid, PG_PROC_OID, made.subtype_diff, "n")
+        yield depends(PG_TYPE_OID, made.multirange, PG_TYPE_OID, made.oid, "i")
+        yield depends(PG_TYPE_OID, made.multirange + 1, PG_TYPE_OID, made.multirange, "i")
         for number in range(RANGE_CONSTRUCTORS):
             oid = made.first_constructor + number
-            yield depends(PG_PROC_OID, oid, 0, PG_TYPE_OID, made.oid, "i")
-            yield depends(PG_PROC_OID, oid, 0, PG_NAMESPACE_OID, made.schema_oid, "n")
+            yield depends(PG_PROC_OID, oid, PG_TYPE_OID, made.oid, "i")
+            yield depends(PG_PROC_OID, oid, PG_NAMESPACE_OID, made.schema_oid, "n")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from engine.catalog.acl_texts import acl_of
+from engine.catalog.dependency_rows import depends
 from engine.catalog.state import PG_CLASS_OID, PG_NAMESPACE_OID, PG_TYPE_OID, row_array_oid, row_type_oid
 from engine.catalog.virtual import RowDict, of_each, relation
-from planner.acl import item_text
-from planner.builtins.reg import quote_ident
 from planner.catalog import FIRST_RANK, RelationDef, TypeDef
 from planner.typefacts import FIRST_USER_OID
 
@@ -62,19 +62,6 @@ def type_acl_of(session: Session, made: TypeDef) -> tuple[str, ...] | None:
     return acl_of(session, PG_TYPE_OID, made.oid)
 
 
-def acl_of(session: Session, class_oid: int, oid: int, sub: int = 0) -> tuple[str, ...] | None:
-    """Return the access control list of an object as catalogs show it, None where it is the default one."""
-    items = session.catalog.acl(class_oid, oid, sub)
-    if items is None:
-        return None
-
-    def name(oid: int) -> str:
-        role = session.catalog.role_by_oid(oid)
-        return quote_ident(role.name) if role is not None else str(oid)
-
-    return tuple(item_text(item, name) for item in items)
-
-
 @relation("pg_enum", "catalog")
 def pg_enum(session: Session) -> Iterator[RowDict]:
     """Yield pg_enum: the order is the rank in units of the distance that labels have at first."""
@@ -90,8 +77,8 @@ def pg_enum(session: Session) -> Iterator[RowDict]:
 def types_depend(session: Session) -> Iterator[RowDict]:
     """Yield pg_depend of types: on their schema."""
     for made in session.catalog.user_types():
-        yield depends(PG_TYPE_OID, made.oid, 0, PG_NAMESPACE_OID, made.schema_oid, "n")
-        yield depends(PG_TYPE_OID, made.array_oid, 0, PG_TYPE_OID, made.oid, "i")
+        yield depends(PG_TYPE_OID, made.oid, PG_NAMESPACE_OID, made.schema_oid, "n")
+        yield depends(PG_TYPE_OID, made.array_oid, PG_TYPE_OID, made.oid, "i")
 
 
 @of_each("pg_depend")
@@ -99,17 +86,9 @@ def columns_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_depend of columns: on users' types; of row types: on their relations."""
     if item.kind in "rvm":
         row = row_type_oid(item.oid)
-        yield depends(PG_TYPE_OID, row, 0, PG_CLASS_OID, item.oid, "i")
-        yield depends(PG_TYPE_OID, row_array_oid(item.oid), 0, PG_TYPE_OID, row, "i")
+        yield depends(PG_TYPE_OID, row, PG_CLASS_OID, item.oid, "i")
+        yield depends(PG_TYPE_OID, row_array_oid(item.oid), PG_TYPE_OID, row, "i")
     for column in item.live if item.kind != "i" else ():
         oid = column.declared.oid
         if oid >= FIRST_USER_OID:
-            yield depends(PG_CLASS_OID, item.oid, column.attnum, PG_TYPE_OID, oid, "n")
-
-
-def depends(class_: int, oid: int, sub: int, ref_class: int, ref: int, kind: str) -> RowDict:
-    """Return a row of pg_depend."""
-    return {
-        "classid": class_, "objid": oid, "objsubid": sub, "refclassid": ref_class, "refobjid": ref,
-        "refobjsubid": 0, "deptype": kind,
-    }  # fmt: skip
+            yield depends(PG_CLASS_OID, item.oid, PG_TYPE_OID, oid, "n", sub=column.attnum)

@@ -1,0 +1,28 @@
+"""Access control lists as catalogs show them: ``{owner=arwdDxt/owner,=r/owner}``, roles by their names now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.acl import AclItem, item_text
+from planner.builtins.reg import quote_ident
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+
+def acl_texts(session: Session, items: tuple[AclItem, ...] | None) -> tuple[str, ...] | None:
+    """Return a list as aclitem[] shows it, None where there is none."""
+    if items is None:
+        return None
+
+    def name(oid: int) -> str:
+        role = session.catalog.role_by_oid(oid)
+        return quote_ident(role.name) if role is not None else str(oid)
+
+    return tuple(item_text(item, name) for item in items)
+
+
+def acl_of(session: Session, class_oid: int, oid: int, sub: int = 0) -> tuple[str, ...] | None:
+    """Return the privileges on an object (``sub``: a column of it) as aclitem[] shows them, None where they are the default ones."""
+    return acl_texts(session, session.catalog.acl(class_oid, oid, sub))
