@@ -197,6 +197,7 @@ class Connection:
                 self.start = self.stop = frames.pos = 0
             return NO_FRAME
         if left >= 5 and not self._copy_left:
+            kind: int
             kind, length = HEADER.unpack_from(data, pos)
             after = ACTED_ON[self.state].get(kind)
             if after is not None and 4 <= length < left and length <= self._limits[kind]:
@@ -204,7 +205,7 @@ class Connection:
                 self.start = pos + 5
                 self.stop = frames.pos = pos + 1 + length
                 self.state = after
-                return kind  # type: ignore[no-any-return]
+                return kind
         return self._next_frame_with_care()
 
     def _next_frame_with_care(self) -> int:

@@ -16,7 +16,7 @@ from typing import Final
 from pgwire.codecs.ranges import RANGES
 from planner import ast
 from planner.casts import is_binary_coercible
-from planner.catalog import Catalog, ColumnDef, RelationDef
+from planner.catalog import Catalog, ColumnDef, IndexMethod, RelationDef
 from planner.domains import base_oid
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import (
@@ -54,7 +54,7 @@ from planner.types import SqlType
 
 METHOD_OIDS: Final = {"btree": 403, "hash": 405, "gist": 783, "gin": 2742, "spgist": 4000, "brin": 3580}
 
-METHODS: Final = ("btree", "hash", "gin", "gist", "spgist", "brin")
+METHODS: Final[tuple[IndexMethod, ...]] = ("btree", "hash", "gin", "gist", "spgist", "brin")
 """Those of which there are indexes."""
 
 ELEMENTS: Final = frozenset(

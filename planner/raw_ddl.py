@@ -10,7 +10,7 @@ from planner.raw_dml import DmlReader
 from planner.raw_function import function_name
 from planner.raw_option import object_word
 from planner.raw_query import Raw, strings
-from planner.raw_tables import CONSTRAINT_KINDS, LIKE_OPTIONS, ON_COMMIT
+from planner.raw_tables import CHECK_OPTIONS, CONSTRAINT_KINDS, LIKE_OPTIONS, ON_COMMIT
 
 
 class DdlReader(DmlReader):
@@ -109,7 +109,7 @@ class DdlReader(DmlReader):
             relation=self.table(body["relation"]),
             elements=tuple([self._table_element(node) for node in body.get("tableElts", ())]),
             if_not_exists=body.get("if_not_exists", False),
-            on_commit=ON_COMMIT.get(body.get("oncommit", ""), ""),  # type: ignore[arg-type]
+            on_commit=ON_COMMIT.get(body.get("oncommit", ""), ""),
             options=self.options(body.get("options")),
             tablespace=body.get("tablespacename", ""),
             access_method=body.get("accessMethod", ""),
@@ -124,7 +124,7 @@ class DdlReader(DmlReader):
             columns=strings(into.get("colNames", ())),
             if_not_exists=body.get("if_not_exists", False),
             with_data=not into.get("skipData", False),
-            on_commit=ON_COMMIT.get(into.get("onCommit", ""), ""),  # type: ignore[arg-type]
+            on_commit=ON_COMMIT.get(into.get("onCommit", ""), ""),
             options=self.options(into.get("options")),
             tablespace=into.get("tableSpaceName", ""),
             access_method=into.get("accessMethod", ""),
@@ -169,15 +169,14 @@ class DdlReader(DmlReader):
         )
 
     def _create_view(self, body: Raw) -> ast.Node:
-        check = body.get("withCheckOption", "NO_CHECK_OPTION")
         return ast.CreateView(
             relation=self.table(body["view"]),
             query=self.query_node(body["query"]),
             columns=strings(body.get("aliases", ())),
             replace=body.get("replace", False),
             options=self.options(body.get("options")),
-            check_option={"LOCAL_CHECK_OPTION": "local", "CASCADED_CHECK_OPTION": "cascaded"}.get(check, ""),  # type: ignore[arg-type]
-        )  # fmt: skip
+            check_option=CHECK_OPTIONS[body.get("withCheckOption", "NO_CHECK_OPTION")],
+        )
 
     def _create_index(self, body: Raw) -> ast.Node:
         return ast.CreateIndex(

@@ -69,7 +69,7 @@ class DmlReader(OptionReader):
             on_conflict=None if conflict is None else self._on_conflict(conflict),
             returning=self.returning(body.get("returningClause")),
             with_=self.with_clause(body.get("withClause")),
-            overriding=overriding,  # type: ignore[arg-type]
+            overriding=overriding,
         )
 
     def _on_conflict(self, body: Raw) -> ast.OnConflict:
@@ -124,12 +124,12 @@ class DmlReader(OptionReader):
         inserts = action == "insert"
         return ast.MergeWhen(
             matched=kind == "MERGE_WHEN_MATCHED",
-            action=action,  # type: ignore[arg-type]
+            action=action,
             condition=self.optional(body.get("condition")),
             assignments=self._assignments(targets) if action == "update" else (),
             columns=tuple([self._target_column(n["ResTarget"]) for n in targets]) if inserts else (),
             values=tuple([self.expr(value) for value in body["values"]]) if "values" in body else None,
-            overriding=OVERRIDING.get(body.get("override", ""), ""),  # type: ignore[arg-type]
+            overriding=OVERRIDING.get(body.get("override", ""), ""),
         )
 
     def _copy(self, body: Raw) -> ast.Node:

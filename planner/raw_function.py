@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, Literal
 
 from planner import ast
 from planner.raw_option import object_word
 from planner.raw_query import Raw, strings
 
-_MODES: Final = {
+_MODES: Final[Mapping[str, Literal["i", "o", "b", "v", "t"]]] = {
     "FUNC_PARAM_IN": "i", "FUNC_PARAM_DEFAULT": "i", "FUNC_PARAM_OUT": "o", "FUNC_PARAM_INOUT": "b",
     "FUNC_PARAM_VARIADIC": "v", "FUNC_PARAM_TABLE": "t",
 }  # fmt: skip
@@ -17,7 +18,7 @@ ROUTINES: Final = ("function", "procedure", "routine")
 
 def _parameter(reader: Any, body: Raw) -> ast.Parameter:
     return ast.Parameter(
-        mode=_MODES[body["mode"]],  # type: ignore[arg-type]
+        mode=_MODES[body["mode"]],
         name=body.get("name", ""),
         type=reader.type_name(body["argType"]),
         default=reader.optional(body.get("defexpr")),

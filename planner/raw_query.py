@@ -14,11 +14,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from planner import ast
 from planner.errors import Span, SqlError, not_supported
-from planner.raw_tables import FRAME_NONDEFAULT, JSON_SYNTAX, frame_words
+from planner.raw_tables import (
+    FRAME_NONDEFAULT,
+    JSON_SYNTAX,
+    LOCK_STRENGTHS,
+    LOCK_WAITS,
+    SUBLINKS,
+    TRUTHS,
+    frame_words,
+)
 
 Raw: TypeAlias = dict[str, Any]
 
@@ -217,7 +225,7 @@ class RawReader:
         kind: str = body["booltesttype"]
         return ast.BooleanTest(
             arg=self.expr(body["arg"]),
-            test=kind.rsplit("_", 1)[1].lower(),  # type: ignore[arg-type]
+            test=TRUTHS[kind.rsplit("_", 1)[1]],
             negated="NOT" in kind,
             span=self.span(body),
         )
@@ -310,15 +318,8 @@ class RawReader:
         )
 
     def _sublink(self, body: Raw) -> ast.Expression:
-        kind = {
-            "EXISTS_SUBLINK": "exists",
-            "ANY_SUBLINK": "any",
-            "ALL_SUBLINK": "all",
-            "EXPR_SUBLINK": "scalar",
-            "ARRAY_SUBLINK": "array",
-        }[body["subLinkType"]]
         return ast.SubLink(
-            kind=kind,  # type: ignore[arg-type]
+            kind=SUBLINKS[body["subLinkType"]],
             query=self.query_node(body["subselect"]),
             test=self.optional(body.get("testexpr")),
             op=strings(body.get("operName", ())),
@@ -411,12 +412,12 @@ class RawReader:
     def _frame(self, body: Raw, options: int) -> ast.Frame:
         mode, start, end, exclude = frame_words(options)
         return ast.Frame(
-            mode=mode,  # type: ignore[arg-type]
-            start=start,  # type: ignore[arg-type]
-            end=end,  # type: ignore[arg-type]
+            mode=mode,
+            start=start,
+            end=end,
             start_offset=self.optional(body.get("startOffset")),
             end_offset=self.optional(body.get("endOffset")),
-            exclude=exclude,  # type: ignore[arg-type]
+            exclude=exclude,
             span=self.span(body),
         )
 
@@ -687,15 +688,9 @@ class RawReader:
 
     def _locking(self, node: Raw) -> ast.Locking:
         body = node["LockingClause"]
-        strength = {
-            "LCS_FORUPDATE": "update",
-            "LCS_FORNOKEYUPDATE": "no key update",
-            "LCS_FORSHARE": "share",
-            "LCS_FORKEYSHARE": "key share",
-        }[body["strength"]]
-        wait = {"LockWaitError": "nowait", "LockWaitSkip": "skip"}.get(body.get("waitPolicy", ""), "block")
+        wait = LOCK_WAITS[body.get("waitPolicy", "LockWaitBlock")]
         tables = tuple([self.table(item["RangeVar"]) for item in body.get("lockedRels", ())])
-        return ast.Locking(strength=cast(Any, strength), tables=tables, wait=cast(Any, wait), span=None)
+        return ast.Locking(strength=LOCK_STRENGTHS[body["strength"]], tables=tables, wait=wait, span=None)
 
 
 _EXPRESSIONS: dict[str, Callable[[RawReader, Raw], ast.Expression]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from planner import ast
 from planner.raw_ddl import DdlReader
 from planner.raw_query import Raw
+from planner.raw_tables import SET_KINDS
 
 
 class ServerReader(DdlReader):
@@ -38,20 +39,12 @@ class ServerReader(DdlReader):
         )
 
     def _set(self, body: Raw) -> ast.SetVariable:
-        kind = {
-            "VAR_SET_VALUE": "value",
-            "VAR_SET_DEFAULT": "default",
-            "VAR_SET_CURRENT": "current",
-            "VAR_SET_MULTI": "multi",
-            "VAR_RESET": "reset",
-            "VAR_RESET_ALL": "reset all",
-        }[body["kind"]]
         raw = body.get("args", [])
         modes = bool(raw) and "DefElem" in raw[0]
         args = () if modes else self.exprs(raw)
         options = self.options(raw) if modes else ()
         return ast.SetVariable(
-            kind=kind,  # type: ignore[arg-type]
+            kind=SET_KINDS[body["kind"]],
             name=body.get("name", ""),
             args=args,
             options=options,

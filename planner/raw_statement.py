@@ -64,7 +64,7 @@ class StatementReader(ServerReader):
 
     def _transaction(self, body: Raw) -> ast.Node:
         return ast.Transaction(
-            action=TRANSACTION[body["kind"]],  # type: ignore[arg-type]
+            action=TRANSACTION[body["kind"]],
             name=body.get("savepoint_name") or body.get("gid") or "",
             options=self.options(body.get("options")),
             chain=body.get("chain", False),

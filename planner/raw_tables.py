@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Literal, TypeAlias, TypeVar
+
+_Word = TypeVar("_Word", bound=str)
+
 JSON_SYNTAX = {
     "JsonObjectConstructor": "JSON_OBJECT",
     "JsonArrayConstructor": "JSON_ARRAY",
@@ -19,31 +24,41 @@ JSON_SYNTAX = {
 
 # Bits of WindowDef.frameOptions: a frame was written, and the words each other bit stands for.
 FRAME_NONDEFAULT = 0x1
-_MODES = ((0x4, "rows"), (0x8, "groups"), (0, "range"))
-_STARTS = (
+FrameMode: TypeAlias = Literal["range", "rows", "groups"]
+FrameEnd: TypeAlias = Literal[
+    "unbounded_preceding", "preceding", "current", "following", "unbounded_following"
+]
+FrameExclusion: TypeAlias = Literal["none", "current", "group", "ties"]
+_MODES: tuple[tuple[int, FrameMode], ...] = ((0x4, "rows"), (0x8, "groups"), (0, "range"))
+_STARTS: tuple[tuple[int, FrameEnd], ...] = (
     (0x20, "unbounded_preceding"),
     (0x80, "unbounded_following"),
     (0x200, "current"),
     (0x800, "preceding"),
     (0x2000, "following"),
 )
-_ENDS = (
+_ENDS: tuple[tuple[int, FrameEnd], ...] = (
     (0x40, "unbounded_preceding"),
     (0x100, "unbounded_following"),
     (0x400, "current"),
     (0x1000, "preceding"),
     (0x4000, "following"),
 )
-_EXCLUSIONS = ((0x8000, "current"), (0x10000, "group"), (0x20000, "ties"), (0, "none"))
+_EXCLUSIONS: tuple[tuple[int, FrameExclusion], ...] = (
+    (0x8000, "current"),
+    (0x10000, "group"),
+    (0x20000, "ties"),
+    (0, "none"),
+)
 
 
-def frame_words(options: int) -> tuple[str, str, str, str]:
+def frame_words(options: int) -> tuple[FrameMode, FrameEnd, FrameEnd, FrameExclusion]:
     """Return (mode, start, end, exclude) of a window frame's mask, in the words of ``ast.Frame``."""
-    mode, start, end, exclude = [
-        next(word for bit, word in table if options & bit or not bit)
-        for table in (_MODES, _STARTS, _ENDS, _EXCLUSIONS)
-    ]
-    return mode, start, end, exclude
+
+    def of(table: tuple[tuple[int, _Word], ...]) -> _Word:
+        return next(word for bit, word in table if options & bit or not bit)
+
+    return of(_MODES), of(_STARTS), of(_ENDS), of(_EXCLUSIONS)
 
 
 # Statements that are refused altogether, by the name the error gives them.
@@ -124,19 +139,36 @@ LIKE_OPTIONS = (
     "statistics", "storage",
 )  # fmt: skip
 
-OVERRIDING = {"OVERRIDING_USER_VALUE": "user", "OVERRIDING_SYSTEM_VALUE": "system"}
+OVERRIDING: Mapping[str, Literal["", "user", "system"]] = {
+    "OVERRIDING_USER_VALUE": "user",
+    "OVERRIDING_SYSTEM_VALUE": "system",
+}
 
-MERGE_ACTIONS = {
+MERGE_ACTIONS: Mapping[str, Literal["update", "delete", "insert", "nothing"]] = {
     "CMD_UPDATE": "update", "CMD_DELETE": "delete", "CMD_INSERT": "insert", "CMD_NOTHING": "nothing",
 }  # fmt: skip
 
-ON_COMMIT = {
+ON_COMMIT: Mapping[str, Literal["", "preserve", "delete", "drop"]] = {
     "ONCOMMIT_PRESERVE_ROWS": "preserve",
     "ONCOMMIT_DELETE_ROWS": "delete",
     "ONCOMMIT_DROP": "drop",
 }
 
-TRANSACTION = {
+TRANSACTION: Mapping[
+    str,
+    Literal[
+        "begin",
+        "start",
+        "commit",
+        "rollback",
+        "savepoint",
+        "release",
+        "rollback to",
+        "prepare transaction",
+        "commit prepared",
+        "rollback prepared",
+    ],
+] = {
     "TRANS_STMT_BEGIN": "begin",
     "TRANS_STMT_START": "start",
     "TRANS_STMT_COMMIT": "commit",
@@ -147,6 +179,48 @@ TRANSACTION = {
     "TRANS_STMT_PREPARE": "prepare transaction",
     "TRANS_STMT_COMMIT_PREPARED": "commit prepared",
     "TRANS_STMT_ROLLBACK_PREPARED": "rollback prepared",
+}
+
+TRUTHS: Mapping[str, Literal["true", "false", "unknown"]] = {
+    "TRUE": "true",
+    "FALSE": "false",
+    "UNKNOWN": "unknown",
+}
+
+SUBLINKS: Mapping[str, Literal["exists", "any", "all", "scalar", "array"]] = {
+    "EXISTS_SUBLINK": "exists",
+    "ANY_SUBLINK": "any",
+    "ALL_SUBLINK": "all",
+    "EXPR_SUBLINK": "scalar",
+    "ARRAY_SUBLINK": "array",
+}
+
+LOCK_STRENGTHS: Mapping[str, Literal["update", "no key update", "share", "key share"]] = {
+    "LCS_FORUPDATE": "update",
+    "LCS_FORNOKEYUPDATE": "no key update",
+    "LCS_FORSHARE": "share",
+    "LCS_FORKEYSHARE": "key share",
+}
+
+LOCK_WAITS: Mapping[str, Literal["block", "skip", "nowait"]] = {
+    "LockWaitBlock": "block",
+    "LockWaitSkip": "skip",
+    "LockWaitError": "nowait",
+}
+
+CHECK_OPTIONS: Mapping[str, Literal["", "local", "cascaded"]] = {
+    "NO_CHECK_OPTION": "",
+    "LOCAL_CHECK_OPTION": "local",
+    "CASCADED_CHECK_OPTION": "cascaded",
+}
+
+SET_KINDS: Mapping[str, Literal["value", "default", "current", "multi", "reset", "reset all"]] = {
+    "VAR_SET_VALUE": "value",
+    "VAR_SET_DEFAULT": "default",
+    "VAR_SET_CURRENT": "current",
+    "VAR_SET_MULTI": "multi",
+    "VAR_RESET": "reset",
+    "VAR_RESET_ALL": "reset all",
 }
 
 CURSOR_BINARY, CURSOR_SCROLL, CURSOR_NO_SCROLL = 0x1, 0x2, 0x4

@@ -70,7 +70,7 @@ def replace_children(node: _T, change: Callable[[Any], Any]) -> _T:
             if updates is None:
                 updates = {}
             updates[name] = new
-    return node if updates is None else replace(node, **updates)  # type: ignore[type-var]
+    return node if updates is None else replace(node, **updates)  # type: ignore[type-var]  # nodes are dataclasses
 
 
 def shift_levels(expr: Expr, by: int) -> Expr:

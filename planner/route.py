@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 ExecutorName: TypeAlias = Literal["index", "local", "spark"]
+EXECUTORS: Final[tuple[ExecutorName, ...]] = ("index", "local", "spark")
 
 # Below these the row executor beats DuckDB's fixed cost of one to four milliseconds (bench/routes.py).
 ROW_EXECUTOR_MAX_ROWS = 1000
@@ -56,8 +57,8 @@ class Route:
 
 def choose(facts: RouteFacts) -> Route:
     """Choose a route among those that were not refused; the last resort is the row executor."""
-    if facts.pinned in ("index", "local", "spark"):
-        name: ExecutorName = facts.pinned  # type: ignore[assignment]
+    name = next((known for known in EXECUTORS if known == facts.pinned), None)
+    if name is not None:
         if facts.uses_virtual and name != "index":
             return Route("index", "catalog relations are answered by the row executor whatever is pinned")
         if facts.uses_steps and name != "index":

@@ -6,7 +6,7 @@ What does not exist yet is described (``ColumnSpec``, ``KeySpec`` ...), what exi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from planner import ast
@@ -107,7 +107,7 @@ class CreateTable:
     foreign_keys: tuple[ForeignKeySpec, ...] = ()
     persistence: Literal["p", "t", "u"] = "p"
     on_commit: Literal["", "preserve", "delete", "drop"] = ""
-    options: Mapping[str, str] = None  # type: ignore[assignment]
+    options: Mapping[str, str] = field(default_factory=dict)
     query: QueryExpr | None = None
     with_data: bool = True
     indexes: tuple[CreateIndex, ...] = ()
@@ -232,7 +232,7 @@ class CreateView:
     query: QueryExpr
     depends_on: frozenset[int] = frozenset()
     persistence: Literal["p", "t", "u"] = "p"
-    options: Mapping[str, str] = None  # type: ignore[assignment]
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

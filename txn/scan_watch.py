@@ -115,11 +115,11 @@ def image_at(
     place = generation.find_row(row_id, ts)
     if place is None:
         return
-    if type(place) is Version:
+    if isinstance(place, Version):
         assert place.values is not None
         yield generation.padding.pad(place.values)
         return
-    part, position = place  # type: ignore[misc]
+    part, position = place
     known = loaded.get((part.ref.name, position))
     if known is not None:
         yield generation.padding.pad(known)
@@ -128,7 +128,7 @@ def image_at(
     if isinstance(values, tuple):
         yield values
     else:
-        values.close()  # type: ignore[union-attr]
+        values.close()
         yield None
 
 

@@ -214,7 +214,8 @@ class StoreTransaction:
         except StopIteration as done:
             if self.scans is not None:
                 self.scans.check()
-            return done.value  # type: ignore[no-any-return]
+            value: T = done.value
+            return value
         self.life.busy += 1
         return self._drive(steps, waiting)
 
@@ -234,7 +235,8 @@ class StoreTransaction:
         except StopIteration as done:
             if self.scans is not None:
                 self.scans.check()
-            return done.value  # type: ignore[no-any-return]
+            value: T = done.value
+            return value
         finally:
             self.life.busy -= 1
 

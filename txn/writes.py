@@ -387,12 +387,12 @@ def _base_at_hand(view: View, own: OwnWrites, row_id: RowId, *, keep: bool) -> t
             return None
         return (values if len(values) >= view.padding.width else view.padding.pad(values)), head.begin
     place = view.generation.find_row(row_id, INFINITY, view.parts(INFINITY))
-    if type(place) is not tuple:
+    if not isinstance(place, tuple):
         return None
     part, position = place
     stored = part.file.row(position, view.spec)
-    if type(stored) is not tuple:
-        stored.close()  # type: ignore[union-attr]  # its row group has to be read first
+    if not isinstance(stored, tuple):
+        stored.close()  # its row group has to be read first
         return None
     if keep:
         own.cold[row_id] = stored

@@ -314,7 +314,7 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
         case st.CreateTable():
             name = session.temp_schema if statement.persistence == "t" else statement.schema
             _create(wants, catalog, name, statement.name, skips=statement.if_not_exists)
-            timeline = catalog.timelines.get((statement.options or {}).get(TIMELINE, ""))
+            timeline = catalog.timelines.get(statement.options.get(TIMELINE, ""))
             if timeline is not None:
                 wants.rely(key_of(timeline))
             wants.columns(statement.columns)

@@ -26,6 +26,7 @@ from txn import inspect
 from txn.locks.entry import LockRow
 from txn.locks.granule import Advisory
 from txn.time import timestamp_ms
+from txn.types import Timestamp
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -197,7 +198,7 @@ def pg_stat_progress_copy(session: Session) -> Iterator[RowDict]:
 
 def _time_us(ts: int) -> int:
     """Return the wall clock's part of a timestamp in microseconds."""
-    return timestamp_ms(ts) * 1000  # type: ignore[arg-type]
+    return timestamp_ms(Timestamp(ts)) * 1000
 
 
 @relation("holdfast_shards", "session")

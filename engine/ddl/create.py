@@ -136,7 +136,7 @@ def new_table(
         version=session.db.next_catalog_version(),
         owner=session.role_oid,
         persistence=table.persistence,
-        options=dict(table.options or {}),
+        options=dict(table.options),
         source_oid=source_oid,
     )
 
@@ -340,7 +340,7 @@ async def create_view(conn: Connection, plan: Plan, statement: st.CreateView, pa
         depends_on=tuple(sorted(statement.depends_on)),
         owner=old.owner if old is not None else session.role_oid,
         persistence=statement.persistence,
-        options=dict(statement.options or {}),
+        options=dict(statement.options),
         triggers=old.triggers if old is not None else (),
     )
     await session.view.change([relation])

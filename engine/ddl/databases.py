@@ -108,7 +108,7 @@ async def create(
             oid=session.db.allocate_oids(1),
             name=statement.name.encode()[:_LONGEST].decode(errors="ignore"),
             owner=owner.oid,
-            **options,  # type: ignore[arg-type]
+            **options,  # type: ignore[arg-type]  # the binder has checked each
         )
         copy = await copied(session, session.db.spaces[template.oid])
         await session.view.change([database])
@@ -177,7 +177,7 @@ async def alter(conn: Connection, plan: Plan, statement: st.AlterDatabase, param
         database = replace(database, owner=owner.oid)
     if options.get("allow_connections") is False and database.oid == session.database_oid:
         raise SqlError("22023", "cannot disallow connections for current database")
-    await session.view.change([replace(database, **options), *changed])  # type: ignore[arg-type]
+    await session.view.change([replace(database, **options), *changed])  # type: ignore[arg-type]  # checked by the binder
     return Command(plan.bound.tag)
 
 

@@ -130,7 +130,7 @@ class Project(Node):
 
 def plain_function(function: Callable[[Any, Env], Any]) -> RowFunction:
     """Mark a hand-written batch function as one that never suspends."""
-    function.may_suspend = False  # type: ignore[attr-defined]
+    function.may_suspend = False  # type: ignore[attr-defined]  # a mark that RowFunction declares
     return cast("RowFunction", function)
 
 
@@ -325,7 +325,7 @@ class _Backwards:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Backwards) and bool(self.key == other.key)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # as Python does itself where __eq__ alone is given
 
 
 def merge_key(items: Sequence[OrderItem]) -> Callable[[tuple[Any, ...]], Any]:

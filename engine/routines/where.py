@@ -16,7 +16,7 @@ def tell_where(error: Exception, where: str) -> None:
             error.span = None  # it stands in another text
         return
     told = getattr(error, "where", None)
-    error.where = where if told is None else f"{told}\n{where}"  # type: ignore[attr-defined]
+    error.where = where if told is None else f"{told}\n{where}"  # type: ignore[attr-defined]  # on any exception: what shows errors looks for it
 
 
 def settled(error: SqlError) -> SqlError:

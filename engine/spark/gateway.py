@@ -193,7 +193,8 @@ def start_gateway(java: str, settings: Mapping[str, str], *, heap_bytes: int, wo
         try:
             return _join(process, answer, log)
         except GatewayError:
-            process.stdin.close()  # type: ignore[union-attr]
+            if process.stdin is not None:
+                process.stdin.close()
             raise
     except OSError as error:
         raise GatewayError(f"{java}: {error.strerror or error}") from error

@@ -8,8 +8,9 @@ x BETWEEN a AND b   x >= a AND x <= b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Literal, TypeAlias
 
 from planner import ast
 from planner.bind.columns import expand_stars
@@ -43,7 +44,8 @@ from planner.typefacts import array_of, format_type
 from planner.types import SqlType
 
 _BOOLEAN = SqlType(BOOL)
-_STRATEGIES = {1: "<", 2: "<=", 3: "=", 4: ">=", 5: ">"}
+Comparison: TypeAlias = Literal["=", "<>", "<", "<=", ">", ">="]
+_STRATEGIES: Mapping[int, Comparison] = {1: "<", 2: "<=", 3: "=", 4: ">=", 5: ">"}
 
 
 def _operator(scope: Scope, node: ast.Operator) -> Expr:
@@ -79,11 +81,10 @@ def _operator(scope: Scope, node: ast.Operator) -> Expr:
     return bind_operator(scope, node.name, left, right, node.span)
 
 
-def _and(args: Sequence[Expr], span: Span | None, kind: str = "and") -> Expr:
+def _and(args: Sequence[Expr], span: Span | None, kind: Literal["and", "or"] = "and") -> Expr:
     if len(args) == 1:
         return args[0]
-    word = "or" if kind == "or" else "and"
-    return BoolExpr(type=_BOOLEAN, kind=word, args=tuple(args), span=span)  # type: ignore[arg-type]
+    return BoolExpr(type=_BOOLEAN, kind=kind, args=tuple(args), span=span)
 
 
 def row_comparison(
@@ -115,7 +116,7 @@ def row_comparison(
     lts, eqs = ordering_procs(pairs, families)
     return RowCompare(
         type=_BOOLEAN,
-        kind=kind,  # type: ignore[arg-type]
+        kind=kind,
         lefts=tuple([pair.args[0] for pair in pairs]),
         rights=tuple([pair.args[1] for pair in pairs]),
         lt_procs=lts,
@@ -124,7 +125,7 @@ def row_comparison(
     )
 
 
-def comparison_kind(name: str, ops: Sequence[int], span: Span | None) -> tuple[str, list[int]]:
+def comparison_kind(name: str, ops: Sequence[int], span: Span | None) -> tuple[Comparison, list[int]]:
     """Return what a row operator means (= <> < <= > >=) and each column's btree family.
 
     Raises SqlError 0A000 when the operators are not members of btree families with one common meaning.

@@ -13,7 +13,7 @@ and log_verbosity) and, under ``codec``, the same as the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Final, Literal
 
 from pgwire.codecs.copy import CopyOptions, Format
 from pgwire.codecs.encodings import canonical, convertible
@@ -33,7 +33,7 @@ from planner.errors import SqlError, not_supported
 from planner.query import Delete, Insert, QueryExpr, Update, Var
 from planner.walk import walk
 
-_FORMATS = ("text", "csv", "binary", "json", "parquet")
+_FORMATS: Final[tuple[Format, ...]] = ("text", "csv", "binary", "json", "parquet")
 
 
 def bind_copy(context: BindContext, node: ast.Copy) -> st.Copy:
@@ -272,7 +272,7 @@ def _text(found: dict[str, object], name: str) -> str | None:
 
 
 def _format(value: object) -> Format:
-    return value if value in _FORMATS else "text"  # type: ignore[return-value]
+    return next((known for known in _FORMATS if known == value), "text")
 
 
 def _header(value: object) -> bool | Literal["match"]:

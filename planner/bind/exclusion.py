@@ -6,7 +6,7 @@ columns room, during    operators =(integer,integer), &&(anyrange,anyrange)    w
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from planner import ast
 from planner import statements as st
@@ -67,12 +67,17 @@ def exclusion_spec(context: BindContext, node: ast.Constraint, relation: Relatio
     )
 
 
-def _method(node: ast.Constraint) -> Literal["btree", "hash", "gist", "spgist"]:
+_Method: TypeAlias = Literal["btree", "hash", "gist", "spgist"]
+_METHODS: Final[tuple[_Method, ...]] = ("btree", "hash", "gist", "spgist")
+
+
+def _method(node: ast.Constraint) -> _Method:
     name = node.method or "btree"
-    if name == "btree" or name == "hash" or name == "gist" or name == "spgist":
-        if name in ("hash", "spgist") and len(node.exclusions) > 1:
-            raise SqlError("0A000", f'access method "{name}" does not support multicolumn indexes')
-        return name  # type: ignore[return-value]
+    for method in _METHODS:
+        if method == name:
+            if name in ("hash", "spgist") and len(node.exclusions) > 1:
+                raise SqlError("0A000", f'access method "{name}" does not support multicolumn indexes')
+            return method
     if any(row["amname"] == name and row["amtype"] == "i" for row in rows("am")):
         raise SqlError("0A000", f'access method "{name}" does not support exclusion constraints')
     raise SqlError("42704", f'access method "{name}" does not exist')

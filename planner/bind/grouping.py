@@ -52,7 +52,8 @@ class GroupCheck:
 
     def check(self, expr: Expr) -> Expr:
         """Return ``expr`` with GROUPING resolved. Raises SqlError 42803 for an ungrouped column."""
-        return self._visit(expr, 0)  # type: ignore[no-any-return]
+        checked: Expr = self._visit(expr, 0)
+        return checked
 
     def _visit(self, node: Any, depth: int) -> Any:
         if isinstance(node, Const | Param):

@@ -307,8 +307,9 @@ def _indexable_relation(table: RelationDef) -> None:
 
 
 def _method(name: str) -> IndexMethod:
-    if name in METHODS:
-        return name  # type: ignore[return-value]
+    for method in METHODS:
+        if method == name:
+            return method
     if any(row["amname"] == name and row["amtype"] == "i" for row in rows("am")):
         raise not_supported(f'index access method "{name}"')
     raise SqlError("42704", f'access method "{name}" does not exist')

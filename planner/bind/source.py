@@ -44,7 +44,7 @@ def bind_create_source(context: BindContext, node: ast.CreateSource) -> st.Creat
         if key.deferrable:
             raise not_supported("DEFERRABLE in CREATE SOURCE", span=node.span)
     if node.timeline:
-        table = replace(table, options={**(table.options or {}), TIMELINE: node.timeline})
+        table = replace(table, options={**table.options, TIMELINE: node.timeline})
     return st.CreateSource(
         name=node.name,
         kind=node.kind,

@@ -8,6 +8,7 @@ the procs and conversions and need no type rules.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from planner import ast
 from planner.bind.columns import expand_stars
@@ -117,7 +118,8 @@ def _compared(
             raise SqlError("42804", "row comparison operator must not return a set", span=span)
         pairs.append(pair)
     procs = tuple([pair.proc for pair in pairs])
-    row_kind, join_or = "", False
+    row_kind: Literal["", "<", "<=", ">", ">="] = ""
+    join_or = False
     eq_procs: tuple[int, ...] = ()
     if len(pairs) > 1:
         meaning, families = comparison_kind(name, [pair.op for pair in pairs], span)
@@ -135,7 +137,7 @@ def _compared(
         procs=procs,
         ops=tuple([pair.op for pair in pairs]),
         join_or=join_or,
-        row_kind=row_kind,  # type: ignore[arg-type]
+        row_kind=row_kind,
         eq_procs=eq_procs,
         span=span,
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pgwire.codecs.errors import DataError
 from planner import facts as f
 from planner import query as q
-from planner.errors import not_supported
+from planner.errors import Span, not_supported
 from planner.evaluate import evaluate_constant
 from planner.facts import facts
 from planner.lower import build as b
@@ -166,11 +166,11 @@ def _var(lw: Lowering, expr: q.Var) -> Val:
     return lw.variable(expr)
 
 
-def _call(lw: Lowering, proc: int, args: Sequence[Val], result: SqlType, span: object) -> Val:
+def _call(lw: Lowering, proc: int, args: Sequence[Val], result: SqlType, span: Span | None) -> Val:
     row = lw.registry.functions.get(proc)
     form = None if row is None else (row.duckdb if lw.d.name == "duckdb" else row.spark)
     if form is None:
-        raise not_supported(f"function {facts().signature(proc)} in this executor", span=span)  # type: ignore[arg-type]
+        raise not_supported(f"function {facts().signature(proc)} in this executor", span=span)
     made = form(lw.d, args, result)
     if isinstance(made, Val):
         return Val(made.node, result, made.num, made.constant, made.padded)

@@ -39,7 +39,8 @@ _T = TypeVar("_T")
 
 def fold(node: _T) -> _T:
     """Return ``node`` (expression, query or statement) with constant calls replaced by their values."""
-    return _fold(node)  # type: ignore[no-any-return]
+    folded: _T = _fold(node)
+    return folded
 
 
 def _fold(node: Any) -> Any:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from txn.errors import LockTarget
 from txn.mvcc.index import TOP
@@ -52,11 +52,13 @@ def describe(granule: Granule) -> LockTarget:
     if isinstance(granule, Advisory):
         numbers = (granule.domain, granule.high, granule.low, 2 if granule.pair else 1)
         return LockTarget(kind="advisory", shard=ShardId(0), key=numbers)
-    if type(granule) is not tuple:
-        return LockTarget(kind="table", shard=ShardId(granule))  # type: ignore[arg-type]
+    if isinstance(granule, int):
+        return LockTarget(kind="table", shard=ShardId(granule))
+    if not isinstance(granule, tuple):
+        raise AssertionError(f"{granule!r} is no granule")
     shard = ShardId(granule[0])
     if len(granule) == 2:
         return LockTarget(kind="row", shard=shard, row_id=RowId(granule[1]))
     key = granule[2] if type(granule[2]) is tuple else None if granule[2] is TOP else (granule[2],)
-    kind = "key" if len(granule) == 3 else "range"
-    return LockTarget(kind=kind, shard=shard, index=IndexId(granule[1]), key=key)  # type: ignore[arg-type]
+    kind: Literal["key", "range"] = "key" if len(granule) == 3 else "range"
+    return LockTarget(kind=kind, shard=shard, index=IndexId(granule[1]), key=key)

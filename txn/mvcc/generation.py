@@ -155,7 +155,7 @@ class Generation:
             padding = self.padding
             width = padding.width
             of_row = index.make.of_row
-            for row_id in (ids,) if type(ids) is int else ids:  # type: ignore[union-attr]
+            for row_id in (ids,) if isinstance(ids, int) else ids:
                 version = self.rows.get(row_id)
                 while version is not None and version.begin > ts:
                     version = version.older
@@ -166,7 +166,7 @@ class Generation:
                     continue
                 key_now = of_row(values if len(values) >= width else padding.pad(values))
                 if key_now == ikey or (key_now.__class__ is frozenset and ikey in key_now):
-                    found[row_id] = version  # type: ignore[index]
+                    found[row_id] = version  # type: ignore[index]  # RowId(...) would be a call a row
                     hit = True
         if parts is None:
             parts = self.parts_at(ts)

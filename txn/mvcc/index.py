@@ -42,11 +42,11 @@ class HotIndex:
             entries[key] = row_id
             if self._order is not None:
                 self._order.add(key)
-        elif type(ids) is int:
+        elif isinstance(ids, int):
             if ids != row_id:
                 entries[key] = {ids, row_id}
         else:
-            ids.add(row_id)  # type: ignore[union-attr]
+            ids.add(row_id)
 
     def discard(self, key: IndexKey, row_id: int) -> None:
         """Remove an entry if it is there, or each of a frozenset of keys."""
@@ -57,11 +57,11 @@ class HotIndex:
         ids = self.entries.get(key)
         if ids is None:
             return
-        if type(ids) is int:
+        if isinstance(ids, int):
             if ids != row_id:
                 return
         else:
-            ids.discard(row_id)  # type: ignore[union-attr]
+            ids.discard(row_id)
             if ids:
                 return
         del self.entries[key]
@@ -73,9 +73,7 @@ class HotIndex:
         ids = self.entries.get(key)
         if ids is None:
             return ()
-        if type(ids) is int:
-            return (ids,)
-        return ids  # type: ignore[return-value]
+        return (ids,) if isinstance(ids, int) else ids
 
     def keys_between(self, bounds: Bounds, reverse: bool = False) -> Iterator[IndexKey]:
         """Yield the keys within ``bounds`` in order. The index must not change meanwhile."""

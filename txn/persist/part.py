@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -298,8 +299,8 @@ class Part:
             plan = self._plans[spec.version] = RowPlan(spec, self.ref.columns)
         return plan
 
-    def row(self, position: int, spec: ShardSpec) -> Row | Awaitable[Row]:
-        """Return the row padded to ``spec``: at once if its row group is cached, else an awaitable."""
+    def row(self, position: int, spec: ShardSpec) -> Row | Coroutine[Any, Any, Row]:
+        """Return the row padded to ``spec``: at once if its row group is cached, else a coroutine, to be awaited or closed."""
         group = self._cache.get(self.ref.name, position >> GROUP_BITS)
         if group is not None:
             return group.row(position & _GROUP_MASK, self._plan(spec))
@@ -433,7 +434,7 @@ class Part:
             return rows
 
         for number in range(self._footer.num_row_groups):
-            yield number * GROUP_ROWS, await self._offload(lambda n=number: decode(n))  # type: ignore[misc]
+            yield number * GROUP_ROWS, await self._offload(partial(decode, number))
 
     async def read_arrow(self, attnums: Sequence[int] | None = None) -> Any:
         """Return the part as a pyarrow.Table: the columns asked for (None: all), s_row_id and s_begin.

@@ -27,7 +27,7 @@ import sqlite3
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import closing
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from txn.errors import DamagedFile, Fenced, OutOfSpace, TxnError, UnknownFormat
@@ -78,7 +78,7 @@ class SqliteConsensus:
         """Use ``open``."""
         self._path = self.name = path
         self._expected = expected
-        self._queue: queue.SimpleQueue[tuple[Callable[[], object], asyncio.Future[object]] | None] = (
+        self._queue: queue.SimpleQueue[tuple[Callable[[], object], asyncio.Future[Any]] | None] = (
             queue.SimpleQueue()
         )
         self._loop = asyncio.get_running_loop()
@@ -138,19 +138,19 @@ class SqliteConsensus:
         checkpoint(self._db)
         self._written.clear()
 
-    def _post(self, future: asyncio.Future[object], result: object, error: BaseException | None) -> None:
+    def _post(self, future: asyncio.Future[Any], result: object, error: BaseException | None) -> None:
         try:
             self._loop.call_soon_threadsafe(_resolve, future, result, error)
         except RuntimeError:
             pass  # the loop is closed: nobody waits any more
 
     def _call(self, work: Callable[[], T]) -> Awaitable[T]:
-        future: asyncio.Future[object] = self._loop.create_future()
+        future: asyncio.Future[T] = self._loop.create_future()
         if self._closed:
             future.set_exception(Indeterminate("the log is closed"))
         else:
             self._queue.put((work, future))
-        return future  # type: ignore[return-value]
+        return future
 
     def _connect(self) -> None:
         new = not os.path.exists(self._path)
@@ -475,7 +475,7 @@ def _read_only(path: str) -> sqlite3.Connection:
     return sqlite3.connect(url, uri=True, isolation_level=None, timeout=BUSY_TIMEOUT_S)
 
 
-def _resolve(future: asyncio.Future[object], result: object, error: BaseException | None) -> None:
+def _resolve(future: asyncio.Future[Any], result: object, error: BaseException | None) -> None:
     if future.cancelled():
         return
     if error is not None:

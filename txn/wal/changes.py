@@ -112,19 +112,22 @@ class Window:
         """Return the changes with their rows, in the order of ``places``."""
         out: list[Any] = [None] * len(places)
         padding, width = self._padding, self._padding.width
-        by_part: dict[str, tuple[PartState, list[int]]] = {}
+        by_part: dict[str, tuple[PartState, list[int], list[int]]] = {}
         for i, place in enumerate(places):
             at = place.at
-            if type(at) is tuple:
-                by_part.setdefault(at[0].ref.name, (at[0], []))[1].append(i)
+            if isinstance(at, tuple):
+                part, position = at
+                _part, indexes, positions = by_part.setdefault(part.ref.name, (part, [], []))
+                indexes.append(i)
+                positions.append(position)
                 continue
-            values = at.values  # type: ignore[union-attr]
+            values = at.values
             assert values is not None
             if len(values) < width:
                 values = padding.pad(values)
             out[i] = Change(Timestamp(place.ts), self.shard, values, place.diff, place.row_id)
-        for part, indexes in by_part.values():
-            rows = part.file.rows([places[i].at[1] for i in indexes], self.spec)  # type: ignore[index]
+        for part, indexes, positions in by_part.values():
+            rows = part.file.rows(positions, self.spec)
             if isinstance(rows, Awaitable):
                 rows = await rows
             for i, row in zip(indexes, rows, strict=True):
