@@ -1,4 +1,8 @@
-"""Generic walks over the Query tree: children of any node, by dataclass fields."""
+"""Generic walks over the Query tree: children of any node, by dataclass fields.
+
+For questions that most kinds of nodes answer in the same way (which ranges, which parameters, any sublink?); passes that change the tree
+are in ``planner.rewrite``. Which fields of a class hold nodes is looked up once per class.
+"""
 
 from __future__ import annotations
 

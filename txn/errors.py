@@ -1,4 +1,13 @@
-"""What can go wrong in a transaction. SQLSTATEs are the engine's business (engine/errors.py)."""
+"""What can go wrong in a transaction. SQLSTATEs are the engine's business (engine/errors.py).
+
+    lost a race       WriteConflict, Deadlock, SchemaChanged ...     rolled back; running it again may succeed
+    refused           LockNotAvailable, ReadBelowSince ...           nothing was done
+    storage says no   OutOfSpace, Indeterminate                      not done; or, Indeterminate, perhaps done
+    must stop         Fenced, CommitUnknown                          this server can commit nothing any more
+    damage            DamagedFile, DamagedEntry                      one shard cannot be served, or the log cannot be read
+
+Errors carry what a message needs as fields (which lock, whose, which key), never as text to be taken apart.
+"""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from engine.catalog.virtual import RowDict
+from planner.builtins.system_definitions import RULE_OID_BASE
 
 PG_ATTRDEF_OID: Final = 2604
 PG_REWRITE_OID: Final = 2618
@@ -36,4 +37,4 @@ def rewrite_oid(view_oid: int) -> int:
     """Return the oid of a view's _RETURN rule: the third oid of the relation's block is its array type,
     so the rule takes a number above all allocated oids.
     """
-    return 0xC000_0000 | view_oid
+    return RULE_OID_BASE | view_oid

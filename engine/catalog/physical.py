@@ -1,4 +1,9 @@
-"""SQL column types to the physical types of ``txn``: how a table's schema becomes a shard's."""
+"""SQL column types to the physical types of ``txn``: how a table's schema becomes a shard's.
+
+    RelationDef (columns, indexes; SQL)  ──shard_spec──>  ShardSpec (physical columns and keys; what txn stores)
+
+``txn`` knows nothing of SQL types: an enum is an integer to it, a domain is what it is over, and so is their order in a key.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +105,7 @@ def physical_type(type_: SqlType) -> PhysicalType:
     """Return the physical type of a column type; 0A000 when it cannot be stored yet."""
     if type_.oid == NUMERIC:
         # NaN is legal in numeric(p,s) and decimal128 has none: only the struct form can hold it,
-        # so constrained columns refuse NaN with 22003 when stored (docs/values.md).
+        # so constrained columns refuse NaN with 22003 when stored (docs/sql.md).
         decimal = decimal_of(type_)
         if decimal is not None:
             return PhysicalType(kind="decimal", precision=decimal[0], scale=decimal[1])

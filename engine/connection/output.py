@@ -1,4 +1,10 @@
-"""Rows to the wire: field descriptions and encoders, cached with the plan."""
+"""Rows to the wire: field descriptions and encoders, cached with the plan.
+
+    output columns, formats asked for ──encoder_of──> Encoder ──batch by batch──> bytes of DataRows ──> Responder
+
+Tuples are encoded by the types' codecs, Arrow batches by columns (``pgwire.codecs.columnar``), large ones in a
+thread, so that nobody else waits for them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Rows on their way from an executor to a client."""
+"""Rows on their way from an executor to a client: the one form in which all executors give results.
+
+index    tuples, often ready at once ──> ReadyRows ─┐
+local    Arrow batches ────────────────> RowStream ─┼──> portal ──> ``output`` encodes ──> DataRow
+spark    Arrow batches ────────────────> RowStream ─┘
+"""
 
 from __future__ import annotations
 

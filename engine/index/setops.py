@@ -1,4 +1,9 @@
-"""UNION, INTERSECT, EXCEPT, and WITH RECURSIVE."""
+"""UNION, INTERSECT, EXCEPT, and WITH RECURSIVE, as nodes of the row executor's plan (``engine.index.nodes``).
+
+SetOpNode        left, then right; rows count as equal by their types' keys, NULLs included
+RecursiveUnion   the first part's rows, then the second's over what the last round has found, until it finds none
+With             offers WITH items to the query: each runs when it is first read, and its rows are kept
+"""
 
 from __future__ import annotations
 

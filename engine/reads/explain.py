@@ -1,4 +1,10 @@
-"""EXPLAIN: statement class, timestamp, route and reason, and what the route executes (N3)."""
+"""EXPLAIN: statement class, timestamp, route and reason, and what the route executes (N3).
+
+    statement ──> its parts (WITH items that change data, then itself) ──> per part: route, cost, the executor's own plan
+
+With ANALYZE the statement runs, through the same functions as without EXPLAIN, and what it returns is thrown away. How the
+lines become text, JSON, XML or YAML is in ``explain_formats``.
+"""
 
 from __future__ import annotations
 

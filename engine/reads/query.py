@@ -1,4 +1,12 @@
-"""Running a query: choose the route, compile once per route, start it on the transaction's snapshot."""
+"""Running a query: choose the route, compile once per route, start it on the transaction's snapshot.
+
+    Plan ──compiled_query──> CompiledQuery ──choose_route──> (route, what its executor made of it) ──execute──> Result
+             one per query              │ a refusal (0A000) is remembered, and the route chosen again without it
+             of the plan                └ compile_for: at most once per executor, kept with the plan
+
+A query by key takes shorter ways to the same result: ``start_quick`` without a dispatch, ``read_point`` without a transaction.
+``collect`` runs one to its end for those who need all rows at once (INSERT ... SELECT, constraints, functions).
+"""
 
 from __future__ import annotations
 

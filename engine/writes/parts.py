@@ -1,4 +1,10 @@
-"""What the parts of one statement share while it runs (``engine.writes.with_changes``)."""
+"""What the parts of one statement share while it runs (``engine.writes.with_changes``).
+
+    WITH a AS (UPDATE ...), b AS (DELETE ...) SELECT ...     parts a, b, and the statement itself
+
+All parts see the data as it was before the statement. What each returned is kept for those that name it, and what each has changed
+waits, so that keys and foreign keys are checked, and AFTER triggers fired, once for all at the end.
+"""
 
 from __future__ import annotations
 

@@ -52,10 +52,8 @@ def describe(granule: Granule) -> LockTarget:
     if isinstance(granule, Advisory):
         numbers = (granule.domain, granule.high, granule.low, 2 if granule.pair else 1)
         return LockTarget(kind="advisory", shard=ShardId(0), key=numbers)
-    if isinstance(granule, int):
-        return LockTarget(kind="table", shard=ShardId(granule))
     if not isinstance(granule, tuple):
-        raise AssertionError(f"{granule!r} is no granule")
+        return LockTarget(kind="table", shard=ShardId(granule))  # type: ignore[arg-type]  # a shard, of transactions
     shard = ShardId(granule[0])
     if len(granule) == 2:
         return LockTarget(kind="row", shard=shard, row_id=RowId(granule[1]))
