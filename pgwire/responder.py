@@ -94,7 +94,7 @@ class WireResponder:
 
     def row_description(self, fields: Sequence[FieldDescription]) -> None:
         """Queue RowDescription; only the simple protocol sends it here."""
-        if self._connection.state is not SIMPLE:
+        if self._connection.state not in (SIMPLE, CLOSED):
             raise LocalProtocolError(
                 "row_description is for the simple protocol; Describe answers it otherwise"
             )
@@ -123,8 +123,6 @@ class WireResponder:
     def _end(self, kind: int, data: bytes) -> None:
         """Queue a message that ends a statement; Execute has exactly one."""
         connection = self._connection
-        if connection.state is CLOSED:  # while a commit was under way that nothing could interrupt
-            raise ConnectionError("the connection was closed before its statement ended")
         connection.advance(kind)
         if self.ended and connection.state is EXTENDED:
             raise LocalProtocolError("execute has ended twice")

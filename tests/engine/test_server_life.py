@@ -136,6 +136,22 @@ def test_terminating_a_session_that_waits_tells_it_that_alone(server: ServerProc
     other.close()
 
 
+@pytest.mark.parametrize("extended", [False, True])
+def test_a_session_that_terminates_itself_is_told_so(server: ServerProcess, extended: bool) -> None:
+    client = connect(server.port, timeout_s=20)
+    before = server.log().count("unexpected error")
+    sql = b"SELECT pg_terminate_backend(pg_backend_pid())\0"
+    if extended:
+        client.send(b"P", b"\0" + sql + b"\0\0")
+        client.send(b"B", b"\0\0\0\0\0\0\0\0")
+        client.send(b"E", b"\0\0\0\0\0")
+        client.send(b"S", b"")
+    else:
+        client.send(b"Q", sql)
+    assert farewell(client)["sqlstate"] == "57P01"
+    assert server.log().count("unexpected error") == before
+
+
 def test_sessions_past_the_limit_are_refused(tmp_path: Path) -> None:
     server = ServerProcess(tmp_path / "data", "--max-connections", "2")
     clients = [connect(server.port)]
