@@ -21,6 +21,9 @@ if command -v npm >/dev/null; then
 else
   echo "no npm: the Node clients are left out"
 fi
-for package in odbc-postgresql libdbd-pg-perl libhibernate3-java libjavassist-java libspring-jdbc-java libspring-orm-java; do
+for package in odbc-postgresql libdbd-pg-perl libhibernate3-java libjavassist-java libspring-jdbc-java libspring-orm-java \
+  ruby-pg ruby-activerecord ruby-railties ruby-sequel php-cli php-pgsql php-illuminate-database php-doctrine-orm \
+  golang-go golang-github-jackc-pgx-v4-dev golang-github-jmoiron-sqlx-dev golang-github-jinzhu-gorm-dev \
+  libpq-dev libecpg-dev libpqxx-dev; do
   dpkg -s "$package" >/dev/null 2>&1 || echo "left out unless installed: apt-get install $package"
 done

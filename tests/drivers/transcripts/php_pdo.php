@@ -103,7 +103,6 @@ step("errors", function () use ($db) {
     attempt(fn() => $db->prepare("SELECT ?::int")->execute([]));
     attempt(fn() => $db->prepare("SELECT ?, ?::int")->execute([1]));
     show($db->errorInfo());
-    $silent = clone (object) [];
     $db->setAttribute(PDO::ATTR_ERRMODE, PDO::ERRMODE_SILENT);
     show($db->query("SELECT 'x'::int"));
     show($db->errorInfo());
@@ -153,12 +152,6 @@ step("COPY", function () use ($db) {
     show($db->query("SELECT count(*), sum(c) FROM copied")->fetch(PDO::FETCH_NUM));
     attempt(fn() => $db->pgsqlCopyFromArray('copied', ["x\ty\tz"]));
     unlink($file);
-});
-
-step("large objects", function () use ($db) {
-    $db->beginTransaction();
-    attempt(fn() => is_string($db->pgsqlLOBCreate()));
-    $db->rollBack();
 });
 
 step("notifications", function () use ($db, $dsn) {
