@@ -386,7 +386,7 @@ class Connection:
         """Make the transition of backend message type ``kind``, whose bytes the caller queues. ConnectionError if closed."""
         after = SEND[self.state].get(kind)
         if after is None:
-            if self.state is CLOSED:  # by the statement itself (pg_terminate_backend), or while nothing could interrupt it
+            if self.state is CLOSED:  # by the statement itself, or while nothing could interrupt it
                 raise ConnectionError("the connection was closed before its statement ended")
             raise LocalProtocolError(f"message {chr(kind)!r} is illegal in state {self.state.value}")
         self.state = after
