@@ -32,7 +32,7 @@ from planner.deparse_expr import (
     quote_identifier,
     stored_function,
 )
-from planner.facts import RECORD, facts
+from planner.facts import facts
 from planner.opclass_extensions import TRIGRAM_CLASS, TRIGRAM_EXTENSION
 from planner.query import (
     CoalesceExpr,
@@ -610,19 +610,22 @@ def _range(p: Printer, item: Range, name: str) -> None:
         alias = name != item.name
     elif isinstance(item, FunctionRange):
         p.out += "LATERAL " if item.lateral else ""
-        if len(item.functions) == 1:
-            _function(p, item.functions[0])
-        else:
-            p.out += "ROWS FROM("
-            for index, function in enumerate(item.functions):
-                p.out += ", " if index else ""
-                _function(p, function)
-            p.out += ")"
-        p.out += " WITH ORDINALITY" if item.ordinality else ""
         alias, columns = True, listed
-        if _needs_definition(item):
-            columns = ", ".join(f"{quote_identifier(c.name)} {p.type_name(*c.type)}" for c in item.columns)
-            shown = f"AS {shown}" if name else "AS "
+        if len(item.functions) == 1 and not (item.ordinality and item.defined):
+            _function(p, item.functions[0])
+            if item.defined:
+                columns = _definitions(p, item.defined[0], item.columns)
+                shown = shown if name else "AS "
+        elif len(item.functions) > 1 and all(_is_unnest(f) for f in item.functions):
+            arguments = [f.args[0] for f in item.functions if isinstance(f, FuncExpr)]
+            p.out += "UNNEST("
+            for index, argument in enumerate(arguments):
+                p.out += ", " if index else ""
+                p.expr(argument, False)
+            p.out += ")"
+        else:
+            _rows_from(p, item)
+        p.out += " WITH ORDINALITY" if item.ordinality else ""
     else:
         raise TypeError(f"cannot print range {type(item).__name__}")
     if alias and name:
@@ -631,16 +634,36 @@ def _range(p: Printer, item: Range, name: str) -> None:
         p.out += f"({columns})"
 
 
-def _needs_definition(item: FunctionRange) -> bool:
-    """Tell whether the function returns bare records, whose columns the query itself must define."""
-    for function in item.functions:
-        if isinstance(function, SqlCall):
-            return function.type.oid == RECORD and not function.outputs
-        if isinstance(function, FuncExpr):
-            proc = facts().procs[function.proc]
-            if proc.result == RECORD and proc.arg_modes is None:
-                return True
-    return False
+def _rows_from(p: Printer, item: FunctionRange) -> None:
+    """Append ROWS FROM (f(...) AS (a integer, ...), ...)."""
+    p.out += "ROWS FROM("
+    defined = item.defined or ((),) * len(item.functions)
+    start = 0
+    for index, (function, width, names) in enumerate(zip(item.functions, item.widths, defined, strict=True)):
+        p.out += ", " if index else ""
+        _function(p, function)
+        if names:
+            p.out += f" AS ({_definitions(p, names, item.columns[start : start + width])})"
+        start += width
+    p.out += ")"
+
+
+def _definitions(p: Printer, names: Sequence[str], columns: Sequence[RangeColumn]) -> str:
+    """Return a column definition list."""
+    return ", ".join(
+        f"{quote_identifier(name)} {p.type_name(*column.type)}"
+        for name, column in zip(names, columns, strict=True)
+    )
+
+
+def _is_unnest(expr: Expr) -> bool:
+    """Tell whether a function of FROM is unnest of one array."""
+    return (
+        isinstance(expr, FuncExpr)
+        and not isinstance(expr, SqlCall)
+        and facts().procs[expr.proc].name == "unnest"
+        and len(expr.args) == 1
+    )
 
 
 def _function(p: Printer, expr: Expr) -> None:

@@ -61,6 +61,7 @@ class Prepared:
     text: str
     plan: Plan | None
     param_oids: tuple[int, ...]
+    path: tuple[str, ...]  # the search path under which the plan was made
     from_sql: bool = False
     prepare_time_us: int = 0
     shown: str = ""  # what the client sent with PREPARE, if it was one

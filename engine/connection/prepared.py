@@ -1,6 +1,6 @@
 """Prepared statements of one session, of the protocol (Parse) and of SQL (PREPARE): one name space.
 
-text ──> plan, parameter types          made anew when the catalog has moved on (``fresh_plan``)
+text ──> plan, parameter types          made anew when the catalog or the search path has moved on (``fresh_plan``)
 wire values ──> parameter values        decoders are kept with the statement while formats stay the same
 EXECUTE's arguments ──> parameter values
 """
@@ -24,7 +24,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import clip_bytes
 from planner.bind import coerce_argument
 from planner.builtins.reg import named_input
-from planner.errors import SqlError
+from planner.errors import Span, SqlError
 from planner.evaluate import Env, Shared, compile_expr
 from planner.statements import ExecutePrepared
 
@@ -88,7 +88,8 @@ class PreparedStatements:
         self, name: str, sql: str, oids: tuple[int, ...], plan: Plan | None, *, from_sql: bool
     ) -> Prepared:
         params = plan.bound.params if plan is not None else oids
-        prepared = Prepared(name, sql, plan, params, from_sql, self._session.db.clock_us())
+        session = self._session
+        prepared = Prepared(name, sql, plan, params, session.search_path, from_sql, session.db.clock_us())
         self._by_name[name] = prepared
         return prepared
 
@@ -101,7 +102,7 @@ class PreparedStatements:
         self._by_name.clear()
 
     def fresh_plan(self, prepared: Prepared) -> Plan | None:
-        """Return the statement's plan, made anew if the catalog moved on; None for an empty query string.
+        """Return the statement's plan, made anew if catalog or search path moved on; None for an empty query string.
 
         Raises SqlError 0A000 when its result would have other columns.
         """
@@ -114,12 +115,19 @@ class PreparedStatements:
                 fresh = plan.fresh(session.catalog)
         else:
             fresh = plan.fresh(session.view.catalog)
-        if fresh:
+        path = session.search_path
+        if fresh and path == prepared.path:
             return plan
-        again = self._planning.plan_text(prepared.text, prepared.param_oids)
+        try:
+            again = self._planning.plan_text(prepared.text, prepared.param_oids)
+        except SqlError as error:
+            at = prepared.shown.rfind(prepared.text)
+            if at > 0 and error.span is not None:  # PREPARE's text is what positions are in
+                error.span = Span(error.span.start + at, error.span.end + at)
+            raise
         if again is None or again.shape != plan.shape:
             raise SqlError("0A000", "cached plan must not change result type")
-        prepared.plan = again
+        prepared.plan, prepared.path = again, path
         return again
 
     def wire_values(

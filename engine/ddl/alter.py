@@ -52,7 +52,9 @@ if TYPE_CHECKING:
 async def apply_actions(conn: Connection, plan: Plan, statement: st.AlterTable) -> None:
     """Run all actions of one ALTER TABLE, in order."""
     session = conn.session
-    for action in statement.actions:
+    for number, action in enumerate(statement.actions):
+        if number:
+            session.block.ensure_txn().next_statement()  # each sees what those before it have made
         relation = session.catalog.relation_by_oid(statement.table)
         if relation is None:
             raise RuntimeError("the altered relation is gone")

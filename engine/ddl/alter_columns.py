@@ -335,7 +335,7 @@ async def alter_type(session: Session, plan: Plan, relation: RelationDef, action
         column,
         type=plain_type(action.type),
         domain=domain_named(action.type),
-        default_sql=action.default_sql,
+        default_sql=column.default_sql if column.identity else action.default_sql,
         collation=action.collation,
     )
     rewrites = action.rewrites or column.generated or physical_type(column.type) != physical_type(after.type)

@@ -218,13 +218,14 @@ async def default_privileges(
     session = conn.session
     me = named_role(session, "current_user")
     grantees = [EVERYBODY if name is None else named_role(session, name).oid for name in statement.grantees]
+    schemas = dict.fromkeys(statement.schemas)  # each once, as the lists are changed together
     puts: list[Stored] = []
     deletes: list[StoredKey] = []
     for name in statement.roles:
         role = named_role(session, name)
         if not me.superuser and role.oid not in memberships(me, session.catalog.role_by_oid):
             raise SqlError("42501", f'must be member of role "{role.name}"')
-        for schema in statement.schemas:
+        for schema in schemas:
             plain = () if schema else default_acl(statement.kind, role.oid)
             sub = sub_id(schema, statement.kind)
             before = session.catalog.acl(PG_DEFAULT_ACL_OID, role.oid, sub)

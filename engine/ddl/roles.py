@@ -259,8 +259,8 @@ def _default_words(session: Session, acl: AclDef) -> str:
 
 
 def function_words(session: Session, function: FunctionDef) -> str:
-    """Return how messages call a function: with the types of its inputs."""
-    return f"{'procedure' if function.kind == 'p' else 'function'} {shown_function(session, function)}"
+    """Return how messages about what depends on what call a function or procedure: with the types of its inputs."""
+    return f"function {shown_function(session, function)}"
 
 
 def _granted_on(session: Session, acl: AclDef) -> str:

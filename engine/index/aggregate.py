@@ -21,6 +21,7 @@ from planner.builtins.registry import AggregateBuiltin
 from planner.errors import not_supported
 from planner.evaluate import Env, Layout, compile_map, compile_row
 from planner.facts import ANY, facts
+from planner.guards import under_filter
 from planner.query import Aggregate, Expr, GroupingFunc, SortBy, Var
 
 
@@ -64,10 +65,11 @@ class Call:
         inputs: tuple[Expr, ...] = aggregate.args
         if kind in "oh" and aggregate.order:
             inputs = tuple(s.expr for s in aggregate.order)
-        self.positions = [add(x) for x in inputs]
+        condition = aggregate.filter
+        self.positions = [add(under_filter(x, condition)) for x in inputs]
         self.types = tuple(x.type.oid for x in inputs)
-        self.filter = add(aggregate.filter) if aggregate.filter is not None else -1
-        self.order = [_order_item(s, add(s.expr)) for s in aggregate.order]
+        self.filter = add(condition) if condition is not None else -1
+        self.order = [_order_item(s, add(under_filter(s.expr, condition))) for s in aggregate.order]
         self.direct = [add(x) for x in aggregate.direct]
         self.has_direct = kind in "oh" and not self.hypothetical
         self.skip_nulls = row.skip_nulls and not aggregate.star
@@ -305,17 +307,19 @@ class AggregateNode(Node):
 
 
 def _hypothetical(call: Call, rows: Rows, first: tuple[Any, ...], e: Env) -> Any:
-    """Step with each row's order relative to the hypothetical one."""
+    """Step with each row's order relative to the hypothetical one.
+
+    Rows are cut to their sort keys first: two of them may be the same column, which then has two direct arguments.
+    """
     state = call.make(e, None)
     marker = object()
-    width = max(p for p, *_ in call.order) + 1
-    probe: list[Any] = [None] * (width + 1)
-    for (position, *_), direct in zip(call.order, call.direct, strict=True):
-        probe[position] = first[direct]
-    probe[width] = marker
-    ordered = sort_rows([*((*r[:width], None) for r in rows), tuple(probe)], call.order)
-    peers = compare_key(call.order)
-    mine = peers(tuple(probe))
+    keys = [position for position, *_ in call.order]
+    order = [(slot, *item[1:]) for slot, item in enumerate(call.order)]
+    width = len(order)
+    probe = (*(first[direct] for direct in call.direct), marker)
+    ordered = sort_rows([*((*(r[k] for k in keys), None) for r in rows), probe], order)
+    peers = compare_key(order)
+    mine = peers(probe)
     before = True
     last: Any = marker
     for row in ordered:
@@ -327,7 +331,7 @@ def _hypothetical(call: Call, rows: Rows, first: tuple[Any, ...], e: Env) -> Any
             state.step(0, key == last)
         else:
             if before:
-                before = _sorts_before(row, tuple(probe), call.order)
+                before = _sorts_before(row, probe, order)
             state.step(-1 if before else 1, key == last)
         last = key
     return state

@@ -22,6 +22,7 @@ from planner.evaluate import Env, Layout, compile_row
 from planner.facts import RECORD
 from planner.query import WHOLE_ROW, CteRange, FuncExpr, FunctionRange, Range, SqlCall, StepRange
 from planner.typefacts import format_type
+from planner.types import SqlType
 from txn.types import Row
 
 
@@ -74,10 +75,12 @@ class FunctionSource(ComputedSource):
             and (len(types) > 1 or not isinstance(f, FuncExpr) or isinstance(f, SqlCall) or is_reader(f.proc))
             for f, types in zip(item.functions, self.types, strict=True)
         ]
-        self.objects = [
-            item.columns[end - width : end] if isinstance(f, FuncExpr) and is_reader(f.proc) else None
-            for f, end, width in zip(item.functions, ends, item.widths, strict=True)
-        ]
+        defined = item.defined or ((),) * len(item.functions)
+        self.objects: list[tuple[Sequence[str], list[SqlType]] | None] = []
+        for f, end, width, names in zip(item.functions, ends, item.widths, defined, strict=True):
+            own = item.columns[end - width : end]
+            asked = names or [c.name for c in own], [c.type for c in own]
+            self.objects.append(asked if isinstance(f, FuncExpr) and is_reader(f.proc) else None)
         self.slots = item.slots or (None,) * len(item.functions)
         self.dependent = bool(outer.columns)
 
@@ -86,9 +89,9 @@ class FunctionSource(ComputedSource):
         assert e.session is not None
         settings = e.session.codec_settings
         read: list[Any] = []
-        for found, columns in zip(sets, self.objects, strict=True):
-            if columns is not None:
-                row_of = reader([c.name for c in columns], [c.type for c in columns], settings)
+        for found, asked in zip(sets, self.objects, strict=True):
+            if asked is not None:
+                row_of = reader(*asked, settings)
                 found = [None if text is None else row_of(text) for text in found]
             read.append(found)
         return read
@@ -98,7 +101,7 @@ class FunctionSource(ComputedSource):
         function = self.functions
         values = (yield from evaluate(function, outer, e)) if function.may_suspend else function(outer, e)
         sets = [v if is_set else (v,) for v, is_set in zip(values, self.sets, strict=True)]
-        if any(columns is not None for columns in self.objects):
+        if any(asked is not None for asked in self.objects):
             sets = self._read_objects([() if s is None else s for s in sets], e)
         widths = self.item.widths
         ordinality = self.item.ordinality

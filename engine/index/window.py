@@ -21,6 +21,7 @@ from planner.builtins import load
 from planner.errors import SqlError, not_supported
 from planner.evaluate import Env, Layout, compile_map, compile_row
 from planner.facts import facts
+from planner.guards import under_filter
 from planner.query import Expr, FrameBound, SortBy, Window, WindowFunc
 
 
@@ -156,7 +157,7 @@ class Function:
         self.call = call
         fact = facts().procs[call.proc]
         self.name = fact.name
-        self.positions = [add(x) for x in call.args]
+        self.positions = [add(under_filter(x, call.filter)) for x in call.args]
         self.filter = add(call.filter) if call.filter is not None else -1
         if call.is_aggregate:
             row = aggregate_row(call.proc)

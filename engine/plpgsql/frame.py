@@ -28,6 +28,7 @@ from engine.writes.returning import make_env
 from pgwire.codecs.composite import pack_row, record_of
 from pgwire.codecs.system import RecordValue
 from planner.bind.calls import result_row
+from planner.domains import base_type
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, Shared
 from planner.facts import BOOL, INT4, RECORD
@@ -236,14 +237,14 @@ class Frame:
         """Return a value as assignments convert it. Raises SqlError 42846, 42804 and what the conversion raises."""
         if source.oid == target.oid and target.typmod < 0:
             return value
-        row = result_row(self.session.catalog, target.oid)
+        base = base_type(target)
+        row = None if source.oid == base.oid else result_row(self.session.catalog, base.oid)
         if row is not None and (
             source.oid == RECORD or result_row(self.session.catalog, source.oid) is not None
         ):
             record = self.record(value, source)
-            if record is None:
-                return None
-            return await self.packed(record, record.types, target)
+            made = None if record is None else await self.packed(record, record.types, base)
+            return made if base == target else await self.cast(made, base, target)
         function = self.body.cast(source, target)
         if function is None:
             return value

@@ -16,6 +16,7 @@ from engine.plpgsql.interpreter import Interpreter
 from engine.plpgsql.results import finished
 from planner.builtins.reg import named_output
 from planner.catalog import FunctionDef
+from planner.domains import is_domain
 from planner.errors import SqlError
 from planner.facts import RECORD, REGPROCEDURE, TRIGGER, VOID
 from planner.plpgsql.check import place
@@ -65,7 +66,8 @@ async def call_function(
         if len(call.outputs) == 1 and call.type.oid != RECORD:
             frame.scalar = call.type
     elif call.type.oid != RECORD:
-        frame.scalar = call.type
+        # executors see what a domain is over; what it demands is looked at here
+        frame.scalar = SqlType(function.result) if is_domain(function.result) else call.type
         frame.columns = (OutputColumn(name=function.name, type=call.type),)
     if body.routine.outputs and function.kind == "p":
         frame.columns = call.outputs

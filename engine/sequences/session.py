@@ -28,14 +28,16 @@ class SessionSequences:
         self._last = 0
 
     def _sequence(self, oid: int, letters: str) -> tuple[RelationDef, SequenceDef]:
-        """Return a sequence on which the user has one of these privileges. SqlError 42P01, 42809, 42501."""
+        """Return a sequence on which the user has one of these privileges, if any. SqlError 42P01, 42809, 42501."""
         session = self._session
         relation = session.catalog.relation_by_oid(oid)
         if relation is None:
             raise SqlError("42P01", f"could not open relation with OID {oid}")
         if relation.sequence is None:
             raise SqlError("42809", f'"{relation.name}" is not a sequence')
-        if not session.is_superuser and not Rights(session.catalog, session.role).relation(relation, letters):
+        if letters and not (
+            session.is_superuser or Rights(session.catalog, session.role).relation(relation, letters)
+        ):
             raise SqlError("42501", f"permission denied for sequence {relation.name}")
         return relation, relation.sequence
 
@@ -44,9 +46,10 @@ class SessionSequences:
             raise SqlError("25006", f"cannot execute {function}() in a read-only transaction")
 
     def next(self, oid: int) -> int:
-        """nextval(). SqlError 42P01, 42809, 42501, 25006, 2200H."""
+        """nextval(); a negative oid is that of an identity column's. SqlError 42P01, 42809, 42501, 25006, 2200H."""
         session = self._session
-        relation, definition = self._sequence(oid, "Uw")
+        relation, definition = self._sequence(abs(oid), "Uw" if oid > 0 else "")
+        oid = relation.oid
         self._may_change(relation, "nextval")
         counter = session.db.sequences.of(relation)
         value = counter.next(definition, relation.name)

@@ -23,7 +23,7 @@ Places: TypeAlias = tuple[int, ...]
 Vector: TypeAlias = tuple[tuple[str, Places], ...]
 """Lexemes in the order of their bytes, each with its places in ascending order of positions."""
 
-MAX_LEXEME_BYTES: Final = 2046
+MAX_LEXEME_BYTES: Final = 2047
 MAX_BYTES: Final = 2**20 - 1
 MAX_PLACES: Final = 256
 LAST_POSITION: Final = 2**14 - 1

@@ -426,6 +426,7 @@ def _add_column(
         domain=domain_named(spec.type),
         not_null=spec.not_null,
         default_sql=spec.default_sql,
+        identity=spec.identity,
         generated=spec.generated,
     )
     if spec.generated and relation.source_oid:

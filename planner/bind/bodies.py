@@ -199,7 +199,7 @@ def _fitted(context: BindContext, function: FunctionDef, query: QueryExpr, colum
         return query
     row = result_row(context.catalog, function.result)
     if row is not None and len(query.columns) == 1 and query.columns[0].type.oid == function.result:
-        return _fields_of(query, row, columns)  # the one column is the row
+        return fields_of(query, row)  # the one column is the row
     wanted = _wanted_types(context, function, query.columns, columns)
     if [column.type for column in query.columns] == wanted:
         return query
@@ -212,7 +212,7 @@ def _fitted(context: BindContext, function: FunctionDef, query: QueryExpr, colum
     return replace(inside, targets=targets, columns=columns_now)
 
 
-def _fields_of(query: QueryExpr, row: RowType, columns: Wanted) -> QueryExpr:
+def fields_of(query: QueryExpr, row: RowType) -> QueryExpr:
     """Return a query of one column, whose values are of a composite type, as one of its attributes."""
     inside = wrapped(query)
     parts = decompose(inside.targets[0].expr, row)

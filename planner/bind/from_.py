@@ -325,8 +325,10 @@ def _function(scope: Scope, node: ast.FunctionRef) -> tuple[int, Item]:
     single = len(calls) == 1
     columns: list[RangeColumn] = []
     widths: list[int] = []
+    defined: list[tuple[str, ...]] = []
     for expr, name, definitions in calls:
         listed = definitions or (node.definitions if single else ())
+        defined.append(tuple(definition.name for definition in listed))
         scalar_name = alias_name if single and node.alias is not None else name
         found = _function_output(scope, expr, scalar_name, listed, node.span)
         widths.append(len(found))
@@ -348,6 +350,7 @@ def _function(scope: Scope, node: ast.FunctionRef) -> tuple[int, Item]:
         columns=_renamed(columns, node.alias, alias_name),
         functions=tuple([expr for expr, _, _ in calls]),
         widths=tuple(widths),
+        defined=tuple(defined) if any(defined) else (),
         ordinality=node.ordinality,
         lateral=_reads_outside(calls) or node.lateral,
     )

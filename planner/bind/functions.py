@@ -39,7 +39,7 @@ from planner.typefacts import element_of, format_type
 from planner.types import SqlType
 
 PG_PROC: Final = 1255
-_HINT: Final = "Specify the argument list to select the function unambiguously."
+_HINT: Final = "Specify the argument list to select the {} unambiguously."
 _AS_TEXT: Final = "A body that is a text may have it: AS $$ ... $$."
 LANGUAGES: Final = ("sql", "plpgsql")
 _OTHER_LANGUAGES: Final = ("c", "internal")
@@ -436,8 +436,10 @@ def find_function(context: BindContext, what: str, named: ast.FunctionName) -> F
                 found.append(function)
         if wanted is not None and (found or built_in):
             break
+    if wanted is None and what in ("procedure", "function"):
+        found = [f for f in found if (f.kind == "p") == (what == "procedure")]
     if len(found) + len(built_in) > 1:
-        raise SqlError("42725", f'{_word(what)} name "{shown}" is not unique', hint=_HINT)
+        raise SqlError("42725", f'{what} name "{shown}" is not unique', hint=_HINT.format(what))
     if found and what in ("procedure", "function") and (what == "procedure") != (found[0].kind == "p"):
         raise SqlError("42809", f"{signature(shown, found[0].inputs, ', ')} is not a {what}")
     if built_in:

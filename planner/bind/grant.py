@@ -62,7 +62,7 @@ def _targets(context: BindContext, node: ast.Grant) -> Iterator[st.GrantTarget]:
     elif node.kind in ("type", "domain"):
         for qualified in node.qualified:
             yield _on_object("type", PG_TYPE, _grantable_type(context, qualified, node.kind), node)
-    elif node.kind in ("function", "routine"):
+    elif node.kind in ("function", "procedure", "routine"):
         for function in _functions(context, node):
             yield _on_object("function", PG_PROC, function.oid, node)
     elif node.kind == "database":
@@ -101,7 +101,9 @@ def _functions(context: BindContext, node: ast.Grant) -> Iterator[FunctionDef]:
         schema = context.catalog.schema(name)
         if schema is None:
             raise SqlError("3F000", f'schema "{name}" does not exist')
-        yield from context.catalog.functions_in(name)
+        for function in context.catalog.functions_in(name):
+            if node.kind == "routine" or (node.kind == "procedure") == (function.kind == "p"):
+                yield function
 
 
 def _relations(context: BindContext, node: ast.Grant) -> Iterator[RelationDef]:

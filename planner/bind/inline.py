@@ -25,15 +25,18 @@ from typing import Any, Final
 from planner.bind.bodies import (
     bind_body,
     bind_called,
+    fields_of,
     gives_one_row,
     is_called,
     is_simple,
     range_columns,
     wrapped,
 )
+from planner.bind.calls import result_row
 from planner.bind.context import BindContext
 from planner.catalog import FunctionDef
 from planner.classify import is_volatile
+from planner.domains import base_oid
 from planner.errors import SqlError, not_supported
 from planner.exprs import free_levels
 from planner.facts import BOOL, INT4, INT8, RECORD, VOID, facts
@@ -343,12 +346,17 @@ class Inliner:
             return SubqueryRange(
                 alias=node.alias, columns=node.columns, query=query, lateral=_reads_outside(query)
             )
-        made = self._rows(call)
+        nothing = call.type.oid == VOID  # SETOF void: its statements run, and give no rows
+        if nothing:
+            self._note_call(self._function(call), call)
+        made = None if nothing else self._rows(call)
         if made is None:
             return self._kept_range(node, (call,))
         query = made
         if not call.returns_set and not gives_one_row(query):
             query = _padded(query)
+        if node.slots and (row := result_row(self.context.catalog, base_oid(call.type.oid))):
+            query = fields_of(query, row)  # a domain over a composite type: its one column is the row
         return SubqueryRange(
             alias=node.alias, columns=node.columns, query=query, lateral=node.lateral or _reads_outside(query)
         )

@@ -46,7 +46,7 @@ from planner.deparse import deparse_expr, deparse_query
 from planner.domain_checks import default_sql
 from planner.domains import base_oid
 from planner.errors import Span, SqlError, not_supported
-from planner.facts import BOOL, INT2, INT4, INT8, NUMERIC
+from planner.facts import BOOL, INT2, INT4, INT8, NUMERIC, REGCLASS
 from planner.parse import parse_expression
 from planner.query import (
     TABLEOID,
@@ -259,7 +259,17 @@ def column_default(column: ColumnDef, catalog: Catalog, functions: set[int] | No
     sql = column.default_sql
     if sql is None and column.domain:
         sql = default_sql(catalog, column.domain)
-    return None if sql is None else stored_default(sql, column.declared, catalog, functions)
+    if sql is None:
+        return None
+    made = stored_default(sql, column.declared, catalog, functions)
+    return _of_identity(made) if column.identity else made
+
+
+def _of_identity(node: Any) -> Any:
+    """Return the default of an identity column: whoever may store the row may draw its value (``SequenceSystem.next``)."""
+    if isinstance(node, Const) and node.type.oid == REGCLASS and isinstance(node.value, int):
+        return replace(node, value=-node.value)
+    return replace_children(node, _of_identity)
 
 
 def without_spans(node: Any) -> Any:

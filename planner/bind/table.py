@@ -57,7 +57,7 @@ def add_like(context: BindContext, parts: TableParts, node: ast.TableLike) -> No
     """Copy another relation's columns, and with INCLUDING its defaults, checks and keys."""
     source = node.relation
     relation = context.relation(source.schema, source.name, source.span, catalog=source.catalog)
-    if relation.kind not in ("r", "v", "m"):
+    if relation.kind not in ("r", "v", "m", "c"):
         raise SqlError(
             "42809",
             f'relation "{relation.name}" is invalid in LIKE clause',

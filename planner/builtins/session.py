@@ -38,7 +38,7 @@ class SequenceSystem(Protocol):
     """The sequences as the session uses them; every method raises SqlError 42P01, 42809 (no sequence), 42501."""
 
     def next(self, oid: int) -> int:
-        """nextval(): 2200H at the end, 25006."""
+        """nextval(): 2200H at the end, 25006. A negative oid: for an identity column, rights on its sequence do not matter."""
 
     def current(self, oid: int) -> int:
         """currval(): 55000 before the session's first nextval."""

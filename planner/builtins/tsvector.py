@@ -30,7 +30,7 @@ from planner.textsearch.match import matches
 def _weight(letter: str) -> int:
     found = WEIGHTS.find(letter.upper()) if len(letter) == 1 else -1
     if found < 0:
-        raise SqlError("XX000", f"unrecognized weight: {ord(letter[:1] or chr(0))}")
+        raise SqlError("22023", f'unrecognized weight: "{letter}"')
     return found
 
 
@@ -39,7 +39,7 @@ def _weighted(places: Places, new: int) -> Places:
 
 
 def set_weight(value: bytes, letter: str) -> bytes:
-    """SQL's ``setweight`` of all positions. SqlError XX000 for a letter that is none of A to D."""
+    """SQL's ``setweight`` of all positions. SqlError 22023 for a letter that is none of A to D."""
     new = _weight(letter)
     return pack((lexeme, _weighted(places, new)) for lexeme, places in unpack(value))
 

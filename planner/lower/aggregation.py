@@ -105,12 +105,15 @@ def lower_aggregate(lw: Lowering, expr: q.Aggregate, stages: Stages) -> Val:
     from planner.lower import expr as expressions
 
     order = [] if expr.direct or _is_ordered_set(expr.proc) else list(expr.order)
-    items = [
-        b.ordered(expressions.sort_key(lw.d, lw.expr(s.expr)), s.descending, s.nulls_first) for s in order
-    ]
-    within = [(lw.expr(s.expr), s.descending) for s in expr.order] if not order else []
     condition = None if expr.filter is None else lw.condition(expr.filter)
-    args = [_staged(lw, stages, lw.expr(a), condition, (a, expr.filter)) for a in expr.args]
+    keys = [under_filter(lw, lw.expr(s.expr), condition) for s in expr.order]
+    items = [
+        b.ordered(expressions.sort_key(lw.d, key), s.descending, s.nulls_first)
+        for s, key in zip(order, keys, strict=False)
+    ]
+    within = [(key, s.descending) for s, key in zip(expr.order, keys, strict=True)] if not order else []
+    values = [under_filter(lw, lw.expr(a), condition) for a in expr.args]
+    args = [_staged(lw, stages, value, (a, expr.filter)) for a, value in zip(expr.args, values, strict=True)]
     if expr.distinct and args and not items:
         items = [b.ordered(expressions.sort_key(lw.d, args[0]), False, False)]
     call = AggregateCall(
@@ -132,13 +135,21 @@ def _stage(lw: Lowering, stages: Stages, key: Hashable) -> Callable[[Node], Node
     return (lambda node: stages.put(node, 1, ("of", key))) if lw.d.name == "duckdb" else None
 
 
-def _staged(lw: Lowering, stages: Stages, value: Val, condition: Node | None, key: Hashable) -> Val:
+def under_filter(lw: Lowering, value: Val, condition: Node | None) -> Val:
+    """Return a value that is not computed for rows that FILTER leaves out: they may be those that would fail.
+
+    DuckDB computes arguments of all rows first; Spark looks at the condition first.
+    """
+    if condition is None or lw.d.name != "duckdb" or b.is_column(value.node):
+        return value
+    return replace(value, node=b.case([(condition.copy(), value.node)]))
+
+
+def _staged(lw: Lowering, stages: Stages, value: Val, key: Hashable) -> Val:
     """Return an argument of varying scale, which aggregates use several times, as a column in DuckDB."""
     if lw.d.name != "duckdb" or not isinstance(value.num, Floating) or b.is_column(value.node):
         return value
-    # Rows that FILTER leaves out are not computed: they may be those that would fail.
-    node = value.node if condition is None else b.case([(condition, value.node)])
-    return replace(value, node=stages.put(b.cast(node, lw.d.types["numeric"]), 0, key), num=FLOATING)
+    return replace(value, node=stages.put(b.cast(value.node, lw.d.types["numeric"]), 0, key), num=FLOATING)
 
 
 def _is_ordered_set(proc: int) -> bool:

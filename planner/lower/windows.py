@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from planner import query as q
 from planner.errors import not_supported
 from planner.lower import build as b
-from planner.lower.aggregation import AggregateCall, lower_call
+from planner.lower.aggregation import AggregateCall, lower_call, under_filter
 from planner.lower.build import Node
 from planner.lower.value import Val, kind_of
 
@@ -33,14 +33,16 @@ def lower_window(lw: Lowering, expr: q.WindowFunc, window: q.Window) -> Val:
     if any(b.may_fail(node) for node in (*partition, *order)) and lw.d.name == "duckdb":
         raise not_supported("a window ordered by an expression that may fail in this executor")
     spec = _frame(lw, window)
+    condition = None if expr.filter is None else lw.condition(expr.filter)
     call = AggregateCall(
         lw.d,
         star=expr.star,
-        condition=None if expr.filter is None else lw.condition(expr.filter),
+        condition=condition,
         over=lambda made: b.window(made, partition, order, spec),
         unframed=lambda made: b.window(made, partition, order, None),
     )
-    return lower_call(lw, call, expr.proc, [lw.expr(a) for a in expr.args], expr.type)
+    args = [under_filter(lw, lw.expr(a), condition) for a in expr.args]
+    return lower_call(lw, call, expr.proc, args, expr.type)
 
 
 def _frame(lw: Lowering, window: q.Window) -> Node | None:

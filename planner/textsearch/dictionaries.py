@@ -19,7 +19,7 @@ from planner.facts import REGCONFIG, rows
 from planner.textsearch.names import shown_name
 from planner.textsearch.parser import tokens
 
-MAX_WORD_BYTES: Final = 2046
+MAX_WORD_BYTES: Final = 2047
 """Longer tokens are left out, with a notice."""
 
 _MAX_STEMMED_BYTES: Final = 1000
