@@ -38,6 +38,7 @@ from planner.walk import children
 if TYPE_CHECKING:
     from engine.reads.plans import Plan
 
+_LEAKPROOF = "only superuser can define a leakproof function"
 _KINDS = {"r": "table", "v": "view", "m": "materialized view", "i": "index", "S": "sequence", "c": "relation"}
 
 
@@ -411,11 +412,14 @@ class _Check:
         if function is None:
             raise Replan
         if not self.rights.owns(function.owner):
-            raise SqlError("42501", f"must be owner of function {function.name}")
+            what = "procedure" if function.kind == "p" else "function"
+            raise SqlError("42501", f"must be owner of {what} {function.name}")
         return function
 
     def _replace_function(self, statement: st.CreateFunction) -> None:
         made = statement.function
+        if made.leakproof:
+            raise SqlError("42501", _LEAKPROOF)
         for function in self.catalog.functions_named(made.name):
             if statement.replace and (function.schema, function.inputs) == (made.schema, made.inputs):
                 self._own_function(function.oid)
@@ -424,6 +428,8 @@ class _Check:
 
     def _alter_function(self, statement: st.AlterFunction) -> None:
         function = self._own_function(statement.function)
+        if dict(statement.changes).get("leakproof"):
+            raise SqlError("42501", _LEAKPROOF)
         if statement.owner is not None:
             self._member(statement.owner)
             self._create_in(function.schema)

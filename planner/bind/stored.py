@@ -261,8 +261,10 @@ def column_default(column: ColumnDef, catalog: Catalog, functions: set[int] | No
         sql = default_sql(catalog, column.domain)
     if sql is None:
         return None
-    made = stored_default(sql, column.declared, catalog, functions)
-    return _of_identity(made) if column.identity else made
+    made: Expr = stored_default(sql, column.declared, catalog, functions)
+    if column.identity:
+        made = _of_identity(made)
+    return made
 
 
 def _of_identity(node: Any) -> Any:

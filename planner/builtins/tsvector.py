@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from pgwire.codecs.tsvector import (
     LAST_POSITION,
+    MAX_LEXEME_BYTES,
     MAX_PLACES,
     WEIGHTS,
     Places,
@@ -93,13 +94,15 @@ def filtered(value: bytes, letters: Any) -> bytes:
 
 
 def from_array(lexemes: Any) -> bytes:
-    """SQL's ``array_to_tsvector``: 22004, 2200F."""
+    """SQL's ``array_to_tsvector``: 22004, 2200F, 54000."""
     found = list(flat(lexemes))
     for lexeme in found:
         if lexeme is None:
             raise SqlError("22004", "lexeme array may not contain nulls")
         if not lexeme:
             raise SqlError("2200F", "lexeme array may not contain empty strings")
+        if (length := len(lexeme.encode("utf-8"))) > MAX_LEXEME_BYTES:
+            raise SqlError("54000", f"word is too long ({length} bytes, max {MAX_LEXEME_BYTES} bytes)")
     return merged((lexeme, ()) for lexeme in found)
 
 
