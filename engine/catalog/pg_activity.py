@@ -7,7 +7,7 @@
     holdfast_sources                                              engine.sources
 
 Who is no superuser sees of others' sessions that they exist, not what they do (manual 28.2.3). Holdfast's views stand in
-pg_catalog, so that they are found without a schema and no dump contains them; ``OWN_RELATIONS`` is their definition.
+pg_catalog, so that they are found without a schema and no dump contains them; ``builtin_relations.OWN_RELATIONS`` is their definition.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from engine.catalog.acl_texts import acl_texts
+from engine.catalog.builtin_relations import column_domains, virtual_relations
 from engine.catalog.counted import Figures
 from engine.catalog.dependency_rows import attrdef_oid
 from engine.catalog.pg_builtins import C_COLLATION
@@ -23,8 +24,6 @@ from engine.catalog.state import (
     PG_DATABASE_OID,
     PG_NAMESPACE_OID,
     SUPERUSER_OID,
-    column_domains,
-    virtual_relations,
 )
 from engine.catalog.virtual import (
     RowDict,

@@ -20,9 +20,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from engine.catalog.builtin_relations import virtual_relations
 from engine.catalog.counted import CountedRows, Figures
 from engine.catalog.kept import KeptRows, Needs, Part, Rows
-from engine.catalog.state import CatalogSnapshot, virtual_relations
+from engine.catalog.state import CatalogSnapshot
 from planner.catalog import RelationDef
 from planner.facts import BOOL, CHAR, FLOAT4, FLOAT8, INT2, INT4, INT8, NAME, OID, REGPROC, XID
 

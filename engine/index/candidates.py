@@ -67,6 +67,11 @@ class CandidateScan(TableScan):
         self.key_type = relation.columns[access.index.attnums[0] - 1].type.oid
         self.compared = access.keys[0]
         self.value = compile_expr(self.compared, outer)
+        self.prepare(access, access.index)
+
+    def prepare(self, access: Access, index: IndexDef) -> None:
+        """Take what ``requests`` needs from how the condition is served. Raises LookupError where that is not said."""
+        raise NotImplementedError
 
     def requests(self, value: Any) -> list[Request] | None:
         """Return what to ask of the index for a value that is not NULL: no row comes twice. None: that cannot be told."""

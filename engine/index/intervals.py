@@ -21,10 +21,9 @@ from engine.index.access import Access, IntervalMode, is_ready
 from engine.index.candidates import CandidateScan, Request, index_key, is_key
 from engine.index.computed_keys import holds_rows_of
 from pgwire.codecs.ranges import place, range_type, unpack_range
-from planner.catalog import Catalog, RelationDef
-from planner.evaluate import Layout
+from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.facts import facts
-from planner.query import Expr, FuncExpr, OpExpr, RelationRange
+from planner.query import Expr, FuncExpr, OpExpr
 from txn.intervals import EMPTY, node, nodes_of
 from txn.types import Key, KeyRange
 
@@ -98,17 +97,8 @@ def _keys(nodes: Sequence[bytes]) -> list[Key]:
 class IntervalScan(CandidateScan):
     """Rows of a stored table by an index of ranges."""
 
-    def __init__(
-        self,
-        item: RelationRange,
-        relation: RelationDef,
-        index: int,
-        needed: Sequence[int],
-        narrow: bool,
-        access: Access,
-        outer: Layout,
-    ) -> None:
-        super().__init__(item, relation, index, needed, narrow, access, outer)
+    def prepare(self, access: Access, index: IndexDef) -> None:
+        """See CandidateScan."""
         if access.interval is None:
             raise LookupError("it does not say what is compared")
         self.mode: IntervalMode = access.interval

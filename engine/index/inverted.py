@@ -32,10 +32,10 @@ from planner.builtins.session import EvalSession
 from planner.builtins.trigrams import of_pattern, trigrams
 from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.comparisons import key_operators
-from planner.evaluate import Layout, flat
+from planner.evaluate import flat
 from planner.facts import JSONB, facts
 from planner.opclass_extensions import TRIGRAM_CLASS
-from planner.query import Expr, FuncExpr, OpExpr, RelationRange, ScalarArrayOp
+from planner.query import Expr, FuncExpr, OpExpr, ScalarArrayOp
 from planner.textsearch.match import required
 from txn.api import Transaction
 from txn.entries import document_entries, key_entry, lexeme_entry
@@ -200,21 +200,12 @@ def wanted_entries(mode: EntryMode, kind: str, value: Any) -> list[Key] | None:
 class EntriesScan(CandidateScan):
     """Rows of a stored table by the entries of an inverted index."""
 
-    def __init__(
-        self,
-        item: RelationRange,
-        relation: RelationDef,
-        index: int,
-        needed: Sequence[int],
-        narrow: bool,
-        access: Access,
-        outer: Layout,
-    ) -> None:
-        super().__init__(item, relation, index, needed, narrow, access, outer)
-        if access.entry is None or access.index is None:
+    def prepare(self, access: Access, index: IndexDef) -> None:
+        """See CandidateScan."""
+        if access.entry is None:
             raise LookupError("it does not say what is compared")
         self.mode: EntryMode = access.entry
-        paths = access.index.opclasses == ("jsonb_path_ops",)
+        paths = index.opclasses == ("jsonb_path_ops",)
         self.kind = "elements" if self.key_type != JSONB else "json_paths" if paths else "json"
 
     def requests(self, value: Any) -> list[Request] | None:

@@ -70,13 +70,6 @@ def bind_rename_attribute(context: BindContext, node: ast.Rename) -> st.AlterCom
     return st.AlterComposite(type=made.oid, actions=(st.RenameAttribute(old=node.old, new=node.new),))
 
 
-def composite_named(context: BindContext, name: ast.Name) -> TypeDef | None:
-    """Return the composite type by itself that a name means, None where it means something else."""
-    oid = context.find_type(name[-2] if len(name) > 1 else "", name[-1])
-    made = None if oid is None else context.catalog.type_by_oid(oid)
-    return made if made is not None and made.kind == "c" and made.oid == oid else None
-
-
 def _composite(context: BindContext, reference: ast.TableRef) -> TypeDef:
     relation = context.find_relation(reference.schema, reference.name)
     if relation is not None and relation.kind not in "ic":

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from engine.catalog.state import virtual_relations
+from engine.catalog.builtin_relations import virtual_relations
 from engine.catalog.virtual import SOURCES, VirtualCatalog, keyed_columns
 from planner.catalog import RelationDef
 from tests.support.engine import Failed, Session, open_database

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import pytest
 
-from engine.catalog.state import OWN_RELATIONS, virtual_relations
+from engine.catalog.builtin_relations import OWN_RELATIONS, virtual_relations
 from engine.catalog.virtual import SOURCES
 from planner.facts import facts, rows
 from tests.support.server import ServerProcess
