@@ -177,7 +177,8 @@ class RelationDef:
 
     A composite type is one ('c') as far as names of relations and its attributes go; it is stored as a ``TypeDef``.
 
-    ``columns`` includes dropped ones, in attnum order, ``triggers`` are ordered by name. ``version`` changes with every DDL on it.
+    ``columns`` includes dropped ones, in attnum order, ``triggers`` are ordered by name. ``keys_off``: changes of its rows
+    neither ask nor act on foreign keys (DISABLE TRIGGER ALL). ``version`` changes with every DDL on it.
     ``view_sql`` is the canonical SELECT text of a view, bound with ``view_path`` as search path. ``populated`` False: a
     materialized view that must be refreshed before it can be read.
     """
@@ -191,6 +192,7 @@ class RelationDef:
     indexes: tuple[IndexDef, ...] = ()
     constraints: tuple[ConstraintDef, ...] = ()
     triggers: tuple[TriggerDef, ...] = ()
+    keys_off: bool = False
     version: int = 0
     virtual: bool = False
     view_sql: str = ""

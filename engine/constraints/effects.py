@@ -138,15 +138,18 @@ async def follow(session: Session, changes: Sequence[Change]) -> None:
     """Check and follow up the changes of a whole statement now. Raises as ``updated``."""
     queue = _Queue(changes)
     while queue.waiting:
-        change = queue.take()
+        change = queue.waiting.popleft()
         firing = change.firing
         if change.new if change.old is None else change.old:
             if firing is not None:
+                queue.close(change, firing.shows_rows(early=True))
                 await firing.after(session, change.old, change.new, change.tables, early=True)
             await _check(session, change, queue)
             if firing is not None:
+                queue.close(change, firing.shows_rows(early=False))
                 await firing.after(session, change.old, change.new, change.tables, early=False)
         if firing is not None and change.ends:
+            queue.close(change, True)
             await firing.after_statement(session, change.tables)
 
 
@@ -176,15 +179,14 @@ class _Queue:
             before.ends = False
         self._ends[key] = change
 
-    def take(self) -> Change:
-        """Return the next change. What functions have seen of a transition table stays so: what comes later is as of another statement."""
-        change = self.waiting.popleft()
-        if change.tables is not None and change.firing is not None:
-            key = (change.relation.oid, change.firing.op)
-            if self._tables.get(key) is change.tables:
-                del self._tables[key]
-                self._ends.pop(key, None)
-        return change
+    def close(self, change: Change, shown: bool) -> None:
+        """Close the transition tables of a change if functions are now ``shown`` them: what comes later is as of another statement."""
+        if not shown or change.tables is None or change.firing is None:
+            return
+        key = (change.relation.oid, change.firing.op)
+        if self._tables.get(key) is change.tables:
+            del self._tables[key]
+            self._ends.pop(key, None)
 
     async def begin(self, session: Session, firing: Firing) -> None:
         """Fire BEFORE STATEMENT, unless it has fired."""
@@ -195,13 +197,13 @@ class _Queue:
 async def _check(session: Session, change: Change, queue: _Queue) -> None:
     """Check the foreign keys that a change concerns and do their actions; check what was put off to the statement's end."""
     txn = session.block.ensure_txn()
-    if change.old is not None:
+    if change.old is not None and not change.relation.keys_off:
         for key in incoming(session, change.relation.oid):
             txn.next_statement()  # what the action before has changed is to be seen
             await _referenced(session, key, change, queue)
     if change.new is not None:
         txn.next_statement()
-        for key in outgoing(session, change.relation):
+        for key in () if change.relation.keys_off else outgoing(session, change.relation):
             await _referencing(session, key, change)
         note_unique(session, change.relation)
         await check_new(session, change.relation, change.new)

@@ -21,7 +21,7 @@ from planner.bind.generated import columns_used
 from planner.bind.trigger import stored_condition
 from planner.catalog import Catalog, RelationDef
 from planner.catalog_trigger import TriggerDef
-from planner.errors import SqlError, not_supported
+from planner.errors import SqlError
 from txn.types import ShardId
 
 if TYPE_CHECKING:
@@ -118,13 +118,14 @@ def triggers_from(catalog: CatalogSnapshot, oids: Collection[int]) -> list[tuple
 
 
 async def enable_triggers(session: Session, table: RelationDef, action: st.EnableTriggers) -> None:
-    """ENABLE and DISABLE TRIGGER. Raises SqlError 42704; 0A000 for DISABLE of ALL where foreign keys would have to be off, too."""
-    keys = table.foreign_keys or session.catalog.foreign_keys_to(table.oid)
-    if keys and action.everything and action.enabled == "D":
-        raise not_supported(
-            f'DISABLE TRIGGER ALL of "{table.name}", which has foreign keys or is referred to by some',
-            hint="DISABLE TRIGGER USER leaves the checks of foreign keys on.",
-        )
+    """ENABLE and DISABLE TRIGGER; ALL means foreign keys, too. Raises SqlError 42704; 42501 for foreign keys unless the user is a superuser."""
+    if action.everything:
+        keys = (*table.foreign_keys, *(key for _, key in session.catalog.foreign_keys_to(table.oid)))
+        if keys and not session.role.superuser:
+            raise SqlError(
+                "42501", f'permission denied: "RI_ConstraintTrigger_{keys[0].oid}" is a system trigger'
+            )
+        table = replace(table, keys_off=action.enabled == "D")
     if action.name is not None:
         trigger_of(table, action.name)
     await _store(

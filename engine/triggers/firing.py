@@ -109,6 +109,13 @@ class Firing:
         for one in self._before:
             await self._statement(session, one, "BEFORE")
 
+    def shows_rows(self, *, early: bool) -> bool:
+        """Whether AFTER ROW triggers, those of ``after`` with the same ``early``, have transition tables."""
+        return self.transitions and any(
+            one.trigger.transitions != NO_TRANSITIONS and (one.trigger.name < _CONSTRAINTS) == early
+            for one in self.after_row
+        )
+
     async def after_statement(self, session: Session, tables: Transitions | None = None) -> None:
         """Fire AFTER STATEMENT. Raises what the functions raise."""
         for one in self._after:

@@ -66,6 +66,7 @@ async def update_each(
     shape: TableShape,
     rows: Iterable[tuple[RowId, Row, Row]],
     env: Env,
+    verb: str = "updated",
 ) -> list[Changed]:
     """Update rows (row id, old, new) as far as triggers let them through. Raises SqlError 27000, and what functions and storing raise."""
     changed: list[Changed] = []
@@ -75,20 +76,24 @@ async def update_each(
             done = await firing.before(session, old, new)
             changed += [] if done is None else [Changed(at, old, done)]
             continue
-        refuse_changed(session, shape, [row_id], "updated")
+        refuse_changed(session, shape, [row_id], verb)
         made = await made_before(session, firing, shape, old, new, env)
-        refuse_changed(session, shape, [row_id], "updated")
         if made is not None:
+            refuse_changed(session, shape, [row_id], verb)
             shape.check_views([made], env)
             txn = session.block.ensure_txn()
             if not all(await settle(txn.update(shape.shard, [(row_id, made)]))):
-                raise changed_already("updated")
+                raise changed_already(verb)
             changed.append(Changed(at, old, made))
     return changed
 
 
 async def delete_each(
-    session: Session, firing: Firing, shape: TableShape, rows: Iterable[tuple[RowId, Row]]
+    session: Session,
+    firing: Firing,
+    shape: TableShape,
+    rows: Iterable[tuple[RowId, Row]],
+    verb: str = "deleted",
 ) -> list[Changed]:
     """Delete rows (row id, old) as far as triggers let them through. Raises SqlError 27000, and what functions raise."""
     changed: list[Changed] = []
@@ -98,13 +103,13 @@ async def delete_each(
             done = await firing.before(session, old, None)
             changed += [] if done is None else [Changed(at, old, old)]
             continue
-        refuse_changed(session, shape, [row_id], "deleted")
+        refuse_changed(session, shape, [row_id], verb)
         kept = await firing.before(session, old, None)
-        refuse_changed(session, shape, [row_id], "deleted")
         if kept is not None:
+            refuse_changed(session, shape, [row_id], verb)
             txn = session.block.ensure_txn()
             if not all(await settle(txn.delete(shape.shard, [row_id]))):
-                raise changed_already("deleted")
+                raise changed_already(verb)
             changed.append(Changed(at, old, old))
     return changed
 
@@ -147,7 +152,7 @@ def refuse_changed(session: Session, shape: TableShape, row_ids: Iterable[RowId]
 
 
 def changed_already(verb: str) -> SqlError:
-    """Return the error for a row that is to be ``verb`` (updated, deleted)."""
+    """Return the error for a row that is to be ``verb`` (updated, deleted, of MERGE: either)."""
     return SqlError(
         "27000",
         f"tuple to be {verb} was already modified by an operation triggered by the current command",

@@ -49,6 +49,7 @@ class _Action(NamedTuple):
     values: RowFunction
 
 
+_VERB: Final = "updated or deleted"  # in messages
 _OPERATIONS: Final[dict[str, Operation]] = {"delete": "DELETE", "update": "UPDATE", "insert": "INSERT"}
 """The kinds of action, in the order in which their AFTER STATEMENT triggers fire; BEFORE STATEMENT ones fire in the opposite one."""
 
@@ -151,7 +152,7 @@ class _Changes:
         merge = self.merge
         if merge.each:
             firing = merge.firing("DELETE")
-            if not await delete_each(self.session, firing, merge.shape, [(row_id, old)]):
+            if not await delete_each(self.session, firing, merge.shape, [(row_id, old)], _VERB):
                 return
         self.deleted.append(row_id)
         self.effects.add("DELETE", old, None)
@@ -160,7 +161,7 @@ class _Changes:
         merge = self.merge
         if merge.each:
             firing = merge.firing("UPDATE")
-            done = await update_each(self.session, firing, merge.shape, [(row_id, old, new)], self.env)
+            done = await update_each(self.session, firing, merge.shape, [(row_id, old, new)], self.env, _VERB)
             if not done:
                 return
             new = done[0].new
