@@ -49,7 +49,6 @@ class TriggerDef:
         """The names of REFERENCING: of the old rows and the new ones."""
         return self.old_table, self.new_table
 
-    @property
-    def fires(self) -> bool:
-        """Whether it is on: session_replication_role is never replica here."""
-        return self.enabled in "OA"
+    def fires(self, *, replica: bool) -> bool:
+        """Whether it is on; ``replica``: the session_replication_role."""
+        return self.enabled in ("RA" if replica else "OA")

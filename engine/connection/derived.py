@@ -30,6 +30,7 @@ class Derived:
         "min_read_ts",
         "plan_key",
         "read_only",
+        "replica",
         "reports_commits",
         "short_ways",
         "spark_start_ms",
@@ -57,6 +58,8 @@ class Derived:
         )
         self.plan_key = (get("search_path"), user, style, order, interval_style, zone, database)
         self.executor = get("executor")
+        # Do triggers and foreign keys fire as where changes are replayed?
+        self.replica = get("session_replication_role") == "replica"
         self.consistency = cast(Level, get("consistency"))
         self.max_staleness_ms = settings.integer("max_staleness")
         self.min_read_ts = Timestamp(settings.integer("min_read_ts"))

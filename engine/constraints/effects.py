@@ -197,13 +197,14 @@ class _Queue:
 async def _check(session: Session, change: Change, queue: _Queue) -> None:
     """Check the foreign keys that a change concerns and do their actions; check what was put off to the statement's end."""
     txn = session.block.ensure_txn()
-    if change.old is not None and not change.relation.keys_off:
+    keys_off = change.relation.keys_off or session.derived.replica
+    if change.old is not None and not keys_off:
         for key in incoming(session, change.relation.oid):
             txn.next_statement()  # what the action before has changed is to be seen
             await _referenced(session, key, change, queue)
     if change.new is not None:
         txn.next_statement()
-        for key in () if change.relation.keys_off else outgoing(session, change.relation):
+        for key in () if keys_off else outgoing(session, change.relation):
             await _referencing(session, key, change)
         note_unique(session, change.relation)
         await check_new(session, change.relation, change.new)

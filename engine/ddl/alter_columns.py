@@ -214,7 +214,7 @@ async def drop_column(
     ]
     changed = without_triggers(changed, fired)
     others = [f"column {c.name} of table {relation.name}" for c in generated]
-    others += [trigger_words(session, t, relation) for t in fired]
+    others += [trigger_words(session, t, relation) for t in sorted(fired, key=lambda t: t.oid)]
     called = functions.functions_that_break(session, relation, changed)
     views_too, _, links = functions.dependents(session, [f.oid for f in called])
     broken += [v for v in views_too if v not in broken]

@@ -43,16 +43,18 @@ _KINDS = {"r": "table", "v": "view", "m": "materialized view", "i": "index", "S"
 
 
 def permitted(session: Session, plan: Plan) -> bool:
-    """Tell whether ``plan`` passed ``check`` for this user under this catalog."""
-    return plan.permitted == (session.view.catalog.version, session.derived.user)
+    """Tell whether ``plan`` passed ``check`` for this user under this catalog, where triggers fire as they do now."""
+    return plan.permitted == (session.view.catalog.version, session.derived.user, session.derived.replica)
 
 
 def check(session: Session, plan: Plan) -> None:
     """Raise SqlError 42501, in PostgreSQL's words, unless the current user may run the statement."""
-    key = (session.catalog.version, session.derived.user)
+    key = (session.catalog.version, session.derived.user, session.derived.replica)
     if plan.permitted == key:
         return
-    plan.dml = None  # what was compiled for DML knows which columns the user may see in errors
+    plan.dml = (
+        None  # what was compiled for DML knows which columns the user may see in errors, and what it fires
+    )
     role = session.catalog.role(session.derived.user)
     if role is None:
         raise SqlError("42704", f'role "{session.derived.user}" does not exist')

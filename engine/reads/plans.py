@@ -155,7 +155,7 @@ class Plan:
         self.enters = "" if _defines_only(bound) else self.timeline
         self.catalog_version = catalog.version
         self.namespace_version = catalog.namespace_version
-        self.permitted: tuple[int, str] | None = None  # see engine.ddl.privileges
+        self.permitted: tuple[int, str, bool] | None = None  # see engine.ddl.privileges
         # what errors call a statement that locks rows (SELECT FOR UPDATE), "" for others
         self.locking = _locking(bound)
         # whether it runs in a transaction

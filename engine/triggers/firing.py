@@ -283,11 +283,14 @@ def updated_columns(session: Session, relation: RelationDef, assigned: Collectio
 def compiled(session: Session, relation: RelationDef) -> Sequence[Compiled]:
     """Return a table's triggers that are on, by name, kept with the catalog. Raises SqlError 42501 as ``firing_of``."""
     kept: dict[Any, Any] = session.catalog.derived
-    key = ("triggers", relation.oid, relation.version)
+    replica = session.derived.replica
+    key = ("triggers", relation.oid, relation.version, replica)
     known = kept.get(key)
     if known is None:
         called: set[int] = set()
-        found = [_compile(session, relation, t, called) for t in relation.triggers if t.fires]
+        found = [
+            _compile(session, relation, t, called) for t in relation.triggers if t.fires(replica=replica)
+        ]
         known = kept[key] = (tuple(found), called)
     triggers: Sequence[Compiled] = known[0]
     if known[1] and not session.role.superuser:
