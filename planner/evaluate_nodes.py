@@ -433,8 +433,15 @@ def _sql_call(unit: Unit, expr: SqlCall, depth: int) -> str:
         assert env.session is not None
         raise Suspend("call", env.session.system.routines.call(expr, args))
 
+    def call_now(env: Env, *args: Any) -> Any:
+        if env.session is None:
+            raise not_supported(f"a call of function {expr.name} without a session")
+        return env.session.system.routines.call_now(expr, args)
+
     listed = "".join(f", {unit.value(arg, depth + 1)}" for arg in expr.args)
-    return f"e.shared.call({unit.name(call, 'call')}, e{listed})"
+    if expr.now and not unit.replay:
+        return f"{unit.name(call_now, 'call')}(e{listed})"
+    return f"e.shared.call({unit.name(call_now if expr.now else call, 'call')}, e{listed})"
 
 
 NODES.update(

@@ -122,7 +122,8 @@ class Unit:
             if isinstance(node, SubLink):
                 self.may_suspend = True
             elif isinstance(node, SqlCall):
-                self.may_suspend = volatile = True
+                volatile = True
+                self.may_suspend |= not node.now
             elif isinstance(node, FuncExpr | OpExpr):
                 fact = registry_facts.procs.get(node.proc)
                 if fact is not None and fact.volatility == "v":

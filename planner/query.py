@@ -97,7 +97,7 @@ class SqlCall(FuncExpr):
 
     ``outputs``: the columns of what it returns, where that is a row (then ``type`` is record) or it names its one column.
     ``defaulted``: so many of the last arguments were not written. ``stays``: the body cannot take its place, so it is called.
-    ``volatility``: i(mmutable), s(table), v(olatile), as declared.
+    ``volatility``: i(mmutable), s(table), v(olatile), as declared. ``now``: it is run on the spot, by what cannot wait for it.
     """
 
     schema: str = field(compare=False)
@@ -106,6 +106,7 @@ class SqlCall(FuncExpr):
     defaulted: int = field(default=0, compare=False)
     stays: bool = field(default=False, compare=False)
     volatility: str = field(default="v", compare=False)
+    now: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ with the session. What fails in it fails the statement that calls it; errors nam
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -25,7 +26,7 @@ from engine.routines.where import tell_where
 from planner.bind.bodies import bind_called
 from planner.bind.context import make_context
 from planner.catalog import FunctionDef
-from planner.errors import SqlError
+from planner.errors import SqlError, not_supported
 from planner.evaluate_runtime import record_maker
 from planner.facts import RECORD, VOID
 from planner.query import OutputColumn, SqlCall
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 MAX_DEPTH: Final = 200
 """So deep functions may call each other while they run; deeper is 54001."""
 MAX_KEPT: Final = 200
+MAX_NOW_S: Final = 10
+"""So long a call may hold everybody up that cannot give way to others."""
 
 
 class Running:
@@ -134,6 +137,27 @@ class Routines:
         if call.returns_set:
             return values
         return values[0] if values else None
+
+    def call_now(self, call: SqlCall, args: Sequence[Any]) -> Any:
+        """As ``call``, on the spot; see ``planner.builtins.session.RoutineSystem``."""
+        running = self.call(call, args)
+        deadline = 0.0
+        try:
+            while running.send(None) is None:  # it lets others have their turn, which they cannot have now
+                now = time.monotonic()
+                deadline = deadline or now + MAX_NOW_S
+                if now > deadline:
+                    raise SqlError(
+                        "54001",
+                        f"function {call.name} takes longer than {MAX_NOW_S} s in an expression that is evaluated row by row",
+                    )
+        except StopIteration as done:
+            return done.value
+        finally:
+            running.close()
+        raise not_supported(
+            f"function {call.name}, which has to wait, in an expression that is evaluated row by row"
+        )
 
     @property
     def may_end(self) -> bool:

@@ -17,7 +17,7 @@ from planner.bind.context import BindContext
 from planner.bind.stored import stored_context
 from planner.casts import CastContext, coerce_type
 from planner.catalog import Catalog, FunctionDef, RowType
-from planner.errors import Span
+from planner.errors import Span, SqlError
 from planner.facts import ANY, RECORD, ProcFact, facts
 from planner.parse import parse_expression
 from planner.polymorphic import POLYMORPHIC, enforce
@@ -68,16 +68,23 @@ def resolve_call(
     span: Span | None = None,
 ) -> ResolvedFunction:
     """Return what a call means. Raises as ``planner.resolve.resolve_function``."""
-    return resolve_function(
-        name,
-        types,
-        names=names,
-        variadic=variadic,
-        schema=schema,
-        ordered=ordered,
-        span=span,
-        groups=groups_of(context, schema, name),
-    )
+    try:
+        return resolve_function(
+            name,
+            types,
+            names=names,
+            variadic=variadic,
+            schema=schema,
+            ordered=ordered,
+            span=span,
+            groups=groups_of(context, schema, name),
+        )
+    except SqlError as error:
+        by_oid = _BY_OID.fullmatch(name) if not schema else None
+        function = None if by_oid is None else context.catalog.function_by_oid(int(by_oid[1]))
+        if function is not None:  # errors name it, stored texts do not
+            error.message = error.message.replace(name, function.name)
+        raise
 
 
 def is_users_function(oid: int) -> bool:

@@ -4,8 +4,8 @@
                                  run       a * 2 < 100                what rows are checked by, wherever that happens
 
 Such expressions are evaluated row by row in many places (by the server, in tasks of other processes), none of which can wait for
-a call that runs statements. So a function that stands in one has to have a body that is an expression of its inputs; every
-other is refused by name. A body that is a text finds names in its function's own schema and in public, whatever the search path
+a call that runs statements. So a function that stands in one has to have a body that is an expression of its inputs, or be one in
+PL/pgSQL that never has to wait (``planner.plpgsql.pure``), which is called on the spot; every other is refused by name. A body that is a text finds names in its function's own schema and in public, whatever the search path
 is of whoever stores a row: what is stored does not depend on it.
 """
 
@@ -22,7 +22,8 @@ from planner.catalog import Catalog, FunctionDef
 from planner.classify import is_volatile
 from planner.errors import not_supported
 from planner.facts import RECORD
-from planner.query import Const, Expr, Param, Select, SqlCall, SubLink, Var
+from planner.plpgsql.pure import needs_no_wait
+from planner.query import Const, Expr, FieldSelect, Param, Select, SqlCall, SubLink, Var
 from planner.walk import walk
 
 
@@ -71,6 +72,9 @@ class _Expressions(Inliner):
         built_in = self._built_in(call)
         if built_in is not None:
             return built_in
+        function = self._function(call)
+        if function.language == "plpgsql" and not call.returns_set and needs_no_wait(self.context, function):
+            return self._on_the_spot(call, field)
         function, body = self._body(call)
         if body is None or not isinstance(body, Select) or not is_simple(body) or call.returns_set:
             raise self._refused(_shown(function))
@@ -81,6 +85,12 @@ class _Expressions(Inliner):
         self._check_evaluated_once(function, body, call)
         exprs = [substituted(target.expr, call.args) for target in body.targets if not target.junk]
         return self._strict(function, call, self._value(call, exprs, field))
+
+    def _on_the_spot(self, call: SqlCall, field: int | None) -> Expr:
+        made = replace(call, stays=True, now=True)
+        if field is None:
+            return made
+        return FieldSelect(type=call.outputs[field].type, arg=made, index=field)
 
     def _check_evaluated_once(self, function: FunctionDef, body: Select, call: SqlCall) -> None:
         """Raise SqlError 0A000 for a volatile argument that the body would evaluate several times, or not at all."""
@@ -97,5 +107,5 @@ class _Expressions(Inliner):
     def _refused(self, what: str) -> Exception:
         return not_supported(
             f"{what} in an expression that is evaluated row by row",
-            hint="Functions whose body is an expression of their inputs may stand in it.",
+            hint="Functions whose body is an expression of their inputs may stand in it, and those in PL/pgSQL that read no table.",
         )

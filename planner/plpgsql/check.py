@@ -72,7 +72,7 @@ def may_change(context: BindContext, function: FunctionDef, seen: frozenset[int]
 
 def routine_changes(context: BindContext, routine: Routine, seen: frozenset[int]) -> bool:
     """As ``may_change`` for a body that was read. Raises SqlError as reading its statements does."""
-    for node in _nodes(routine):
+    for node in nodes_of(routine):
         if isinstance(node, _DYNAMIC):
             return True
         if isinstance(node, tree.ForRows | tree.ReturnQuery | tree.Open) and node.dynamic:
@@ -96,7 +96,7 @@ def _piece_changes(context: BindContext, piece: tree.Piece, seen: frozenset[int]
     return False
 
 
-def _nodes(routine: Routine) -> Iterator[Any]:
+def nodes_of(routine: Routine) -> Iterator[Any]:
     """Yield all statements and pieces of a body."""
     stack: list[Any] = [routine.body]
     for variable in routine.variables:
