@@ -45,6 +45,10 @@ class Started(Awaitable[T]):
         self._coro = coro
         self._pending = pending
 
+    def close(self) -> None:
+        """Give it up: nobody waits for the rest."""
+        self._coro.close()
+
     def __await__(self) -> Generator[Any, Any, T]:
         coro, pending = self._coro, self._pending
         try:

@@ -33,7 +33,7 @@ class Suspend(Exception):
 
     def abandon(self) -> None:
         """Nobody can wait where it was raised: give up what there is to wait for."""
-        if self.kind in ("wait", "call") and inspect.iscoroutine(self.argument):
+        if self.kind == "call" or (self.kind == "wait" and inspect.iscoroutine(self.argument)):
             self.argument.close()
 
 

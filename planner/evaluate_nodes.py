@@ -431,7 +431,10 @@ def _sql_call(unit: Unit, expr: SqlCall, depth: int) -> str:
 
     def call(env: Env, *args: Any) -> Any:
         assert env.session is not None
-        raise Suspend("call", env.session.system.routines.call(expr, args))
+        done, value = env.session.system.routines.start(expr, args)
+        if not done:
+            raise Suspend("call", value)
+        return value
 
     def call_now(env: Env, *args: Any) -> Any:
         if env.session is None:

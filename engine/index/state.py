@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from typing import Any, TypeAlias
 
 from engine.connection.rows import RowBatch, RowTuple
+from engine.eager import Started
 from engine.executor import ExecContext
 from engine.index.growth import Growth
 from planner.errors import SqlError
@@ -189,7 +190,7 @@ def run_ready(pipe: Pipe, rows: Rows) -> tuple[bool, Item]:
 def abandon(pipe: Pipe, waiting: Item) -> None:
     """Give up a pipeline that nobody drives (any more); idempotent."""
     pipe.close()
-    if isinstance(waiting, Wait) and asyncio.iscoroutine(waiting.awaitable):
+    if isinstance(waiting, Wait) and isinstance(waiting.awaitable, Coroutine | Started):
         waiting.awaitable.close()
 
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.plpgsql.open_row import OpenRow, RowForm
+from engine.plpgsql.program import Program, compiled, has_loop
 from engine.reads.plans import Plan
 from pgwire.codecs.system import RecordValue
 from planner import ast
@@ -29,7 +30,7 @@ from planner.plpgsql.parser import parse_routine
 from planner.plpgsql.tree import Piece, Routine, Target
 from planner.plpgsql.types import CatalogTypes
 from planner.plpgsql.variables import Shape, Source, VariableNames
-from planner.query import Param, Select
+from planner.query import OutputColumn, Param, Select
 from planner.statements import QueryStatement
 from planner.types import SqlType
 
@@ -43,12 +44,15 @@ MAX_CASTS: Final = 500
 class Ready:
     """One piece for one set of shapes. ``values`` finds its parameters among a call's variables."""
 
-    __slots__ = ("constant", "function", "node", "one", "places", "plain", "plan", "type", "variable")
+    __slots__ = (
+        "constant", "function", "node", "one", "places", "plain", "plan", "sources", "type", "variable",
+    )  # fmt: skip
 
     def __init__(self, node: ast.Node, plan: Plan, sources: Sequence[Source], routine: Routine) -> None:
         """Compile what can be evaluated without running a query."""
         self.node = node
         self.plan = plan
+        self.sources = tuple(sources)
         self.function: RowFunction | None = expressions_of(plan.bound)
         plain = self.function is not None and not self.function.may_suspend
         # evaluated without more ado: needs neither rights nor a transaction
@@ -139,6 +143,10 @@ class Body:
         self._casts: dict[tuple[SqlType, SqlType], RowFunction | None] = {}
         self._parts: dict[tuple[Target, SqlType, bool], Part] = {}
         self._derived_version = self.catalog_version
+        self._programs: dict[SqlType | None, tuple[int, Program | None]] = {}
+        self._columns: tuple[OutputColumn, ...] = ()
+        self._calls = 0
+        self._has_loop = has_loop(self.routine)
 
     def fresh(self, catalog: CatalogSnapshot, function: FunctionDef) -> bool:
         """Tell whether the body still means the same under ``catalog``."""
@@ -215,6 +223,23 @@ class Body:
             for v in self.routine.variables
             if v.kind in ("record", "any")
         }
+
+    def columns(self, type_: SqlType) -> tuple[OutputColumn, ...]:
+        """Return the one column of a call that returns a value."""
+        if not self._columns or self._columns[0].type != type_:
+            self._columns = (OutputColumn(name=self.function.name, type=type_),)
+        return self._columns
+
+    def program(self, scalar: SqlType | None) -> Program | None:
+        """Return the body as Python for a call that returns ``scalar``; None where it is not worth it, yet or at all."""
+        self._calls += 1
+        if self._calls == 1 and not self._has_loop:
+            return None
+        version = self.session.catalog.version
+        found = self._programs.get(scalar)
+        if found is None or found[0] != version:
+            found = self._programs[scalar] = version, compiled(self, scalar)
+        return found[1]
 
     # -- types -------------------------------------------------------------------------------------
 

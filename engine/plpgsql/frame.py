@@ -118,7 +118,9 @@ class Frame:
         """Between statements: let others go on now and then, and notice a cancel. Raises SqlError 57014."""
         self._count = 0
         now = time.monotonic()
-        if now > self._deadline:
+        if not self._deadline:
+            self._deadline = now + SLICE_S
+        elif now > self._deadline:
             self.session.cancelled.check()
             await asyncio.sleep(0)
             self._deadline = time.monotonic() + SLICE_S

@@ -11,16 +11,19 @@ runs. Errors by which a transaction loses a race are never handled: the statemen
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.connection.portal import Rows
 from engine.plpgsql import dynamic, raising, results
 from engine.plpgsql.frame import Frame, affected, told
+from engine.plpgsql.program import Program
+from engine.plpgsql.signals import RETURN, Signal, after
 from engine.routines.where import tell_where
 from pgwire.codecs.array import dimensions
 from pgwire.codecs.errors import DataError
 from planner import ast
 from planner.errors import Span, SqlError
+from planner.evaluate import Env, Shared
 from planner.evaluate_runtime import flat
 from planner.facts import INT4, TEXT
 from planner.plpgsql import tree
@@ -35,14 +38,6 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 
-class Signal(NamedTuple):
-    """What leaves the statements around: ``kind`` exit, continue or return; ``label`` "" for the innermost loop."""
-
-    kind: str
-    label: str = ""
-
-
-RETURN: Final = Signal("return")
 _INT4: Final = SqlType(INT4)
 _TEXT: Final = SqlType(TEXT)
 _MAX_INT4: Final = 2**31 - 1
@@ -64,13 +59,34 @@ class Interpreter:
         """Run the whole body; what it returns is in the frame. Raises SqlError 2F005 where it ends without RETURN."""
         frame = self.frame
         try:
-            signal = await self.block(frame.body.routine.body)
+            program = frame.body.program(frame.scalar)
+            if program is None:
+                signal = await self.block(frame.body.routine.body)
+            else:
+                signal = await self._drive(program)
             if signal is None and self._must_return():
                 frame.line, frame.doing = 0, ""
                 raise _no_return(frame)
         except Exception as error:
             tell_where(error, f"PL/pgSQL function {frame.signature}" if _without_line(error) else frame.where)
             raise
+
+    async def _drive(self, program: Program) -> Signal | None:
+        """Run a body's program: do what it asks for, let others have their turn where it asks for nothing."""
+        frame = self.frame
+        running = program(frame.values, Env((), self.session, shared=Shared()), frame)
+        answer: Any = None
+        while True:
+            try:
+                asked = running.send(answer)
+            except StopIteration as done:
+                signal: Signal | None = done.value
+                return signal
+            if asked is None:
+                answer = None
+                await frame.turn()
+            else:
+                answer = await asked(self)
 
     def _must_return(self) -> bool:
         function = self.frame.body.function
@@ -93,14 +109,18 @@ class Interpreter:
                 return signal
         return None
 
+    def one(self, statement: tree.Statement) -> Awaitable[Signal | None]:
+        """Run one statement, whose line the frame has."""
+        return _RUN[type(statement)](self, statement)
+
     async def block(self, block: tree.Block) -> Signal | None:
         """Run DECLARE ... BEGIN ... EXCEPTION ... END."""
         frame = self.frame
         frame.line = block.line
         if not block.handlers:
-            await self._declare(block)
+            await self.declare(block)
             return self._left(await self.statements(block.body), block.label)
-        await self._declare(block)
+        await self.declare(block)
         point = self.session.block.begin_part()
         cursors = self.session.db.sessions[self.session.pid].cursors
         opened = cursors.names
@@ -137,7 +157,8 @@ class Interpreter:
             return None
         return signal
 
-    async def _declare(self, block: tree.Block) -> None:
+    async def declare(self, block: tree.Block) -> None:
+        """Make the variables of a block."""
         frame = self.frame
         if not block.declares:
             return
@@ -163,7 +184,10 @@ class Interpreter:
         value, type_ = await frame.value(piece)
         variable = frame.body.routine.variables[target.variable]
         if target.steps:
-            with told(piece):
+            if frame.body.ready(piece, frame.values).constant:
+                with told(piece):
+                    await frame.assign(target, value, type_)
+            else:
                 await frame.assign(target, value, type_)
         elif variable.kind == "scalar" and frame.body.ready(piece, frame.values).constant:
             try:
@@ -195,27 +219,16 @@ class Interpreter:
 
     # -- loops -------------------------------------------------------------------------------------
 
-    def _after(self, signal: Signal | None, label: str) -> tuple[bool, Signal | None]:
-        """Return whether a loop ends after its body signalled, and what it then signals itself."""
-        if signal is None:
-            return False, None
-        if signal.kind == "return":
-            return True, signal
-        own = not signal.label or signal.label == label
-        if not own:
-            return True, signal
-        return signal.kind == "exit", None
-
     async def _loop(self, statement: tree.Loop) -> Signal | None:
         while True:
-            ends, signal = self._after(await self.statements(statement.body), statement.label)
+            ends, signal = after(await self.statements(statement.body), statement.label)
             if ends:
                 return signal
             await self._again(statement)
 
     async def _while(self, statement: tree.While) -> Signal | None:
         while await self.frame.truth(statement.condition):
-            ends, signal = self._after(await self.statements(statement.body), statement.label)
+            ends, signal = after(await self.statements(statement.body), statement.label)
             if ends:
                 return signal
             await self._again(statement)
@@ -239,7 +252,7 @@ class Interpreter:
         while low >= high if statement.reverse else low <= high:
             found = True
             frame.values[statement.variable] = low
-            ends, result = self._after(await self.statements(statement.body), statement.label)
+            ends, result = after(await self.statements(statement.body), statement.label)
             if ends:
                 break
             low = low - step if statement.reverse else low + step
@@ -285,7 +298,7 @@ class Interpreter:
             await frame.into(into, columns, None)
         for row in rows:
             await frame.into(into, columns, row)
-            ends, result = self._after(await self.statements(body), label)
+            ends, result = after(await self.statements(body), label)
             if ends:
                 break
             await self._again(statement)
@@ -339,7 +352,7 @@ class Interpreter:
                     ]
                 )
                 await frame.into(statement.into, columns, record)
-            ends, result = self._after(await self.statements(statement.body), statement.label)
+            ends, result = after(await self.statements(statement.body), statement.label)
             if ends:
                 break
             await self._again(statement)

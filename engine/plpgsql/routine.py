@@ -68,7 +68,7 @@ async def call_function(
     elif call.type.oid != RECORD:
         # executors see what a domain is over; what it demands is looked at here
         frame.scalar = SqlType(function.result) if is_domain(function.result) else call.type
-        frame.columns = (OutputColumn(name=function.name, type=call.type),)
+        frame.columns = body.columns(call.type)
     if body.routine.outputs and function.kind == "p":
         frame.columns = call.outputs
     for number, value in zip(body.routine.inputs, args, strict=True):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.connection.portal import Command
 from engine.connection.rows import ReadyRows
+from engine.eager import Started
 from engine.plpgsql.routine import call_function
 from engine.reads.plans import Plan
 from engine.routines.inner import run_inner
@@ -110,7 +111,7 @@ class _Called:
 class Routines:
     """One session's calls; ``depth``: how many are within each other."""
 
-    __slots__ = ("_bodies", "changing_loops", "depth", "offered", "session", "stack")
+    __slots__ = ("_bodies", "_latest", "changing_loops", "depth", "offered", "session", "stack")
 
     def __init__(self, session: Session) -> None:
         """Call functions for ``session``."""
@@ -119,6 +120,7 @@ class Routines:
         self.offered = -1  # calls that ran when one of them let the procedure that it calls end transactions
         self.changing_loops = 0  # over rows of statements that change them
         self._bodies: dict[Any, Any] = {}
+        self._latest: dict[Any, tuple[object, PlBody]] = {}  # by what identifies a body but the settings
         self.depth = 0
 
     async def call(self, call: SqlCall, args: Sequence[Any]) -> Any:
@@ -137,6 +139,15 @@ class Routines:
         if call.returns_set:
             return values
         return values[0] if values else None
+
+    def start(self, call: SqlCall, args: Sequence[Any]) -> tuple[bool, Any]:
+        """Begin a call; see ``planner.builtins.session.RoutineSystem``."""
+        running = self.call(call, args)
+        try:
+            first = running.send(None)
+        except StopIteration as done:
+            return True, done.value
+        return False, Started(running, first)
 
     def call_now(self, call: SqlCall, args: Sequence[Any]) -> Any:
         """As ``call``, on the spot; see ``planner.builtins.session.RoutineSystem``."""
@@ -191,12 +202,18 @@ class Routines:
 
     def body(self, key: tuple[Any, ...], function: FunctionDef, read: Callable[[], PlBody]) -> PlBody:
         """Return the body of a PL/pgSQL function, as long as it is fresh, else what ``read`` returns. Raises what that raises."""
-        key = (*key, self.session.plan_key)
-        found: PlBody | None = self._bodies.get(key)
-        if found is None or not found.fresh(self.session.catalog, function):
+        catalog, plan_key = self.session.catalog, self.session.plan_key
+        latest = self._latest.get(key)
+        if latest is not None and latest[0] == plan_key and latest[1].fresh(catalog, function):
+            return latest[1]
+        whole = (*key, plan_key)
+        found: PlBody | None = self._bodies.get(whole)
+        if found is None or not found.fresh(catalog, function):
             if len(self._bodies) >= MAX_KEPT:
                 self._bodies.clear()
-            found = self._bodies[key] = read()
+                self._latest.clear()
+            found = self._bodies[whole] = read()
+        self._latest[key] = plan_key, found
         return found
 
     def _function(self, call: SqlCall) -> FunctionDef:

@@ -74,6 +74,9 @@ class RoutineSystem(Protocol):
     def call(self, call: SqlCall, args: Sequence[Any]) -> Coroutine[Any, Any, Any]:
         """Run a function: its value, a RecordValue for a row, a list of either for a set. Raises what its statements raise."""
 
+    def start(self, call: SqlCall, args: Sequence[Any]) -> tuple[bool, Any]:
+        """Begin a call: (True, its value) if it is done already, else (False, an awaitable of the value). Raises as ``call``."""
+
     def call_now(self, call: SqlCall, args: Sequence[Any]) -> Any:
         """As ``call``, on the spot. Raises SqlError 0A000 for a function that has to wait, 54001 for one that takes too long."""
 

@@ -6,6 +6,7 @@ numeric -> integer    ->  a function from the value to the rounded one
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -19,11 +20,11 @@ from planner.bind.context import BindContext
 from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_typmod, try_coerce
 from planner.domains import base_oid, base_type
 from planner.errors import Span, SqlError
-from planner.evaluate import RowFunction, compile_expr, compile_row
+from planner.evaluate import Layout, RowFunction, compile_expr, compile_predicate, compile_row
 from planner.plpgsql.stream import PREFIX, parse_piece
 from planner.plpgsql.tree import Piece, Target
 from planner.plpgsql.variables import Source, VariableNames
-from planner.query import CoerceViaIO, Expr, Param, RelabelType, Select, SubLink
+from planner.query import CoerceViaIO, Expr, Param, RelabelType, Select, SubLink, Var
 from planner.rewrite import replace_children
 from planner.rules.fold import fold
 from planner.rules.plain import without_domains
@@ -101,6 +102,48 @@ def expressions_of(bound: st.BoundStatement) -> RowFunction | None:
     return compile_row([target.expr for target in query.targets if not target.junk])
 
 
+# --- pieces over the variables themselves ---------------------------------------------------------
+
+
+def direct_value(
+    env: CoerceEnv, bound: st.BoundStatement, sources: Sequence[Source], target: SqlType | None
+) -> RowFunction | None:
+    """Return what gives the value of a piece over the list of a call's variables, as an assignment to ``target`` makes it.
+
+    ``sources``: those of its parameters, all of them whole variables. None where it is no plain expression. Raises SqlError 42846.
+    """
+    expr = _only_target(bound)
+    if expr is None:
+        return None
+    made = expr if target is None or expr.type == target else assigned(env, expr, target)
+    return compile_expr(fold(without_domains(_over_variables(made, sources))), _layout(sources))
+
+
+def direct_test(bound: st.BoundStatement, sources: Sequence[Source]) -> RowFunction:
+    """As ``direct_value`` of a boolean piece: what is true where it is TRUE."""
+    expr = _only_target(bound)
+    assert expr is not None
+    return compile_predicate([_over_variables(expr, sources)], _layout(sources))
+
+
+def _only_target(bound: st.BoundStatement) -> Expr | None:
+    statement = bound.statement
+    if not isinstance(statement, st.QueryStatement) or not isinstance(statement.query, Select):
+        return None
+    return next(target.expr for target in statement.query.targets if not target.junk)
+
+
+def _over_variables(node: Any, sources: Sequence[Source]) -> Any:
+    if isinstance(node, Param):
+        number = sources[node.number - 1].variable
+        return Var(type=node.type, range=0, attnum=number + 1, name="")
+    return replace_children(node, lambda child: _over_variables(child, sources))
+
+
+def _layout(sources: Sequence[Source]) -> Layout:
+    return Layout(columns={(0, source.variable + 1): source.variable for source in sources})
+
+
 # --- conversions ----------------------------------------------------------------------------------
 
 
@@ -114,22 +157,28 @@ def assignment_cast(env: CoerceEnv, source: SqlType, target: SqlType) -> RowFunc
     value: Expr = Param(type=under, number=1)
     if under != source:
         value = RelabelType(type=source, arg=value)
-    if source.oid == target.oid and target.typmod < 0:
+    made = assigned(own, value, target)
+    if made is value:
         return None
-    made = try_coerce(value, target, CastContext.ASSIGNMENT, own)
+    if isinstance(made, RelabelType) and made.arg is value and base_oid(made.type.oid) == made.type.oid:
+        return None
+    return compile_expr(fold(without_domains(made)))
+
+
+def assigned(env: CoerceEnv, value: Expr, target: SqlType) -> Expr:
+    """Return a value as assignments convert it to ``target``. Raises SqlError 42846."""
+    if value.type.oid == target.oid and target.typmod < 0:
+        return value
+    made = try_coerce(value, target, CastContext.ASSIGNMENT, env)
     if made is None:
         plain = base_type(target)
         made = coerce_typmod(
             CoerceViaIO(type=SqlType(plain.oid), arg=value, explicit=False), plain, CastContext.ASSIGNMENT
         )
         if plain.oid != target.oid:
-            made = try_coerce(made, target, CastContext.ASSIGNMENT, own)
+            made = try_coerce(made, target, CastContext.ASSIGNMENT, env)
             assert made is not None
-    if made is value:
-        return None
-    if isinstance(made, RelabelType) and made.arg is value and base_oid(made.type.oid) == made.type.oid:
-        return None
-    return compile_expr(fold(without_domains(made)))
+    return made
 
 
 # --- parts ----------------------------------------------------------------------------------------
