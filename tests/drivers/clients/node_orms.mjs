@@ -70,6 +70,10 @@ step("Sequelize: sync, associations, describe", async () => {
   await User.upsert({ name: "Ann", score: 5 }, { conflictFields: ["name"] });
   const [user, created] = await User.findCreateFind({ where: { name: "Bob" } });
   assert.deepEqual([user.name, created], ["Bob", true]);
+  for (const first of [true, false]) {  // a function in pg_temp that catches unique_violation, dropped in the same message
+    const [found, made] = await User.findOrCreate({ where: { name: "Cid" } });
+    assert.deepEqual([found.name, made], ["Cid", first]);
+  }
   assert.equal(await User.increment({ score: 2 }, { where: { name: "Ann" } }).then(() => User.sum("score")), 7);
   await assert.rejects(User.create({ name: "Ann" }), (e) => e.name === "SequelizeUniqueConstraintError" && e.fields.name === "Ann");
   await sequelize.transaction({ isolationLevel: "SERIALIZABLE" }, (t) => Task.destroy({ where: { title: "t1" }, transaction: t }));

@@ -84,3 +84,8 @@ do $$ declare q text := 'y'; w int; begin call proc2(c => w, b => q, a => 8); pe
 create function depth(n int) returns int language plpgsql as $$ begin return depth(n + 1); end $$;
 do $$ begin perform depth(1); exception when statement_too_complex then perform say('deep'); when others then perform say('others ' || sqlstate); end $$;
 select what from said order by n desc limit 1;
+create or replace function pg_temp.once() returns int language plpgsql as $$ begin return 1; end $$;
+select pg_temp.once();
+drop function if exists pg_temp.once();
+drop function pg_temp.once();
+select pg_temp.once();
