@@ -111,6 +111,7 @@ class Session:
         self._path: tuple[str, ...] | None = None
         self._path_key: tuple[int, int] = (-1, -1)
         self._random: Callable[[], float] = database.random
+        self.seeded = False
 
     # -- what functions see ------------------------------------------------------------------------
 
@@ -210,6 +211,7 @@ class Session:
     def set_seed(self, seed: float) -> None:
         """setseed(): from now on random() yields a sequence that ``seed`` (-1 .. 1) determines."""
         self._random = self.db.seeded_random(seed)
+        self.seeded = True
 
     def random_bytes(self, count: int) -> bytes:
         """Random bytes for gen_random_uuid()."""

@@ -20,6 +20,7 @@ from planner.builtins.compare import hash_key, sort_key
 from planner.builtins.registry import AggregateBuiltin
 from planner.errors import not_supported
 from planner.evaluate import Env, Layout, compile_map, compile_row
+from planner.evaluate_aggregates import state_maker
 from planner.facts import ANY, facts
 from planner.guards import under_filter
 from planner.query import Aggregate, Expr, GroupingFunc, SortBy, Var
@@ -32,24 +33,6 @@ def aggregate_row(proc: int) -> AggregateBuiltin:
         label = facts().signature(proc) if proc in facts().procs else f"aggregate {proc}"
         raise not_supported(f"aggregate {label} in the row executor")
     return row
-
-
-def state_maker(
-    row: AggregateBuiltin, types: tuple[int, ...]
-) -> Callable[[Env, tuple[Any, ...] | None], Any]:
-    """Return the function that makes a fresh state for (env, direct arguments or None)."""
-    make = row.python
-    if make is None:
-        raise LookupError(row.signature)
-    keywords: dict[str, Any] = {"types": types} if row.needs_types else {}
-    if not keywords and not row.needs_session:
-        return lambda e, direct: make() if direct is None else make(direct=direct)
-
-    def build(e: Env, direct: tuple[Any, ...] | None) -> Any:
-        extra = keywords if direct is None else {**keywords, "direct": direct}
-        return make(e.session, **extra) if row.needs_session else make(**extra)
-
-    return build
 
 
 class Call:

@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine.index.aggregate import aggregate_row, state_maker
+from engine.index.aggregate import aggregate_row
 from engine.index.nodes import Node, OrderItem, chunks, compare_key, sort_rows
 from engine.index.state import Pipe, Rows, evaluate, evaluate_rows, gather
 from planner.builtins import load
 from planner.errors import SqlError, not_supported
 from planner.evaluate import Env, Layout, compile_map, compile_row
+from planner.evaluate_aggregates import state_maker
 from planner.facts import facts
 from planner.guards import under_filter
 from planner.query import Expr, FrameBound, SortBy, Window, WindowFunc

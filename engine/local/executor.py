@@ -24,6 +24,7 @@ import pyarrow as pa
 from engine.connection.rows import RowStream
 from engine.eager import settle
 from engine.executor import ExecContext
+from engine.local.callouts import Callouts
 from engine.local.errors import to_sql_error
 from engine.local.instance import open_instance
 from engine.local.relations import Sources, relation_sql
@@ -32,7 +33,9 @@ from engine.reads.engine_query import EngineQuery, finish_function
 from engine.reads.filters import TableFilters
 from planner import facts as f
 from planner.catalog import Catalog
+from planner.errors import not_supported
 from planner.evaluate import RowFunction
+from planner.lower.callouts import PREFIX
 from planner.lower.common import Column, LoweredQuery, lower_query
 from planner.lower.dialect import Labels, labels_of
 from planner.lower.duckdb import DuckDialect, Slot, numeric_shape
@@ -47,12 +50,12 @@ BATCH_BYTES = 4 << 20
 OF_ANY_SIZE = frozenset(("text", "bytes", "tailed", "list"))  # kinds of values
 CANCEL_POLL_S = 0.02
 MAX_TEXTS = 16  # SQL texts kept per plan, one for each combination of numeric parameters' forms
-_TOKENS = re.compile(r"'(?:[^']|'')*'|\b(hf_rel_\d+)\b")
+_TOKENS = re.compile(rf"'(?:[^']|'')*'|\b(hf_rel_\d+|{PREFIX}\d+)\b")
 
 
 @dataclass(frozen=True, slots=True)
 class LocalText:
-    """One SQL text of a plan: literal pieces with the placeholder tables between them."""
+    """One SQL text of a plan: literal pieces with the placeholder tables and functions between them."""
 
     lowered: LoweredQuery
     pieces: tuple[str, ...]
@@ -181,6 +184,8 @@ class LocalExecutor:
             SqlError: whatever the query raises before its first batch.
         """
         text = plan.text(ctx.params)
+        if text.lowered.dialect.draws and ctx.session.seeded:
+            raise not_supported("random() after setseed() in this executor")
         snapshots: dict[int, Snapshot] = {}
         for use in text.lowered.relations:
             if use.oid not in snapshots:
@@ -191,12 +196,13 @@ class LocalExecutor:
         relations = {
             use.placeholder: relation_sql(use, snapshots[use.oid], sources) for use in text.lowered.relations
         }
-        sql = "".join(
-            piece + (relations[text.names[i]] if i < len(text.names) else "")
-            for i, piece in enumerate(text.pieces)
-        )
         values = {slot.name: _bound(slot, ctx.params) for slot in text.slots}
         query = _Running(self, text, ctx)
+        names = {**relations, **query.callouts.names}
+        sql = "".join(
+            piece + (names[text.names[i]] if i < len(text.names) else "")
+            for i, piece in enumerate(text.pieces)
+        )
         # The snapshots stay referenced by the running query: what they name stays readable.
         query.keep = snapshots
         first = await query.start(sql, values, sources)
@@ -248,6 +254,7 @@ class _Running(EngineQuery):
         self._wide = any(kind_of(column.type.oid) in OF_ANY_SIZE for column in text.lowered.columns)
         self._cursor: Any = None
         self._reader: Any = None
+        self.callouts = Callouts(text.lowered.callouts, self._env)
 
     async def start(self, sql: str, values: dict[str, object], sources: Sources) -> Any:
         """Begin executing; return the first batch, or None for an empty result."""
@@ -257,6 +264,7 @@ class _Running(EngineQuery):
     def _begin(self, sql: str, values: dict[str, object], sources: Sources) -> Any:
         for name, table in sources.tables.items():
             self._cursor.register(name, table)
+        self.callouts.register(self._cursor)
         relation = self._cursor.sql(sql, params=values) if values else self._cursor.sql(sql)
         # Values of any size come a vector at a time: thousands of them may be more than memory holds.
         self._reader = relation.to_arrow_reader(VECTOR_ROWS if self._wide else BATCH_ROWS)
@@ -285,6 +293,9 @@ class _Running(EngineQuery):
             self._cursor.interrupt()
 
     def _translated(self, error: Exception, interrupted: bool) -> Exception:
+        own = self.callouts.error_of(error)
+        if own is not None:
+            return own
         if isinstance(error, duckdb.Error):
             return to_sql_error(error)
         if isinstance(error, OSError | pa.ArrowException):
@@ -295,6 +306,7 @@ class _Running(EngineQuery):
     def _release(self) -> None:
         cursor, self._cursor, self._reader, self.keep = self._cursor, None, None, None
         if cursor is not None:
+            self.callouts.remove(cursor)
             cursor.close()
 
 

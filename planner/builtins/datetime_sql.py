@@ -233,6 +233,8 @@ def _part(d: Dialect, value: Val, name: str) -> tuple[Node, int]:
         return field, scale
     if kind == "timestamptz" and name == "epoch":
         return _finite(d, value, d.epoch_us, refused), 6
+    if kind == "interval" and name == "epoch" and d.name == "duckdb":
+        return d.let([value.node], lambda x: _interval_us(d, x)), 6
     if kind == "interval":
         return _interval_part(d, value.node, name)
     raise not_supported(f'extract("{name}") from {kind} in this executor')
@@ -249,6 +251,24 @@ def _time_part(d: Dialect, us: Node, name: str) -> Node:
     if name == "minute":
         return b.op("%", b.op("//", us, minute), b.integer(60))
     return us if name == "epoch" else b.op("%", us, minute)
+
+
+def _interval_us(d: Dialect, x: Node) -> Node:
+    """Return an interval's microseconds, with years of 365.25 days and months of 30; 0A000 where a bigint may not hold them."""
+    months, days, us = (b.cast(b.field(x, p), d.types["int64"]) for p in "mdu")
+
+    def is_far(part: Node, most: int) -> Node:
+        return b.or_(b.op(">", part, b.integer(most)), b.op("<", part, b.neg(b.integer(most))))
+
+    far = b.or_(is_far(months, 1_200_000), is_far(days, 36_500_000), is_far(us, 2 * 10**18))
+    years, rest = b.op("//", months, b.integer(12)), b.op("%", months, b.integer(12))
+    seconds = b.op(
+        "+",
+        b.op("*", years, b.integer(31_557_600)),
+        b.op("+", b.op("*", rest, b.integer(2_592_000)), b.op("*", days, b.integer(86_400))),
+    )
+    total = b.op("+", b.op("*", seconds, b.integer(1_000_000)), us)
+    return b.case([(far, d.error("0A000", "an interval of so many years in this executor", x))], total)
 
 
 def _interval_part(d: Dialect, node: Node, name: str) -> tuple[Node, int]:
@@ -280,6 +300,8 @@ def _extract(d: Dialect, args: Sequence[Val], result: SqlType) -> Val:
 
 def _date_part(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
     name = field_name(args[0], "date_part")
+    if name == "epoch" and kind_of(args[1].type.oid) == "interval":
+        raise not_supported('date_part("epoch") from interval in this executor')  # rounded at every step
     node, scale = _part(d, args[1], name)
     value = b.cast(node, d.types["float64"])
     return value if scale == 0 else b.op("/", value, d.literal(float(10**scale), "float64"))

@@ -279,3 +279,12 @@ for _name in ("dtrunc", "trunc"):
     _both(f"{_name}(float8)", _truncate)
 for _name in ("cbrt", "atan", "atan2", "degrees", "radians", "sinh", "cosh", "tanh", "asinh"):
     _both(f"{_name}(float8{',float8' if _name == 'atan2' else ''})", _function(_name))
+
+
+def _random(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
+    """Return DuckDB's; a session that has called setseed() is not served so (``Dialect.draws``)."""
+    d.draws = True
+    return b.fn("random")
+
+
+REGISTRY.sql("random()", duckdb=_random)

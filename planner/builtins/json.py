@@ -21,6 +21,8 @@ from planner.builtins.json_values import (
     elements,
     field,
     integer,
+    jsonb_field,
+    jsonb_path,
     key_text,
     kind_of,
     load,
@@ -106,16 +108,28 @@ def _element_text(item: Callable[[str, int], str | None]) -> Callable[[str, int]
     return lambda text, index: as_text(item(text, index))
 
 
+def _member_text(member: Callable[[str, str], str | None]) -> Callable[[str, str], str | None]:
+    return lambda text, key: as_text(member(text, key))
+
+
+def _path_text(
+    follow: Callable[[str, tuple[Any, ...]], str | None],
+) -> Callable[[str, tuple[Any, ...]], str | None]:
+    return lambda text, steps: as_text(follow(text, steps))
+
+
 def _register_access() -> None:
     for t in ("json", "jsonb"):
         binary = t == "jsonb"
-        python(f"{t}_object_field({t},text)", field)
-        python(f"{t}_object_field_text({t},text)", lambda text, key: as_text(field(text, key)))
+        member = jsonb_field if binary else field
+        python(f"{t}_object_field({t},text)", member)
+        python(f"{t}_object_field_text({t},text)", _member_text(member))
         item = _jsonb_element if binary else element
         python(f"{t}_array_element({t},int4)", item)
         python(f"{t}_array_element_text({t},int4)", _element_text(item))
-        python(f"{t}_extract_path({t},_text)", path)
-        python(f"{t}_extract_path_text({t},_text)", lambda text, steps: as_text(path(text, steps)))
+        follow = jsonb_path if binary else path
+        python(f"{t}_extract_path({t},_text)", follow)
+        python(f"{t}_extract_path_text({t},_text)", _path_text(follow))
         python(f"{t}_typeof({t})", kind_of)
         python(f"{t}_array_length({t})", _length)
         python(f"{t}_object_keys({t})", _object_keys(f"{t}_object_keys"))

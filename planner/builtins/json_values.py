@@ -45,6 +45,9 @@ _BLANK = re.compile(r"[ \t\n\r]*")
 _SCAN: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder(
     parse_float=lambda _: None, parse_int=lambda _: None
 ).raw_decode
+_WORD = re.compile(r"[A-Za-z0-9_]+")
+_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"')
+_PLAIN = re.compile(r"[^,}\]]+")
 _NUMBERS = frozenset((INT2, INT4, INT8, FLOAT4, FLOAT8, NUMERIC))
 _OFFSET = re.compile(r"([+-][0-9][0-9])( BC)?\Z")
 
@@ -97,6 +100,39 @@ def field(text: str, key: str) -> str | None:
     return found
 
 
+def jsonb_field(text: str, key: str) -> str | None:
+    """Return what ``field`` does of a jsonb, whose text is canonical: the key is looked for, not all members read.
+
+    A quote inside a string stands behind a backslash, so a word in quotes with ``: `` behind it is a key, of this object if as many
+    braces are closed as opened before it.
+    """
+    if text[0] != "{":
+        return None
+    if _WORD.fullmatch(key) is None:
+        return field(text, key)
+    needle = f'"{key}": '
+    at = text.find(needle)
+    while at > 0:
+        before = _STRINGS.sub("", text[1:at]) if at > 1 else ""
+        if before.count("{") == before.count("}") and before.count("[") == before.count("]"):
+            return _value_at(text, at + len(needle))
+        at = text.find(needle, at + 1)
+    return None
+
+
+def _value_at(text: str, at: int) -> str:
+    """Return the text of the value that begins here, in an object."""
+    if text[at] == '"':
+        end = text.index('"', at + 1) + 1
+        if "\\" not in text[at:end]:
+            return text[at:end]
+    elif text[at] not in "{[":
+        plain = _PLAIN.match(text, at)
+        if plain is not None:
+            return plain.group()
+    return text[at : _SCAN(text, at)[1]]
+
+
 def element(text: str, index: int) -> str | None:
     """Return an element (negative: from the end), or None."""
     if text[_skip(text, 0)] != "[":
@@ -115,26 +151,33 @@ def as_text(text: str | None) -> str | None:
     if text is None or text == "null":
         return None
     if text[0] == '"':
+        if "\\" not in text:
+            return text[1:-1]
         value: str = read(text) if "\\u" in text else load(text)
         return value
     return text
 
 
-def path(text: str, steps: tuple[Any, ...]) -> str | None:
-    """Follow a path of keys and indexes."""
+def path(text: str, steps: tuple[Any, ...], member: Callable[[str, str], str | None] = field) -> str | None:
+    """Follow a path of keys and indexes; ``member``: how keys are found."""
     current: str | None = text
     for step in steps:
         if current is None or step is None:
             return None
         first = current[_skip(current, 0)]
         if first == "{":
-            current = field(current, step)
+            current = member(current, step)
         elif first == "[":
             index = integer(step)
             current = None if index is None else element(current, index)
         else:
             return None
     return None if current is None else current.strip(" \t\n\r")
+
+
+def jsonb_path(text: str, steps: tuple[Any, ...]) -> str | None:
+    """Follow a path in a jsonb."""
+    return path(text, steps, jsonb_field)
 
 
 def integer(text: str) -> int | None:

@@ -239,5 +239,9 @@ class EvalSession(Protocol):
     def statement_time_us(self) -> int:
         """statement_timestamp()."""
 
+    @property
+    def seeded(self) -> bool:
+        """Whether setseed() was called, so that random() yields a sequence of the session."""
+
     def clock_time_us(self) -> int:
         """clock_timestamp()."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner import facts as f
 from planner import query as q
-from planner.errors import not_supported
+from planner.errors import SqlError, not_supported
 from planner.facts import facts
 from planner.lower import build as b
 from planner.lower.build import Node
@@ -103,6 +103,7 @@ def lower_aggregate(lw: Lowering, expr: q.Aggregate, stages: Stages) -> Val:
         stages: where arguments go that are computed once for several uses.
     """
     from planner.lower import expr as expressions
+    from planner.lower import gathered
 
     order = [] if expr.direct or _is_ordered_set(expr.proc) else list(expr.order)
     condition = None if expr.filter is None else lw.condition(expr.filter)
@@ -127,7 +128,12 @@ def lower_aggregate(lw: Lowering, expr: q.Aggregate, stages: Stages) -> Val:
         direct=[lw.expr(a) for a in expr.direct],
         stage=_stage(lw, stages, (expr.args, expr.filter)),
     )
-    return lower_call(lw, call, expr.proc, args, expr.type)
+    try:
+        return lower_call(lw, call, expr.proc, args, expr.type)
+    except SqlError as error:
+        if error.sqlstate != "0A000":
+            raise
+        return gathered.aggregate(lw, expr.proc, call, args, expr.type, error)
 
 
 def _stage(lw: Lowering, stages: Stages, key: Hashable) -> Callable[[Node], Node] | None:

@@ -20,6 +20,9 @@ from sqlglot import exp
 # An engine expression or query. sqlglot's classes stay behind this door.
 Node: TypeAlias = Any
 
+ONCE = ("hf_py_", "random")
+"""How functions are called whose calls are not to be repeated: those of Python (``callouts.PREFIX``), and that of chance."""
+
 _OPERATORS: dict[str, Callable[..., Node]] = {
     "+": exp.Add,
     "-": exp.Sub,
@@ -469,6 +472,11 @@ def renamed(node: Node, columns: Mapping[tuple[str, str], Node]) -> Node:
 def may_fail(node: Node) -> bool:
     """Return whether a tree holds an explicit error."""
     return any(isinstance(n, exp.Anonymous) and n.this in ("error", "raise_error") for n in node.walk())
+
+
+def is_costly(node: Node) -> bool:
+    """Return whether a tree calls Python (``callouts``) or draws a random number: it is to be evaluated once."""
+    return any(isinstance(n, exp.Anonymous) and str(n.this).startswith(ONCE) for n in node.walk())
 
 
 def size(node: Node, limit: int) -> int:

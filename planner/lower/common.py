@@ -14,7 +14,7 @@ A relation prints as a placeholder table ``hf_rel_<n>``; the executor puts what 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,7 +23,17 @@ from planner import builtins
 from planner import facts as f
 from planner import query as q
 from planner.errors import SqlError, not_supported
-from planner.lower import aggregation, finishing, functions, lifting, numeric, sublinks, unnest, windows
+from planner.lower import (
+    aggregation,
+    callouts,
+    finishing,
+    functions,
+    lifting,
+    numeric,
+    sublinks,
+    unnest,
+    windows,
+)
 from planner.lower import build as b
 from planner.lower import expr as expressions
 from planner.lower.build import Node
@@ -67,9 +77,20 @@ class Lowering:
         self.scopes: list[Scope] = []
         self.relations: list[RelationUse] = []
         self.finish: Finish | None = None
+        self.callouts: list[callouts.Callout] = []
+        self.calls_out = dialect.calls_python
         self._placeholders: list[dict[int, Val]] = []
         # The outermost query level that a column was looked up in since ``correlated`` last began.
         self._reached = 0
+
+    @contextmanager
+    def without_callouts(self) -> Iterator[None]:
+        """Refuse what the engine itself cannot compute, inside the block."""
+        before, self.calls_out = self.calls_out, False
+        try:
+            yield
+        finally:
+            self.calls_out = before
 
     # -- names -------------------------------------------------------------------------------------
 
@@ -269,7 +290,8 @@ class Lowering:
         sorted_by = {key.target for key in select.order}
 
         def leaf(expr: q.Expr, value: Val) -> q.Expr:
-            index = leaves.setdefault(expr, len(values))
+            # Each call of random() is one.
+            index = len(values) if b.is_costly(value.node) else leaves.setdefault(expr, len(values))
             if index == len(values):
                 values.append(value)
             return q.Var(type=expr.type, range=0, attnum=index + 1)
@@ -279,7 +301,7 @@ class Lowering:
             if position in sorted_by or target.junk:
                 exprs.append(leaf(target.expr, self.expr(target.expr)))
             else:
-                exprs.append(finishing.split(self, target.expr, leaf))
+                exprs.append(self._finished(target.expr, leaf))
         if all(isinstance(expr, q.Var) for expr in exprs):
             own = [values[expr.attnum - 1] for expr in exprs if isinstance(expr, q.Var)]
             return self._project_values(select, own, source, where)
@@ -294,6 +316,16 @@ class Lowering:
             self._add_target(value, prefix, targets, columns)
         node = b.select(targets, source=source, where=where)
         return _Body(node, columns, [False] * len(columns), True, places)
+
+    def _finished(self, expr: q.Expr, leaf: Callable[[q.Expr, Val], q.Expr]) -> q.Expr:
+        """Return a target for Python to finish, or one that the engine computes with Python's help where that is in its middle."""
+        try:
+            with self.without_callouts():
+                return finishing.split(self, expr, leaf)
+        except SqlError as error:
+            if error.sqlstate != "0A000" or not self.calls_out:
+                raise
+        return leaf(expr, self.expr(expr))
 
     def column_value(self, value: Val) -> Val:
         """Return the value in a form that is one column: a varying display scale becomes Floating."""
@@ -558,6 +590,7 @@ class LoweredQuery:
         columns: the engine's output columns, in order.
         dialect: the dialect object, which knows the parameters' placeholders.
         finish: what Python has to compute from the columns; None if they are the result.
+        callouts: what the engine has Python compute in the middle.
     """
 
     text: str
@@ -565,6 +598,7 @@ class LoweredQuery:
     columns: tuple[Column, ...]
     dialect: Any
     finish: Finish | None = None
+    callouts: tuple[callouts.Callout, ...] = ()
 
 
 def lower_query(query: q.QueryExpr, dialect: Dialect, values: Sequence[object] | None = None) -> LoweredQuery:
@@ -582,8 +616,14 @@ def lower_query(query: q.QueryExpr, dialect: Dialect, values: Sequence[object] |
             raise not_supported(f"{refused} in this executor")
     lowering = Lowering(dialect, values)
     result = lowering.query(query)
+    text = dialect.text(result.node)
     return LoweredQuery(
-        dialect.text(result.node), tuple(lowering.relations), result.columns, dialect, lowering.finish
+        text,
+        tuple(lowering.relations),
+        result.columns,
+        dialect,
+        lowering.finish,
+        callouts.used(lowering.callouts, text),
     )
 
 

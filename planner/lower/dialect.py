@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from planner.catalog import Catalog, EnumLabel
 from planner.errors import not_supported
@@ -57,15 +57,18 @@ def _no_labels(oid: int) -> Sequence[EnumLabel]:
 
 
 class Dialect(ABC):
-    """One engine's SQL. ``labels``: set it where enums may be printed or read."""
+    """One engine's SQL. ``labels``: set it where enums may be printed or read. ``draws``: the statement calls random()."""
 
     name: Literal["duckdb", "spark"]
     types: dict[str, str]
+    calls_python: ClassVar[bool] = False
+    """Whether the engine can ask Python for a value in the middle of a query (``callouts``)."""
 
     def __init__(self) -> None:
         """Start numbering."""
         self._names = 0
         self.labels: Labels = _no_labels
+        self.draws = False
 
     def fresh(self, prefix: str) -> str:
         """Return a name not used before in this statement."""
@@ -187,8 +190,11 @@ class Dialect(ABC):
         return step(0)
 
     def repeat(self, nodes: Sequence[Node], body: Callable[..., Node], limit: int = 10) -> Node:
-        """Like ``let``, but small expressions are repeated too: a variable costs more than computing them again."""
-        if all(b.size(node, limit) < limit for node in nodes):
+        """Like ``let``, but small expressions are repeated too: a variable costs more than computing them again.
+
+        Calls of Python cost more, and ``random()`` would give another number.
+        """
+        if all(b.size(node, limit) < limit and not b.is_costly(node) for node in nodes):
             return body(*nodes)
         return self.let(nodes, body)
 

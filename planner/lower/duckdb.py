@@ -92,6 +92,7 @@ class DuckDialect(Dialect):
     """DuckDB 2.0."""
 
     name = "duckdb"
+    calls_python = True
     types = {  # noqa: RUF012 - a constant table
         "bool": "BOOLEAN",
         "int16": "SMALLINT",

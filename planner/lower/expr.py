@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from pgwire.codecs.errors import DataError
 from planner import facts as f
 from planner import query as q
-from planner.errors import Span, not_supported
+from planner.errors import Span, SqlError, not_supported
 from planner.evaluate import evaluate_constant
 from planner.facts import facts
 from planner.lower import build as b
-from planner.lower import coercion, numeric, sublinks, varying
+from planner.lower import callouts, coercion, numeric, sublinks, varying
 from planner.lower.build import Node
 from planner.lower.dialect import Dialect
 from planner.lower.value import (
@@ -59,10 +59,15 @@ def lower(lw: Lowering, expr: q.Expr) -> Val:
         folded = None
     if folded is not None:
         return constant(lw.d, folded.value, folded.type)
-    handler = _HANDLERS.get(type(expr))
-    if handler is None:
-        raise not_supported(f"{_REFUSED[type(expr)]} in this executor", span=expr.span)
-    return handler(lw, expr)
+    try:
+        handler = _HANDLERS.get(type(expr))
+        if handler is None:
+            raise not_supported(f"{_REFUSED[type(expr)]} in this executor", span=expr.span)
+        return handler(lw, expr)
+    except SqlError as error:
+        if error.sqlstate != "0A000":
+            raise
+        return callouts.call(lw, expr, error)
 
 
 # What has no form in an engine, as its refusal names it.

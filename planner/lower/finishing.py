@@ -26,7 +26,7 @@ from planner.types import SqlType
 if TYPE_CHECKING:
     from planner.lower.common import Lowering
 
-_OPEN = (
+COMPUTED = (
     q.FuncExpr, q.OpExpr, q.RelabelType, q.CoerceViaIO, q.CoerceTypmod, q.CoerceToDomain, q.BoolExpr, q.NullTest, q.BooleanTest,
     q.DistinctExpr, q.NullIf, q.ScalarArrayOp, q.CaseExpr, q.CoalesceExpr, q.MinMaxExpr, q.ArrayExpr, q.RowExpr,
     q.RowCompare, q.ArrayCoerce, q.Subscript, q.FieldSelect, q.CaseWhen,
@@ -37,32 +37,34 @@ def _proc(signature: str) -> int:
     return facts().proc_by_signature[signature]
 
 
-def split(lw: Lowering, expr: q.Expr, leaf: Callable[[q.Expr, Val], q.Expr]) -> q.Expr:
+def split(
+    lw: Lowering, expr: q.Expr, leaf: Callable[[q.Expr, Val], q.Expr], *, divides: bool = True
+) -> q.Expr:
     """Return ``expr`` for Python to compute; ``leaf`` is told which sub-expressions the engine delivers,
     and answers with what stands for them.
 
-    An expression that the engine computes wholly is one leaf.
+    An expression that the engine computes wholly is one leaf. ``divides``: divisions of numerics are Python's all the same.
 
     Raises:
         SqlError: 0A000 where neither can compute a part.
     """
     if isinstance(expr, q.Const | q.Param):
         return expr
-    if not _prefers_python(expr) or lw.substituted(expr) is not None:
+    if not (divides and _prefers_python(expr)) or lw.substituted(expr) is not None:
         try:
             return leaf(expr, lw.expr(expr))
         except SqlError as error:
-            if error.sqlstate != "0A000" or not isinstance(expr, _OPEN) or _returns_set(expr):
+            if error.sqlstate != "0A000" or not isinstance(expr, COMPUTED) or _returns_set(expr):
                 raise
     if isinstance(expr, q.ArrayCoerce):  # what becomes of each element is Python's, over a placeholder for it
-        return replace(expr, arg=split(lw, expr.arg, leaf))
-    return replace_children(expr, lambda child: _split_child(lw, child, leaf))
+        return replace(expr, arg=split(lw, expr.arg, leaf, divides=divides))
+    return replace_children(expr, lambda child: _split_child(lw, child, leaf, divides))
 
 
-def _split_child(lw: Lowering, child: Any, leaf: Callable[[q.Expr, Val], q.Expr]) -> Any:
+def _split_child(lw: Lowering, child: Any, leaf: Callable[[q.Expr, Val], q.Expr], divides: bool) -> Any:
     if isinstance(child, q.CaseWhen):
-        return replace_children(child, lambda inner: _split_child(lw, inner, leaf))
-    return split(lw, child, leaf)
+        return replace_children(child, lambda inner: _split_child(lw, inner, leaf, divides))
+    return split(lw, child, leaf, divides=divides)
 
 
 def _returns_set(expr: q.Expr) -> bool:
@@ -71,7 +73,7 @@ def _returns_set(expr: q.Expr) -> bool:
 
 def _prefers_python(expr: Any) -> bool:
     """Return whether a numeric division is among what Python may compute here."""
-    if not isinstance(expr, _OPEN):
+    if not isinstance(expr, COMPUTED):
         return False
     if isinstance(expr, q.OpExpr | q.FuncExpr) and expr.proc == _proc("numeric_div(numeric,numeric)"):
         return True
@@ -101,7 +103,7 @@ def open_averages(select: q.Select) -> q.Select:
 def _open_average(expr: Any) -> Any:
     if isinstance(expr, q.Aggregate | q.WindowFunc) and facts().procs[expr.proc].name == "avg":
         return _as_division(expr)
-    if isinstance(expr, _OPEN):
+    if isinstance(expr, COMPUTED):
         return replace_children(expr, _open_average)
     return expr
 

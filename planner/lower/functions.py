@@ -9,8 +9,9 @@ from planner import query as q
 from planner.errors import not_supported
 from planner.facts import facts
 from planner.lower import build as b
+from planner.lower import gathered
 from planner.lower.build import Node
-from planner.lower.value import element_of, kind_of
+from planner.lower.value import element_of
 from planner.types import SqlType
 
 if TYPE_CHECKING:
@@ -34,17 +35,23 @@ def function_range(lw: Lowering, range_: q.FunctionRange) -> Result:
     # The arguments belong to the query level that holds the range.
     if isinstance(call, q.FuncExpr) and call.returns_set:
         name = facts().procs[call.proc].name
-        args = [lw.expr(a) for a in call.args]
         columns = [Column(f"{prefix}_1", call.type)]
         node: Node | None = None
-        if name == "generate_series" and kind_of(call.type.oid) in ("int32", "int64"):
+        if name == "generate_series" and call.type.oid in (f.INT4, f.INT8):
+            args = [lw.expr(a) for a in call.args]
             if not range_.ordinality:  # rows of an array stay in order under row_number()
                 node = lw.d.series_rows(args, lw.d.fresh("r"), columns[0].name, call.type)
             items = lw.d.series(args, call.type)
-        elif name == "unnest" and len(args) == 1 and element_of(args[0].type.oid) not in (0, f.NUMERIC):
-            items = args[0].node
+        elif (
+            name == "unnest"
+            and len(call.args) == 1
+            and element_of(call.args[0].type.oid) not in (0, f.NUMERIC)
+        ):
+            items = lw.expr(call.args[0]).node
         else:
-            raise not_supported(f"function {facts().signature(call.proc)} in FROM in this executor")
+            refusal = not_supported(f"function {facts().signature(call.proc)} in FROM in this executor")
+            width = len(range_.columns) - int(range_.ordinality)
+            node, columns = gathered.rows(lw, call, [c.type for c in range_.columns[:width]], prefix, refusal)
         if node is None:
             node = b.select([b.alias(b.fn(lw.d.explode, items), columns[0].name)])
     else:
@@ -56,7 +63,8 @@ def function_range(lw: Lowering, range_: q.FunctionRange) -> Result:
         number = b.window(b.fn("row_number"), [], lw.d.any_order(), None)
         ordinal = Column(f"{prefix}_2", SqlType(f.INT8))
         node = b.select(
-            [b.col(label, columns[0].name), b.alias(number, ordinal.name)], source=b.derived(node, label)
+            [*(b.col(label, c.name) for c in columns), b.alias(number, ordinal.name)],
+            source=b.derived(node, label),
         )
         columns.append(ordinal)
     return Result(node, tuple(columns))
