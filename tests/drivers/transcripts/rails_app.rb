@@ -1,4 +1,4 @@
-# A Rails application: generators, migrations up and down, both forms of its schema file, models, parallel tests.
+# A Rails application: generators, migrations up and down, both forms of its schema file, models, seeds.
 # Prints what it gets, to be compared with what it gets from PostgreSQL. Takes an address; works in a folder of its own.
 require "erb"
 require "fileutils"
@@ -270,43 +270,6 @@ step "models, with prepared statements"
 run(*rails, "runner", "models.rb")
 step "models, without prepared statements"
 run(*rails, "runner", "models.rb", RAILS_ENV: "production")
-
-step "tests, in parallel"
-put "test/test_helper.rb", <<~RUBY
-  ENV["RAILS_ENV"] ||= "test"
-  require_relative "../config/environment"
-  require "rails/test_help"
-  class ActiveSupport::TestCase
-    parallelize(workers: 2, threshold: 0)
-    fixtures :all
-  end
-RUBY
-put "test/fixtures/suppliers.yml", "one:\n  name: One\n  rating: 3.5\ntwo:\n  name: Two\n  parent: one\n"
-put "test/fixtures/orders.yml", "first:\n  customer_id: 9b2d0b8e-5d5c-4c3f-9a53-0a3b3a1b7c11\n  supplier: two\n  code: A1\n  during: '[2024-01-01,2024-02-01)'\n"
-put "test/fixtures/customers.yml", "ann:\n  id: 9b2d0b8e-5d5c-4c3f-9a53-0a3b3a1b7c11\n  email: ann@example.com\n  tags: [a, b]\n  settings: {theme: dark}\n"
-put "test/models/shop_test.rb", <<~RUBY
-  require "test_helper"
-  class ShopTest < ActiveSupport::TestCase
-    12.times do |n|
-      test "rolled back \#{n}" do
-        assert_equal 2, Supplier.count
-        Supplier.create!(name: "n\#{n}")
-        assert_equal 3, Supplier.count
-        assert_equal %w[a b], customers(:ann).tags
-        assert_equal "Two", orders(:first).supplier.name
-        assert_raises(ActiveRecord::RecordNotUnique) { Supplier.transaction(requires_new: true) { Supplier.insert!({ name: "One" }) } }
-      end
-    end
-  end
-  class LiveTest < ActiveSupport::TestCase
-    self.use_transactional_tests = false
-    test "committed" do
-      Supplier.create!(name: "stays").destroy
-      assert_equal 2, Supplier.count
-    end
-  end
-RUBY
-run(*rails, "test", SCHEMA_FORMAT: "sql")
 
 step "seeds, truncation, setup and reset"
 put "db/seeds.rb", %(Supplier.insert_all((1..3).map { |n| { name: "seed \#{n}" } })\nputs Supplier.count\n)
