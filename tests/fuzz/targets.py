@@ -116,7 +116,11 @@ def _answer(connection: Connection, message: m.BackendMessage) -> None:
 
 # ----------------------------------------------------------------------------------------------- values
 
-POSTGRES_INTERNAL = ("unsupported jsonb version number", "unsupported jsonpath version number")
+POSTGRES_INTERNAL = (
+    "unsupported jsonb version number", "unsupported jsonpath version number", "invalid size of ts", "malformed tsquery",
+    "invalid tsquery", "unrecognized tsquery node type", "tsquery stack too small", "invalid tsvector",
+    "unexpected number of tsvector positions", "position information is misordered",
+)  # fmt: skip
 """What PostgreSQL answers with XX000 as well."""
 TYPES = tuple(sorted(registry._CODECS))
 
