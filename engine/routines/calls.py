@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 MAX_DEPTH: Final = 200
 """So deep functions may call each other while they run; deeper is 54001."""
 MAX_KEPT: Final = 200
-MAX_NOW_S: Final = 10
+MAX_NOW_S: Final = 1
 """So long a call may hold everybody up that cannot give way to others."""
 
 

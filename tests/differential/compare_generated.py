@@ -82,7 +82,7 @@ def ask(connection: psycopg.Connection[Any], sql: str) -> Answer:
 
 
 def same(ours: Answer, theirs: Answer) -> bool:
-    """Tell whether two answers are the same; floats to twelve digits."""
+    """Tell whether two answers are the same; floats to twelve digits, near zero (a covariance, say) to twelve places."""
     if ours.state or theirs.state:
         return ours.state == theirs.state
     if ours.types != theirs.types or len(ours.rows) != len(theirs.rows):
@@ -93,7 +93,7 @@ def same(ours: Answer, theirs: Answer) -> bool:
             kind in FLOATS
             and a is not None
             and b is not None
-            and math.isclose(float(a), float(b), rel_tol=1e-12)
+            and math.isclose(float(a), float(b), rel_tol=1e-12, abs_tol=1e-12)
         )
         for mine, other in zip(ours.rows, theirs.rows, strict=True)
         for a, b, kind in zip(mine, other, ours.types, strict=True)
