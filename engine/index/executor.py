@@ -137,7 +137,7 @@ def _point_plan(root: Node) -> PointPlan | None:
     if not isinstance(node, SourceNode) or not isinstance(node.source, IndexSource):
         return None
     source = node.source
-    if not source.access.bounded or source.key.may_suspend:
+    if not source.access.bounded or source.waiting:
         return None
     if source.filter is not None:
         if source.filter.may_suspend:

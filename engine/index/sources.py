@@ -9,8 +9,9 @@ already, for sources that depend on it (an index lookup by a column of another t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any
 
 from engine.index.access import Access, in_order_of_cost
@@ -124,6 +125,8 @@ Extract = Callable[[Sequence[Any]], Rows]
 
 Reading = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 """How a source asks the transaction for rows: by ``ExecContext.for_update``."""
+
+NOTHING_KNOWN: Mapping[RowFunction, Any] = MappingProxyType({})
 
 PLAIN: Reading = ({}, {}, {})
 UPDATED: Reading = (
@@ -270,14 +273,19 @@ class IndexSource(Source):
         self.counts: RowFunction | None = None  # LIMIT and OFFSET, where the index gives the query's order
         self.simple = access.kind == "point" and not any(access.pads) and not any(access.guards)
 
-    def request(self, outer: Any, e: Env, ctx: Any, key: tuple[Any, ...] | None = None) -> Any:
+    @property
+    def waiting(self) -> tuple[RowFunction, ...]:
+        """Those of its expressions whose evaluation may suspend: sub-selects, calls of users' functions."""
+        parts = (self.key, self.lower, self.upper, self.counts)
+        return tuple(part for part in parts if part is not None and part.may_suspend)
+
+    def request(self, outer: Any, e: Env, ctx: Any, known: Mapping[RowFunction, Any] = NOTHING_KNOWN) -> Any:
         """Return the stored rows, or an awaitable of them; an empty tuple when a key is NULL.
 
-        ``key``: the key's values where finding them may suspend (sub-selects), so that the caller had to.
+        ``known``: the values of those of its expressions that may suspend, which the caller had to find.
         """
         reading = self.reading[ctx.for_update]
-        if key is None:
-            key = self.key(outer, e)
+        key = known[self.key] if self.key in known else self.key(outer, e)
         if self.simple:
             if None in key:
                 return ()
@@ -295,13 +303,13 @@ class IndexSource(Source):
             ("upper", self.upper, self.access.upper),
         ):
             if function is not None and spec is not None:
-                value = function(outer, e)
+                value = known[function] if function in known else function(outer, e)
                 if value is None:
                     return ()
                 bounds[name], bounds[f"{name}_inclusive"], bounds[f"has_{name}"] = value, spec[1], True
         limit = None
         if self.counts is not None:
-            counts = self.counts(outer, e)
+            counts = known[self.counts] if self.counts in known else self.counts(outer, e)
             if counts[0] is not None:
                 limit = max(sum(c or 0 for c in counts), 0)
                 if self.slack:
@@ -339,8 +347,10 @@ class IndexSource(Source):
 
     def rows(self, outer: Any, e: Env) -> Pipe:
         """Look up."""
-        key = (yield from evaluate(self.key, outer, e)) if self.key.may_suspend else None
-        found = self.request(outer, e, e.shared.ctx, key)
+        known: dict[RowFunction, Any] = {}
+        for function in self.waiting:
+            known[function] = yield from evaluate(function, outer, e)
+        found = self.request(outer, e, e.shared.ctx, known)
         if isinstance(found, Awaitable):
             wait = Wait(found)
             yield wait

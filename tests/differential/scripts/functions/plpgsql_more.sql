@@ -89,3 +89,17 @@ select pg_temp.once();
 drop function if exists pg_temp.once();
 drop function pg_temp.once();
 select pg_temp.once();
+-- as bounds of an index, and as a limit of what it gives
+create function one_more(n bigint) returns bigint language plpgsql immutable as $$ begin return n + 1; end $$;
+create table bounded (p text, v bigint);
+create index on bounded (p, v desc);
+create index on bounded (v);
+insert into bounded select 'a', g from generate_series(1, 20) g;
+select count(*) from bounded where v > one_more(17);
+select v from bounded where v = one_more(4);
+select v from bounded where p = 'a' and v > one_more(17) order by v;
+select v from bounded where v between one_more(1) and one_more(3) order by v limit one_more(1);
+select p, max(v) from bounded where v < one_more(9) group by p;
+select v from bounded where v > (select one_more(16)) order by v limit (select one_more(1));
+select a.v, b.v from bounded a join bounded b on b.v > one_more(a.v) where a.v > 16 order by 1, 2;
+select v from bounded where v > one_more(null);
