@@ -171,7 +171,7 @@ class CoerceEnv:
     ``row_type``: what attributes composite types have. ``check_name``: raises what is wrong with the name of an object in a
     literal of the statement's own text, by the oid of the type (reg* and arrays of them). ``whole_rows``: what the anonymous rows of
     entries of FROM are made of, for the one place that asks: a cast to a composite type. By identity, as equal Vars of two sub-queries
-    differ in what they stand for; the Var is kept so that its identity is.
+    differ in what they stand for; the Var is kept so that its identity is. ``extensions``: those whose operators are found.
     """
 
     settings: CodecSettings
@@ -180,6 +180,7 @@ class CoerceEnv:
     row_type: Callable[[int], RowType | None] = field(default=lambda oid: None)
     check_name: Callable[[int, str], object] = field(default=lambda oid, text: None)
     whole_rows: dict[int, tuple[Expr, Callable[[], RowExpr]]] = field(default_factory=dict)
+    extensions: tuple[str, ...] = ()
 
 
 PathKind = Literal["relabel", "function", "io", "array", "row"]

@@ -313,6 +313,8 @@ class TypeDef:
 
     Of kind e(num): its ``labels`` in order. Of kind d(omain): what it is over (``base``, maybe a domain, with its typmod
     ``base_typmod``) and what it demands: ``default_sql`` and ``checks`` are canonical texts, ``value`` stands for the value.
+
+    Of kind b(ase): an extension's, with the same oids in every database (``planner.facts.ExtensionFact``).
     """
 
     oid: int
@@ -321,7 +323,7 @@ class TypeDef:
     schema_oid: int
     schema: str
     name: str
-    kind: Literal["e", "d", "c", "r"]
+    kind: Literal["e", "d", "c", "r", "b"]
     owner: int = 10
     labels: tuple[EnumLabel, ...] = ()
     base: int = 0

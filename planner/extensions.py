@@ -1,20 +1,21 @@
 """The extensions that there are, and what is said of them (CREATE EXTENSION, manual 38.17).
 
 An extension here is a list of functions of the catalog, each of which stands for a built-in one (``planner.facts.ExtensionFact``,
-``planner.builtins.extension_*``); operators are calls of these (``planner.bind.extension_operators``). What else they add to types
-and index methods is there without them, or is not there, but pg_trgm's operator class for gin (``planner.opclass``).
+``planner.builtins.extension_*``), and of types, which are known to planner and codecs whether the extension is there or not; so are the
+types' operators and casts. pg_trgm's operators are calls of its functions (``planner.bind.extension_operators``); operator classes are in ``planner.opclass_extensions``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from planner.catalog import ExtensionDef
+from planner.catalog import Catalog, ExtensionDef
 from planner.facts import PG_CATALOG_OID, facts
 
 COMMENTS: Final[Mapping[str, str]] = {
     "btree_gin": "plain types in gin indexes, beside arrays and documents",
+    "citext": "texts that compare without regard to case",
     "btree_gist": "plain types in exclusion constraints (built in: it adds nothing)",
     "fuzzystrmatch": "Levenshtein distances and Soundex of strings",
     "pg_trgm": "how similar texts are, by groups of three characters",
@@ -24,7 +25,6 @@ COMMENTS: Final[Mapping[str, str]] = {
 }
 
 INSTEAD: Final[Mapping[str, str]] = {
-    "citext": "An index on lower(column) may serve instead.",
     "hstore": "Columns of type jsonb may serve instead.",
 }
 """Hints for some of those that there are not."""
@@ -34,6 +34,22 @@ PLPGSQL: Final = ExtensionDef(oid=13559, name="plpgsql", schema_oid=PG_CATALOG_O
 """The one that every database has from its beginning; it has no functions that users call."""
 
 PLPGSQL_COMMENT: Final = "PL/pgSQL procedural language"
+
+
+WITH_OPERATORS: Final = ("citext",)
+"""Those with operators of types of their own."""
+
+
+def with_operators(catalog: Catalog, path: Sequence[str]) -> tuple[str, ...]:
+    """Return which of them are there, in a schema of the path."""
+    found = []
+    for name in WITH_OPERATORS:
+        made = catalog.extension(name)
+        if made is not None and any(
+            (schema := catalog.schema(entry)) is not None and schema.oid == made.schema_oid for entry in path
+        ):
+            found.append(name)
+    return tuple(found)
 
 
 def available() -> Iterator[tuple[Any, ...]]:

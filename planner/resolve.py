@@ -157,14 +157,19 @@ class ResolvedOperator:
 
 
 @functools.cache
-def _operators(name: str) -> dict[tuple[int, int], OperatorFact]:
-    return {(op.left, op.right): op for op in facts().operators_by_name.get(name, ()) if op.proc}
+def _operators(name: str, extensions: tuple[str, ...]) -> dict[tuple[int, int], OperatorFact]:
+    found = {(op.left, op.right): op for op in facts().operators_by_name.get(name, ()) if op.proc}
+    for extension in extensions:
+        found |= {(op.left, op.right): op for op in facts().extensions[extension].operators.get(name, ())}
+    return found
 
 
 @functools.lru_cache(maxsize=16384)
-def _find_operator(name: str, left: int, right: int) -> ResolvedOperator | str:
+def _find_operator(
+    name: str, left: int, right: int, extensions: tuple[str, ...] = ()
+) -> ResolvedOperator | str:
     """Return the operator, or the word of the failure: "missing" or "ambiguous"."""
-    table = _operators(name)
+    table = _operators(name, extensions)
     exact_left, exact_right = left, right
     if left:
         if left == UNKNOWN:
@@ -195,13 +200,15 @@ def _find_operator(name: str, left: int, right: int) -> ResolvedOperator | str:
     return ResolvedOperator(op, arg_types, result)
 
 
-def resolve_operator(name: str, left: int, right: int, span: Span | None = None) -> ResolvedOperator:
-    """Return the operator ``left name right``; ``left`` 0 for a prefix operator.
+def resolve_operator(
+    name: str, left: int, right: int, span: Span | None = None, extensions: tuple[str, ...] = ()
+) -> ResolvedOperator:
+    """Return the operator ``left name right``; ``left`` 0 for a prefix operator. ``extensions``: whose operators count, too.
 
     Raises SqlError 42883 (none), 42725 (several), 42804 (polymorphic arguments disagree).
     """
     try:
-        found = _find_operator(name, left, right)
+        found = _find_operator(name, left, right, extensions)
     except SqlError as error:
         raise _at(error, span) from None
     if isinstance(found, ResolvedOperator):
@@ -242,7 +249,9 @@ def make_operator(
     name: str, left: Expr | None, right: Expr, env: CoerceEnv, span: Span | None = None
 ) -> OpExpr:
     """Build ``left name right`` with its arguments coerced (``left`` None: prefix operator)."""
-    found = resolve_operator(name, left.type.oid if left is not None else 0, right.type.oid, span)
+    found = resolve_operator(
+        name, left.type.oid if left is not None else 0, right.type.oid, span, env.extensions
+    )
     if left is None:
         args: tuple[Expr, ...] = (_fit(right, found.arg_types[0], env),)
     else:
@@ -264,7 +273,7 @@ def make_scalar_array_op(
         member = element_of(base_oid(array_type))
         if not member:
             raise SqlError("42809", "op ANY/ALL (array) requires array on right side", span=span)
-    found = resolve_operator(name, left.type.oid, member, span)
+    found = resolve_operator(name, left.type.oid, member, span, env.extensions)
     if found.result != BOOL:
         raise SqlError("42809", "op ANY/ALL (array) requires operator to yield boolean", span=span)
     if facts().procs[found.op.proc].returns_set:
@@ -612,7 +621,11 @@ def _families() -> _Families:
         if row["opcdefault"] == "t" and int(row["opcmethod"]) in (_BTREE, _HASH):
             key = (int(row["opcmethod"]), int(row["opcintype"]))
             families.default_class[key] = int(row["opcfamily"])
-    for row in rows("amop"):
+    for row in rows("extension_opclasses"):
+        if row["opcdefault"] == "t" and row["opcmethod"] in ("btree", "hash"):
+            method = _BTREE if row["opcmethod"] == "btree" else _HASH
+            families.default_class[method, int(row["opcintype"])] = int(row["opcfamily"])
+    for row in (*rows("amop"), *rows("extension_amop")):
         if row["amoppurpose"] == "s" and int(row["amopmethod"]) in (_BTREE, _HASH):
             families.operators[
                 int(row["amopfamily"]), int(row["amoplefttype"]), int(row["amoprighttype"]),

@@ -15,10 +15,7 @@ from engine.catalog.state import SUPERUSER_OID
 from engine.catalog.virtual import RowDict, relation
 from planner import facts as f
 from planner.builtins.system_definitions import entry_points
-from planner.catalog import ExtensionDef
 from planner.deparse import deparse_expr
-from planner.opclass import METHOD_OIDS
-from planner.opclass_extensions import ExtensionClass, extension_classes
 from planner.resolve import default_arguments
 
 if TYPE_CHECKING:
@@ -179,34 +176,6 @@ def pg_opclass(session: Session) -> Iterator[RowDict]:
     yield from _typed(
         "opclass", "oid opcmethod opcnamespace opcowner opcfamily opcintype opckeytype", "opcdefault"
     )
-
-
-@relation("pg_opclass", "catalog")
-def extension_opclasses(session: Session) -> Iterator[RowDict]:
-    """Yield pg_opclass of the operator classes that extensions bring."""
-    for extension, brought in _extension_classes(session):
-        yield {
-            "oid": brought.oid, "opcmethod": METHOD_OIDS[brought.method], "opcname": brought.name,
-            "opcnamespace": extension.schema_oid, "opcowner": extension.owner, "opcfamily": brought.family,
-            "opcintype": brought.input_type, "opcdefault": brought.default, "opckeytype": brought.key_type,
-        }  # fmt: skip
-
-
-@relation("pg_opfamily", "catalog")
-def extension_opfamilies(session: Session) -> Iterator[RowDict]:
-    """Yield pg_opfamily of those."""
-    for extension, brought in _extension_classes(session):
-        yield {
-            "oid": brought.family, "opfmethod": METHOD_OIDS[brought.method], "opfname": brought.family_name,
-            "opfnamespace": extension.schema_oid, "opfowner": extension.owner,
-        }  # fmt: skip
-
-
-def _extension_classes(session: Session) -> Iterator[tuple[ExtensionDef, ExtensionClass]]:
-    for brought in extension_classes():
-        extension = session.catalog.extension(brought.extension)
-        if extension is not None:
-            yield extension, brought
 
 
 @relation("pg_opfamily", "static")

@@ -19,6 +19,7 @@ from planner.facts import (
     BYTEA,
     CHAR,
     CID,
+    CITEXT,
     DATE,
     FLOAT4,
     FLOAT8,
@@ -76,6 +77,7 @@ _KINDS.update(
         3615: "tailed",
         4072: "text",
         5069: "int64",
+        CITEXT: "tailed",
     }
 )
 # unsigned 32-bit identifiers need 64 bits

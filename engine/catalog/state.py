@@ -650,6 +650,8 @@ class CatalogSnapshot:
                     | ExtensionDef()
                 ):  # fmt: skip
                     highest = max(highest, item.oid)
+                case TypeDef(kind="b"):
+                    pass  # of an extension: beyond all that are given out
                 case TypeDef():
                     parts = (*(label.oid for label in item.labels), *(c.oid for c in item.checks))
                     highest = max(highest, item.relation_oid, *item.family, *parts)

@@ -29,8 +29,8 @@ ROWS_OF: Final = frozenset("rvm")
 def register(type_: TypeDef) -> None:
     """Make a type of a catalog known to the planner and to the codecs."""
     known = facts().types.get(type_.oid)
-    if known is not None and known.name == type_.name:
-        return
+    if type_.kind == "b" or (known is not None and known.name == type_.name):
+        return  # an extension's type is known without being there
     if type_.kind == "d":
         _register_domain(type_)
     elif type_.kind == "c":

@@ -252,6 +252,8 @@ def _oids_of(item: Stored) -> Iterator[tuple[int, int]]:
             yield from ((index.oid, 1) for index in item.indexes)
             yield from ((constraint.oid, 1) for constraint in item.constraints)
             yield from ((trigger.oid, 1) for trigger in item.triggers)
+        case TypeDef(kind="b"):
+            pass  # the same in every database
         case TypeDef(kind="r"):
             yield item.oid, len(item.family)
         case TypeDef():

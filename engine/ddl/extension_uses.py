@@ -1,6 +1,7 @@
-"""What hangs on an extension beside its functions: indexes of its operator classes.
+"""What hangs on an extension beside its functions: what uses its types, indexes of its operator classes.
 
-    CREATE INDEX ON t USING gin (id)      depends on     operator class int4_ops for access method gin     of btree_gin
+    CREATE TABLE t (a citext)             column a       depends on     type citext
+    CREATE INDEX ON t USING gin (id)      the index      depends on     operator class int4_ops for access method gin     of btree_gin
 
 ``DROP EXTENSION`` tells of it, and takes it along with CASCADE.
 """
@@ -8,12 +9,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from engine.catalog.state import CatalogSnapshot
 from engine.connection.session import Session
 from engine.ddl.dependents import Dependency
+from engine.ddl.types import drop_types, functions_using, type_dependencies
 from engine.ddl.uses import Use, dependency, drop_use
-from planner.catalog import ExtensionDef
+from planner.catalog import ExtensionDef, TypeDef
+from planner.facts import facts
 from planner.opclass_extensions import PLAIN_EXTENSION, ExtensionClass, class_named, default_class
 
 
@@ -22,12 +26,19 @@ class Hanging(NamedTuple):
 
     roots: list[tuple[str, int]]
     links: list[Dependency]
-    words: dict[object, str]
+    words: dict[Any, str]
 
 
 def hanging(session: Session, extensions: Sequence[ExtensionDef]) -> Hanging:
     """Return what hangs on extensions beside their functions."""
     found = Hanging([], [], {})
+    types = own_types(session.catalog, extensions)
+    if types:
+        links, words = type_dependencies(session, types)
+        functions_using(session, types, links, words)
+        found.roots.extend(("type", type_.oid) for type_ in types)
+        found.links.extend(links)
+        found.words.update(words)
     for use, brought in _index_uses(session, extensions):
         key = ("opclass", brought.oid)
         if key not in found.words:
@@ -54,8 +65,16 @@ def _index_uses(session: Session, extensions: Sequence[ExtensionDef]) -> Iterato
                     break
 
 
+def own_types(catalog: CatalogSnapshot, extensions: Sequence[ExtensionDef]) -> list[TypeDef]:
+    """Return the types of extensions."""
+    facts_of = [facts().extensions.get(extension.name) for extension in extensions]
+    found = [catalog.type_by_oid(type_.oid) for fact in facts_of if fact is not None for type_ in fact.types]
+    return [type_ for type_ in found if type_ is not None]
+
+
 async def drop_hanging(session: Session, extensions: Sequence[ExtensionDef]) -> None:
-    """Drop what hangs on extensions that are about to go."""
+    """Drop the types of extensions that are about to go, and what hangs on them."""
+    await drop_types(session, own_types(session.catalog, extensions), cascade=True, quiet=True)
     for use, _ in list(_index_uses(session, extensions)):
         if session.catalog.relation_by_oid(use.relation.oid) is not None:
             await drop_use(session, use)

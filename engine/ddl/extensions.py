@@ -25,12 +25,12 @@ from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl import functions
 from engine.ddl.create import target_schema
-from engine.ddl.extension_uses import drop_hanging, hanging
+from engine.ddl.extension_uses import drop_hanging, hanging, own_types
 from engine.ddl.members import named_role
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.builtins.system import type_name
-from planner.catalog import ExtensionDef, FunctionDef
+from planner.catalog import ExtensionDef, FunctionDef, TypeDef
 from planner.errors import SqlError
 from planner.extensions import COMMENTS, INSTEAD, PLPGSQL
 from planner.facts import ExtensionFact, ProcFact, facts
@@ -91,10 +91,41 @@ async def create_extension(
     made = ExtensionDef(
         oid=first, name=name, schema_oid=schema_oid, version=fact.version, owner=session.role_oid
     )
+    types = _types(session, fact, made, schema)
     parts = _functions(session, fact, made, schema)
     comment = CommentDef(class_oid=PG_EXTENSION_OID, object_oid=first, sub_id=0, text=COMMENTS[name])
-    await session.view.change([made, *parts, comment])
+    await session.view.change([made, *types, *parts, comment])
     return Command(plan.bound.tag)
+
+
+def _types(session: Session, fact: ExtensionFact, extension: ExtensionDef, schema: str) -> list[TypeDef]:
+    """Return the types of an extension that is being made. Raises SqlError 42710."""
+    made = []
+    for type_ in fact.types:
+        array = facts().types[type_.array]
+        for name in (type_.name, array.name):
+            _check_type_free(session, schema, name)
+        made.append(
+            TypeDef(
+                oid=type_.oid,
+                array_oid=array.oid,
+                array_name=array.name,
+                schema_oid=extension.schema_oid,
+                schema=schema,
+                name=type_.name,
+                kind="b",
+                owner=SUPERUSER_OID,
+            )
+        )
+    return made
+
+
+def _check_type_free(session: Session, schema: str, name: str) -> None:
+    """Raise SqlError 42710 where there is such a type."""
+    catalog = session.catalog
+    relation = catalog.relation(schema, name)
+    if catalog.type_oid(schema, name) is not None or (relation is not None and relation.kind in "rvm"):
+        raise SqlError("42710", f'type "{name}" already exists')
 
 
 def _functions(
@@ -179,11 +210,15 @@ async def alter_extension(
     if schema_oid == extension.schema_oid:
         return Command(plan.bound.tag)
     parts = members(session.catalog, extension.oid)
+    types = own_types(session.catalog, [extension])
+    for type_ in types:
+        _check_type_free(session, schema, type_.name)
     for part in parts:
         _check_free(session, schema, part.name, part.inputs)
     await session.view.change(
         [
             replace(extension, schema_oid=schema_oid),
+            *(replace(type_, schema=schema, schema_oid=schema_oid) for type_ in types),
             *(replace(part, schema=schema, schema_oid=schema_oid) for part in parts),
         ]
     )

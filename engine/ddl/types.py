@@ -386,6 +386,13 @@ def _resolve(session: Session, statement: st.DropType, schema: str, name: str) -
         raise SqlError("42809", f'"{shown}" is not a domain')
     if made is None:
         raise SqlError("2BP01", f"cannot drop type {called} because it is required by the database system")
+    if made.kind == "b" and oid == made.oid:
+        extension = next(e.name for e in facts().extensions.values() if any(t.oid == oid for t in e.types))
+        raise SqlError(
+            "2BP01",
+            f"cannot drop type {called} because extension {extension} requires it",
+            hint=f"You can drop extension {extension} instead.",
+        )
     if oid != made.oid:
         of_multirange = made.multirange and oid == made.multirange + 1
         element = member_words(session, made, made.multirange) if of_multirange else type_words(session, made)
@@ -404,7 +411,7 @@ async def drop_types(
     if not targets:
         return
     found, words = type_dependencies(session, targets)
-    by_functions = _functions_using(session, with_types_over(session.catalog, targets), found, words)
+    by_functions = functions_using(session, with_types_over(session.catalog, targets), found, words)
     told = [one for one in in_report_order([("type", type_.oid) for type_ in targets], found) if one.what]
     if told and not cascade:
         raise still_needed(
@@ -420,7 +427,7 @@ async def drop_types(
     await session.view.change([], [key for type_ in gone for key in _keys(session.catalog, type_)])
 
 
-def _functions_using(
+def functions_using(
     session: Session, targets: Sequence[TypeDef], found: list[Dependency], words: dict[Any, str]
 ) -> list[FunctionDef]:
     """Return the functions that hang on types; they and what hangs on them are added to ``found`` and ``words``."""

@@ -195,6 +195,7 @@ def _json_key(value: Any) -> bytes:
 
 
 _KEYS: dict[int, KeyOf] = {
+    domain.CITEXT: lambda value: _bytes(comparable(value)),
     domain.BOOL: lambda value: b"\x01" if value else b"\x00",
     domain.FLOAT4: _float,
     domain.FLOAT8: _float,

@@ -19,6 +19,7 @@ from pgwire.codecs import (
     array,
     bit,
     bytea,
+    citext,
     composite,
     composite_keys,
     datetime,
@@ -214,6 +215,7 @@ def _add_texts() -> None:
         (10028, "pg_statistic[]", -1),
     ):  # fmt: skip
         _add_text(oid, name, size, text.parse_text, text.show_text, text.decode, text.send_text)
+    _add_text(domain.CITEXT, "citext", -1, citext.parse, citext.unpack, citext.receive, citext.send)
     _add(869, "inet", -1, network.parse_inet, network.show_inet, network.recv_inet, network.send_inet)
     _add(650, "cidr", -1, network.parse_cidr, network.show_cidr, network.recv_cidr, network.send_cidr)
     _add(829, "macaddr", 6, macaddr.parse, macaddr.show, macaddr.recv, macaddr.send)

@@ -18,6 +18,7 @@ from planner.builtins.reg import NamesOf
 from planner.casts import CoerceEnv, ParamTypes
 from planner.catalog import Catalog, FunctionDef, RelationDef, RowType
 from planner.errors import Span, SqlError
+from planner.extensions import WITH_OPERATORS, with_operators
 from planner.query import Expr, OutputColumn
 from planner.typenames import find_builtin, resolve_type
 from planner.types import SqlType
@@ -115,6 +116,7 @@ class BindContext:
                 settings=STORED_TEXT,
                 params=ParamTypes((), variable=False),
                 row_type=self.env.row_type,
+                extensions=WITH_OPERATORS,
             ),
             text=relation.view_sql,
             view_depth=self.view_depth + 1,
@@ -144,6 +146,7 @@ class BindContext:
                 params=ParamTypes(types, variable=False),
                 folded=self.env.folded,
                 row_type=self.env.row_type,
+                extensions=WITH_OPERATORS if stored else with_operators(self.catalog, path),
             ),
             text=function.body_sql or function.source,
             view_depth=self.view_depth + 1,
@@ -260,6 +263,7 @@ def make_context(
             params=params,
             row_type=row_type,
             check_name=(lambda oid, text: None) if stored else NamesOf(catalog, path, database).check,
+            extensions=WITH_OPERATORS if stored else with_operators(catalog, path),
         ),
         versions=versions,
         text=text,

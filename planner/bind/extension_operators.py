@@ -10,6 +10,7 @@ They are found where their extension's schema is in the search path, or named. O
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from planner import ast
@@ -17,6 +18,8 @@ from planner.bind.calls import make_call, resolve_call
 from planner.bind.context import BindContext
 from planner.bind.expr import operator_name
 from planner.errors import Span, SqlError, not_supported
+from planner.extensions import with_operators
+from planner.facts import facts
 from planner.opclass import check_default_made
 from planner.opclass_extensions import class_named
 from planner.query import Expr
@@ -47,7 +50,9 @@ _UNRESOLVED: Final = ("42883", "42725")
 def bind_operator(scope: Scope, written: ast.Name, left: Expr | None, right: Expr, span: Span | None) -> Expr:
     """Return ``left written right``, built in or an extension's. Raises as ``planner.resolve.make_operator``."""
     try:
-        return make_operator(operator_name(written, span), left, right, scope.context.env, span)
+        if len(written) > 1 and written[-2] != "pg_catalog":
+            return _of_schema(scope, written, left, right, span)
+        return make_operator(written[-1], left, right, scope.context.env, span)
     except SqlError as error:
         if left is None or error.sqlstate not in _UNRESOLVED:
             raise
@@ -55,6 +60,20 @@ def bind_operator(scope: Scope, written: ast.Name, left: Expr | None, right: Exp
         if found is None:
             raise
         return found
+
+
+def _of_schema(scope: Scope, written: ast.Name, left: Expr | None, right: Expr, span: Span | None) -> Expr:
+    """Return ``left OPERATOR(schema.written) right`` by an operator of the types of an extension there. Raises SqlError 42883."""
+    env = scope.context.env
+    found = with_operators(scope.context.catalog, written[-2:-1])
+    if not found:
+        operator_name(written, span)  # raises
+    made = make_operator(written[-1], left, right, replace(env, extensions=found), span)
+    if made.op not in {
+        op.oid for name in found for op in facts().extensions[name].operators.get(written[-1], ())
+    }:
+        operator_name(written, span)
+    return made
 
 
 def _extension_call(

@@ -21,6 +21,7 @@ from pgwire.codecs.system import RecordValue
 from planner.builtins.registry import REGISTRY
 from planner.facts import (
     BPCHAR,
+    CITEXT,
     FLOAT4,
     FLOAT8,
     INTERVAL,
@@ -172,7 +173,7 @@ def _key_by_kind(oid: int, fact: TypeFact | None) -> Key | None:
         return comparable
     if fact is not None and fact.kind in ("r", "m") and range_type(oid).scaled:
         return comparable  # a part of the values of ranges of numeric
-    if oid == TSQUERY:
+    if oid in (TSQUERY, CITEXT):
         return comparable
     if fact is None or fact.kind == "c":
         return _record

@@ -11,7 +11,7 @@ import csv
 import functools
 import io
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 
 DATA = resources.files(__name__) / "data"
@@ -26,6 +26,7 @@ JSON, FLOAT4, FLOAT8, UNKNOWN, BPCHAR, VARCHAR, DATE, TIME, TIMESTAMP, TIMESTAMP
 )  # fmt: skip
 BIT, VARBIT, NUMERIC, UUID, JSONB, RECORD, VOID = 1560, 1562, 1700, 2950, 3802, 2249, 2278
 REGCONFIG, REGDICTIONARY, TSVECTOR, TSQUERY = 3734, 3769, 3614, 3615
+CITEXT = 2_000_000_010  # of an extension (``pgwire.codecs.domain``)
 REGCLASS, REGTYPE, REGNAMESPACE, REGROLE, REGPROCEDURE, REGOPER, REGOPERATOR = (
     2205, 2206, 4089, 4096, 2202, 2203, 2204,
 )  # fmt: skip
@@ -76,16 +77,19 @@ class ProcFact:
 
 @dataclass(frozen=True, slots=True)
 class ExtensionFact:
-    """A row of pg_available_extension_versions, and the functions that the extension consists of.
+    """A row of pg_available_extension_versions, and what the extension consists of.
 
-    The functions' oids are ours, and nobody sees them: CREATE EXTENSION makes a function of the catalog for each
-    (``planner.catalog.FunctionDef.internal``).
+    All oids are ours. Those of functions nobody sees: CREATE EXTENSION makes a function of the catalog for each
+    (``planner.catalog.FunctionDef.internal``); aggregates are not among them, they are found as built-in ones are. ``types``: base types, no
+    arrays; CREATE EXTENSION makes a ``TypeDef`` of each. ``operators``: by name, found where the extension's schema is.
     """
 
     name: str
     version: str
     relocatable: bool
     functions: tuple[ProcFact, ...]
+    types: tuple[TypeFact, ...]
+    operators: Mapping[str, tuple[OperatorFact, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +155,14 @@ class Facts:
     aggregates: Mapping[int, AggregateFact]
     proc_by_signature: Mapping[str, int]
     extensions: Mapping[str, ExtensionFact]
+    prefixes: Mapping[int, str]
 
     def signature(self, oid: int) -> str:
-        """Return ``name(argtype,argtype)`` of a function, with pg_type names."""
+        """Return ``name(argtype,argtype)`` of a function, with pg_type names; of an extension's function with its name and a dot before it."""
         proc = self.procs[oid]
-        return f"{proc.name}({','.join(self.types[t].name for t in proc.arg_types)})"
+        return (
+            f"{self.prefixes.get(oid, '')}{proc.name}({','.join(self.types[t].name for t in proc.arg_types)})"
+        )
 
 
 def register_type(fact: TypeFact) -> None:
@@ -166,6 +173,33 @@ def register_type(fact: TypeFact) -> None:
     types = facts().types
     assert isinstance(types, dict)
     types[fact.oid] = fact
+
+
+def _type(row: Mapping[str, str]) -> TypeFact:
+    return TypeFact(
+        oid=int(row["oid"]), name=row["typname"], length=int(row["typlen"]),
+        by_value=row["typbyval"] == "t", kind=row["typtype"], category=row["typcategory"],
+        preferred=row["typispreferred"] == "t", delimiter=row["typdelim"],
+        element=int(row["typelem"]), array=int(row["typarray"]),
+    )  # fmt: skip
+
+
+def _operator(row: Mapping[str, str], proc_names: Mapping[str, int]) -> OperatorFact:
+    code = row["oprcode"]
+    return OperatorFact(
+        oid=int(row["oid"]), name=row["oprname"], left=int(row["oprleft"]),
+        right=int(row["oprright"]), result=int(row["oprresult"]), commutator=int(row["oprcom"]),
+        negator=int(row["oprnegate"]),
+        proc=int(code) if code.isdigit() else proc_names.get(code, 0),
+        can_hash=row["oprcanhash"] == "t",
+    )  # fmt: skip
+
+
+def _cast(row: Mapping[str, str]) -> CastFact:
+    return CastFact(
+        int(row["castsource"]), int(row["casttarget"]), int(row["castfunc"]),
+        row["castcontext"], row["castmethod"],
+    )  # fmt: skip
 
 
 def _proc(row: Mapping[str, str]) -> ProcFact:
@@ -198,15 +232,12 @@ def register_cast(fact: CastFact) -> None:
 @functools.cache
 def facts() -> Facts:
     """Return the facts (loaded once)."""
-    types: dict[int, TypeFact] = {}
-    for row in rows("types"):
-        fact = TypeFact(
-            oid=int(row["oid"]), name=row["typname"], length=int(row["typlen"]),
-            by_value=row["typbyval"] == "t", kind=row["typtype"], category=row["typcategory"],
-            preferred=row["typispreferred"] == "t", delimiter=row["typdelim"],
-            element=int(row["typelem"]), array=int(row["typarray"]),
-        )  # fmt: skip
-        types[fact.oid] = fact
+    types = {fact.oid: fact for fact in map(_type, rows("types"))}
+    types_by_name = {fact.name: fact for fact in types.values()}
+    own_types: dict[str, list[TypeFact]] = {}
+    for row in rows("extension_types"):
+        fact = types[int(row["oid"])] = _type(row)
+        own_types.setdefault(row["extension"], []).append(fact)
     procs: dict[int, ProcFact] = {}
     by_name: dict[str, list[ProcFact]] = {}
     # functions of information_schema are found by their qualified name
@@ -220,28 +251,23 @@ def facts() -> Facts:
     ops_by_name: dict[str, list[OperatorFact]] = {}
     proc_names = {proc.name: proc.oid for proc in procs.values()}
     for row in rows("operators"):
-        code = row["oprcode"]
-        op = OperatorFact(
-            oid=int(row["oid"]), name=row["oprname"], left=int(row["oprleft"]),
-            right=int(row["oprright"]), result=int(row["oprresult"]), commutator=int(row["oprcom"]),
-            negator=int(row["oprnegate"]),
-            proc=int(code) if code.isdigit() else proc_names.get(code, 0),
-            can_hash=row["oprcanhash"] == "t",
-        )  # fmt: skip
+        op = _operator(row, proc_names)
         operators[op.oid] = op
         ops_by_name.setdefault(op.name, []).append(op)
-    casts = {
-        (int(row["castsource"]), int(row["casttarget"])): CastFact(
-            int(row["castsource"]), int(row["casttarget"]), int(row["castfunc"]),
-            row["castcontext"], row["castmethod"],
-        )
-        for row in rows("casts")
-    }  # fmt: skip
+    brought: dict[str, dict[str, list[OperatorFact]]] = {}
+    for row in rows("extension_operators"):
+        op = operators[int(row["oid"])] = _operator(row, proc_names)
+        brought.setdefault(row["extension"], {}).setdefault(op.name, []).append(op)
+    casts = {(cast.source, cast.target): cast for cast in map(_cast, rows("casts"))}
+    for row in rows("extension_casts"):
+        cast = _cast(row)
+        # what PostgreSQL keeps as text is kept as something else here (``pgwire.codecs.citext``)
+        casts[cast.source, cast.target] = replace(cast, method="i") if cast.method == "b" else cast
     aggregates = {
         int(row["aggfnoid"]): AggregateFact(
             int(row["aggfnoid"]), row["aggkind"], int(row["aggnumdirectargs"])
         )
-        for row in rows("aggregates")
+        for row in (*rows("aggregates"), *rows("extension_aggregates"))
     }
     signatures = {
         f"{proc.name}({','.join(types[t].name for t in proc.arg_types)})": proc.oid
@@ -249,20 +275,31 @@ def facts() -> Facts:
         if all(t in types for t in proc.arg_types)
     }
     parts: dict[str, list[ProcFact]] = {}
+    prefixes: dict[int, str] = {}
     for row in rows("extension_functions"):
         proc = procs[int(row["oid"])] = _proc(row)
-        parts.setdefault(row["extension"], []).append(proc)
-        arguments = ",".join(types[t].name for t in proc.arg_types)
-        signatures[f"{row['extension']}.{proc.name}({arguments})"] = proc.oid
+        signature = f"{proc.name}({','.join(types[t].name for t in proc.arg_types)})"
+        if proc.kind == "a":
+            by_name.setdefault(proc.name, []).append(proc)
+            signatures[signature] = proc.oid
+        else:
+            parts.setdefault(row["extension"], []).append(proc)
+            prefixes[proc.oid] = f"{row['extension']}."
+            signatures[prefixes[proc.oid] + signature] = proc.oid
     extensions = {
         row["name"]: ExtensionFact(
-            row["name"], row["version"], row["relocatable"] == "t", tuple(parts.get(row["name"], ()))
+            row["name"],
+            row["version"],
+            row["relocatable"] == "t",
+            tuple(parts.get(row["name"], ())),
+            tuple(fact for fact in own_types.get(row["name"], ()) if fact.array),
+            {name: tuple(found) for name, found in brought.get(row["name"], {}).items()},
         )
         for row in rows("extensions")
     }
     return Facts(
         types=types,
-        types_by_name={fact.name: fact for fact in types.values()},
+        types_by_name=types_by_name,
         procs=procs,
         procs_by_name={name: tuple(group) for name, group in by_name.items()},
         operators=operators,
@@ -271,4 +308,5 @@ def facts() -> Facts:
         aggregates=aggregates,
         proc_by_signature=signatures,
         extensions=extensions,
+        prefixes=prefixes,
     )

@@ -42,6 +42,8 @@ def via_text(d: Dialect, value: Val, target: SqlType) -> Val:
     Raises:
         SqlError: 0A000 for pairs without an engine form.
     """
+    if value.type.oid == f.CITEXT and target.oid in (f.TEXT, f.VARCHAR):
+        return Val(d.let([value.node], lambda x: _text_of_citext(d, x)), target)
     source_kind, target_kind = kind_of(value.type.oid), kind_of(target.oid)
     if source_kind == "text" and target_kind == "text":
         if target.oid in (f.TEXT, f.VARCHAR, f.BPCHAR) and value.type.oid != f.CHAR:
@@ -129,6 +131,19 @@ def _read_bool(d: Dialect, node: Node) -> Node:
         )
 
     return d.let([node], body)
+
+
+def _text_of_citext(d: Dialect, x: Node) -> Node:
+    """Return the text of a citext: as long as its last four bytes say, right before them; 0: all before them (``pgwire.codecs.citext``)."""
+    size = b.op("-", b.fn("octet_length", x), b.integer(4))
+    count = d.number_of_hex(b.fn("hex", d.bytes_of(x, b.op("+", size, b.integer(1)), b.integer(4))))
+
+    def body(size: Node, count: Node) -> Node:
+        length = b.case([(b.op("=", count, b.integer(0)), size), (b.boolean(True), count)])
+        found = d.bytes_of(x, b.op("+", b.op("-", size, length), b.integer(1)), length)
+        return b.fn("decode", found) if d.name == "duckdb" else b.fn("decode", found, b.string("UTF-8"))
+
+    return d.let([size, count], body)
 
 
 def to_text(d: Dialect, value: Val) -> Node:

@@ -130,6 +130,7 @@ KINDS.update(
         3615: "tailed",
         4072: "text",
         5069: "int64",
+        f.CITEXT: "tailed",
     }
 )
 
