@@ -30,6 +30,7 @@ def key_operators() -> dict[int, Operator]:
         out[signatures[f"numeric_{name}(numeric,numeric)"]] = operator
         out[signatures[f"tsvector_{name}(tsvector,tsvector)"]] = operator
         out[signatures[f"tsquery_{name}(tsquery,tsquery)"]] = operator
+        out[signatures[f"hstore.hstore_{name}(hstore,hstore)"]] = operator
         out[signatures[f"citext.citext_{name}(citext,citext)"]] = operator
         out[signatures[f"range_{name}(anyrange,anyrange)"]] = operator
         out[signatures[f"multirange_{name}(anymultirange,anymultirange)"]] = operator

@@ -33,7 +33,7 @@ from planner.deparse_expr import (
     stored_function,
 )
 from planner.facts import facts
-from planner.opclass_extensions import TRIGRAM_CLASS, TRIGRAM_EXTENSION
+from planner.opclass_extensions import HSTORE_CLASS, TRIGRAM_CLASS, TRIGRAM_EXTENSION
 from planner.query import (
     CoalesceExpr,
     Const,
@@ -255,7 +255,7 @@ def index_definition(
     items: list[str] = []
     for position in range(len(index.attnums)):
         item = index_key_text(index, table, position, pretty=pretty, part=False, reader=reader)
-        if position < len(index.opclasses) and index.opclasses[position]:
+        if position < len(index.opclasses) and index.opclasses[position] not in ("", HSTORE_CLASS):
             item += f" {_class_name(index.opclasses[position], reader)}"
         if index.method == "btree":
             descending = position < len(index.descending) and index.descending[position]

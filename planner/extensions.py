@@ -18,17 +18,12 @@ COMMENTS: Final[Mapping[str, str]] = {
     "citext": "texts that compare without regard to case",
     "btree_gist": "plain types in exclusion constraints (built in: it adds nothing)",
     "fuzzystrmatch": "Levenshtein distances and Soundex of strings",
+    "hstore": "sets of keys with values",
     "pg_trgm": "how similar texts are, by groups of three characters",
     "pgcrypto": "hashes, keyed hashes and random bytes",
     "unaccent": "characters without diacritics",
     "uuid-ossp": "UUIDs by time, by name and at random",
 }
-
-INSTEAD: Final[Mapping[str, str]] = {
-    "hstore": "Columns of type jsonb may serve instead.",
-}
-"""Hints for some of those that there are not."""
-
 
 PLPGSQL: Final = ExtensionDef(oid=13559, name="plpgsql", schema_oid=PG_CATALOG_OID, version="1.0")
 """The one that every database has from its beginning; it has no functions that users call."""
@@ -36,7 +31,7 @@ PLPGSQL: Final = ExtensionDef(oid=13559, name="plpgsql", schema_oid=PG_CATALOG_O
 PLPGSQL_COMMENT: Final = "PL/pgSQL procedural language"
 
 
-WITH_OPERATORS: Final = ("citext",)
+WITH_OPERATORS: Final = ("citext", "hstore")
 """Those with operators of types of their own."""
 
 

@@ -29,6 +29,7 @@ from planner.facts import (
     DATE,
     FLOAT4,
     FLOAT8,
+    HSTORE,
     INT2,
     INT4,
     INT8,
@@ -47,7 +48,7 @@ from planner.facts import (
     facts,
     rows,
 )
-from planner.opclass_extensions import class_named, default_class, is_plain_gin
+from planner.opclass_extensions import HSTORE_CLASS, KEPT_BY, class_named, default_class, is_plain_gin
 from planner.resolve import default_opclass
 from planner.typefacts import decimal_of, element_of, format_type
 from planner.types import SqlType
@@ -59,7 +60,7 @@ METHODS: Final[tuple[IndexMethod, ...]] = ("btree", "hash", "gin", "gist", "spgi
 
 ELEMENTS: Final = frozenset(
     (
-        BOOL, INT2, INT4, INT8, OID, FLOAT4, FLOAT8, NUMERIC, TEXT, VARCHAR, NAME, BYTEA, UUID, DATE, TIME,
+        BOOL, HSTORE, INT2, INT4, INT8, OID, FLOAT4, FLOAT8, NUMERIC, TEXT, VARCHAR, NAME, BYTEA, UUID, DATE, TIME,
         TIMESTAMP, TIMESTAMPTZ,
     )
 )  # fmt: skip
@@ -126,7 +127,8 @@ def check_class(type_: SqlType, method: str, written: ast.Name, span: Span | Non
     brought = class_named(method, written[-1]) if written else None
     if brought is not None:
         _check_accepts(brought.name, type_oid, brought.input_type)
-        return "" if default_class(method, type_oid) is brought else brought.name
+        is_default = default_class(method, type_oid) is brought and brought.name not in KEPT_BY
+        return "" if is_default else brought.name
     if written:
         name = _written_class(type_oid, method, written, span)
     else:
@@ -136,6 +138,8 @@ def check_class(type_: SqlType, method: str, written: ast.Name, span: Span | Non
         fact = facts().types.get(element) if element else None
         if element and element not in ELEMENTS and (fact is None or fact.kind != "e"):
             raise not_supported(f"a gin index over {format_type(type_oid)}", span=span)
+        if base_oid(type_oid) == HSTORE:
+            return HSTORE_CLASS
         if not element and base_oid(type_oid) not in (JSONB, TSVECTOR):
             raise not_supported(f"a gin index over {format_type(type_oid)}", span=span)
     elif method in ("gist", "spgist"):

@@ -1,6 +1,7 @@
 """Operator classes that extensions bring: facts, by method and type.
 
     pg_trgm      gin  gin_trgm_ops   text                      an index of trigrams
+    hstore       gin  gin_hstore_ops hstore, the default       an index of keys
     btree_gin    gin  int4_ops ...   plain types, the default  an index of the values themselves
 
 Oids are of this project; nobody sees a class before its extension is there (``planner.bind.extension_operators``).
@@ -18,6 +19,10 @@ from planner.facts import ANYENUM, facts, rows
 TRIGRAM_CLASS: Final = "gin_trgm_ops"
 TRIGRAM_EXTENSION: Final = "pg_trgm"
 PLAIN_EXTENSION: Final = "btree_gin"
+HSTORE_CLASS: Final = "gin_hstore_ops"
+
+KEPT_BY: Final = {TRIGRAM_CLASS: (TRIGRAM_EXTENSION, "show_trgm"), HSTORE_CLASS: ("hstore", "akeys")}
+"""Classes whose indexes are of arrays that a function of the extension makes of the values: extension and function."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from planner.facts import (
     DATE,
     FLOAT4,
     FLOAT8,
+    HSTORE,
     INT2,
     INT4,
     INT8,
@@ -78,6 +79,7 @@ _KINDS.update(
         4072: "text",
         5069: "int64",
         CITEXT: "tailed",
+        HSTORE: "bytes",
     }
 )
 # unsigned 32-bit identifiers need 64 bits

@@ -32,7 +32,7 @@ from planner import statements as st
 from planner.builtins.system import type_name
 from planner.catalog import ExtensionDef, FunctionDef, TypeDef
 from planner.errors import SqlError
-from planner.extensions import COMMENTS, INSTEAD, PLPGSQL
+from planner.extensions import COMMENTS, PLPGSQL
 from planner.facts import ExtensionFact, ProcFact, facts
 from planner.rights import Rights
 
@@ -73,7 +73,7 @@ async def create_extension(
             "0A000",
             f'extension "{name}" is not available',
             detail=f"There are {others}.",
-            hint=INSTEAD.get(name, "The statements that need it will fail by the name of what they use."),
+            hint="The statements that need it will fail by the name of what they use.",
         )
     if statement.version not in ("", fact.version):
         raise SqlError(

@@ -94,7 +94,19 @@ def in_order_of_cost(conjuncts: Sequence[Expr]) -> tuple[Expr, ...]:
 
 
 EntryMode: TypeAlias = Literal[
-    "all", "any", "within", "equal", "one", "key", "all keys", "any keys", "match", "text", "pattern", "alike"
+    "all",
+    "any",
+    "within",
+    "equal",
+    "one",
+    "key",
+    "all keys",
+    "any keys",
+    "match",
+    "text",
+    "pattern",
+    "alike",
+    "pairs",
 ]
 
 

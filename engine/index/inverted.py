@@ -7,6 +7,7 @@
     doc @> '{"a": 1}'           all       as of an array; doc ? 'a', ?& and ?| by keys alone
     words @@ 'fat & (rat|cat)'  match     rows under fat, or under rat and cat, whichever are fewer
     name LIKE '%red%'           pattern   rows under the rarest trigram of the pattern (gin_trgm_ops); ILIKE, =
+    attributes @> 'a=>1'        pairs     rows under the rarest key of the hstore; ?, ?& and ?| as of an array of keys
     name % 'red'                alike     rows under any of so many of its trigrams that every similar text has one of them
 
 What is found are candidates: the condition is tested again on each. Where a value says nothing about the entries of the rows
@@ -26,6 +27,7 @@ from engine.catalog.index_parts import index_parts
 from engine.index.access import Access, EntryMode, is_ready
 from engine.index.candidates import FEW_ROWS, CandidateScan, Request, index_key, is_key
 from engine.index.computed_keys import holds_rows_of
+from pgwire.codecs import hstore
 from pgwire.codecs.tsquery import Word, unpack
 from planner.builtins.extension_trigrams import DEFAULTS, SIMILARITY, threshold
 from planner.builtins.session import EvalSession
@@ -49,6 +51,7 @@ _ORDER: Final = (
     "match",
     "pattern",
     "alike",
+    "pairs",
     "any",
     "within",
     "all keys",
@@ -56,7 +59,7 @@ _ORDER: Final = (
     "any keys",
 )
 """Which condition is served where several could be: few rows have all of some values, many have a key."""
-_ONE: Final = ("all", "equal", "all keys", "text", "pattern")
+_ONE: Final = ("all", "equal", "all keys", "text", "pattern", "pairs")
 
 MAX_ENTRIES: Final = 500
 """A value with more entries than this is looked for by a scan."""
@@ -88,6 +91,11 @@ def _modes() -> dict[int, tuple[EntryMode | None, EntryMode | None]]:
         procs["jsonb_exists(jsonb,text)"]: ("key", None),
         procs["jsonb_exists_all(jsonb,_text)"]: ("all keys", None),
         procs["jsonb_exists_any(jsonb,_text)"]: ("any keys", None),
+        procs["hstore.hs_contains(hstore,hstore)"]: ("pairs", None),
+        procs["hstore.hs_contained(hstore,hstore)"]: (None, "pairs"),
+        procs["hstore.exist(hstore,text)"]: ("one", None),
+        procs["hstore.exists_all(hstore,_text)"]: ("all", None),
+        procs["hstore.exists_any(hstore,_text)"]: ("any", None),
         procs["ts_match_vq(tsvector,tsquery)"]: ("match", None),
         procs["ts_match_qv(tsquery,tsvector)"]: (None, "match"),
     }
@@ -181,6 +189,8 @@ def wanted_entries(mode: EntryMode, kind: str, value: Any) -> list[Key] | None:
         return found or None
     if mode in ("text", "pattern"):
         return [(entry,) for entry in (of_pattern(value) if mode == "pattern" else trigrams(value))] or None
+    if mode == "pairs":
+        return [(key,) for key in hstore.unpack(value)] or None
     if mode == "one":
         return None if isinstance(value, Decimal) and value.is_nan() else [(value,)]
     if kind != "elements":

@@ -70,6 +70,8 @@ XID8: Final = 5069
 # Types of extensions: their oids are beyond all that are given out.
 CITEXT: Final = 2_000_000_010
 CITEXT_ARRAY: Final = 2_000_000_011
+HSTORE: Final = 2_000_000_020
+HSTORE_ARRAY: Final = 2_000_000_021
 
 # Oid-like types that print as plain numbers here; names of catalog objects are the catalog's business.
 REG_TYPES: Final = {
@@ -95,7 +97,7 @@ ARRAY_ELEMENT: Final = {
     2211: 2206, 2287: 2249, 2951: 2950, 271: 5069, 3643: 3614, 3645: 3615, 3735: 3734, 3770: 3769, 3807: 3802, 4073: 4072, 4090: 4089,
     4097: 4096, 4192: 4191, 651: 650, 1041: 869, 1040: 829, 775: 774, 791: 790, 3221: 3220,
     3905: 3904, 3907: 3906, 3909: 3908, 3911: 3910, 3913: 3912, 3927: 3926,
-    CITEXT_ARRAY: CITEXT, 6150: 4451, 6151: 4532, 6152: 4533, 6153: 4534, 6155: 4535, 6157: 4536,
+    CITEXT_ARRAY: CITEXT, HSTORE_ARRAY: HSTORE, 6150: 4451, 6151: 4532, 6152: 4533, 6153: 4534, 6155: 4535, 6157: 4536,
 }  # fmt: skip
 ELEMENT_ARRAY: Final = {element: array for array, element in ARRAY_ELEMENT.items()}
 

@@ -24,6 +24,7 @@ from pgwire.codecs import (
     composite_keys,
     datetime,
     domain,
+    hstore,
     interval,
     json,
     jsonpath,
@@ -216,6 +217,10 @@ def _add_texts() -> None:
     ):  # fmt: skip
         _add_text(oid, name, size, text.parse_text, text.show_text, text.decode, text.send_text)
     _add_text(domain.CITEXT, "citext", -1, citext.parse, citext.unpack, citext.receive, citext.send)
+    _CODECS[domain.HSTORE] = Codec(
+        oid=domain.HSTORE, name="hstore", size=-1, parse=_always(hstore.parse), show=_always(hstore.show),
+        recv=_always(hstore.receive), send=_always(hstore.send), ascii=False,
+    )  # fmt: skip
     _add(869, "inet", -1, network.parse_inet, network.show_inet, network.recv_inet, network.send_inet)
     _add(650, "cidr", -1, network.parse_cidr, network.show_cidr, network.recv_cidr, network.send_cidr)
     _add(829, "macaddr", 6, macaddr.parse, macaddr.show, macaddr.recv, macaddr.send)

@@ -10,6 +10,7 @@ Where a table has no such column, ``t.f`` may still be the function ``f(t)``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from planner import ast
 from planner.bind.expr import bind_expr, register
@@ -17,7 +18,7 @@ from planner.casts import CastContext, coerce_type, try_coerce
 from planner.composite import decomposed, is_composite
 from planner.domains import base_oid, base_type, is_domain
 from planner.errors import Span, SqlError
-from planner.facts import CHAR, INT2VECTOR, INT4, JSONB, NAME, OIDVECTOR, RECORD, TEXT, UNKNOWN, facts
+from planner.facts import CHAR, HSTORE, INT2VECTOR, INT4, JSONB, NAME, OIDVECTOR, RECORD, TEXT, UNKNOWN, facts
 from planner.query import (
     ComposeRow,
     CteRange,
@@ -387,6 +388,8 @@ def _subscript(scope: Scope, expr: Expr, steps: Sequence[ast.SubscriptStep], spa
     oid = expr.type.oid
     if oid == JSONB:
         return _jsonb_subscript(scope, expr, steps, span)
+    if oid == HSTORE:
+        return _hstore_subscript(scope, expr, steps, span)
     element, indexes, is_slice = subscripts_of(scope, oid, steps, expr.span)
     result = SqlType(oid, expr.type.typmod) if is_slice else SqlType(element, expr.type.typmod)
     return Subscript(type=result, arg=expr, indexes=indexes, is_slice=is_slice, span=span)
@@ -450,6 +453,19 @@ def _jsonb_subscript(scope: Scope, expr: Expr, steps: Sequence[ast.SubscriptStep
             index = wanted
         expr = make_operator("->", expr, index, env, span)
     return expr
+
+
+def _hstore_subscript(
+    scope: Scope, expr: Expr, steps: Sequence[ast.SubscriptStep], span: Span | None
+) -> Expr:
+    """``h['a']`` reads as ``h -> 'a'``, wherever its extension is. Raises SqlError 0A000, 42804."""
+    env = replace(scope.context.env, extensions=("hstore",))
+    if len(steps) != 1 or steps[0].is_slice or steps[0].upper is None:
+        raise SqlError("0A000", "hstore allows only one subscript", span=span)
+    index = try_coerce(bind_expr(scope, steps[0].upper), SqlType(TEXT), CastContext.IMPLICIT, env)
+    if index is None:
+        raise SqlError("42804", "hstore subscript must have type text", span=span)
+    return make_operator("->", expr, index, env, span)
 
 
 register(ast.ColumnRef, _column_ref)

@@ -387,6 +387,7 @@ def _canonical(
             settings=context.env.settings,
             params=ParamTypes(function.inputs, variable=False),
             row_type=context.env.row_type,
+            extensions=context.env.extensions,
         ),
         arguments=Arguments(function.name, function.input_names),
     )

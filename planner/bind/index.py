@@ -29,7 +29,7 @@ from planner.domains import plain_type
 from planner.errors import SqlError, not_supported
 from planner.facts import rows
 from planner.opclass import METHODS, check_class, check_gist
-from planner.opclass_extensions import TRIGRAM_CLASS, TRIGRAM_EXTENSION
+from planner.opclass_extensions import KEPT_BY
 from planner.parse import parse_expression
 from planner.query import WHOLE_ROW, CaseExpr, CaseWhen, Const, Expr, Var
 from planner.rules.stable import is_immutable
@@ -76,7 +76,11 @@ def bind_create_index(context: BindContext, node: ast.CreateIndex) -> st.CreateI
         opclasses=tuple(key.opclass for key in keys) if any(key.opclass for key in keys) else (),
     )
     hidden: tuple[ColumnDef, ...] = ()
-    if where is not None or TRIGRAM_CLASS in definition.opclasses or any(not key.attnum for key in keys):
+    if (
+        where is not None
+        or not KEPT_BY.keys().isdisjoint(definition.opclasses)
+        or any(not key.attnum for key in keys)
+    ):
         if not definition.stored:
             raise not_supported("an expression or partial index with brin", span=node.span)
         if table.source_oid:
@@ -134,8 +138,8 @@ def computed_index(
 ) -> tuple[IndexDef, tuple[ColumnDef, ...]]:
     """Return an index over ``keys`` (Vars for columns) of the rows for which ``where`` holds, and its hidden columns.
 
-    One row that is not in a partial index has NULL as its first key, so no other row is equal to it. Of texts whose trigrams are
-    indexed the hidden column has these.
+    One row that is not in a partial index has NULL as its first key, so no other row is equal to it. Of values of which only parts are
+    indexed (trigrams of texts, keys of an hstore) the hidden column has these.
     Raises SqlError 0A000 for NULLS NOT DISTINCT of a partial index.
     """
     if where is not None and index.nulls_not_distinct:
@@ -144,15 +148,15 @@ def computed_index(
     attnums: list[int] = []
     hidden: list[ColumnDef] = []
     for position, key in enumerate(keys):
-        by_trigrams = bool(index.opclasses) and index.opclasses[position] == TRIGRAM_CLASS
-        kept = _trigrams_of(key, catalog) if by_trigrams else key
+        by_parts = KEPT_BY.get(index.opclasses[position]) if index.opclasses else None
+        kept = key if by_parts is None else _parts_of(key, *by_parts, catalog)
         if where is not None and position == 0:
             kept = CaseExpr(
                 type=kept.type,
                 whens=(CaseWhen(condition=where, result=kept),),
                 default=Const(type=kept.type, value=None),
             )
-        elif isinstance(key, Var) and not by_trigrams:
+        elif isinstance(key, Var) and by_parts is None:
             attnums.append(key.attnum)
             continue
         attnum = len(table.columns) + len(hidden) + 1
@@ -166,12 +170,12 @@ def computed_index(
     return made, tuple(hidden)
 
 
-def _trigrams_of(key: Expr, catalog: Catalog) -> Expr:
-    """Return the call of pg_trgm's ``show_trgm`` of a key. Raises SqlError 0A000 where it has gone with its extension."""
-    extension = catalog.extension(TRIGRAM_EXTENSION)
-    made = [f for f in catalog.functions_named("show_trgm") if extension and f.extension == extension.oid]
+def _parts_of(key: Expr, owner: str, function: str, catalog: Catalog) -> Expr:
+    """Return the call of an extension's function of a key. Raises SqlError 0A000 where it has gone with its extension."""
+    extension = catalog.extension(owner)
+    made = [f for f in catalog.functions_named(function) if extension and f.extension == extension.oid]
     if not made:
-        raise not_supported(f"an index of trigrams without the extension {TRIGRAM_EXTENSION}")
+        raise not_supported(f"an index by {function} without the extension {owner}")
     context = stored_context(catalog, "")
     found = resolve_call(context, "", f"#{made[0].oid}", [key.type.oid])
     return make_call(Scope(context=context), found, [key], None)

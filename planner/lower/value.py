@@ -131,6 +131,7 @@ KINDS.update(
         4072: "text",
         5069: "int64",
         f.CITEXT: "tailed",
+        f.HSTORE: "bytes",
     }
 )
 

@@ -1,0 +1,224 @@
+"""hstore: sets of keys with values (manual F.18), as bytes that order as PostgreSQL orders them (hstore_cmp).
+
+value   = b""                                            no keys
+| strings 00 count (end)*2n (null)*n             count and ends four bytes each, null 00 or 01
+strings   key value key value ...                        shorter keys first, equally long ones by their bytes; NULL: nothing
+
+"b"=>"1", "aa"=>NULL     ->     "b1aa" 00 00000002 00000001 00000002 00000004 00000004 00 01
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Final
+
+from pgwire.codecs.errors import DataError
+from pgwire.codecs.text import decode as decode_text
+from pgwire.codecs.text import parse_text
+
+Pairs = Mapping[str, str | None]
+
+_SPACES: Final = " \t\n\v\f\r"
+_UINT32: Final = struct.Struct(">I")
+_INT32: Final = struct.Struct(">i")
+EMPTY: Final = b""
+
+
+def pack(pairs: Pairs) -> bytes:
+    """Return the value of a set."""
+    if not pairs:
+        return EMPTY
+    coded = sorted(
+        ((len(key := name.encode("utf-8", "surrogatepass")), key, value) for name, value in pairs.items()),
+        key=lambda item: item[:2],
+    )
+    strings: list[bytes] = []
+    ends: list[bytes] = []
+    nulls = bytearray()
+    at = 0
+    for _size, key, value in coded:
+        for part in (key, b"" if value is None else value.encode("utf-8", "surrogatepass")):
+            strings.append(part)
+            at += len(part)
+            ends.append(_UINT32.pack(at))
+        nulls.append(value is None)
+    return b"".join((*strings, b"\x00", _UINT32.pack(len(coded)), *ends, nulls))
+
+
+@lru_cache(maxsize=4096)
+def unpack(value: bytes) -> Pairs:
+    """Return the pairs of a value in its order; the mapping is shared and must not be changed."""
+    if not value:
+        return {}
+    stop = value.index(0)
+    (count,) = _UINT32.unpack_from(value, stop + 1)
+    ends = struct.unpack_from(f">{2 * count}I", value, stop + 5)
+    nulls = value[stop + 5 + 8 * count :]
+    found: dict[str, str | None] = {}
+    at = 0
+    for number in range(count):
+        middle, end = ends[2 * number], ends[2 * number + 1]
+        name = value[at:middle].decode("utf-8", "surrogatepass")
+        found[name] = None if nulls[number] else value[middle:end].decode("utf-8", "surrogatepass")
+        at = end
+    return found
+
+
+def first_of_each(pairs: Iterable[tuple[str, str | None]]) -> dict[str, str | None]:
+    """Return pairs as a mapping; of those with one key the first counts."""
+    found: dict[str, str | None] = {}
+    for key, value in pairs:
+        found.setdefault(key, value)
+    return found
+
+
+# -- text ------------------------------------------------------------------------------------------------
+
+
+def _unended() -> DataError:
+    return DataError("XX000", "Unexpected end of string")
+
+
+class _Reader:
+    """Reads the text form as PostgreSQL's parser does (hstore_io.c): what is odd there is odd here."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def _here(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    def _unexpected(self) -> DataError:
+        place = len(self.text[: self.at].encode("utf-8", "surrogatepass"))
+        return DataError("XX000", f'Syntax error near "{self._here()}" at position {place}')
+
+    def pairs(self) -> list[tuple[str, str | None]]:
+        """Return the pairs in the order they are written."""
+        found: list[tuple[str, str | None]] = []
+        while (key := self._word(is_key=True)) is not None:
+            self._expect("=", spaces=True)
+            self._expect(">")
+            word = self._word(is_key=False)
+            if word is None:
+                raise _unended()
+            value, quoted = word
+            found.append((key[0], None if not quoted and value.lower() == "null" else value))
+            while self._here() in _SPACES and self._here():
+                self.at += 1
+            if not self._here():
+                break
+            if self._here() != ",":
+                raise self._unexpected()
+            self.at += 1
+        return found
+
+    def _expect(self, wanted: str, *, spaces: bool = False) -> None:
+        while spaces and self._here() and self._here() in _SPACES:
+            self.at += 1
+        if not self._here():
+            raise _unended()
+        if self._here() != wanted:
+            raise self._unexpected()
+        self.at += 1
+
+    def _word(self, *, is_key: bool) -> tuple[str, bool] | None:
+        """Return a key or value and whether it was quoted; None at the end of the text."""
+        while self._here() and self._here() in _SPACES:
+            self.at += 1
+        if not self._here():
+            return None
+        if self._here() == '"':
+            return self._quoted(), True
+        if self._here() == "=" and is_key:
+            raise self._unexpected()
+        stop = "=" if is_key else ","
+        parts: list[str] = []
+        while (c := self._here()) and (not parts or (c != stop and c not in _SPACES)):
+            if c == "\\":
+                self.at += 1
+                c = self._here()
+                if not c:
+                    raise _unended()
+            parts.append(c)
+            self.at += 1
+        return "".join(parts), False
+
+    def _quoted(self) -> str:
+        self.at += 1
+        parts: list[str] = []
+        while (c := self._here()) != '"':
+            if c == "\\":
+                self.at += 1
+                c = self._here()
+            if not c:
+                raise _unended()
+            parts.append(c)
+            self.at += 1
+        self.at += 1
+        return "".join(parts)
+
+
+def parse(text: str) -> bytes:
+    """Read ``a=>1, "b c"=>NULL``. Raises DataError XX000 as PostgreSQL 15 does, 22021."""
+    return pack(first_of_each(_Reader(parse_text(text)).pairs()))
+
+
+def _quote(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def show(value: bytes) -> str:
+    """Print a value."""
+    return ", ".join(
+        f"{_quote(name)}=>{'NULL' if text is None else _quote(text)}" for name, text in unpack(value).items()
+    )
+
+
+# -- binary ----------------------------------------------------------------------------------------------
+
+
+def receive(data: bytes) -> bytes:
+    """Read the binary form: a count, then lengths and texts of keys and values, -1 for NULL; 22P03, 22021, 22004."""
+    view = bytes(data)
+    at = 0
+
+    def number() -> int:
+        nonlocal at
+        if at + 4 > len(view):
+            raise DataError("08P01", "insufficient data left in message")
+        at += 4
+        return int(_INT32.unpack_from(view, at - 4)[0])
+
+    def text(size: int) -> str:
+        nonlocal at
+        if size < 0 or at + size > len(view):
+            raise DataError("08P01", "insufficient data left in message")
+        at += size
+        return decode_text(view[at - size : at])
+
+    count = number()
+    if count < 0:
+        raise DataError("22P03", f"number of pairs ({count}) exceeds the maximum allowed (178956970)")
+    found: list[tuple[str, str | None]] = []
+    for _ in range(count):
+        size = number()
+        if size < 0:
+            raise DataError("22004", "null value not allowed for hstore key")
+        key = text(size)
+        size = number()
+        found.append((key, None if size < 0 else text(size)))
+    return pack(first_of_each(found))
+
+
+def send(value: bytes) -> bytes:
+    """Return the binary form."""
+    pairs = unpack(value)
+    parts = [_INT32.pack(len(pairs))]
+    for item in (text for pair in pairs.items() for text in pair):
+        data = None if item is None else item.encode("utf-8", "surrogatepass")
+        parts += [_INT32.pack(-1)] if data is None else [_INT32.pack(len(data)), data]
+    return b"".join(parts)
