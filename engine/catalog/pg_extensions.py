@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from engine.catalog.pg_types import acl_of, depends
+from engine.catalog.acl_texts import acl_of
+from engine.catalog.dependency_rows import depends
 from engine.catalog.state import PG_EXTENSION_OID, PG_PROC_OID, PG_TYPE_OID, SUPERUSER_OID
 from engine.catalog.virtual import RowDict, relation
 from planner import facts as f
@@ -166,14 +167,14 @@ def members_depend(session: Session) -> Iterator[RowDict]:
         return
     for extension, row in _rows(session, "extension_types"):
         if row["typcategory"] != "A":
-            yield depends(PG_TYPE_OID, int(row["oid"]), 0, PG_EXTENSION_OID, extension.oid, "e")
+            yield depends(PG_TYPE_OID, int(row["oid"]), PG_EXTENSION_OID, extension.oid, "e")
     for file, class_oid, column in (
         ("extension_operators", PG_OPERATOR_OID, "oid"),
         ("extension_casts", PG_CAST_OID, "oid"),
         ("extension_aggregates", PG_PROC_OID, "aggfnoid"),
     ):
         for extension, row in _rows(session, file):
-            yield depends(class_oid, int(row[column]), 0, PG_EXTENSION_OID, extension.oid, "e")
+            yield depends(class_oid, int(row[column]), PG_EXTENSION_OID, extension.oid, "e")
     for extension, brought in _classes(session):
-        yield depends(PG_OPCLASS_OID, brought.oid, 0, PG_EXTENSION_OID, extension.oid, "e")
-        yield depends(PG_OPFAMILY_OID, brought.family, 0, PG_EXTENSION_OID, extension.oid, "e")
+        yield depends(PG_OPCLASS_OID, brought.oid, PG_EXTENSION_OID, extension.oid, "e")
+        yield depends(PG_OPFAMILY_OID, brought.family, PG_EXTENSION_OID, extension.oid, "e")
