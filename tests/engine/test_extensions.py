@@ -60,7 +60,7 @@ def test_plpgsql_is_there_from_the_beginning(server: ServerProcess) -> None:
     assert told == ['NOTICE extension "plpgsql" already exists, skipping']
 
 
-def test_executors_that_have_no_such_function_leave_it_to_the_row_executor(server: ServerProcess) -> None:
+def test_executors_that_have_no_such_function_call_python(server: ServerProcess) -> None:
     server.sql("CREATE SCHEMA ext_rows; CREATE EXTENSION fuzzystrmatch SCHEMA ext_rows")
     server.sql("CREATE TABLE ext_rows.t AS SELECT g, 'name ' || g AS n FROM generate_series(1, 3000) g")
     asked = "SELECT sum(ext_rows.levenshtein(n, 'name 1')), count(*) FROM ext_rows.t WHERE ext_rows.soundex(n) = 'N500'"
@@ -68,9 +68,9 @@ def test_executors_that_have_no_such_function_leave_it_to_the_row_executor(serve
         distances = [len(str(g)) - ("1" in str(g)) for g in range(1, 3001)]
         assert server.sql(asked) == [(str(sum(distances)), "3000")]
         client = server.connect()
-        client.run("SET executor = local")
-        with pytest.raises(ServerError, match="is not supported"):
-            client.run(asked)
+        for route in ("index", "local"):
+            client.run(f"SET executor = {route}")
+            assert client.run(asked).rows == [(str(sum(distances)), "3000")], route
         client.close()
     finally:
         server.sql("DROP SCHEMA ext_rows CASCADE")
