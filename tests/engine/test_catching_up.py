@@ -15,16 +15,18 @@ Connection = psycopg.Connection[tuple[object, ...]]
 @pytest.fixture
 def two(server: ServerProcess) -> Iterator[tuple[Connection, Connection]]:
     """One that keeps a block open, having read ``seen``, and one that makes things beside it."""
+    path = "-c search_path=catching_up"
     with (
-        psycopg.connect(server.url, autocommit=True) as a,
-        psycopg.connect(server.url, autocommit=True) as b,
+        psycopg.connect(server.url, autocommit=True, options=path) as a,
+        psycopg.connect(server.url, autocommit=True, options=path) as b,
     ):
+        b.execute("CREATE SCHEMA catching_up")
         b.execute("CREATE TABLE seen (k int PRIMARY KEY, v int); INSERT INTO seen VALUES (1, 10), (2, 20)")
         b.execute("CREATE TABLE beside (n int)")
         a.execute("BEGIN")
         yield a, b
         a.execute("ROLLBACK")
-        b.execute("DROP TABLE IF EXISTS seen, beside, made")
+        b.execute("DROP SCHEMA catching_up CASCADE")
 
 
 def missing(c: Connection, sql: str) -> tuple[str | None, str | None]:

@@ -155,12 +155,14 @@ def test_an_error_about_what_was_made_meanwhile_says_so(server: ServerProcess) -
         psycopg.connect(server.url) as reading,
         psycopg.connect(server.url, autocommit=True) as making,
     ):
+        making.execute("CREATE TABLE touched (v int)")
         for missing, made in (
             ("SELECT * FROM made_meanwhile", "CREATE TABLE made_meanwhile (v int)"),
             ("SELECT w FROM made_meanwhile", "ALTER TABLE made_meanwhile ADD w int"),
             ("INSERT INTO meanwhile.t VALUES (1)", "CREATE SCHEMA meanwhile CREATE TABLE t (v int)"),
         ):
-            reading.execute("SELECT count(*) FROM pg_class")
+            reading.execute("SELECT count(*) FROM touched")
+            making.execute("INSERT INTO touched VALUES (1)")  # so the block cannot go on in the present
             making.execute(made)
             with pytest.raises(psycopg.Error) as failed:
                 reading.execute(missing)
@@ -174,4 +176,4 @@ def test_an_error_about_what_was_made_meanwhile_says_so(server: ServerProcess) -
             reading.execute("SELECT * FROM never_made")
         assert failed.value.diag.message_hint is None
         reading.rollback()
-        making.execute("DROP TABLE made_meanwhile, made_too; DROP SCHEMA meanwhile CASCADE")
+        making.execute("DROP TABLE touched, made_meanwhile, made_too; DROP SCHEMA meanwhile CASCADE")
