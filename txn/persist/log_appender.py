@@ -2,7 +2,7 @@
 
     start ──> READY ──> append ──> DONE: durable      ──> the next
                            ├─────> REFUSED: not done  ──> the next
-                           └─────> anything else, or the socket's end: killed; once it is gone, Indeterminate
+                           └─────> anything else, the socket's end, or no answer: killed; once it is gone, Indeterminate
 
 A thread of the server's would have to get the interpreter before it can begin, and again after each of SQLite's calls. The loop, which has
 answers to write, gives it up for moments only and takes it again before the thread has woken, so that an append began
@@ -25,6 +25,8 @@ from txn.persist.log_process import DONE, HEAD, READY, REFUSED
 LARGEST: Final = 64 << 10
 """Bytes of an entry that the socket takes at once. Of larger ones the disk is what takes time."""
 MODULE: Final = "txn.persist.log_process"
+SILENT_S: Final = 30.0
+"""So long an append may take: a disk that stalls comes back by then, a process that somebody has stopped may never."""
 _END_S: Final = 10.0  # for the checkpoint that it may be at
 
 
@@ -60,13 +62,17 @@ class LogAppender:
     async def append(self, epoch: int, seq: int, payload: bytes) -> bool:
         """Append; False: it has not happened, and whoever tries again is told why. Raises Indeterminate."""
         answer = self._asked()
+        silent = self._loop.call_later(SILENT_S, self._end)
         try:
             sent = self._sock.send(HEAD.pack(len(payload), epoch, seq) + payload)
         except OSError:
             sent = 0
         if sent != HEAD.size + len(payload):
             self._end()
-        return await answer
+        try:
+            return await answer
+        finally:
+            silent.cancel()
 
     def _answered(self) -> None:
         try:

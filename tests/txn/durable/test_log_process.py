@@ -17,7 +17,7 @@ import pytest
 
 from tests.support.durable import run
 from txn.errors import Fenced
-from txn.persist import log_process
+from txn.persist import log_appender, log_process
 from txn.persist.location import Indeterminate, SequenceConflict
 from txn.persist.log_appender import LARGEST, LogAppender, spawn
 from txn.persist.sqlite import _SCHEMAS, SqliteConsensus
@@ -119,6 +119,21 @@ def test_it_can_be_killed(tmp_path: Path, caplog: pytest.LogCaptureFixture, at_w
                 await appending
             assert consensus._appender is None
             assert "a thread of the server goes on" in caplog.text
+            await consensus.append(epoch, 3, b"3")
+            assert await consensus.read_log(1) == [(1, b"1"), (2, b"2"), (3, b"3")]
+
+    run(body)
+
+
+def test_one_that_is_silent_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_appender, "SILENT_S", 0.1)
+
+    async def body() -> None:
+        async with opened(tmp_path) as (consensus, epoch):
+            os.kill(process_of(consensus), signal.SIGSTOP)
+            async with asyncio.timeout(20):
+                with pytest.raises(Indeterminate):
+                    await consensus.append(epoch, 3, b"3")
             await consensus.append(epoch, 3, b"3")
             assert await consensus.read_log(1) == [(1, b"1"), (2, b"2"), (3, b"3")]
 
