@@ -47,7 +47,8 @@ class Callouts:
         self._number = next(_queries)
         self._callouts = callouts
         self._env = env
-        self._errors: list[Exception] = []
+        self._errors: dict[int, Exception] = {}
+        self._error_numbers = itertools.count()  # several threads may fail at once
         self._made: list[str] = []
 
     @property
@@ -83,8 +84,9 @@ class Callouts:
             try:
                 return compute(*columns)
             except DataError as error:
-                self._errors.append(error)
-                text = f"{ERROR_MARK}{error.sqlstate}:{error.message}{ERROR_END}py{len(self._errors) - 1}"
+                number = next(self._error_numbers)
+                self._errors[number] = error
+                text = f"{ERROR_MARK}{error.sqlstate}:{error.message}{ERROR_END}py{number}"
                 raise duckdb.InvalidInputException(text) from error
 
         shown = [Parameter(f"a{n}", Parameter.POSITIONAL_ONLY) for n in range(arguments)]

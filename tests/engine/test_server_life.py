@@ -113,19 +113,24 @@ def test_terminating_a_session_tells_it_so(server: ServerProcess) -> None:
     other.close()
 
 
+def ask(client: FieldsClient, sql: bytes, *, extended: bool) -> None:
+    """Send a statement, which ends with NUL, by either protocol; read nothing."""
+    if extended:
+        client.send(b"P", b"\0" + sql + b"\0\0")
+        client.send(b"B", b"\0\0\0\0\0\0\0\0")
+        client.send(b"E", b"\0\0\0\0\0")
+        client.send(b"S", b"")
+    else:
+        client.send(b"Q", sql)
+
+
 @pytest.mark.parametrize("extended", [False, True])
 def test_terminating_a_session_that_waits_tells_it_that_alone(server: ServerProcess, extended: bool) -> None:
     victim, other = connect(server.port, timeout_s=20), connect(server.port)
     [[pid]] = victim.run("SELECT pg_backend_pid()").rows
     other.run("SELECT pg_advisory_lock(57)")
     sql = b"SELECT pg_advisory_lock(57)\0"
-    if extended:
-        victim.send(b"P", b"\0" + sql + b"\0\0")
-        victim.send(b"B", b"\0\0\0\0\0\0\0\0")
-        victim.send(b"E", b"\0\0\0\0\0")
-        victim.send(b"S", b"")
-    else:
-        victim.send(b"Q", sql)
+    ask(victim, sql, extended=extended)
     waits = f"SELECT 1 FROM pg_locks WHERE pid = {pid} AND NOT granted"
     deadline = time.monotonic() + 60
     while not other.run(waits).rows:
@@ -141,13 +146,7 @@ def test_a_session_that_terminates_itself_is_told_so(server: ServerProcess, exte
     client = connect(server.port, timeout_s=20)
     before = server.log().count("unexpected error")
     sql = b"SELECT pg_terminate_backend(pg_backend_pid())\0"
-    if extended:
-        client.send(b"P", b"\0" + sql + b"\0\0")
-        client.send(b"B", b"\0\0\0\0\0\0\0\0")
-        client.send(b"E", b"\0\0\0\0\0")
-        client.send(b"S", b"")
-    else:
-        client.send(b"Q", sql)
+    ask(client, sql, extended=extended)
     assert farewell(client)["sqlstate"] == "57P01"
     assert server.log().count("unexpected error") == before
 
