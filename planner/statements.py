@@ -365,6 +365,7 @@ class Maintenance:
         not_tables: names of those that VACUUM and ANALYZE have to skip.
         analyze: what is in the columns is to be counted.
         alone: its name, where a block may not hold it.
+        verbose: whoever asks is told what is done, table by table.
     """
 
     what: Literal["vacuum", "analyze", "checkpoint", "reindex", "cluster"]
@@ -374,6 +375,7 @@ class Maintenance:
     named: bool = False
     not_tables: tuple[str, ...] = ()
     alone: str = ""
+    verbose: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -143,24 +143,31 @@ def storage(core: Coordinator) -> StorageFacts:
 def shards(core: Coordinator) -> Iterator[ShardFacts]:
     """Yield the shards that exist now, by id."""
     for shard in sorted(core.shards):
-        history = core.shards[shard]
-        generation = history.latest.generation
-        if generation is None:
-            continue
-        rows, hot, size = generation.counts()
-        yield ShardFacts(
-            shard=shard,
-            timeline=history.domain.name,
-            registered=Timestamp(history.registered),
-            since=core.since_of(shard),
-            physical_upper=Timestamp(generation.last_change + 1),
-            logical_upper=Timestamp(history.domain.read_ts() + 1),
-            generation=generation.number,
-            rows=rows,
-            hot_rows=hot,
-            parts=len(generation.parts),
-            bytes=size,
-        )
+        facts = shard_facts(core, shard)
+        if facts is not None:
+            yield facts
+
+
+def shard_facts(core: Coordinator, shard: ShardId) -> ShardFacts | None:
+    """Return what there is to know of one shard, None for one that does not exist now."""
+    history = core.shards.get(shard)
+    generation = None if history is None else history.latest.generation
+    if history is None or generation is None:
+        return None
+    rows, hot, size = generation.counts()
+    return ShardFacts(
+        shard=shard,
+        timeline=history.domain.name,
+        registered=Timestamp(history.registered),
+        since=core.since_of(shard),
+        physical_upper=Timestamp(generation.last_change + 1),
+        logical_upper=Timestamp(history.domain.read_ts() + 1),
+        generation=generation.number,
+        rows=rows,
+        hot_rows=hot,
+        parts=len(generation.parts),
+        bytes=size,
+    )
 
 
 def log(core: Coordinator) -> LogFacts:

@@ -4,6 +4,8 @@
     ANALYZE, VACUUM (ANALYZE)      columns are counted (engine.statistics), after that
     REINDEX                        nothing
 
+VERBOSE tells of each table, as INFO: what is done, and what there is then.
+
 An index cannot come to differ from its table as PostgreSQL's may after a crash, so there is nothing to make anew.
 """
 
@@ -17,6 +19,7 @@ from engine.ddl.privileges import maintainable
 from engine.reads.plans import Plan
 from pgwire.backend import Responder
 from planner import statements as st
+from txn.inspect import shard_facts
 from txn.types import ShardId
 
 if TYPE_CHECKING:
@@ -35,14 +38,75 @@ async def maintain(
         verb = statement.what
         session.warning(f'skipping "{name}" --- cannot {verb} non-tables or special system tables', "01000")
     tables = maintainable(session, statement.tables, statement.what)
-    if statement.what in ("vacuum", "cluster") and statement.named:
-        for oid in tables:
-            await session.db.store.flush(ShardId(oid))
-    elif statement.what in ("vacuum", "checkpoint"):
+    told = _Told(session) if statement.verbose else None
+    if statement.what == "vacuum" or (statement.what == "cluster" and statement.named):
+        await _flush(session, tables if statement.named else None, statement.what, told)
+    elif statement.what == "checkpoint":
         await session.db.store.flush()
+    elif statement.what == "reindex" and told is not None:
+        told.indexes(tables if statement.named else _all(session, statement.what))
     if statement.analyze:
-        await _analyze(session, tables if statement.named else _all(session, statement.what))
+        await _analyze(session, tables if statement.named else _all(session, statement.what), told)
     return Command(statement.what.upper())
+
+
+class _Told:
+    """What VERBOSE tells, as INFO."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def begins(self, verb: str, oid: int) -> None:
+        """Say what is done to a table."""
+        self._say(f'{verb} "{self._name(oid)}"')
+
+    def flushed(self, verb: str, oid: int) -> None:
+        """Say what is in a table's parts now."""
+        facts = shard_facts(self._session.db.store.core, ShardId(oid))
+        if facts is not None:
+            self._say(
+                f'finished {verb} "{self._name(oid)}"',
+                f"Rows: {facts.rows}, parts: {facts.parts}, versions of rows in memory: {facts.hot_rows}, bytes: {facts.bytes}.",
+            )
+
+    def counted(self, oid: int) -> None:
+        """Say how many rows of a table were counted."""
+        statistics, relation = self._session.db.statistics, self._session.catalog.relation_by_oid(oid)
+        record = statistics.records.get(oid) if statistics is not None else None
+        if relation is not None and record is not None:
+            self._say(f'"{relation.name}": counted {record.rows} rows in {len(record.columns)} columns')
+
+    def indexes(self, oids: Sequence[int]) -> None:
+        """Say of every index of some tables that nothing was to be done."""
+        for oid in oids:
+            relation = self._session.catalog.relation_by_oid(oid)
+            for index in relation.indexes if relation is not None else ():
+                self._say(
+                    f'index "{index.name}" is current', "It changes with its table: there is nothing to do."
+                )
+
+    def _name(self, oid: int) -> str:
+        relation = self._session.catalog.relation_by_oid(oid)
+        return str(oid) if relation is None else f"{relation.schema}.{relation.name}"
+
+    def _say(self, message: str, detail: str | None = None) -> None:
+        self._session.notice(message, severity="INFO", detail=detail)
+
+
+async def _flush(session: Session, oids: Sequence[int] | None, what: str, told: _Told | None) -> None:
+    """Have the hot rows of tables become parts, of all tables at once where ``oids`` is None and nobody wants to be told."""
+    if oids is None and told is None:
+        await session.db.store.flush()
+        return
+    verb = "vacuuming" if what == "vacuum" else "clustering"
+    for oid in _all(session, what) if oids is None else oids:
+        if told is not None:
+            told.begins(verb, oid)
+        await session.db.store.flush(ShardId(oid))
+        if told is not None:
+            told.flushed(verb, oid)
 
 
 def _all(session: Session, what: str) -> list[int]:
@@ -50,9 +114,15 @@ def _all(session: Session, what: str) -> list[int]:
     return maintainable(session, tables, what)
 
 
-async def _analyze(session: Session, oids: Sequence[int]) -> None:
+async def _analyze(session: Session, oids: Sequence[int], told: _Told | None) -> None:
     statistics = session.db.statistics
     if statistics is None:
         return
     relations = [r for r in map(session.catalog.relation_by_oid, oids) if r is not None]
-    await statistics.analyze([(relation.oid, relation.timeline) for relation in relations])
+    if told is None:
+        await statistics.analyze([(relation.oid, relation.timeline) for relation in relations])
+        return
+    for relation in relations:
+        told.begins("analyzing", relation.oid)
+        await statistics.analyze([(relation.oid, relation.timeline)])
+        told.counted(relation.oid)

@@ -360,7 +360,7 @@ _MAINTENANCE_OPTIONS = {
 
 
 def bind_maintenance(context: BindContext, node: ast.Maintenance) -> st.Maintenance:
-    """VACUUM, ANALYZE, CHECKPOINT, REINDEX, CLUSTER; options are checked, only FULL and ANALYZE are passed on."""
+    """VACUUM, ANALYZE, CHECKPOINT, REINDEX, CLUSTER; options are checked, only FULL, ANALYZE and VERBOSE are passed on."""
     options = check_words(node.options, node.what.upper(), _MAINTENANCE_OPTIONS[node.what])
     for name, option in options.items():
         if name not in ("index_cleanup", "parallel", "tablespace"):
@@ -380,7 +380,9 @@ def bind_maintenance(context: BindContext, node: ast.Maintenance) -> st.Maintena
             not_tables.append(relation.name)
     if node.object == "schema" and context.catalog.schema(node.name) is None:
         raise SqlError("3F000", f'schema "{node.name}" does not exist')
-    full, analyze = (name in options and boolean_option(options[name]) for name in ("full", "analyze"))
+    full, analyze, verbose = (
+        name in options and boolean_option(options[name]) for name in ("full", "analyze", "verbose")
+    )
     return st.Maintenance(
         what=node.what,
         tables=tuple(tables),
@@ -389,6 +391,7 @@ def bind_maintenance(context: BindContext, node: ast.Maintenance) -> st.Maintena
         named=bool(node.relations),
         not_tables=tuple(not_tables) if node.what in ("vacuum", "analyze") else (),
         alone=_alone(node, options),
+        verbose=verbose,
     )
 
 
