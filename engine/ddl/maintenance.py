@@ -68,7 +68,7 @@ class _Told:
         if facts is not None:
             self._say(
                 f'finished {verb} "{self._name(oid)}"',
-                f"Rows: {facts.rows}, parts: {facts.parts}, versions of rows in memory: {facts.hot_rows}, bytes: {facts.bytes}.",
+                f"Parts: {facts.parts}, rows changed of late in memory: {facts.hot_rows}, bytes: {facts.bytes}.",
             )
 
     def counted(self, oid: int) -> None:
