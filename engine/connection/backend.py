@@ -164,6 +164,7 @@ class Connection:
 
     def describe_statement(self, name: str) -> MaybeAwaitable[StatementDescription]:
         """Describe a prepared statement; runs nothing."""
+        self._idle_limit.stop()
         try:
             prepared = self.prepared.get(name)
             if self.session.block.state is FAILED and (
@@ -179,6 +180,7 @@ class Connection:
 
     def describe_portal(self, name: str) -> MaybeAwaitable[tuple[FieldDescription, ...] | None]:
         """Describe a portal with its result formats; runs nothing."""
+        self._idle_limit.stop()
         portal = self.portals.get(name)
         if portal is None:
             cursor = self.cursors.find(name)  # a SQL cursor is a portal too
@@ -240,11 +242,13 @@ class Connection:
 
     def close_statement(self, name: str) -> MaybeAwaitable[None]:
         """Close a prepared statement."""
+        self._idle_limit.stop()
         self.prepared.close(name)
         return None
 
     def close_portal(self, name: str) -> MaybeAwaitable[None]:
         """Close a portal."""
+        self._idle_limit.stop()
         portal = self.portals.pop(name, None)
         if portal is not None:
             portal.close()

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 MAX_NAME: Final = 63  # bytes of a channel's name
 MAX_PAYLOAD: Final = 7999  # bytes
 QUEUE_BYTES: Final = 16 * 2**20
+MESSAGE_BYTES: Final = 64  # what a message that waits takes beside its payload
 
 Message = tuple[int, str, str]
 """Process id of the sender, channel, payload."""
@@ -123,9 +124,9 @@ class SessionChannels:
         Raises SqlError 22023 for a payload that is too long, 54000 where too much waits for somebody who listens.
         """
         channel = _checked(channel)
-        size = len(payload.encode())
-        if size > MAX_PAYLOAD:
+        if len(payload.encode()) > MAX_PAYLOAD:
             raise SqlError("22023", "payload string too long")
+        size = _size(payload)
         session = self._session
         for listener in session.db.channels.listeners((session.database_oid, channel)):
             if listener._waiting_bytes + size > QUEUE_BYTES:
@@ -171,7 +172,7 @@ class SessionChannels:
     def deliver(self, message: Message) -> None:
         """Hand over a message: at once if the connection is idle, else when its transaction is over."""
         self._waiting.append(message)
-        self._waiting_bytes += len(message[2])
+        self._waiting_bytes += _size(message[2])
         if self._session.activity == "idle":
             self.flush()
 
@@ -185,7 +186,7 @@ class SessionChannels:
             if out.paused or out.lost:
                 break
             out.notification(pid, channel, payload)
-            self._waiting_bytes -= len(payload)
+            self._waiting_bytes -= _size(payload)
             sent += 1
         del self._waiting[:sent]
         if self._waiting and self._draining is None:
@@ -205,6 +206,10 @@ class SessionChannels:
         """The connection ends."""
         self._apply("", on=False)
         self._waiting.clear()
+
+
+def _size(payload: str) -> int:
+    return MESSAGE_BYTES + len(payload)
 
 
 def _checked(channel: str) -> str:

@@ -74,7 +74,7 @@ class Cursors:
             name=statement.name,
             text=self._session.query_text,
             columns=rows.columns,
-            reader=RowReader(rows.result),
+            reader=RowReader(rows.result, statement.name),
             store=self.store_of(rows),
             scroll=statement.scroll is not False,
             hold=statement.hold,
@@ -92,7 +92,7 @@ class Cursors:
             name=name,
             text=self._session.query_text,
             columns=rows.columns,
-            reader=RowReader(rows.result),
+            reader=RowReader(rows.result, name),
             store=self.store_of(rows),
             scroll=scroll is not False,
             hold=False,
@@ -212,7 +212,7 @@ class Cursors:
     async def materialise_held(self) -> None:
         """Before a commit: read cursors WITH HOLD to their end."""
         for cursor in self._open.values():
-            if cursor.hold and not cursor.exhausted:
+            if cursor.hold and not cursor.exhausted and not cursor.reader.broken:
                 await self._read(cursor, None)
 
     def block_ended(self, committed: bool) -> None:
@@ -227,11 +227,22 @@ class Cursors:
                 del self._open[name]
 
     def rolled_back_to(self, depth: int) -> None:
-        """ROLLBACK TO: cursors opened after the savepoint are gone."""
+        """ROLLBACK TO: cursors and portals opened after the savepoint are gone; what they read may have been undone."""
         for name, cursor in list(self._open.items()):
             if cursor.savepoint_depth > depth:
                 cursor.close()
                 del self._open[name]
+        for name, portal in list(self._portals.items()):
+            if portal.savepoint_depth > depth:
+                portal.close()
+                del self._portals[name]
+
+    def released(self, depth: int) -> None:
+        """RELEASE: what was opened after the savepoint goes with the one before it, if any."""
+        for cursor in self._open.values():
+            cursor.savepoint_depth = min(cursor.savepoint_depth, depth)
+        for portal in self._portals.values():
+            portal.savepoint_depth = min(portal.savepoint_depth, depth)
 
     async def _read(self, cursor: Cursor, up_to: int | None) -> None:
         """Make sure rows 1 .. ``up_to`` (None: all) are kept, as far as they exist."""
@@ -247,6 +258,7 @@ class Cursors:
         count = statement.count
         if cursor.live is not None or statement.timeout_us is not None:
             return None
+        cursor.reader.check()
         if statement.direction == "backward" and count is not None and count < 0:
             count = -count
         elif statement.direction != "forward" or (count is not None and count < 0):
@@ -281,6 +293,7 @@ class Cursors:
             return await self._fetch_live(cursor, cursor.live, statement)
         if statement.timeout_us is not None:
             raise SqlError("0A000", "only a cursor for SUBSCRIBE can be fetched from with a timeout")
+        cursor.reader.check()
         start = cursor.position
         direction, count = statement.direction, statement.count
         if direction == "absolute":

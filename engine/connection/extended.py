@@ -86,6 +86,7 @@ def bind_portal(
             f"bind message has {len(result_formats)} result formats but query has {width} columns",
         )
     made = conn.portals[name] = Portal(name, prepared, plan, values, tuple(result_formats))
+    made.savepoint_depth = len(conn.session.block.savepoints)
     if name:
         made.created_us = conn.db.clock_us()
 
@@ -97,8 +98,8 @@ def execute(
     session = conn.session
     if session.block.state is FAILED and not _runs_when_failed(plan):
         raise SqlError("25P02", IN_FAILED_BLOCK)
+    conn.touch(portal.prepared.text)  # also of one that goes on: the time limits count anew
     if portal.outcome is None and not portal.done:
-        conn.touch(portal.prepared.text)
         session.block.reads_alone = plan.only_reads and out.sync_follows
         leading = conn.db.leading()  # else run() waits, which the short ways do not
         if (
@@ -255,7 +256,7 @@ async def _execute(conn: Connection, portal: Portal, max_rows: int, out: Respond
             out.command_complete(outcome.completion(len(rows)))
             return
     if portal.reader is None:
-        portal.reader = RowReader(result)
+        portal.reader = RowReader(result, portal.name)
     if portal.reader.live:
         conn.interrupts.goes_on()
     sent = await send_rows(portal.reader, encode, out, max_rows)

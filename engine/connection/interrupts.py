@@ -72,10 +72,21 @@ class Interrupts:
     def reset(self) -> None:
         """A new statement comes: what concerned the one before is forgotten."""
         self._unending = False
-        cancelled = self._session.cancelled
-        cancelled.reason = ""
+        self._session.cancelled.reason = ""
+        self._set_deadline()
+
+    def next_statement(self) -> None:
+        """The next statement of a Query begins: statement_timeout, as it is set by now, counts for it alone."""
+        self._set_deadline()
+        self._stop_timer()
+        if self._task is not None:
+            self._start_timer()
+
+    def _set_deadline(self) -> None:
         timeout_ms = self._session.derived.statement_timeout_ms
-        cancelled.deadline_s = asyncio.get_running_loop().time() + timeout_ms / 1000 if timeout_ms else 0.0
+        self._session.cancelled.deadline_s = (
+            asyncio.get_running_loop().time() + timeout_ms / 1000 if timeout_ms else 0.0
+        )
 
     def run(self, coro: Coroutine[Any, Any, T]) -> MaybeAwaitable[T]:
         """Run a statement's coroutine: at once if it can, else interruptibly. In the middle of others' work it has to wait."""
@@ -110,9 +121,7 @@ class Interrupts:
         loop = asyncio.get_running_loop()
         task = loop.create_task(body())
         self._task = task
-        deadline_s = self._session.cancelled.deadline_s
-        if deadline_s and not self._unending:
-            self._timer = loop.call_at(deadline_s, self._interrupt, TIMEOUT)
+        self._start_timer()
         try:
             try:
                 return await task
@@ -172,6 +181,11 @@ class Interrupts:
         if reason == TRANSACTION_TIMEOUT.message:
             return BackendError(TRANSACTION_TIMEOUT)
         return SqlError("57014", reason)
+
+    def _start_timer(self) -> None:
+        deadline_s = self._session.cancelled.deadline_s
+        if deadline_s and not self._unending:
+            self._timer = asyncio.get_running_loop().call_at(deadline_s, self._interrupt, TIMEOUT)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

@@ -4,7 +4,8 @@
     chunk   [ in a file ][ in a file     ][ memory ]      older chunks move out once ``KEPT_BYTES`` are exceeded
 
 The file has no name and is gone with the cursor, or the server. A cursor that cannot scroll forgets what it has passed.
-Batches stay as they came, Arrow or rows; only what is asked for becomes tuples. Files are written and read in threads.
+Batches stay as they came, Arrow or rows; only what is asked for becomes tuples. Files are written and read in threads, of which
+one at a time has the file: who gave up waiting for it (a cancelled FETCH) leaves it to end first.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ class KeptRows:
         self._memory = 0
         self._count = 0
         self._file: BinaryIO | None = None
+        self._at_file: asyncio.Future[Any] | None = None  # the thread that has it, while one does
 
     def __len__(self) -> int:
         """How many rows have been read, forgotten ones included."""
@@ -89,11 +91,24 @@ class KeptRows:
             self._inside += 1
         if leaving:
             try:
-                await asyncio.to_thread(self._write, leaving)
+                await self._in_thread(self._write, leaving)
             except OSError as error:
                 raise SqlError(
                     "53100", f"could not write the rows of a cursor: {error.strerror or error}"
                 ) from error
+
+    async def _in_thread(self, work: Callable[[Any], Any], what: Any) -> Any:
+        """Return ``work(what)``, which uses the file; it goes on where this is cancelled."""
+        while self._at_file is not None:
+            await asyncio.wait((self._at_file,))
+        future = self._at_file = asyncio.get_running_loop().run_in_executor(None, work, what)
+        future.add_done_callback(self._file_is_free)
+        return await asyncio.shield(future)
+
+    def _file_is_free(self, future: asyncio.Future[Any]) -> None:
+        self._at_file = None
+        if not future.cancelled():
+            future.exception()  # taken note of: who asked may have gone
 
     def _write(self, chunks: list[_Chunk]) -> None:
         if self._file is None:
@@ -120,7 +135,7 @@ class KeptRows:
                 continue
             batch = chunk.batch
             if batch is None:
-                batch = await asyncio.to_thread(self._loaded, chunk)
+                batch = await self._in_thread(self._loaded, chunk)
             if batch.rows is not None:
                 yield RowBatch(rows=batch.rows[low:high])
             else:
@@ -151,6 +166,12 @@ class KeptRows:
     def close(self) -> None:
         """Drop everything."""
         self._chunks.clear()
+        if self._at_file is None:
+            self._close_file()
+        else:
+            self._at_file.add_done_callback(lambda _: self._close_file())
+
+    def _close_file(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None

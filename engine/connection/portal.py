@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from engine.connection.kept_rows import KeptRows
 from engine.connection.rows import ReadyRows, RowBatch, RowStream, RowTuple
 from engine.reads.plans import Plan
+from planner.errors import SqlError
 from planner.facts import DATE, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ
 from planner.query import OutputColumn
 from planner.statements import CloseCursor
@@ -93,6 +94,7 @@ class Portal:
     created_us: int = 0  # of one with a name
     cursor: Cursor | None = None  # once FETCH has been asked of it (``shared_portals``)
     starting: bool = False  # by a FETCH
+    savepoint_depth: int = 0  # how many savepoints there were when it was bound
 
     @property
     def closes_cursors(self) -> bool:
@@ -155,12 +157,19 @@ class RowReader:
     """Reads a result in pieces of any size.
 
     ``take(n)`` returns up to n rows as batches; fewer only at the end. Arrow batches are sliced, never copied.
+
+    Attributes:
+        ended: there are no more rows.
+        live: the result waits for what others do.
+        broken: reading has failed, or was cancelled, so that the rest cannot be had any more.
     """
 
-    __slots__ = ("_iterator", "_pending", "_stream", "ended", "live")
+    __slots__ = ("_iterator", "_name", "_pending", "_stream", "broken", "ended", "live")
 
-    def __init__(self, result: ReadyRows | RowStream) -> None:
-        """Read ``result`` from its beginning."""
+    def __init__(self, result: ReadyRows | RowStream, name: str = "") -> None:
+        """Read ``result`` from its beginning. ``name``: of the portal or cursor that does, for errors."""
+        self._name = name
+        self.broken = False
         self._pending: RowBatch | None = None
         self._stream: RowStream | None = None
         self._iterator: AsyncIterator[RowBatch] | None = None
@@ -172,8 +181,14 @@ class RowReader:
             self._stream = result
             self._iterator = aiter(result.batches)
 
+    def check(self) -> None:
+        """Raise SqlError 55000 once it is broken: an iterator that was interrupted only looks as if it had ended."""
+        if self.broken:
+            raise SqlError("55000", f'portal "{self._name}" cannot be run')
+
     async def take(self, limit: int) -> AsyncIterator[RowBatch]:
-        """Yield batches of at most ``limit`` rows together (0: all that is left)."""
+        """Yield batches of at most ``limit`` rows together (0: all that is left). Raises as ``check``."""
+        self.check()
         left = limit if limit > 0 else None
         while left is None or left > 0:
             batch = self._pending
@@ -187,6 +202,9 @@ class RowReader:
                 except StopAsyncIteration:
                     self.ended = True
                     return
+                except BaseException:
+                    self.broken = True
+                    raise
             if left is not None and len(batch) > left:
                 batch, self._pending = _split(batch, left)
             if len(batch):

@@ -53,7 +53,7 @@ async def cursor_of(conn: Connection, portal: Portal, out: Responder) -> Cursor:
         assert isinstance(outcome.result, ReadyRows)
         passed = len(outcome.result.rows)
         portal.reader = RowReader(ReadyRows(outcome.columns, ()))
-    reader = portal.reader = portal.reader or RowReader(outcome.result)
+    reader = portal.reader = portal.reader or RowReader(outcome.result, portal.name)
     cursor = portal.cursor = Cursor(
         name=portal.name,
         text=portal.prepared.text,
@@ -77,6 +77,7 @@ async def execute_portal(conn: Connection, portal: Portal, max_rows: int, out: R
     assert isinstance(outcome, Rows)
     assert cursor is not None
     first = cursor.position == 0
+    conn.touch(portal.prepared.text)
 
     def tag(sent: int) -> str:
         return outcome.completion(sent) if first else last_completion(outcome, sent)

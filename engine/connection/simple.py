@@ -118,6 +118,8 @@ async def run_text(
         alone = len(statements) == 1
         session.block.one_of_several = not alone
         for number, statement in enumerate(statements, 1):
+            if number > 1:
+                conn.interrupts.next_statement()
             await _simple(conn, statement, out, alone=alone)
             if number % STATEMENTS_IN_A_ROW == 0:
                 await asyncio.sleep(0)

@@ -138,7 +138,7 @@ class Interpreter:
                 raise
             lines = [frame.where, *self.around()]
             where = "\n".join(([report.where] if report.where else []) + lines)
-            self.session.block.undo_part(point)
+            await self.session.block.undo_part(point)
             cursors.close_others(opened)
             frame.doing = ""
             frame.sql = None

@@ -562,13 +562,15 @@ class Block:
         changes = session.view.own_changes
         return Savepoint("", handle, session.settings.mark(), changes, session.timing.mark())
 
-    def undo_part(self, part: Savepoint) -> None:
+    async def undo_part(self, part: Savepoint) -> None:
         """Undo what came after ``begin_part``. Raises why the transaction has ended, if it has."""
         session = self._session
         assert self.txn is not None
         if session.ahead.builds:
             session.ahead.close()
-        self.txn.rollback_to(part.handle)
+        undoing = self.txn.rollback_to(part.handle)
+        if undoing is not None:
+            await undoing
         session.settings.undo_to(part.settings)
         session.view.go_back(part.changes)
         session.timing.go_back(part.timing)
@@ -579,9 +581,11 @@ class Block:
                 return position
         raise SqlError("3B001", f'savepoint "{name}" does not exist')
 
-    def release(self, name: str) -> None:
-        """RELEASE: forget the savepoint and all after it; their changes stay."""
-        del self.savepoints[self._find_savepoint(name) :]
+    def release(self, name: str) -> int:
+        """RELEASE: forget the savepoint and all after it; their changes stay. Returns its depth."""
+        position = self._find_savepoint(name)
+        del self.savepoints[position:]
+        return position
 
     async def rollback_to(self, name: str) -> int:
         """ROLLBACK TO: undo what came after; the savepoint stays. Returns its depth."""

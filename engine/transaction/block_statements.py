@@ -47,7 +47,7 @@ async def transaction(
     if action == "savepoint":
         session.block.savepoint(statement.name)
         return Command("SAVEPOINT")
-    session.block.release(statement.name)
+    conn.cursors.released(session.block.release(statement.name))
     return Command("RELEASE")
 
 
@@ -78,7 +78,11 @@ async def _end_block(conn: Connection, statement: st.Transaction) -> Outcome:
     chained = {name: session.settings.get(name) for name in MODES} if statement.chain else {}
     committing = statement.action == "commit" and session.block.state is not FAILED
     if committing:
-        await conn.cursors.materialise_held()
+        try:
+            await conn.cursors.materialise_held()
+        except BaseException:  # the commit has failed, and leaves the block as any other
+            session.block.rollback()
+            raise
         await session.block.commit()
     else:
         session.block.rollback()

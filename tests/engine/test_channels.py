@@ -144,20 +144,31 @@ class Session:
         self.database_oid = 5
 
 
-def test_what_waits_for_one_connection_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channels, "QUEUE_BYTES", 100)
+@pytest.mark.parametrize("length", [0, 60])
+def test_what_waits_for_one_connection_is_bounded(monkeypatch: pytest.MonkeyPatch, length: int) -> None:
+    """Messages without a payload take room, too."""
+    monkeypatch.setattr(channels, "QUEUE_BYTES", channels.MESSAGE_BYTES + 100)
     db = type("Db", (), {"channels": Channels()})()
     slow, loud = Session(db, 1), Session(db, 2)
     listener, speaker = SessionChannels(cast(Any, slow)), SessionChannels(cast(Any, loud))
-    listener.listen("c", on=True)
+    for channel in ("c", "d", "e"):
+        listener.listen(channel, on=True)
     slow.block.on_end[0](True)
-    speaker.notify("c", "x" * 60)
-    loud.block.on_end[0](True)
+    sent = 0
+
+    def say() -> None:
+        nonlocal sent
+        for channel in ("c", "d", "e"):
+            speaker.notify(channel, "x" * length)
+            loud.block.on_end[0](True)
+            sent += 1
+
     with pytest.raises(SqlError) as caught:
-        speaker.notify("c", "y" * 60)
+        say()
     assert caught.value.sqlstate == "54000"
+    assert 0 < sent < 3
     assert slow.out.sent == []
     slow.block.state = BlockState.IDLE
     listener.flush()
-    assert slow.out.sent == ["x" * 60]
-    speaker.notify("c", "y" * 60)
+    assert slow.out.sent == ["x" * length] * sent
+    speaker.notify("c", "y" * length)

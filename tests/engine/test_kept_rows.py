@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.connection import kept_rows
 from engine.connection.kept_rows import KeptRows
 from engine.connection.rows import RowBatch
 from tests.support.server import ServerProcess
@@ -141,3 +144,45 @@ def test_a_cursor_that_cannot_scroll_goes_on_after_commit(server: ServerProcess)
         assert connection.execute("MOVE ALL FROM c").rowcount == 13_999
         with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
             connection.execute("FETCH PRIOR FROM c")
+
+
+@pytest.mark.parametrize("then", ["read", "close"])
+def test_a_write_that_was_given_up_ends_before_the_file_is_used_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: str
+) -> None:
+    """A FETCH that is cancelled leaves its thread at the file."""
+    begun, may_end = threading.Event(), threading.Event()
+    write = KeptRows._write
+
+    def slow(self: KeptRows, chunks: Sequence[Any]) -> None:
+        begun.set()
+        assert may_end.wait(60)
+        write(self, chunks)
+
+    async def body() -> None:
+        monkeypatch.setattr(kept_rows, "KEPT_BYTES", 20_000)
+        kept = KeptRows(tmp_path, to_rows)
+        for first in range(0, 200, 50):
+            await kept.add(plain(first, 50))
+        assert kept._file is not None  # something has been moved out before
+        monkeypatch.setattr(KeptRows, "_write", slow)
+        adding = asyncio.ensure_future(kept.add(plain(200, 200)))
+        assert await asyncio.to_thread(begun.wait, 60)
+        adding.cancel()
+        await asyncio.wait((adding,))
+        assert adding.cancelled()
+        reading = asyncio.ensure_future(kept.rows(0, 400))
+        await asyncio.sleep(0.05)
+        assert not reading.done()
+        if then == "close":
+            reading.cancel()
+            kept.close()
+        may_end.set()
+        if then == "read":
+            assert await reading == expected(0, 400)
+            kept.close()
+        await asyncio.wait((reading,))
+        while kept._file is not None:
+            await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(body(), 60))

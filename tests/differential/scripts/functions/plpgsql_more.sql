@@ -103,3 +103,9 @@ select p, max(v) from bounded where v < one_more(9) group by p;
 select v from bounded where v > (select one_more(16)) order by v limit (select one_more(1));
 select a.v, b.v from bounded a join bounded b on b.v > one_more(a.v) where a.v > 16 order by 1, 2;
 select v from bounded where v > one_more(null);
+-- what EXCEPTION undoes, however much it is
+create table undone (a int primary key);
+do $$ begin insert into undone values (0); begin insert into undone select generate_series(1, 9000); raise exception 'x'; exception when others then insert into undone values (-1); end; end $$;
+select count(*), min(a), max(a) from undone;
+do $$ begin begin for i in 1..6000 loop insert into undone values (i); end loop; update undone set a = a + 100000; insert into undone values (100000); exception when unique_violation then null; end; end $$;
+select count(*), min(a), max(a) from undone;
