@@ -17,6 +17,7 @@ from planner.builtins.reg import REG_TYPES
 from planner.domain_checks import DomainCheck
 from planner.errors import not_supported
 from planner.evaluate_assign import assign_item, assign_slice
+from planner.evaluate_coordinates import assign_coordinate, coordinate
 from planner.evaluate_env import Env, Layout, Suspend
 from planner.evaluate_inline import simple_equality
 from planner.evaluate_runtime import (
@@ -72,7 +73,7 @@ from planner.query import (
     Subscript,
     Var,
 )
-from planner.typefacts import FIRST_USER_OID
+from planner.typefacts import FIRST_USER_OID, coordinates_of
 
 _TUPLES = TUPLE_TYPES - {RECORD}  # records are told from arrays by their class
 MAX_ARMS = 24  # arms of CASE / AND / OR in one generated chain
@@ -373,6 +374,9 @@ def _subscript(unit: Unit, expr: Subscript, depth: int) -> str:
     """Array subscripts and slices."""
     bounds = _bounds(unit, expr.indexes, depth)
     array = unit.value(expr.arg, depth + 1)
+    part, count = coordinates_of(expr.arg.type.oid)
+    if part:
+        return f"{unit.name(coordinate, 'sub')}({array}, ({bounds}), {count})"
     fact = facts().types.get(expr.arg.type.oid)
     base = 0 if fact is not None and fact.name in ("int2vector", "oidvector", "name") else 1
     if fact is not None and fact.name == "jsonb":
@@ -397,6 +401,10 @@ def _array_assign(unit: Unit, expr: ArrayAssign, depth: int) -> str:
     """An array with a part replaced."""
     array, value = unit.value(expr.arg, depth + 1), unit.value(expr.value, depth + 1)
     leaf = _tuple_elements(expr.type.oid)
+    part, count = coordinates_of(expr.type.oid)
+    if part:
+        bounds = _bounds(unit, expr.indexes, depth)
+        return f"{unit.name(assign_coordinate, 'set')}({array}, ({bounds}), {value}, {count})"
     if expr.is_slice:
         bounds = _bounds(unit, expr.indexes, depth)
         return f"{unit.name(assign_slice, 'set')}({array}, ({bounds}), {value}, {leaf})"

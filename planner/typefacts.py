@@ -83,6 +83,18 @@ def element_of(oid: int) -> int:
 
 
 @functools.cache
+def coordinates_of(oid: int) -> tuple[int, int]:
+    """Return what the subscripts of a type of fixed length name, and how many there are: ``p[0]``, ``p[1]`` of a point.
+
+    (0, 0) for types that have none: those are points, boxes, segments and lines, whose parts are numbered from 0.
+    """
+    fact = facts().types.get(oid)
+    if fact is None or fact.category != "G" or not fact.element:
+        return 0, 0
+    return fact.element, fact.length // facts().types[fact.element].length
+
+
+@functools.cache
 def array_of(oid: int) -> int:
     """Return the array type over ``oid``, or 0."""
     fact = facts().types.get(oid)

@@ -38,6 +38,7 @@ xid8                   ``int``: the number less 2**63
 enums                  ``int``: the label's rank
 ranges, multiranges    ``bytes`` that order as the type does (``pgwire.codecs.ranges``)
 tsvector tsquery       ``bytes`` that order as the type does (``pgwire.codecs.tsvector``, ``tsquery``)
+geometric types        ``bytes``, the binary form of the wire (``pgwire.codecs.geometric``)
 void                   ``""``
 unknown                ``str`` (a literal whose type is still open)
 =====================  ==========================================================================

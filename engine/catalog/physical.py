@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from engine.catalog.index_parts import index_parts
+from pgwire.codecs.domain import BOX, CIRCLE, LINE, LSEG, PATH, POINT, POLYGON
 from pgwire.codecs.ranges import range_type
 from planner.catalog import ColumnDef, IndexDef, RelationDef
 from planner.domains import base_oid
@@ -82,6 +83,7 @@ _KINDS.update(
         HSTORE: "bytes",
     }
 )
+_KINDS.update(dict.fromkeys((POINT, LSEG, PATH, BOX, POLYGON, LINE, CIRCLE), "bytes"))
 # unsigned 32-bit identifiers need 64 bits
 _KINDS.update(
     dict.fromkeys(

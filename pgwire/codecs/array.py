@@ -15,6 +15,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
+from pgwire.codecs.domain import BOX
 from pgwire.codecs.errors import DataError
 
 Array: TypeAlias = tuple[Any, ...]
@@ -23,11 +24,20 @@ MAX_DIMENSIONS: Final = 6
 MAX_ELEMENTS: Final = 134_217_727
 FIRST_ASSIGNED_OID: Final = 10_000  # oids from here on are not the same on all servers
 _SPACE: Final = " \t\n\r\f\v"
-_PLAIN: Final = re.compile(r'[^"\\{},\s]+(?:[ \t]+[^"\\{},\s]+)*')
+_PLAIN: Final = {
+    mark: re.compile(rf'[^"\\{{}}{mark}\s]+(?:[ \t]+[^"\\{{}}{mark}\s]+)*') for mark in (",", ";")
+}
 _FLAT: Final = re.compile(r'\{[^"\\{}\s]+\}')
 _NULLS: Final = frozenset(map("".join, itertools.product("nN", "uU", "lL", "lL")))
-_NEEDS_QUOTES: Final = re.compile(r'[{}",\\\s]|\A\Z|\A[nN][uU][lL][lL]\Z')
+_NEEDS_QUOTES: Final = {
+    mark: re.compile(rf'[{{}}"{mark}\\\s]|\A\Z|\A[nN][uU][lL][lL]\Z') for mark in (",", ";")
+}
 _BOUNDS: Final = re.compile(r"\[\s*(?:([+-]?\d+)\s*:\s*)?([+-]?\d+)\s*\]")
+
+
+def delimiter_of(element_oid: int) -> str:
+    """Return what stands between elements of a type in an array's text (pg_type.typdelim): ``;`` between boxes."""
+    return ";" if element_oid == BOX else ","
 
 
 def dimensions(value: Array, leaf_is_tuple: bool = False) -> tuple[int, ...]:
@@ -80,15 +90,15 @@ def check_size(lengths: tuple[int, ...]) -> None:
         raise DataError("54000", f"array size exceeds the maximum allowed ({MAX_ELEMENTS})")
 
 
-def parse(text: str, element: Callable[[str], Any]) -> Array:
-    """Read an array; ``element`` reads one element's text.
+def parse(text: str, element: Callable[[str], Any], delimiter: str = ",") -> Array:
+    """Read an array; ``element`` reads one element's text, ``delimiter`` is ``,`` or ``;``.
 
     Raises:
         DataError: 22P02 ``malformed array literal`` with PostgreSQL's details; 2202E dimensions that do not
             fit; 0A000 lower bounds other than 1; what ``element`` raises.
     """
     if _FLAT.fullmatch(text):
-        parts = text[1:-1].split(",")
+        parts = text[1:-1].split(delimiter)
         if "" not in parts:
             return tuple([None if p in _NULLS else element(p) for p in parts])
     at = _skip(text, 0)
@@ -114,7 +124,7 @@ def parse(text: str, element: Callable[[str], Any]) -> Array:
         raise _malformed(text, 'Array value must start with "{" or dimension information.')
     whole = text
     text, at = text[at:], 0  # errors show what follows blanks and bounds
-    value, end = _Reader(text).level(at, 1)
+    value, end = _Reader(text, delimiter).level(at, 1)
     if _skip(text, end) != len(text):
         raise _malformed(text, "Junk after closing right brace.")
     lengths = _measure(value, text)
@@ -134,8 +144,10 @@ def _skip(text: str, at: int) -> int:
 class _Reader:
     """Recursive reader; dimensions are lists, elements 1-tuples of their text, so that both stay apart."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, delimiter: str) -> None:
         self.text = text
+        self.delimiter = delimiter
+        self.stops = delimiter + "}"
 
     def level(self, at: int, depth: int) -> tuple[list[Any], int]:
         """Read ``{...}`` at ``at``; return its items and the position after it."""
@@ -162,7 +174,7 @@ class _Reader:
                 items.append(item)
             elif char == "":
                 raise _malformed(text, "Unexpected end of input.")
-            elif char in ",}":
+            elif char in self.stops:
                 raise _malformed(text, f'Unexpected "{char}" character.')
             else:
                 if items and isinstance(items[-1], list):
@@ -179,7 +191,7 @@ class _Reader:
                 raise _malformed(text, 'Unexpected "{" character.')
             if char == "\\":
                 raise _malformed(text, 'Unexpected "\\" character.')
-            if char != ",":
+            if char != self.delimiter:
                 raise _malformed(text, "Unexpected array element.")
             at += 1
 
@@ -189,8 +201,8 @@ class _Reader:
         if text[at] == '"':
             piece, at = self.quoted(at)
             return piece, at
-        match = _PLAIN.match(text, at)
-        if match is not None and text[match.end() : match.end() + 1] in (",", "}"):
+        match = _PLAIN[self.delimiter].match(text, at)
+        if match is not None and text[match.end() : match.end() + 1] in (self.delimiter, "}"):
             piece = match[0]
             return (None if piece in _NULLS else piece), match.end()
         out: list[str] = []
@@ -200,7 +212,7 @@ class _Reader:
             char = text[at : at + 1]
             if char == "":
                 raise _malformed(text, "Unexpected end of input.")
-            if char in ",}":
+            if char in self.stops:
                 break
             if char == "{":
                 raise _malformed(text, 'Unexpected "{" character.')
@@ -274,22 +286,28 @@ def _freeze(items: list[Any], element: Callable[[str], Any]) -> Array:
     )
 
 
-def quote(text: str) -> str:
+def quote(text: str, delimiter: str = ",") -> str:
     """Quote one element's text if it needs to be."""
-    if _NEEDS_QUOTES.search(text):
+    if _NEEDS_QUOTES[delimiter].search(text):
         return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
     return text
 
 
-def printer(element: Callable[[Any], str], *, leaf_is_tuple: bool, plain: bool) -> Callable[[Array], str]:
+def printer(
+    element: Callable[[Any], str], *, leaf_is_tuple: bool, plain: bool, delimiter: str = ","
+) -> Callable[[Array], str]:
     """Return the function that prints arrays; ``plain`` promises that elements never need quotes."""
 
     def show_level(value: Array, depth: int) -> str:
         if depth > 1:
-            return "{" + ",".join([show_level(item, depth - 1) for item in value]) + "}"
+            return "{" + delimiter.join([show_level(item, depth - 1) for item in value]) + "}"
         if plain:
-            return "{" + ",".join(["NULL" if item is None else element(item) for item in value]) + "}"
-        return "{" + ",".join(["NULL" if item is None else quote(element(item)) for item in value]) + "}"
+            return "{" + delimiter.join(["NULL" if item is None else element(item) for item in value]) + "}"
+        return (
+            "{"
+            + delimiter.join(["NULL" if item is None else quote(element(item), delimiter) for item in value])
+            + "}"
+        )
 
     def show(value: Array) -> str:
         if not value:

@@ -203,6 +203,13 @@ def show_digits(value: float, digits: int) -> str:
     return f"{value:.{max(digits, 1)}g}"
 
 
+def float8_printer(extra_float_digits: int) -> Callable[[float], str]:
+    """Return the function that prints a float8 under a setting."""
+    if extra_float_digits > 0:
+        return show_float8
+    return lambda value: show_digits(value, 15 + extra_float_digits)
+
+
 def recv_float8(data: bytes) -> float:
     """Read eight bytes, IEEE 754 big-endian."""
     if len(data) != 8:

@@ -24,6 +24,7 @@ from pgwire.codecs import (
     composite_keys,
     datetime,
     domain,
+    geometric,
     hstore,
     interval,
     json,
@@ -168,10 +169,7 @@ def _add_scalars() -> None:
 
 def _add_floats() -> None:
     def float8(settings: CodecSettings) -> Print:
-        extra = settings.extra_float_digits
-        if extra > 0:
-            return float_.show_float8
-        return lambda value: float_.show_digits(value, 15 + extra)
+        return float_.float8_printer(settings.extra_float_digits)
 
     def float4(settings: CodecSettings) -> Print:
         extra = settings.extra_float_digits
@@ -279,6 +277,22 @@ def _add_text_search() -> None:
     )  # fmt: skip
 
 
+def _add_geometric() -> None:
+    for oid, name, size, parse, printer, recv in (
+        (domain.POINT, "point", 16, geometric.parse_point, geometric.point_printer, geometric.receive_point),
+        (domain.LSEG, "lseg", 32, geometric.parse_lseg, geometric.lseg_printer, geometric.receive_lseg),
+        (domain.PATH, "path", -1, geometric.parse_path, geometric.path_printer, geometric.receive_path),
+        (domain.BOX, "box", 32, geometric.parse_box, geometric.box_printer, geometric.receive_box),
+        (domain.POLYGON, "polygon", -1, geometric.parse_polygon, geometric.polygon_printer, geometric.receive_polygon),
+        (domain.LINE, "line", 24, geometric.parse_line, geometric.line_printer, geometric.receive_line),
+        (domain.CIRCLE, "circle", 24, geometric.parse_circle, geometric.circle_printer, geometric.receive_circle),
+    ):  # fmt: skip
+        _CODECS[oid] = Codec(
+            oid=oid, name=name, size=size, parse=_always(parse), show=printer, recv=_always(recv),
+            send=_always(bytea.copy),
+        )  # fmt: skip
+
+
 def _add_ranges() -> None:
     for type_ in ranges.RANGES.values():
         _add_range_and_multirange(type_)
@@ -342,6 +356,7 @@ def _record_sender(settings: CodecSettings) -> Send:
 def _array_codec(oid: int, element: Codec, plain_element: int = 0) -> Codec:
     """Return an array's codec; ``plain_element``: the type under the element, where that is a domain."""
     tuple_leaf = (plain_element or element.oid) in domain.TUPLE_TYPES
+    delimiter = array.delimiter_of(plain_element or element.oid)
 
     def recv(settings: CodecSettings) -> Recv:
         inner = element.recv(settings)
@@ -349,8 +364,10 @@ def _array_codec(oid: int, element: Codec, plain_element: int = 0) -> Codec:
 
     return Codec(
         oid=oid, name=element.name + "[]", size=-1,
-        parse=lambda s: functools.partial(array.parse, element=element.parse(s)),
-        show=lambda s: array.printer(element.show(s), leaf_is_tuple=tuple_leaf, plain=element.plain),
+        parse=lambda s: functools.partial(array.parse, element=element.parse(s), delimiter=delimiter),
+        show=lambda s: array.printer(
+            element.show(s), leaf_is_tuple=tuple_leaf, plain=element.plain, delimiter=delimiter
+        ),
         recv=recv,
         send=lambda s: array.sender(element.oid, element.send(s), leaf_is_tuple=tuple_leaf),
         ascii=element.ascii,
@@ -369,6 +386,7 @@ def _fill() -> None:
     _add_composites()
     _add_ranges()
     _add_text_search()
+    _add_geometric()
     for oid, element in domain.ARRAY_ELEMENT.items():
         _CODECS[oid] = _array_codec(oid, _CODECS[element])
     for oid, base in _DOMAINS.items():

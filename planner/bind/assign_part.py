@@ -20,7 +20,7 @@ from planner.errors import Span, SqlError, not_supported
 from planner.facts import INT2VECTOR, JSONB, NAME, OIDVECTOR, RECORD
 from planner.query import ArrayAssign, Expr, FieldSelect, RelabelType, RowExpr, Subscript
 from planner.scope import Scope
-from planner.typefacts import format_type
+from planner.typefacts import coordinates_of, format_type
 from planner.types import SqlType
 
 Step = ast.SubscriptStep | ast.Node | str
@@ -154,6 +154,8 @@ def _with_element(
             hint="You will need to rewrite or cast the expression.",
             span=span,
         )
+    if is_slice and coordinates_of(oid)[0]:
+        raise SqlError("0A000", "updates on slices of fixed-length arrays not implemented")
     return ArrayAssign(type=type_, arg=old, indexes=indexes, value=coerced, is_slice=is_slice, span=span)
 
 

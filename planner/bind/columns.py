@@ -40,7 +40,7 @@ from planner.query import (
 )
 from planner.resolve import make_operator
 from planner.scope import Item, Scope, missing_column, missing_table
-from planner.typefacts import element_of, format_type
+from planner.typefacts import coordinates_of, element_of, format_type
 from planner.types import SqlType
 
 
@@ -391,6 +391,8 @@ def _subscript(scope: Scope, expr: Expr, steps: Sequence[ast.SubscriptStep], spa
     if oid == HSTORE:
         return _hstore_subscript(scope, expr, steps, span)
     element, indexes, is_slice = subscripts_of(scope, oid, steps, expr.span)
+    if is_slice and coordinates_of(oid)[0]:
+        raise SqlError("0A000", "slices of fixed-length arrays not implemented")
     result = SqlType(oid, expr.type.typmod) if is_slice else SqlType(element, expr.type.typmod)
     return Subscript(type=result, arg=expr, indexes=indexes, is_slice=is_slice, span=span)
 
@@ -402,7 +404,7 @@ def subscripts_of(
 
     Raises SqlError 42804 for a type that has no subscripts and for subscripts that are no integers, 54000 for too many.
     """
-    element = element_of(oid)
+    element = element_of(oid) or coordinates_of(oid)[0]
     if oid == NAME and len(steps) == 1 and not steps[0].is_slice:
         element = CHAR
     if not element and oid not in (INT2VECTOR, OIDVECTOR):

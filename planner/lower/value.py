@@ -134,6 +134,7 @@ KINDS.update(
         f.HSTORE: "bytes",
     }
 )
+KINDS.update(dict.fromkeys((600, 601, 602, 603, 604, 628, 718), "bytes"))  # geometric types
 
 INTEGER_DIGITS = {"int16": 5, "int32": 10, "int64": 19}
 
