@@ -44,8 +44,15 @@ _PATH_HEAD: Final = struct.Struct(">Bi")
 _SPACES: Final = re.compile(r"[ \t\n\v\f\r]*")
 _NUMBER: Final = re.compile(
     r"[+-]?(?:0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[+-]?[0-9]+)?|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?"
-    r"|inf(?:inity)?|nan)",
+    r"|inf(?:inity)?|nan(?:\([0-9a-z_]*\))?)",
     re.ASCII | re.IGNORECASE,
+)
+
+# What most texts are: decimals that a double cannot miss, no blanks, one way of writing points.
+_DECIMAL: Final = r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?"
+_DECIMALS: Final = re.compile(_DECIMAL, re.ASCII)
+_PLAIN_POINTS: Final = re.compile(
+    rf"(?P<open>[\[(]?)\({_DECIMAL},{_DECIMAL}\)(?:,\({_DECIMAL},{_DECIMAL}\))*(?P<close>[\])]?)", re.ASCII
 )
 
 # -- bytes and tuples ------------------------------------------------------------------------------------
@@ -114,7 +121,7 @@ def unpack_path(value: bytes) -> Path:
     return value[0] != 0, _unpack_points(value[_PATH_HEAD.size :])
 
 
-def pack_polygon(points: Points) -> bytes:
+def pack_polygon(points: Sequence[Point]) -> bytes:
     """Return the value of a polygon."""
     return _COUNT.pack(len(points)) + _pack_points(points)
 
@@ -197,7 +204,7 @@ class _Reader:
             raise self.error()
         self.at = match.end()
         self.skip()
-        return parse_float8(match[0])
+        return math.nan if match[0].endswith(")") else parse_float8(match[0])
 
     def pair(self) -> Point:
         """Read ``x,y`` or ``(x,y)``."""
@@ -250,8 +257,23 @@ class _Reader:
         return (commas + 1) // 2
 
 
+def _plain(text: str, around: str) -> tuple[float, ...] | None:
+    """Return the numbers of points that are written the plain way between two delimiters (or none), None for other texts."""
+    match = _PLAIN_POINTS.fullmatch(text)
+    if match is None or match["open"] + match["close"] != around:
+        return None
+    return tuple(map(float, _DECIMALS.findall(text)))
+
+
+def _flat(numbers: tuple[float, ...]) -> bytes:
+    return struct.pack(f">{len(numbers)}d", *numbers)
+
+
 def parse_point(text: str) -> bytes:
     """Read ``(x,y)``. DataError 22P02, 22003, as from all functions here."""
+    numbers = _plain(text, "")
+    if numbers is not None and len(numbers) == 2:
+        return _TWO.pack(*numbers)
     reader = _Reader(text, "point")
     point = reader.pair()
     reader.end()
@@ -260,6 +282,9 @@ def parse_point(text: str) -> bytes:
 
 def parse_lseg(text: str) -> bytes:
     """Read ``[(x,y),(x,y)]``."""
+    numbers = _plain(text, "[]")
+    if numbers is not None and len(numbers) == 4:
+        return _FOUR.pack(*numbers)
     reader = _Reader(text, "lseg")
     _, points = reader.points(2, may_be_open=True)
     reader.end()
@@ -268,6 +293,9 @@ def parse_lseg(text: str) -> bytes:
 
 def parse_box(text: str) -> bytes:
     """Read ``(x,y),(x,y)``: two opposite corners."""
+    numbers = _plain(text, "")
+    if numbers is not None and len(numbers) == 4:
+        return pack_two(_in_place((numbers[:2], numbers[2:])))
     reader = _Reader(text, "box")
     _, (one, other) = reader.points(2, may_be_open=False)
     reader.end()
@@ -284,6 +312,10 @@ def _in_place(corners: tuple[Point, Point]) -> Box:
 
 def parse_path(text: str) -> bytes:
     """Read ``[(x,y), ...]`` (open) or ``((x,y), ...)`` (closed)."""
+    closed = not text.startswith("[")
+    numbers = _plain(text, "()" if closed else "[]")
+    if numbers is not None:
+        return _PATH_HEAD.pack(closed, len(numbers) // 2) + _flat(numbers)
     reader = _Reader(text, "path")
     count = reader.count_pairs()
     enclosed = reader.skip() == "(" and reader.is_last("(")
@@ -299,6 +331,9 @@ def parse_path(text: str) -> bytes:
 
 def parse_polygon(text: str) -> bytes:
     """Read ``((x,y), ...)``."""
+    numbers = _plain(text, "()")
+    if numbers is not None:
+        return _COUNT.pack(len(numbers) // 2) + _flat(numbers)
     reader = _Reader(text, "polygon")
     _, points = reader.points(reader.count_pairs(), may_be_open=False)
     reader.end()

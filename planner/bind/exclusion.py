@@ -16,9 +16,10 @@ from planner.bind.stored import bind_check_expr
 from planner.bind.table_parts import check_tablespace
 from planner.catalog import ColumnDef, RelationDef
 from planner.deparse import deparse_expr
+from planner.domains import base_oid
 from planner.errors import SqlError, not_supported
 from planner.facts import BOOL, facts, rows
-from planner.opclass import check_indexable
+from planner.opclass import METHOD_OIDS, check_indexable
 from planner.query import OpExpr, Var
 from planner.resolve import make_operator
 from planner.rules.stable import is_immutable
@@ -46,7 +47,7 @@ def exclusion_spec(context: BindContext, node: ast.Constraint, relation: Relatio
         column = next((c for c in relation.live if c.name == element.name), None)
         if column is None:
             raise SqlError("42703", f'column "{element.name}" named in key does not exist')
-        check_indexable(column.type.oid, "hash" if method == "hash" else "btree")
+        _check_class(column, method)
         columns.append(column.name)
         operators.append(_operator(context, column, operator, method))
     where = None
@@ -96,7 +97,10 @@ def _operator(context: BindContext, column: ColumnDef, name: ast.Name, method: s
             f"operator {shown} is not commutative",
             detail="Only commutative operators can be used in exclusion constraints.",
         )
-    if method in _EQUAL_ONLY and fact.name != "=":
+    by_family = _is_geometric(fact.left) and fact.left == fact.right
+    if (method in _EQUAL_ONLY and fact.name != "=") or (
+        by_family and not _is_member(fact.oid, fact.left, method)
+    ):
         raise SqlError(
             "42809",
             f'operator {shown} is not a member of operator family "{_family(fact.left, method)}"',
@@ -107,10 +111,38 @@ def _operator(context: BindContext, column: ColumnDef, name: ast.Name, method: s
     return fact.oid
 
 
-def _family(type_oid: int, method: str) -> str:
-    """Return the name of a type's default operator family for btree or hash."""
-    am = "405" if method == "hash" else "403"
+def _check_class(column: ColumnDef, method: str) -> None:
+    """Raise 42704 for a type without operator class: of a geometric one the method's own, of others that of btree or hash."""
+    if _is_geometric(column.type.oid):
+        check_indexable(column.type.oid, method)
+    else:
+        check_indexable(column.type.oid, "hash" if method == "hash" else "btree")
+
+
+def _is_geometric(type_oid: int) -> bool:
+    return facts().types[base_oid(type_oid)].category == "G"
+
+
+def _is_member(operator: int, type_oid: int, method: str) -> bool:
+    """Tell whether an operator is one that the method finds rows by, in the default family of a type."""
+    family = _family_oid(type_oid, method)
+    return any(
+        row["amopfamily"] == family and row["amopopr"] == str(operator) and row["amoppurpose"] == "s"
+        for row in rows("amop")
+    )
+
+
+def _family_oid(type_oid: int, method: str) -> str:
+    am = str(METHOD_OIDS[method])
     for row in rows("opclass"):
         if row["opcmethod"] == am and row["opcintype"] == str(type_oid) and row["opcdefault"] == "t":
-            return next(str(one["opfname"]) for one in rows("opfamily") if one["oid"] == row["opcfamily"])
-    return format_type(type_oid)
+            return str(row["opcfamily"])
+    return ""
+
+
+def _family(type_oid: int, method: str) -> str:
+    """Return the name of a type's default operator family."""
+    family = _family_oid(type_oid, method)
+    return next(
+        (str(one["opfname"]) for one in rows("opfamily") if one["oid"] == family), format_type(type_oid)
+    )

@@ -61,7 +61,7 @@ from planner.query import (
     RelabelType,
     RowExpr,
 )
-from planner.resolve import default_less, make_operator, make_scalar_array_op
+from planner.resolve import find_less, make_operator, make_scalar_array_op
 from planner.scope import Scope
 from planner.typefacts import array_of, element_of, format_type
 from planner.typenames import names_by_oid
@@ -284,8 +284,10 @@ def _min_max(scope: Scope, node: ast.MinMax) -> Expr:
     word = "GREATEST" if node.greatest else "LEAST"
     args = [bind_expr(scope, arg) for arg in node.args]
     coerced, type_ = coerce_all_to_common(args, word, scope.context.env)
-    lt = default_less(type_.oid, node.span).proc
-    return MinMaxExpr(type=type_, greatest=node.greatest, args=coerced, lt=lt, span=node.span)
+    less = find_less(type_.oid)
+    if less is None:
+        raise SqlError("42883", f"could not identify a comparison function for type {format_type(type_.oid)}")
+    return MinMaxExpr(type=type_, greatest=node.greatest, args=coerced, lt=less.proc, span=node.span)
 
 
 # --- rows and arrays ----------------------------------------------------------------------------

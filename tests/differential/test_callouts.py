@@ -73,6 +73,12 @@ QUERIES = (
     "select count(*), bool_and(x >= 0 and x < 1), count(distinct x) > 3 from (select random() x from e, generate_series(1, 100)) s",
     "select count(*) > 0 from (select random() a, random() b from e, generate_series(1, 100)) s where a <> b",
     "select bool_and(round(x) = r and x::int = r::int) from (select random() * 100 x from e) s, lateral (select round(x) r) t",
+    # geometric types
+    "select count(*), sum(area(circle(point(k, f), k))) from e where point(k, n::float8) <@ box '(6,100),(0,-100)'",
+    "select k, point(k, 2) <-> point '(3,4)' x from e order by x, k",
+    "select (point(k, 2))[0] x, count(*), array_agg(point(k, 1) order by k) from e group by 1 order by 1",
+    "select x.k, y.k from e x join e y on point(x.k, 0) ~= point(y.k, 0.0000001) order by 1, 2",
+    "select max(area(box(point(k, 1e300), point(0, -1e300))) * 1e300) from e",
     # sets
     "select x, count(*) from e, unnest(string_to_array(s, ' ')) as x group by 1 order by 1",
     "select k, x from e, regexp_split_to_table(s, '[ b]') as x order by 1, 2",

@@ -41,6 +41,16 @@ VALUES: list[tuple[str, Any]] = [
     ("numeric[]", [decimal.Decimal("1.10"), decimal.Decimal("2")]),
     ("timestamptz[]", [dt.datetime(2020, 1, 1, tzinfo=dt.UTC)]),
     ("int4[]", [[1, 2], [3, 4]]),
+    ("point", asyncpg.Point(1.5, -2)),
+    ("line", asyncpg.Line(1, -1, 0.25)),
+    ("lseg", asyncpg.LineSegment((1, 2), (3, 4))),
+    ("box", asyncpg.Box((3, 4), (1, 2))),
+    ("path", asyncpg.Path((1, 2), (3, 4), (5, 0), is_closed=True)),
+    ("path", asyncpg.Path((1, 2), (3, 4), is_closed=False)),
+    ("polygon", asyncpg.Polygon((0, 0), (1, 1), (2, 0))),
+    ("circle", asyncpg.Circle((1, 2), 3)),
+    ("point[]", [asyncpg.Point(1, 2), None]),
+    ("box[]", [asyncpg.Box((3, 4), (1, 2)), asyncpg.Box((1, 1), (0, 0))]),
 ]
 
 

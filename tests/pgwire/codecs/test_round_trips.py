@@ -20,6 +20,15 @@ from pgwire.codecs.copy_in import copy_decoder
 from pgwire.codecs.copy_out import copy_batch_encoder, copy_header, copy_row_encoder, copy_trailer
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.float import round_float4
+from pgwire.codecs.geometric import (
+    box_of,
+    pack_circle,
+    pack_line,
+    pack_path,
+    pack_point,
+    pack_polygon,
+    pack_two,
+)
 from pgwire.codecs.json import dump
 from pgwire.codecs.registry import (
     DEFAULT,
@@ -50,6 +59,15 @@ VALUES: dict[int, st.SearchStrategy[Any]] = {
     domain.FLOAT8: FLOATS,
     domain.FLOAT4: st.floats(width=32, allow_nan=False),
     domain.NUMERIC: NUMERIC,
+    domain.POINT: st.tuples(FLOATS, FLOATS).map(pack_point),
+    domain.BOX: st.builds(box_of, st.tuples(FLOATS, FLOATS), st.tuples(FLOATS, FLOATS)).map(pack_two),
+    domain.LSEG: st.tuples(st.tuples(FLOATS, FLOATS), st.tuples(FLOATS, FLOATS)).map(pack_two),
+    domain.CIRCLE: st.tuples(st.tuples(FLOATS, FLOATS), FLOATS.map(abs)).map(pack_circle),
+    domain.LINE: st.tuples(st.floats(1, 1e9), FLOATS, FLOATS).map(pack_line),
+    domain.PATH: st.tuples(st.booleans(), st.lists(st.tuples(FLOATS, FLOATS), min_size=1, max_size=4)).map(
+        pack_path
+    ),
+    domain.POLYGON: st.lists(st.tuples(FLOATS, FLOATS), min_size=1, max_size=4).map(pack_polygon),
     domain.TEXT: TEXT,
     domain.JSONB: JSON,
     domain.BYTEA: st.binary(max_size=20),

@@ -1,0 +1,24 @@
+-- every operator and function of circle, over odd values: zero length, NaN, infinite, huge, hardly different
+create table points (id int, v point);
+insert into points values (1, '(0,0)'), (2, '(-10,0)'), (3, '(-3,4)'), (4, '(5.1,34.5)'), (5, '(1e-300,-1e-300)'), (6, '(1e300,Infinity)'), (7, '(Infinity,-1e300)'), (8, '(NaN,NaN)'), (9, '(10,10)'), (10, '(1.0000001,1)'), (11, '(1,1)'), (12, '(0.5,3)'), (99, null);
+create table polygons (id int, v polygon);
+insert into polygons values (1, '((2,0),(2,4),(0,0))'), (2, '((3,1),(3,3),(1,0))'), (3, '((0,0))'), (4, '((0,1),(0,1))'), (5, '((0,0),(4,0),(4,4),(0,4))'), (6, '((1,1),(2,1),(2,2),(1,2))'), (7, '((0,0),(4,0),(4,4),(2,2),(0,4))'), (8, '((4,4),(0,4),(0,0),(4,0))'), (9, '((NaN,1),(2,2),(1,0))'), (10, '((1,2),(7,8),(5,6),(3,-4))'), (99, null);
+create table circles (id int, v circle);
+insert into circles values (1, '<(5,1),3>'), (2, '<(1,2),100>'), (3, '<(1,3),5>'), (4, '<(100,1),115>'), (5, '<(3,5),0>'), (6, '<(3,5),NaN>'), (7, '<(0,0),Infinity>'), (8, '<(1,1),1>'), (99, null);
+select id, @@ v from circles where id < 99 order by id;
+select id, area(v) from circles where id < 99 order by id;
+select id, box(v) from circles where id < 99 order by id;
+select id, center(v) from circles where id < 99 order by id;
+select id, diameter(v) from circles where id < 99 order by id;
+select id, point(v) from circles where id < 99 order by id;
+select id, polygon(v) from circles where id < 99 order by id;
+select id, radius(v) from circles where id < 99 order by id;
+select a.id, b.id, a.v && b.v, a.v &< b.v, a.v &<| b.v, a.v &> b.v, a.v < b.v, a.v <-> b.v, a.v << b.v, a.v <<| b.v, a.v <= b.v, a.v <> b.v, a.v <@ b.v, a.v = b.v, a.v > b.v, a.v >= b.v, a.v >> b.v, a.v @> b.v, a.v |&> b.v, a.v |>> b.v, a.v ~= b.v from circles a, circles b order by a.id, b.id;
+select a.id, b.id, a.v * b.v, a.v + b.v, a.v - b.v, a.v <-> b.v, a.v @> b.v from circles a, points b order by a.id, b.id;
+select circle '<(5,1),3>' / point '(0,0)';
+select circle '<(5,1),3>' / point '(1e-300,-1e-300)';
+select a.id, b.id, a.v / b.v from circles a, points b where (a.id = 1 and b.id in (2, 3, 4, 8, 9, 10, 11, 12) or a.id = 2 and b.id in (2, 3, 4, 8, 9, 10, 11, 12) or a.id = 3 and b.id in (2, 3, 4, 8, 9, 10, 11, 12) or a.id = 4 and b.id in (2, 3, 4, 8, 9, 10, 11, 12) or a.id = 5 and b.id in (2, 3, 4, 8, 9, 10, 11, 12) or a.id = 6 and b.id in (2, 3, 4, 8, 9, 10, 11, 12) or a.id = 7 and b.id in (2, 3, 4, 8, 9, 10, 11, 12) or a.id = 8 and b.id in (2, 3, 4, 8, 9, 10, 11, 12)) order by a.id, b.id;
+select a.id, b.id, a.v <-> b.v from circles a, polygons b order by a.id, b.id;
+select a.id, b.id, a.v <-> b.v, a.v <@ b.v from points a, circles b order by a.id, b.id;
+select a.id, b.id, a.v <-> b.v from polygons a, circles b order by a.id, b.id;
+select id, polygon(5, v) from circles where id not in (5, 7, 99) order by id;

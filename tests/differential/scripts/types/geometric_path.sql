@@ -1,0 +1,21 @@
+-- every operator and function of path, over odd values: zero length, NaN, infinite, huge, hardly different
+create table points (id int, v point);
+insert into points values (1, '(0,0)'), (2, '(-10,0)'), (3, '(-3,4)'), (4, '(5.1,34.5)'), (5, '(1e-300,-1e-300)'), (6, '(1e300,Infinity)'), (7, '(Infinity,-1e300)'), (8, '(NaN,NaN)'), (9, '(10,10)'), (10, '(1.0000001,1)'), (11, '(1,1)'), (12, '(0.5,3)'), (99, null);
+create table paths (id int, v path);
+insert into paths values (1, '[(1,2),(3,4)]'), (2, '((1,2),(3,4))'), (3, '[(0,0),(3,0),(4,5),(1,6)]'), (4, '((0,0),(3,0),(4,5),(1,6))'), (5, '[(1,1)]'), (6, '((1,1))'), (7, '[(-5,-5),(NaN,3)]'), (8, '((10,20))'), (99, null);
+select id, # v from paths where id < 99 order by id;
+select id, @-@ v from paths where id < 99 order by id;
+select id, area(v) from paths where id < 99 order by id;
+select id, isclosed(v) from paths where id < 99 order by id;
+select id, isopen(v) from paths where id < 99 order by id;
+select id, length(v) from paths where id < 99 order by id;
+select id, npoints(v) from paths where id < 99 order by id;
+select id, pclose(v) from paths where id < 99 order by id;
+select id, polygon(v) from paths where id < 99 order by id;
+select id, popen(v) from paths where id < 99 order by id;
+select a.id, b.id, a.v + b.v, a.v < b.v, a.v <-> b.v, a.v <= b.v, a.v = b.v, a.v > b.v, a.v >= b.v, a.v ?# b.v from paths a, paths b order by a.id, b.id;
+select a.id, b.id, a.v * b.v, a.v + b.v, a.v - b.v, a.v <-> b.v, a.v @> b.v from paths a, points b order by a.id, b.id;
+select path '[(1,2),(3,4)]' / point '(0,0)';
+select path '[(1,2),(3,4)]' / point '(1e-300,-1e-300)';
+select a.id, b.id, a.v / b.v from paths a, points b where (a.id = 1 and b.id in (2, 3, 4, 8, 9, 10, 11, 12) or a.id = 2 and b.id in (2, 3, 4, 8, 9, 10, 11, 12) or a.id = 3 and b.id in (2, 3, 4, 8, 9, 10, 11, 12) or a.id = 4 and b.id in (2, 3, 4, 8, 9, 10, 11, 12) or a.id = 5 and b.id in (2, 3, 4, 8, 9, 10, 11, 12) or a.id = 6 and b.id in (2, 3, 4, 8, 9, 10, 11, 12) or a.id = 7 and b.id in (2, 3, 4, 8, 9, 10, 11, 12) or a.id = 8 and b.id in (2, 3, 4, 8, 9, 10, 11, 12)) order by a.id, b.id;
+select a.id, b.id, a.v <-> b.v, a.v <@ b.v from points a, paths b order by a.id, b.id;
