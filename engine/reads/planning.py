@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.state import CatalogSnapshot
@@ -16,6 +17,7 @@ from engine.connection.portal import Prepared
 from engine.connection.session import Session
 from engine.reads.plans import PLAN_CACHE_MAX_TEXT, Plan
 from engine.reads.query import compile_ahead
+from engine.reads.template_slots import Template
 from engine.reads.templates import decode_values, extract, same_statement
 from engine.subscriptions import named
 from engine.transaction import time_travel
@@ -268,29 +270,28 @@ class Planning:
 
     def remember(self, text: str, plan: Plan) -> None:
         """Cache a plan by its text; prove its template once the same one was met before."""
-        session, templates = self.session, self.db.templates
+        session = self.session
         if truncated(text):
             return  # what is cached tells nothing
         self.db.plans.put((text, (), session.plan_key), plan)
         if plan.as_of is not None or self._literals_matter(plan):
             return
         template = extract(text)
-        if template is None:
-            return
-        key = (template.text, template.oids, session.plan_key)
-        if not templates.wanted(key):
-            return
-        proved: Plan | None = None
+        if template is not None:
+            self.db.templates.learn(template, text, session.plan_key, partial(self._prove, plan))
+
+    def _prove(self, plan: Plan, template: Template) -> Plan | None:
+        """Return the plan of ``template`` if with its literals for its parameters it is the statement of ``plan``."""
         try:
             candidate = self.bind(parse(template.text)[0], template.oids)
             params = candidate.bound.params
             if len(params) == len(template.values):
-                values = decode_values(session, params, template)
+                values = decode_values(self.session, params, template)
                 if same_statement(plan, candidate, values):
-                    proved = candidate
+                    return candidate
         except DataError:
             pass  # a template that does not bind is no template
-        templates.judge(key, proved)
+        return None
 
     def _literals_matter(self, plan: Plan) -> bool:
         """Tell whether an index may be found by a literal: by those of its expressions, or of its condition."""
@@ -312,12 +313,12 @@ class Planning:
         template = extract(sql)
         if template is None:
             return None
-        key = (template.text, template.oids, plan_key)
-        plan = self.db.templates.find(key)
-        if plan is None:
+        found = self.db.templates.find(template, plan_key)
+        if found is None:
             return None
+        plan, template = found
         if not plan.fresh(session.catalog):
-            self.db.templates.drop(key)
+            self.db.templates.drop(template, plan_key)
             return None
         try:
             return plan, decode_values(session, plan.bound.params, template)

@@ -7,16 +7,19 @@ A template is believed only after proof: the statement is bound as it stands and
 parameters replaced by the literals both trees must be equal. So ordinals (ORDER BY 1), typmods, interval fields,
 LIMIT, patterns and whatever else binding looks into never become slots, because there the trees differ; which
 type a literal has (int4, int8, numeric, text) is part of the key. Parsing by fingerprint alone would not do
-(docs/decisions/0002-templates-by-proof.md).
+(docs/decisions/0002-templates-by-proof.md). A statement with such a literal has a template in which it stays as it is
+(``engine.reads.template_slots``).
 """
 
 from __future__ import annotations
 
 import re
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from engine.reads.plans import Plan
+from engine.reads.template_slots import Kept, Template, Trials, may_be_tried
 from pgwire.codecs.registry import text_decoder
 from planner.facts import INT4, INT8, NUMERIC
 from planner.query import Const, Param
@@ -37,22 +40,23 @@ _TOKEN = re.compile(
     r"""(?P<other>"(?:[^"]|"")*"|[A-Za-z_\x80-\U0010ffff][\w$\x80-\U0010ffff]*)
       | (?P<text>'(?:[^']|'')*')
       | (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)
-      | (?P<stop>--|/\*|\$|\\|::)
+      | (?P<stop>--|/\*|\$|\\)
       | (?P<sign>-)
       | (?P<close>[\)\]])""",
     re.VERBOSE,
 )
+_CAST = re.compile(r"\s*::")  # binds closer than a sign before it
 # The same, a literal at a time: what is neither a literal nor calls for a look at its neighbours is passed over at once. Nothing that is
 # passed over begins as a literal does, so the loop around need not be possessive, which Python 3.11.2 gets wrong.
 _LITERAL = re.compile(
-    r"""(?P<before>(?:[A-Za-z_][\w$]*+(?!')|[^A-Za-z_0-9"'.$\\:/-]++|:(?!:)|/(?!\*)|\.(?!\d))*)
+    r"""(?P<before>(?:[A-Za-z_][\w$]*+(?!')|[^A-Za-z_0-9"'.$\\/-]++|/(?!\*)|\.(?!\d))*)
       (?:(?P<sign>-?)(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)|(?P<text>'(?:[^']|'')*')|\Z)""",
     re.VERBOSE,
 )
 # A plain number that stands alone: what differs between statements that are the same but for such numbers.
 _NUMBER = re.compile(r"(\d(?<![\w$.]\d)\d{0,8})(?![\w$.])", re.ASCII)
 _BEFORE_OPERAND = frozenset("=<>+*%,(")
-_FIRST = re.compile(r"\s*(select|insert|update|delete)\b", re.IGNORECASE)
+_FIRST = re.compile(r"\s*(select|insert|update|delete|with)\b", re.IGNORECASE)
 # words that may stand before an operand; after any other word a minus is an operator
 _OPERAND_FOLLOWS = frozenset(
     [
@@ -78,16 +82,6 @@ _OPERAND_FOLLOWS = frozenset(
         "as",
     ]
 )
-
-
-class Template:
-    """A text with slots: ``text``, the literals' type oids (0: a string) and their texts."""
-
-    __slots__ = ("oids", "text", "values")
-
-    def __init__(self, text: str, oids: tuple[int, ...], values: tuple[str, ...]) -> None:
-        """Keep the three."""
-        self.text, self.oids, self.values = text, oids, values
 
 
 class _Shape:
@@ -158,7 +152,9 @@ def _extract_plain(sql: str) -> Template | None:
             return None  # quoted names, comments, casts, parameters ...
         before, sign, number, text = match.groups()
         if number is not None:
-            if sign and before.rstrip()[-1:] not in _BEFORE_OPERAND:
+            if sign and (
+                before.rstrip()[-1:] not in _BEFORE_OPERAND or _CAST.match(sql, match.end()) is not None
+            ):
                 return None  # whether it is an operator depends on the word before
             if number.isdigit() and len(number) < INT4_DIGITS:
                 oids.append(INT4)
@@ -214,7 +210,7 @@ def _extract_any(sql: str) -> Template | None:
                 oid, value = 0, text[1:-1].replace("''", "'")
             else:
                 oid, value = _number_type(text), text
-                if sign_at >= 0:
+                if sign_at >= 0 and _CAST.match(sql, last_end) is None:
                     value = "-" + text
                     start = sign_at
             sign_at = -1
@@ -266,20 +262,51 @@ def decode_values(session: Session, oids: tuple[int, ...], template: Template) -
 
 
 class TemplateCache:
-    """Templates proved (a Plan) or refuted (None), by (text, types, session key); bounded."""
+    """Templates proved (a Plan), refuted (None) or refuted in part (Trials, Kept), by (text, types, session key); bounded."""
 
     __slots__ = ("_entries", "_seen")
 
     def __init__(self) -> None:
         """Start empty."""
-        self._entries: OrderedDict[Any, Plan | None] = OrderedDict()
+        self._entries: OrderedDict[Any, Plan | Trials | Kept | None] = OrderedDict()
         self._seen: OrderedDict[Any, None] = OrderedDict()
 
-    def find(self, key: Any) -> Plan | None:
-        """Return the plan of a proved template."""
-        return self._entries.get(key)
+    def find(self, template: Template, plan_key: Any) -> tuple[Plan, Template] | None:
+        """Return the plan of a proved template, and the template with the values for it."""
+        entry = self._entries.get((template.text, template.oids, plan_key))
+        if type(entry) is Kept:
+            template = entry.narrow(template)
+            entry = self._entries.get((template.text, template.oids, plan_key))
+        return (entry, template) if type(entry) is Plan else None
 
-    def wanted(self, key: Any) -> bool:
+    def learn(
+        self, template: Template, sql: str, plan_key: Any, prove: Callable[[Template], Plan | None]
+    ) -> None:
+        """Learn what may be parameters of a statement that was planned without: at most one template is proved.
+
+        A template is looked into the second time that it is met. ``prove``: returns the plan of a template that is the statement.
+        """
+        entries = self._entries
+        key = (template.text, template.oids, plan_key)
+        entry = entries.get(key)
+        if type(entry) is Kept:
+            template = entry.narrow(template)
+            key = (template.text, template.oids, plan_key)
+            entry = entries.get(key)
+        if type(entry) is Trials:
+            if entry.note(proved=prove(entry.attempt(template)) is not None):
+                entries[key] = entry.found()
+            return
+        if not self._wanted(key):
+            return
+        made: Plan | Trials | None = prove(template)
+        if made is None and may_be_tried(template, sql):
+            made = Trials(template)
+        entries[key] = made
+        if len(entries) > MAX_TEMPLATES:
+            entries.popitem(last=False)
+
+    def _wanted(self, key: Any) -> bool:
         """Tell whether a proof should be tried: the template was met before and not judged yet."""
         if key in self._entries:
             return False
@@ -291,15 +318,9 @@ class TemplateCache:
             self._seen.popitem(last=False)
         return False
 
-    def judge(self, key: Any, plan: Plan | None) -> None:
-        """Remember a proof, or that there is none."""
-        self._entries[key] = plan
-        if len(self._entries) > MAX_TEMPLATES:
-            self._entries.popitem(last=False)
-
-    def drop(self, key: Any) -> None:
+    def drop(self, template: Template, plan_key: Any) -> None:
         """Forget a template whose plan went stale."""
-        self._entries.pop(key, None)
+        self._entries.pop((template.text, template.oids, plan_key), None)
 
     def clear(self) -> None:
         """Forget all."""

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from engine.reads.template_slots import Kept, Template, may_be_tried
 from engine.reads.templates import (
-    Template,
     _extract_any,
     _extract_literals,
     _extract_plain,
@@ -103,3 +103,26 @@ def test_other_digits_are_no_whole_number() -> None:
     template = extract("SELECT 1\u0663")
     assert template is not None
     assert INT4 not in template.oids
+
+
+@given(st.lists(PIECES, max_size=14).map("".join), st.data())
+@example("SELECT 'it''s' LIMIT 21", None)
+@example("SELECT a$1 + 1 LIMIT 21", None)
+def test_literals_that_are_kept_are_written_as_they_were(text: str, data: st.DataObject | None) -> None:
+    sql = "SELECT " + text
+    template = extract(sql)
+    if template is None or not may_be_tried(template, sql):
+        return
+    slots = range(len(template.oids))
+    free = frozenset(slots[:1] if data is None else data.draw(st.sets(st.sampled_from(slots))))
+    narrow = Kept(template.text, free).narrow(template)
+    assert narrow.values == tuple(template.values[i] for i in sorted(free))
+    whole = Kept(narrow.text, frozenset()).narrow(narrow) if free else narrow
+    assert whole.text == sql
+
+
+@pytest.mark.parametrize("sql", ["SELECT -5::int2, 1", "SELECT - 5 ::int2, 1", "SELECT (-5::int2), 1"])
+def test_a_sign_before_a_cast_is_no_part_of_the_number(sql: str) -> None:
+    found = extract(sql)
+    assert found is not None
+    assert found.values == ("5", "1")
