@@ -1,9 +1,9 @@
 """Which literals of a template may be parameters, where not all of them may.
 
-    SELECT name FROM t WHERE id = 17 LIMIT 21      LIMIT $2 is another statement than LIMIT 21: no proof
-        $1 alone, LIMIT 21 as it is                proved                                        slot 1 is free
-        $2 alone, id = 17 as it is                 refuted                                       slot 2 is kept
-    SELECT name FROM t WHERE id = $1 LIMIT 21      a template of its own, to be proved as any other
+    SELECT name, age FROM t WHERE id > 17 ORDER BY 2      ORDER BY $2 is another statement than ORDER BY 2: no proof
+        $1 alone, ORDER BY 2 as it is                     proved                                        slot 1 is free
+        $2 alone, id > 17 as it is                        refuted                                       slot 2 is kept
+    SELECT name, age FROM t WHERE id > $1 ORDER BY 2      a template of its own, to be proved as any other
 
 One slot is tried each time the statement is met, so nobody waits for more than one proof. What is found out is only which template to
 ask for: whether that one may be believed is for its own proof, so a wrong guess costs time and nothing else.

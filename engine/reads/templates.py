@@ -5,7 +5,7 @@
 
 A template is believed only after proof: the statement is bound as it stands and as a template, and with the
 parameters replaced by the literals both trees must be equal. So ordinals (ORDER BY 1), typmods, interval fields,
-LIMIT, patterns and whatever else binding looks into never become slots, because there the trees differ; which
+patterns and whatever else binding looks into never become slots, because there the trees differ; which
 type a literal has (int4, int8, numeric, text) is part of the key. Parsing by fingerprint alone would not do
 (docs/decisions/0002-templates-by-proof.md). A statement with such a literal has a template in which it stays as it is
 (``engine.reads.template_slots``).
@@ -24,6 +24,7 @@ from pgwire.codecs.registry import text_decoder
 from planner.facts import INT4, INT8, NUMERIC
 from planner.query import Const, Param
 from planner.rewrite import replace_children
+from planner.rules.fold import fold_node, is_conversion
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -234,14 +235,19 @@ def _number_type(text: str) -> int:
 
 
 def same_statement(literal: Plan, template: Plan, values: tuple[Any, ...]) -> bool:
-    """Tell whether ``template`` with ``values`` for its parameters is the statement ``literal`` is."""
+    """Tell whether ``template`` with ``values`` for its parameters is the statement ``literal`` is.
+
+    Binding computes the conversion of a literal (an integer for a bigint column, a text for numeric(12,2)), that of a parameter it leaves
+    to each execution: conversions of the values filled in are computed here. Nothing else is: ``1 = 1`` is known to be true, ``$1 = $2`` not.
+    """
 
     def fill(node: Any) -> Any:
         if isinstance(node, Param) and node.number <= len(values):
             return Const(type=node.type, value=values[node.number - 1])
         if isinstance(node, Param):
             return Param(type=node.type, number=node.number - len(values))
-        return replace_children(node, fill)
+        filled = replace_children(node, fill)
+        return fold_node(filled) if filled is not node and is_conversion(filled) else filled
 
     return (
         literal.bound.class_ is template.bound.class_

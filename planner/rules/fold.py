@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from pgwire.codecs.composite import pack_row
 from pgwire.codecs.errors import DataError
 from planner.builtins import load
-from planner.facts import facts
+from planner.facts import INTERVAL, facts
 from planner.query import (
     BoolExpr,
     CoerceTypmod,
@@ -50,7 +50,23 @@ def _fold(node: Any) -> Any:
         # a FROM item stays a call; only its arguments are folded
         functions = tuple([replace_children(call, _fold) for call in node.functions])
         return node if functions == node.functions else replace(node, functions=functions)
-    node = replace_children(node, _fold)
+    return fold_node(replace_children(node, _fold))
+
+
+def is_conversion(node: Any) -> bool:
+    """Tell whether a literal is converted so: read without regard to a typmod, then cast, or cut and rounded to the typmod.
+
+    Not a cast to a kind of interval, which says how its literal is read ('3' is three days to ``interval day``).
+    """
+    if isinstance(node, CoerceTypmod):
+        return node.type.oid != INTERVAL
+    return isinstance(node, RelabelType) or (
+        isinstance(node, FuncExpr) and node.cast in ("explicit", "implicit")
+    )
+
+
+def fold_node(node: Any) -> Any:
+    """Return a node whose arguments are folded already as a constant if it is one, else as it is."""
     if isinstance(node, FuncExpr | OpExpr):
         if all(isinstance(arg, Const) for arg in node.args):
             return _call(node)
