@@ -408,6 +408,8 @@ def read_range(
     out: list[StoredRow | None] = [stored(view, r, v) for r, v in found.items()]
     if hidden and own is not None:
         out.extend(own_range(own, index, wanted, statement))
+    # Without any of these the rows are as the part's own index has them, which orders by key alone.
+    mixed = bool(out) or len(parts) > 1 or not generation.indexes[index].definition.primary
     if cold:
         missing = []
         for row_id, place in cold.items():
@@ -415,8 +417,9 @@ def read_range(
             out.append(None)
         yield from fetch(view, missing, out)
     rows: list[StoredRow] = out  # type: ignore[assignment]  # no gap is left
-    of_row = generation.indexes[index].make.of_row
-    rows.sort(key=lambda row: (of_row(row.values), row.row_id), reverse=reverse)
+    if mixed:
+        of_row = generation.indexes[index].make.of_row
+        rows.sort(key=lambda row: (of_row(row.values), row.row_id), reverse=reverse)
     return rows if limit is None else rows[:limit]
 
 

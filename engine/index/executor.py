@@ -84,7 +84,7 @@ class IndexExecutor:
             return self._point_later(plan, point, found, env)
         pipe = plan.root.pipe(env)
         rows: Rows = []
-        finished, waiting = run_ready(pipe, rows)
+        finished, waiting = run_ready(pipe, rows, outermost=True)
         if finished:
             return ReadyRows(plan.columns, rows)
         batches = drive(pipe, rows, waiting, ctx, Growth(self.statement_bytes))

@@ -20,7 +20,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Gener
 from typing import Any, TypeAlias
 
 from engine.connection.rows import RowBatch, RowTuple
-from engine.eager import Started
+from engine.eager import Started, eager
 from engine.executor import ExecContext
 from engine.index.growth import Growth
 from planner.errors import SqlError
@@ -166,10 +166,11 @@ async def _sleep(seconds: float, ctx: ExecContext) -> None:
         poll(ctx)
 
 
-def run_ready(pipe: Pipe, rows: Rows) -> tuple[bool, Item]:
-    """Drive ``pipe`` synchronously, appending to ``rows``, until its end, a Wait, or a time slice is used up.
+def run_ready(pipe: Pipe, rows: Rows, *, outermost: bool = False) -> tuple[bool, Item]:
+    """Drive ``pipe`` synchronously, appending to ``rows``, until its end, a Wait that has to be waited for, or a time slice is used up.
 
-    Returns (finished, the Wait met or None).
+    Returns (finished, the Wait met or None). ``outermost``: a Wait that is over at once is no reason to stop. Sub-selects, of which many may
+    be run between two looks at the clock, do stop.
     """
     deadline = 0.0
     for item in pipe:
@@ -177,7 +178,7 @@ def run_ready(pipe: Pipe, rows: Rows) -> tuple[bool, Item]:
             rows.extend(item)
             if len(rows) > 4 * BATCH:
                 return False, None
-        elif item is not None:
+        elif isinstance(item, Wait) and not (outermost and _ready(item)):
             return False, item
         now = time.monotonic()
         if not deadline:
@@ -185,6 +186,18 @@ def run_ready(pipe: Pipe, rows: Rows) -> tuple[bool, Item]:
         elif now > deadline:
             return False, None
     return True, None
+
+
+def _ready(wait: Wait) -> bool:
+    """Tell whether there was nothing to wait for, as for the hot rows of a small table; else the rest is what is waited for."""
+    if not isinstance(wait.awaitable, Coroutine):
+        return False
+    value = eager(wait.awaitable)
+    if isinstance(value, Started):
+        wait.awaitable = value
+        return False
+    wait.value = value
+    return True
 
 
 def abandon(pipe: Pipe, waiting: Item) -> None:
