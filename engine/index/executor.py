@@ -19,7 +19,7 @@ from engine.connection.rows import ReadyRows, RowBatch, RowStream
 from engine.executor import ExecContext, Result
 from engine.index.candidates import CandidateScan
 from engine.index.growth import Growth
-from engine.index.nodes import Filter, Node, Project
+from engine.index.nodes import Filter, Node, OneRow, Project
 from engine.index.plan import Planning, RangeAccess
 from engine.index.sources import IndexSource, SourceNode
 from engine.index.state import BATCH, ExecState, Rows, abandon, drive, poll, run_ready
@@ -48,11 +48,18 @@ class IndexPlan:
 
 @dataclass(slots=True)
 class PointPlan:
-    """One index lookup, an optional filter, a projection."""
+    """One index lookup, or one empty row where nothing is read (``SELECT 1``), an optional filter, a projection."""
 
-    source: IndexSource
+    source: IndexSource | None
     filters: tuple[RowFunction, ...]
     project: RowFunction
+
+    def finish(self, rows: Rows, env: Env) -> Rows:
+        """Return what becomes of the rows that were found."""
+        for test in self.filters:
+            rows = test(rows, env)
+        done: Rows = self.project(rows, env)
+        return done
 
 
 class IndexExecutor:
@@ -78,6 +85,8 @@ class IndexExecutor:
         env = Env(ctx.params, ctx.session, (), None, state)
         point = plan.point
         if point is not None:
+            if point.source is None:
+                return ReadyRows(plan.columns, point.finish([()], env))
             found = point.source.request((), env, ctx)
             if type(found) is list or not isinstance(found, Awaitable):  # a list it is nearly always
                 return ReadyRows(plan.columns, _finish(point, found, env))
@@ -107,13 +116,9 @@ class IndexExecutor:
 
 
 def _finish(point: PointPlan, found: Any, env: Env) -> Rows:
-    if not found:
+    if not found or point.source is None:
         return []
-    rows = point.source.extract(found)
-    for test in point.filters:
-        rows = test(rows, env)
-    done: Rows = point.project(rows, env)
-    return done
+    return point.finish(point.source.extract(found), env)
 
 
 async def _finish_in_slices(point: PointPlan, found: Any, env: Env) -> AsyncIterator[RowBatch]:
@@ -124,7 +129,7 @@ async def _finish_in_slices(point: PointPlan, found: Any, env: Env) -> AsyncIter
 
 
 def _point_plan(root: Node) -> PointPlan | None:
-    """Return the short path of a plan that is only lookup, filters and projection."""
+    """Return the short path of a plan that is only lookup, or nothing to look up, filters and projection."""
     if not isinstance(root, Project) or root.function.may_suspend:
         return None
     filters: list[RowFunction] = []
@@ -134,6 +139,8 @@ def _point_plan(root: Node) -> PointPlan | None:
             return None
         filters.append(node.function)
         node = node.inputs[0]
+    if isinstance(node, OneRow):
+        return PointPlan(None, tuple(reversed(filters)), root.function)
     if not isinstance(node, SourceNode) or not isinstance(node.source, IndexSource):
         return None
     source = node.source

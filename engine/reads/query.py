@@ -290,7 +290,7 @@ def start_quick(session: Session, plan: Plan, params: tuple[Any, ...]) -> Result
 
 
 def read_point(session: Session, plan: Plan, params: tuple[Any, ...]) -> Sequence[Any] | None:
-    """Run a point read that is a transaction by itself without making one; None: the general path must.
+    """Run a point read, or a query that reads nothing, which is a transaction by itself, without making one; None: the general path must.
 
     The row is looked up, filtered and projected within this turn of the loop, at the timestamp a transaction that
     begins now would read at; so there is nothing that a hold, a read set or an end could protect.
@@ -302,17 +302,13 @@ def read_point(session: Session, plan: Plan, params: tuple[Any, ...]) -> Sequenc
     env = Env(params, session, shared=Shared())
     session.transaction_time_us = session.statement_time_us
     session.block.wrote = False
+    if source is None:
+        return point.finish([()], env)
     key = source.key((), env)
     if None in key:
         return ()
     row = session.db.store.read_now(source.shard, source.index, key)
-    if row is None:
-        return None
-    rows = source.extract((row,))
-    for test in point.filters:
-        rows = test(rows, env)
-    found: Sequence[Any] = point.project(rows, env)
-    return found
+    return None if row is None else point.finish(source.extract((row,)), env)
 
 
 def _point_of(plan: Plan, executable: IndexPlan) -> PointPlan | None:
@@ -321,7 +317,20 @@ def _point_of(plan: Plan, executable: IndexPlan) -> PointPlan | None:
     if point is None or not plan.only_reads or plan.bound.stable:
         return None
     source = point.source
+    if source is None:
+        return point
     return point if source.simple and source.reading is PLAIN and not plan.locking else None
+
+
+def _reads_nothing(session: Session, plan: Plan, query: CompiledQuery, executable: Any) -> bool:
+    """Tell whether a query computes one row from nothing, whatever the parameters: nothing is left to decide either."""
+    return (
+        plan.only_reads
+        and session.derived.executor == "auto"
+        and not (query.tables or query.virtual or query.series or query.steps)
+        and executable.point is not None
+        and executable.point.source is None
+    )
 
 
 async def run_query(
@@ -335,7 +344,10 @@ async def run_query(
     compiled = compiled_query(plan, slot, query)
     check_populated(session, compiled)
     route, executable = choose_route(session, compiled, ctx.params)
-    if slot == "query" and route.reason == BY_KEY and plan.quick_serves:
+    decided = route.reason == BY_KEY or (
+        route.executor == "index" and _reads_nothing(session, plan, compiled, executable)
+    )
+    if slot == "query" and decided and plan.quick_serves:
         plan.quick = executable
         plan.point = _point_of(plan, executable)
     try:
