@@ -6,8 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from engine.reads.plans import Plan
 from engine.reads.template_slots import Kept, Template, may_be_tried
 from engine.reads.templates import (
+    TemplateCache,
     _extract_any,
     _extract_literals,
     _extract_plain,
@@ -126,3 +128,50 @@ def test_a_sign_before_a_cast_is_no_part_of_the_number(sql: str) -> None:
     found = extract(sql)
     assert found is not None
     assert found.values == ("5", "1")
+
+
+def test_a_literal_that_decides_something_stays_and_the_others_are_parameters() -> None:
+    cache, tried = TemplateCache(), []
+    shape = "SELECT a, b FROM t WHERE a > {} ORDER BY {} LIMIT {}"
+    plan = object.__new__(Plan)
+
+    def prove(template: Template) -> Plan | None:
+        tried.append(template.text)
+        return plan if "ORDER BY 2" in template.text else None
+
+    for value in range(7):
+        sql = shape.format(value, 2, value)
+        template = extract(sql)
+        assert template is not None
+        assert cache.find(template, ()) is None
+        cache.learn(template, sql, (), prove)
+    assert tried == [
+        shape.format("$1", "$2", "$3"),
+        shape.format("$1", 2, 2),
+        shape.format(3, "$1", 3),
+        shape.format(4, 2, "$1"),
+        shape.format("$1", 2, "$2"),
+    ]
+    template = extract(shape.format(70, 2, 80))
+    assert template is not None
+    found = cache.find(template, ())
+    assert found is not None
+    assert (found[0], found[1].values) == (plan, ("70", "80"))
+    other = extract(shape.format(70, 1, 80))
+    assert other is not None
+    assert cache.find(other, ()) is None, "another ordinal is another statement"
+
+
+def test_a_template_of_which_nothing_may_be_a_parameter_is_given_up() -> None:
+    cache, tried = TemplateCache(), []
+
+    def prove(template: Template) -> Plan | None:
+        tried.append(template.text)
+        return None
+
+    sql = "SELECT a FROM t ORDER BY 1, 2"
+    template = extract(sql)
+    assert template is not None
+    for _ in range(9):
+        cache.learn(template, sql, (), prove)
+    assert len(tried) == 3
