@@ -396,7 +396,11 @@ class Database:
         self, connection: Connection, status: Mapping[str, str], encoding: str, out: Responder
     ) -> tuple[Connection, Mapping[str, str]]:
         """Finish ``connect`` for the first client of an encoding whose tables have to be made."""
-        await asyncio.to_thread(tables_of, encoding)
+        try:
+            await asyncio.to_thread(tables_of, encoding)
+        except BaseException:  # given up: nobody has the connection that could close it
+            self.sessions.pop(connection.session.pid, None)
+            raise
         out.client_encoding(encoding)
         return connection, status
 

@@ -40,6 +40,7 @@ LOG: Final = logging.getLogger("pgwire")
 
 TLS_HANDSHAKE: Final = 0x16  # the first byte of a ClientHello; no start-up packet is that long
 BATCH_MESSAGES: Final = 256  # handled in a row before other sessions get a turn
+MANY_ANSWERS: Final = 1024  # pieces of output that wait for a Sync or a Flush: then they leave without one
 CANCEL_GRACE_S: Final = 5.0  # what a cancelled statement gets to end by itself
 CLOSE_GRACE_S: Final = 10.0  # what a peer gets to take the last bytes
 
@@ -226,7 +227,7 @@ class Session:
             self._close_backend()
         else:
             self._cancel_backend()
-            self._grace_timer = self._loop.call_later(CANCEL_GRACE_S, self._task.cancel)
+            self._cancel_later(self._task)
 
     def set_writing_paused(self, paused: bool) -> None:
         """The transport's buffer crossed its limit."""
@@ -266,8 +267,12 @@ class Session:
         elif not when_idle:
             self.connection.farewell = report
             self._cancel_backend()
-            if self._grace_timer is None:
-                self._grace_timer = self._loop.call_later(CANCEL_GRACE_S, self._task.cancel)
+            self._cancel_later(self._task)
+
+    def _cancel_later(self, task: asyncio.Future[Any]) -> None:
+        """Cut short what has been asked to end and does not; but a commit that is waited for is decided, however long it takes."""
+        if self._grace_timer is None and isinstance(task, asyncio.Task):
+            self._grace_timer = self._loop.call_later(CANCEL_GRACE_S, task.cancel)
 
     # ------------------------------------------------------------------ the pump
 
@@ -292,6 +297,8 @@ class Session:
             budget -= 1
             if budget == 0 or responder.paused:
                 step = self._take_turns()
+                if len(connection.out) >= MANY_ANSWERS:
+                    self.flush_wanted = True
                 break
         self._pumping = False
         if self.flush_wanted:
@@ -456,7 +463,9 @@ class Session:
         else:
             self.leave(fatal("57014", "canceling authentication due to timeout"))
         if self._task is not None:
-            self._task.cancel()
+            self._loop.call_soon(
+                self._task.cancel
+            )  # behind its first step: without one it would clean up nothing
 
     def _maybe_leave(self) -> None:
         """Say farewell if it is time."""

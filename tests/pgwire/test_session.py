@@ -16,6 +16,7 @@ from pgwire.connection import NEED_DATA
 from pgwire.encode import encode_frontend
 from pgwire.server import Server, ServerConfig
 from pgwire.session import Session
+from pgwire.state import CLOSED
 from pgwire.turns import Turns
 from tests.support.wire_backend import TinyDatabase
 
@@ -192,3 +193,64 @@ def test_a_client_that_leaves_while_it_is_let_in_is_no_error(caplog: pytest.LogC
 
     assert not asyncio.run(main()).busy
     assert caplog.messages == []
+
+
+def test_a_time_out_that_meets_the_first_step_leaves_nothing() -> None:
+    async def main() -> Session:
+        recorder: Any = Recorder()
+        session = Session(Server(TinyDatabase(), ServerConfig()), recorder, "test")
+        session.data_received(START)
+        session._authentication_timed_out()  # in the same turn: the task has not begun
+        await settle(session)
+        session.connection_lost()
+        return session
+
+    assert not asyncio.run(main()).busy
+
+
+@pytest.mark.parametrize("end", ["leaves", "is sent away"])
+def test_a_commit_is_waited_for_however_the_client_ends(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    """Whether it has happened is what its backend has to know: others are told of it."""
+    monkeypatch.setattr("pgwire.session.CANCEL_GRACE_S", 0.0)
+
+    async def main() -> None:
+        database = TinyDatabase()
+        server = Server(database, ServerConfig())
+        recorder: Any = Recorder()
+        session = Session(server, recorder, "test")
+        session.data_received(START)
+        await settle(session)
+        [backend] = database.backends
+        outcome: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        told: list[asyncio.Future[Any]] = []
+        monkeypatch.setattr(backend, "sync", lambda: outcome)
+        monkeypatch.setattr(backend, "synced", told.append)
+        session.data_received(encode_frontend(m.Sync()))
+        if end == "leaves":
+            session.connection_lost()
+        else:
+            session.terminate()
+        await asyncio.sleep(0.01)
+        assert session.busy
+        assert not outcome.done()
+        outcome.set_result(None)
+        await settle(session)
+        assert told == [outcome]
+        assert session.connection.state is CLOSED
+
+    asyncio.run(main())
+
+
+def test_answers_without_a_sync_do_not_gather() -> None:
+    async def main() -> int:
+        recorder: Any = Recorder()
+        session = Session(Server(TinyDatabase(), ServerConfig()), recorder, "test")
+        session.data_received(START)
+        await settle(session)
+        session.data_received(encode_frontend(m.Parse("a", "BEGIN")))
+        round_ = encode_frontend(m.Bind("", "a")) + encode_frontend(m.Execute("", 0))
+        session.data_received(round_ * 2000)
+        await settle(session)
+        return len(session.connection.out)
+
+    assert asyncio.run(main()) < 2000
