@@ -24,6 +24,7 @@ from engine.ddl import (
     members,
     own_ranges,
     owned,
+    policies,
     roles,
     types,
 )
@@ -103,6 +104,10 @@ _DDL: dict[type, Callable[..., Awaitable[Outcome]]] = {
     st.AlterType: types.alter_type,
     st.DropType: types.drop_type,
     st.AlterTable: ddl.alter_table,
+    st.CreatePolicy: policies.create_policy,
+    st.AlterPolicy: policies.alter_policy,
+    st.RenamePolicy: policies.rename_policy,
+    st.DropPolicy: policies.drop_policy,
     st.CreateTrigger: triggers.create_trigger,
     st.RenameTrigger: triggers.rename_trigger,
     st.DropTrigger: triggers.drop_trigger,

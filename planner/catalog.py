@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 from planner.acl import AclItem, Membership
+from planner.catalog_policy import PolicyDef
 from planner.catalog_trigger import TriggerDef
 from planner.types import SqlType
 
@@ -177,7 +178,8 @@ class RelationDef:
 
     A composite type is one ('c') as far as names of relations and its attributes go; it is stored as a ``TypeDef``.
 
-    ``columns`` includes dropped ones, in attnum order, ``triggers`` are ordered by name. ``keys_off``: changes of its rows
+    ``columns`` includes dropped ones, in attnum order, ``triggers`` and ``policies`` are ordered by name. ``row_security``:
+    the policies count, ``force_row_security``: for its owner, too (``planner.row_security``). ``keys_off``: changes of its rows
     neither ask nor act on foreign keys (DISABLE TRIGGER ALL). ``version`` changes with every DDL on it.
     ``view_sql`` is the canonical SELECT text of a view, bound with ``view_path`` as search path. ``populated`` False: a
     materialized view that must be refreshed before it can be read.
@@ -192,6 +194,9 @@ class RelationDef:
     indexes: tuple[IndexDef, ...] = ()
     constraints: tuple[ConstraintDef, ...] = ()
     triggers: tuple[TriggerDef, ...] = ()
+    policies: tuple[PolicyDef, ...] = ()
+    row_security: bool = False
+    force_row_security: bool = False
     keys_off: bool = False
     version: int = 0
     virtual: bool = False

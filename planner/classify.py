@@ -77,6 +77,7 @@ def classify(statement: st.Statement) -> StatementClass:
             | st.CreateDatabase() | st.AlterDatabase() | st.DropDatabase() | st.AlterDefaults()
             | st.CreateSequence() | st.AlterSequence() | st.Grant() | st.GrantRole() | st.CreateEnum() | st.CreateComposite() | st.CreateRange() | st.AlterComposite()
             | st.CreateTrigger() | st.RenameTrigger() | st.DropTrigger()
+            | st.CreatePolicy() | st.AlterPolicy() | st.RenamePolicy() | st.DropPolicy()
             | st.ReassignOwned() | st.DropOwned() | st.AlterDefaultPrivileges()
             | st.CreateFunction() | st.AlterFunction() | st.DropFunction()
             | st.CreateExtension() | st.AlterExtension() | st.DropExtension()
@@ -169,7 +170,9 @@ _TAGS: dict[type, str] = {
     ast.CreateDomain: "CREATE DOMAIN", ast.AlterDomain: "ALTER DOMAIN", ast.CreateEnum: "CREATE TYPE", ast.CreateComposite: "CREATE TYPE", ast.CreateRange: "CREATE TYPE", ast.AddEnumValue: "ALTER TYPE", ast.RenameEnumValue: "ALTER TYPE",
     ast.CommentOnFunction: "COMMENT",
     ast.CreateTrigger: "CREATE TRIGGER", ast.RenameTrigger: "ALTER TRIGGER", ast.DropTrigger: "DROP TRIGGER",
-    ast.CommentOnTrigger: "COMMENT",
+    ast.CommentOnTrigger: "COMMENT", ast.CommentOnPolicy: "COMMENT",
+    ast.CreatePolicy: "CREATE POLICY", ast.AlterPolicy: "ALTER POLICY", ast.RenamePolicy: "ALTER POLICY",
+    ast.DropPolicy: "DROP POLICY",
     ast.ReassignOwned: "REASSIGN OWNED", ast.DropOwned: "DROP OWNED",
     ast.AlterDefaultPrivileges: "ALTER DEFAULT PRIVILEGES",
     ast.CreateTimeline: "CREATE TIMELINE", ast.DropTimeline: "DROP TIMELINE",

@@ -238,6 +238,9 @@ class _Printer:
             used += [str(attnum) for attnum in sorted(made.used) if attnum <= 0]
             alias = f" {made.alias}" if made.alias != made.name else ""
             self.line(depth, f"{head}{made.schema}.{made.name}{alias} ({', '.join(used)})")
+            if made.guard is not None:
+                self.line(depth + 1, "guard:")
+                self.query(made.guard, depth + 2)
         elif isinstance(made, SubqueryRange):
             word = "view" if made.view is not None else "subquery"
             lateral = "lateral " if made.lateral else ""

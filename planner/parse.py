@@ -276,6 +276,8 @@ def _syntax_error(text: str, error: Exception) -> SqlError:
         unicode = _in_unicode_literal(text, start)
         forms = "\\XXXX or \\+XXXXXX" if unicode else "\\uXXXX or \\UXXXXXXXX"
         hint, state = f"Unicode escapes must be {forms}.", "42601" if unicode else state
+    if message.startswith("unrecognized row security option"):
+        hint = "Only PERMISSIVE or RESTRICTIVE policies are supported currently."
     return SqlError(state, message, hint=hint, span=Span(start, start + len(near)))
 
 

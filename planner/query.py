@@ -496,7 +496,8 @@ class RelationRange(Range):
     """A table (or virtual catalog relation) by oid; views are already expanded to SubqueryRange.
 
     ``columns`` lists all live columns in table order; ``used`` the attnums that the statement refers
-    to (system ones included), so that executors read no more.
+    to (system ones included), so that executors read no more. ``guard``: row-level security; a row for which its WHERE, over
+    range 0, is not TRUE does not exist for this query, and nothing else may look at it before that is known.
     """
 
     oid: int
@@ -505,6 +506,7 @@ class RelationRange(Range):
     virtual: bool = False
     materialized: bool = False
     used: frozenset[int] = frozenset()
+    guard: Select | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -753,6 +755,20 @@ class ThroughViews:
     checks: tuple[tuple[str, Expr], ...]
 
 
+RowCheckKind: TypeAlias = Literal["insert", "update", "conflict", "merge update", "merge delete"]
+"""When a row is looked at: before it is stored, by an insert or an update; or the row that is there already, before ON CONFLICT or MERGE
+changes it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowCheck:
+    """What row-level security asks of a row (range 0), else 42501; ``policy``: of the restrictive one of this name."""
+
+    kind: RowCheckKind
+    policy: str
+    condition: Expr
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Insert:
     """INSERT. ``source`` yields one column per entry of ``attnums``, already of the column's type.
@@ -772,6 +788,7 @@ class Insert:
     columns: tuple[OutputColumn, ...] = ()
     overriding: str = ""
     through: ThroughViews | None = None
+    row_checks: tuple[RowCheck, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -795,6 +812,7 @@ class Update:
     returning: tuple[Target, ...] = ()
     columns: tuple[OutputColumn, ...] = ()
     through: ThroughViews | None = None
+    row_checks: tuple[RowCheck, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -836,6 +854,7 @@ class Merge:
     table: int
     source: Select
     actions: tuple[MergeAction, ...]
+    row_checks: tuple[RowCheck, ...] = ()
 
 
 ParameterTypes: TypeAlias = Mapping[int, int]

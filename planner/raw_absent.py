@@ -11,7 +11,7 @@ from planner.raw_query import Raw, strings
 KINDS: Final = frozenset(
     {
         "access method", "aggregate", "cast", "collation", "conversion", "event trigger", "foreign data wrapper",
-        "foreign table", "language", "operator", "operator class", "operator family", "policy", "publication", "rule",
+        "foreign table", "language", "operator", "operator class", "operator family", "publication", "rule",
         "server", "statistics", "text search configuration", "text search dictionary", "text search parser",
         "text search template",
     }

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from planner import ast, raw_absent, raw_function, raw_owned, raw_trigger, raw_type
+from planner import ast, raw_absent, raw_function, raw_owned, raw_policy, raw_trigger, raw_type
 from planner.errors import not_supported
 from planner.raw_option import object_word
 from planner.raw_query import Raw, strings
@@ -48,6 +48,7 @@ class StatementReader(ServerReader):
             about = raw_function.about_function(self, kind, body)
             about = about or raw_owned.about_extension(self, kind, body)
             about = about or raw_trigger.about_trigger(self, kind, body)
+            about = about or raw_policy.about_policy(self, kind, body)
             about = about or raw_absent.about_absent(self, kind, body)
             if about is not None:
                 return about
@@ -237,6 +238,8 @@ _STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
     "AlterFunctionStmt": raw_function.alter_function,
     "CallStmt": raw_function.call,
     "CreateTrigStmt": raw_trigger.create_trigger,
+    "CreatePolicyStmt": raw_policy.create_policy,
+    "AlterPolicyStmt": raw_policy.alter_policy,
     "DoStmt": raw_function.do,
     "CreateDomainStmt": raw_type.create_domain,
     "AlterDomainStmt": raw_type.alter_domain,

@@ -2,6 +2,7 @@
 
     replace_children(node, f)   node with f(child) for every dataclass child, through tuples
     shift_levels(expr, by)      the same expression seen from ``by`` query levels further in
+    at_range(expr, n)           an expression over range 0 as one over range n
 
 Trees are frozen, so a changed child means a new parent; unchanged parts are shared.
 """
@@ -95,3 +96,11 @@ def _shift(node: Any, by: int, depth: int) -> Any:
     if isinstance(node, QueryBase):
         return replace_children(node, lambda child: _shift(child, by, depth + 1))
     return replace_children(node, lambda child: _shift(child, by, depth))
+
+
+def at_range(node: Any, number: int, depth: int = 0) -> Any:
+    """Return an expression over range 0 as one over range ``number``; ``depth``: query levels entered."""
+    if isinstance(node, Var):
+        return replace(node, range=number) if node.level == depth and node.range == 0 else node
+    inside = depth + 1 if isinstance(node, QueryBase) else depth
+    return replace_children(node, lambda child: at_range(child, number, inside))

@@ -19,6 +19,8 @@ from planner.statements_function import *  # noqa: F403
 from planner.statements_function import FunctionStatement
 from planner.statements_owned import *  # noqa: F403
 from planner.statements_owned import OwnedStatement
+from planner.statements_policy import *  # noqa: F403
+from planner.statements_policy import PolicyStatement
 from planner.statements_trigger import *  # noqa: F403
 from planner.statements_trigger import TriggerStatement
 from planner.statements_type import *  # noqa: F403
@@ -454,6 +456,7 @@ Statement: TypeAlias = (
     | FunctionStatement
     | OwnedStatement
     | TriggerStatement
+    | PolicyStatement
 )
 
 
@@ -469,6 +472,8 @@ class BoundStatement:
     ``versions``: (oid, RelationDef.version) of every relation it was bound against.
     ``functions``: oids of users' functions whose bodies it holds or that it calls. ``calls``: some it calls as it runs; ``changes``: these
     may write. ``settings``: names of settings whose values were folded in at bind time.
+    ``row_security``: it reads or writes tables that have it, be the user exempt or not: who that was, by oid, and the setting
+    ``row_security``.
     ``tag``: command tag without counts, e.g. "SELECT", "CREATE TABLE".
     """
 
@@ -488,3 +493,4 @@ class BoundStatement:
     functions: frozenset[int] = frozenset()
     calls: bool = False
     changes: bool = False
+    row_security: tuple[int, bool] | None = None

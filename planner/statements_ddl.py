@@ -448,6 +448,14 @@ class EnableTriggers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SetRowSecurity:
+    """[ENABLE | DISABLE | FORCE | NO FORCE] ROW LEVEL SECURITY; None: as it is."""
+
+    enabled: bool | None
+    forced: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetViewOptions:
     """ALTER VIEW SET (...), RESET (...): the options as they are to be."""
 
@@ -464,6 +472,7 @@ class SetSchema:
 AlterAction: TypeAlias = (
     AddColumn
     | EnableTriggers
+    | SetRowSecurity
     | DropColumn
     | AddKey
     | AddCheck

@@ -23,6 +23,7 @@ from engine.catalog.state import (
     PG_CONSTRAINT_OID,
     PG_DATABASE_OID,
     PG_NAMESPACE_OID,
+    PG_POLICY_OID,
     PG_PROC_OID,
     PG_TRIGGER_OID,
     PG_TYPE_OID,
@@ -261,6 +262,10 @@ def _references_of(catalog: CatalogSnapshot, relation: RelationDef) -> set[Store
         found.update(named_in(catalog, column.default_sql))
     found.update(named_in(catalog, relation.view_sql, *(c.check_sql for c in relation.constraints)))
     found.update(named_in(catalog, *(t.when_sql for t in relation.triggers)))
+    for policy in relation.policies:
+        found.update(named_in(catalog, policy.using_sql, policy.check_sql))
+        found.update(("relation", oid, 0) for oid in policy.depends_on)
+        found.update(("role", oid, 0) for oid in policy.roles if oid >= FIRST_USER_OID)
     found.update(("function", t.function, 0) for t in relation.triggers if t.function >= FIRST_USER_OID)
     found.update(("relation", t.from_table, 0) for t in relation.triggers if t.from_table)
     for index in relation.indexes:
@@ -292,6 +297,9 @@ def object_key(catalog: CatalogSnapshot, class_oid: int, oid: int) -> StoredKey 
         case _ if class_oid == PG_TRIGGER_OID:
             trigger = catalog.trigger_by_oid(oid)
             return None if trigger is None else key_of(trigger[0])
+        case _ if class_oid == PG_POLICY_OID:
+            policy = catalog.policy_by_oid(oid)
+            return None if policy is None else key_of(policy[0])
         case _ if class_oid == PG_TYPE_OID:
             type_ = catalog.type_by_oid(oid)
             return None if type_ is None else key_of(type_)
@@ -361,6 +369,15 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
                 wants.rely(("relation", statement.trigger.from_table, 0))
             wants.text(statement.trigger.when_sql)
         case st.RenameTrigger() | st.DropTrigger():
+            wants.relation(statement.table)
+        case st.CreatePolicy() | st.AlterPolicy():
+            wants.relation(statement.table)
+            for oid in statement.policy.depends_on:
+                wants.rely(("relation", oid, 0))
+            wants.text(statement.policy.using_sql, statement.policy.check_sql)
+            named = [] if statement.roles is None else [role.name for role in statement.roles]
+            _roles(wants, catalog, named, exclusive=False)
+        case st.RenamePolicy() | st.DropPolicy():
             wants.relation(statement.table)
         case st.Rename():
             return _rename(wants, catalog, statement)

@@ -103,6 +103,7 @@ def _class_row(session: Session, item: RelationDef) -> RowDict:
         "relpages": _pages(rows),
         "relhasindex": bool(item.indexes), "relisshared": item.virtual and _shared(item.name),
         "relhastriggers": has_triggers(session, item),
+        "relrowsecurity": item.row_security, "relforcerowsecurity": item.force_row_security,
         "relpersistence": item.persistence, "relkind": item.kind, "relnatts": len(item.columns),
         "relchecks": sum(c.kind == "c" for c in item.constraints), "relhasrules": item.kind in "vm",
         "relispopulated": item.populated, "relreplident": "d" if is_table and not item.virtual else "n",

@@ -52,7 +52,7 @@ def pg_tables(session: Session, item: RelationDef) -> Iterator[RowDict]:
         yield {
             "schemaname": item.schema, "tablename": item.name,
             "tableowner": _owner(session, item.owner), "hasindexes": bool(item.indexes),
-            "hasrules": False, "hastriggers": has_triggers(session, item), "rowsecurity": False,
+            "hasrules": False, "hastriggers": has_triggers(session, item), "rowsecurity": item.row_security,
         }  # fmt: skip
 
 

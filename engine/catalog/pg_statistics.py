@@ -42,10 +42,10 @@ def pg_statistic(session: Session) -> Iterator[RowDict]:
 
 @relation("pg_stats", "session")
 def pg_stats(session: Session) -> Iterator[RowDict]:
-    """Yield pg_stats: of columns that the user may read."""
+    """Yield pg_stats: of columns that the user may read, in all rows."""
     rights = Rights(session.catalog, session.catalog.role(session.user))
     for item, column, found in _columns(session):
-        if rights.column(item, column.attnum, "r"):
+        if rights.column(item, column.attnum, "r") and not session.row_security_counts(item):
             yield {
                 "schemaname": item.schema, "tablename": item.name, "attname": column.name, "inherited": False,
                 "null_frac": found.null_share, "avg_width": found.width, "n_distinct": found.distinct,

@@ -58,6 +58,7 @@ from planner.catalog import (
     TimelineDef,
     TypeDef,
 )
+from planner.catalog_policy import PolicyDef
 from planner.catalog_trigger import TriggerDef
 from planner.extensions import PLPGSQL
 from planner.facts import (
@@ -74,6 +75,7 @@ CATALOG_SHARD = 1  # the shard that stores the catalog itself
 PG_CLASS_OID, PG_NAMESPACE_OID, PG_CONSTRAINT_OID, PG_TYPE_OID = 1259, 2615, 2606, 1247
 PG_AUTHID_OID, PG_DATABASE_OID, PG_PROC_OID, PG_EXTENSION_OID = 1260, 1262, 1255, 3079
 PG_TRIGGER_OID = 2620
+PG_POLICY_OID = 3256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -469,6 +471,10 @@ class CatalogSnapshot:
         """Return the CHECK of a domain with this oid, and the domain."""
         return next(((t, c) for t in self.user_types() for c in t.checks if c.oid == oid), None)
 
+    def policy_by_oid(self, oid: int) -> tuple[RelationDef, PolicyDef] | None:
+        """Return the policy with this oid and its table."""
+        return next(((r, p) for r in self.user_relations() for p in r.policies if p.oid == oid), None)
+
     def trigger_by_oid(self, oid: int) -> tuple[RelationDef, TriggerDef] | None:
         """Return the trigger with this oid and its table."""
         return next(((r, t) for r in self.user_relations() for t in r.triggers if t.oid == oid), None)
@@ -644,6 +650,7 @@ class CatalogSnapshot:
                         *(i.oid for i in item.indexes),
                         *(c.oid for c in item.constraints),
                         *(t.oid for t in item.triggers),
+                        *(p.oid for p in item.policies),
                     )
                 case (
                     SchemaDef() | RoleDef() | TimelineDef() | SourceDef() | DatabaseDef() | FunctionDef()

@@ -32,6 +32,7 @@ class Derived:
         "read_only",
         "replica",
         "reports_commits",
+        "row_security",
         "short_ways",
         "spark_start_ms",
         "statement_timeout_ms",
@@ -56,7 +57,10 @@ class Derived:
             bytea_output=cast(Literal["hex", "escape"], get("bytea_output")),
             extra_float_digits=int(get("extra_float_digits")),
         )
-        self.plan_key = (get("search_path"), user, style, order, interval_style, zone, database)
+        self.row_security = get("row_security") == "on"
+        self.plan_key = (
+            get("search_path"), user, style, order, interval_style, zone, database, self.row_security
+        )  # fmt: skip
         self.executor = get("executor")
         # Do triggers and foreign keys fire as where changes are replayed?
         self.replica = get("session_replication_role") == "replica"

@@ -116,7 +116,8 @@ class PreparedStatements:
         else:
             fresh = plan.fresh(session.view.catalog)
         path = session.search_path
-        if fresh and path == prepared.path:
+        mine = plan.bound.row_security in (None, session.row_security.key)
+        if fresh and mine and path == prepared.path:
             return plan
         try:
             again = self._planning.plan_text(prepared.text, prepared.param_oids)

@@ -34,6 +34,8 @@ from engine.writes.progress import CopyProgress
 from pgwire.backend import Responder
 from pgwire.codecs.settings import CodecSettings
 from pgwire.errors import ErrorReport
+from planner.bind.context import RowSecurity
+from planner.bind.row_security import applies
 from planner.catalog import DatabaseDef, RelationDef, RoleDef
 from planner.errors import SqlError
 from planner.rights import Rights
@@ -258,8 +260,21 @@ class Session:
         return Surroundings(self._query_of, self.db.store.latest_hot, self.may_read)
 
     def may_read(self, relation: RelationDef, attnums: Iterable[int]) -> bool:
-        """Tell whether the current user may read all of some columns of a relation; 0: an expression, so all of them."""
+        """Tell whether the current user may read all of some columns of all rows of a relation; 0: an expression, so all columns."""
+        if self.row_security_counts(relation):
+            return False
         return Rights(self.catalog, self.role).columns(relation, attnums, "r")
+
+    @property
+    def row_security(self) -> RowSecurity:
+        """Whose row-level security counts: that of the current user as of now, whatever time a transaction reads at."""
+        catalog = self.catalog if self.view.is_private else self.space.catalog
+        role = catalog.role(self.user) or self.role
+        return RowSecurity(role, self.derived.row_security, catalog)
+
+    def row_security_counts(self, relation: RelationDef) -> bool:
+        """Tell whether policies of a relation count for the current user."""
+        return relation.row_security and applies(self.row_security, relation, self.row_security.role)
 
     def _query_of(self, pid: int) -> str | None:
         connection = self.db.sessions.get(pid)

@@ -19,7 +19,7 @@ EFFECTIVE: Final = frozenset((
     "log_connections", "log_disconnections", "log_duration", "log_error_verbosity", "log_min_duration_sample",
     "log_min_duration_statement", "log_min_error_statement", "log_min_messages", "log_parameter_max_length",
     "log_parameter_max_length_on_error", "log_statement", "log_statement_sample_rate", "log_transaction_sample_rate",
-    "role", "search_path", "session_authorization", "session_replication_role", "statement_timeout", "tcp_keepalives_count", "tcp_keepalives_idle",
+    "role", "row_security", "search_path", "session_authorization", "session_replication_role", "statement_timeout", "tcp_keepalives_count", "tcp_keepalives_idle",
     "tcp_keepalives_interval", "tcp_user_timeout", "timezone", "track_activities", "transaction_isolation", "transaction_read_only",
 ))  # fmt: skip
 """Those of PostgreSQL that do what they say; Holdfast's own (``setting_defs.OURS``) all do."""
@@ -62,7 +62,6 @@ WITHOUT_EFFECT: Final[Mapping[str, tuple[str, ...]]] = {
     "caches of definitions are never read when they are out of date": ("debug_discard_caches",),
     "deadlocks are found at once, nobody waits for that first": ("deadlock_timeout",),
     "it warns of backslashes where `standard_conforming_strings` is off, which it never is": ("escape_string_warning",),
-    "no table has row security (pg_dump turns it off)": ("row_security",),
     "every snapshot is safe, no transaction has to wait for one": ("default_transaction_deferrable", "transaction_deferrable"),
     "all sessions are one process": ("update_process_title",),
 }  # fmt: skip

@@ -18,9 +18,11 @@ from engine.constraints.foreign_key import ForeignKey, compiled
 from engine.reads.plans import Plan
 from engine.reads.query import collect, context, run_query
 from planner.bind import bind_statement
+from planner.bind.context import RowSecurity
 from planner.catalog import ConstraintDef, RelationDef
 from planner.deparse_expr import quote_identifier
 from planner.parse import parse_one
+from planner.rights import SUPERUSER
 from planner.statements import QueryStatement
 from txn.api import Transaction
 from txn.types import Row
@@ -88,9 +90,13 @@ async def _first_row(session: Session, sql: str, reader: Transaction | None) -> 
     parsed = parse_one(sql)
     assert parsed is not None
     session.block.ensure_txn().next_statement()
+    role = session.catalog.role_by_oid(SUPERUSER)
+    assert role is not None
+    everything = RowSecurity(role, True, session.catalog)
     bound = bind_statement(
-        parsed.statement, sql, session.catalog, session.search_path, settings=session.bind_settings
-    )
+        parsed.statement, sql, session.catalog, session.search_path, settings=session.bind_settings,
+        security=everything,
+    )  # fmt: skip
     assert isinstance(bound.statement, QueryStatement)
     plan = Plan(bound, session.catalog)
     ctx = context(session, plan, ())

@@ -26,6 +26,7 @@ from engine.ddl.dependents import still_needed
 from engine.ddl.drop import described, drop_relations, notice_cascade
 from engine.ddl.keys import add_checks, add_keys
 from engine.ddl.members import named_role
+from engine.ddl.policies import set_row_security
 from engine.ddl.rewrite import RowCheck, store_definition, validate_checks
 from engine.eager import settle
 from engine.reads.plans import Plan
@@ -88,6 +89,8 @@ async def apply_actions(conn: Connection, plan: Plan, statement: st.AlterTable) 
                 await store_definition(session, await drop_identity(session, relation, action))
             case st.AlterColumnType():
                 await alter_type(session, plan, relation, action)
+            case st.SetRowSecurity():
+                await set_row_security(session, relation, action)
             case st.EnableTriggers():
                 await enable_triggers(session, relation, action)
             case st.SetNotNull():

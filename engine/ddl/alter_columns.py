@@ -15,9 +15,11 @@ from engine.catalog.state import key_of
 from engine.constraints import define
 from engine.ddl import functions
 from engine.ddl.dependents import in_report_order, still_needed
-from engine.ddl.drop import default_words, described, drop_defaults, drop_relations, notice_cascade
+from engine.ddl.drop import default_words, described, drop_defaults, drop_relations, notice_cascade, table_of
 from engine.ddl.held_rows import refuse_held_rows
 from engine.ddl.keys import add_checks, add_keys
+from engine.ddl.policies import comments_of as policy_comments
+from engine.ddl.policies import drop_policies, policies_on, policy_words
 from engine.ddl.rewrite import RowCheck, locked_rows, rewrite_rows, store_definition, validate_checks
 from engine.ddl.roles import function_words, shown_name
 from engine.reads.plans import Plan
@@ -213,8 +215,12 @@ async def drop_column(
         t for t in relation.triggers if not gone_too.isdisjoint(columns_of(t, relation, session.catalog))
     ]
     changed = without_triggers(changed, fired)
+    lost_policies = policies_on(session.catalog, relation, gone_too)
+    own_lost = [policy for table, policy in lost_policies if table.oid == relation.oid]
+    changed = replace(changed, policies=tuple(p for p in changed.policies if p not in own_lost))
     others = [f"column {c.name} of table {relation.name}" for c in generated]
     others += [trigger_words(session, t, relation) for t in sorted(fired, key=lambda t: t.oid)]
+    others += [policy_words(session, policy, table) for table, policy in lost_policies]
     called = functions.functions_that_break(session, relation, changed)
     views_too, _, links = functions.dependents(session, [f.oid for f in called])
     broken += [v for v in views_too if v not in broken]
@@ -252,6 +258,10 @@ async def drop_column(
         await session.view.change([], [key_of(sequence) for sequence in sequences])
     if fired:
         await session.view.change([], comments_of(fired))
+    for table, policy in lost_policies:
+        if table.oid != relation.oid:
+            await drop_policies(session, table_of(session, table.oid), [policy])
+    await session.view.change([], policy_comments(own_lost))
     await define.touch(session, define.referenced_oids(gone, [relation.oid]))
     await store_definition(session, changed)
 
@@ -402,6 +412,12 @@ def _refuse_if_viewed(session: Session, relation: RelationDef, column: ColumnDef
                 "cannot alter type of a column used in a trigger definition",
                 detail=f'{trigger_words(session, trigger, relation)} depends on column "{column.name}"',
             )
+    for table, policy in policies_on(session.catalog, relation, [column.attnum]):
+        raise SqlError(
+            "0A000",
+            "cannot alter type of a column used in a policy definition",
+            detail=f'{policy_words(session, policy, table)} depends on column "{column.name}"',
+        )
     called = functions.functions_that_break(session, relation, replace(relation, columns=without))
     if called:
         raise SqlError(

@@ -28,6 +28,7 @@ from engine.ddl.functions import rebase_functions
 from engine.ddl.index_ahead import index_of, lock_between_writers
 from engine.ddl.keys import add_checks, add_keys, unused_name
 from engine.ddl.members import named_role
+from engine.ddl.policies import rebase_policies
 from engine.ddl.temporary import CommitActions
 from engine.eager import settle
 from engine.executor import ExecContext, Result
@@ -44,6 +45,7 @@ from planner.acl import reowned
 from planner.bind import bind_check, bind_statement, deparse_check, rebase_view
 from planner.bind.generated import stored_generation
 from planner.bind.index import rebound_indexes
+from planner.bind.policy import rebound_policies
 from planner.bind.stored import renamed
 from planner.bind.trigger import rebound_triggers
 from planner.catalog import AclDef, ColumnDef, RelationDef, SchemaDef
@@ -505,7 +507,10 @@ def _rename_in_checks(
     }
     columns = tuple(replace(c, default_sql=texts.get(c.attnum, c.default_sql)) for c in after.columns)
     triggers = rebound_triggers(before, after, session.catalog, change)
-    after = replace(after, constraints=tuple(constraints), columns=columns, triggers=triggers)
+    policies = rebound_policies(before, after, session.catalog, change)
+    after = replace(
+        after, constraints=tuple(constraints), columns=columns, triggers=triggers, policies=policies
+    )
     return rebound_indexes(before, after, session.catalog, change)
 
 
@@ -524,6 +529,7 @@ async def rebase_views(session: Session, oid: int, before: CatalogSnapshot) -> N
     if changed:
         await session.view.change(changed)
     await rebase_functions(session, oid, before)
+    await rebase_policies(session, oid, before)
 
 
 async def _rename_schema(session: Session, statement: st.Rename) -> None:

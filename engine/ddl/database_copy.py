@@ -42,6 +42,7 @@ from planner.catalog import (
     SourceDef,
     TypeDef,
 )
+from planner.catalog_policy import PolicyDef
 from planner.catalog_trigger import TriggerDef
 from planner.errors import SqlError
 from planner.facts import REGCLASS, REGNAMESPACE, REGPROC, REGPROCEDURE, REGTYPE
@@ -252,6 +253,7 @@ def _oids_of(item: Stored) -> Iterator[tuple[int, int]]:
             yield from ((index.oid, 1) for index in item.indexes)
             yield from ((constraint.oid, 1) for constraint in item.constraints)
             yield from ((trigger.oid, 1) for trigger in item.triggers)
+            yield from ((policy.oid, 1) for policy in item.policies)
         case TypeDef(kind="b"):
             pass  # the same in every database
         case TypeDef(kind="r"):
@@ -325,6 +327,7 @@ def _relation(relation: RelationDef, oids: Oids, version: int) -> RelationDef:
         indexes=tuple(_index(index, oids) for index in relation.indexes),
         constraints=tuple(_constraint(constraint, oids) for constraint in relation.constraints),
         triggers=tuple(_trigger(trigger, oids) for trigger in relation.triggers),
+        policies=tuple(_policy(policy, oids) for policy in relation.policies),
         version=version,
         view_sql=oids.in_text(relation.view_sql),
         depends_on=tuple(sorted(oids.all(relation.depends_on))),
@@ -375,4 +378,14 @@ def _trigger(trigger: TriggerDef, oids: Oids) -> TriggerDef:
         constraint=oids[trigger.constraint],
         from_table=oids[trigger.from_table],
         when_sql=oids.in_text(trigger.when_sql),
+    )
+
+
+def _policy(policy: PolicyDef, oids: Oids) -> PolicyDef:
+    return replace(
+        policy,
+        oid=oids[policy.oid],
+        using_sql=oids.in_text(policy.using_sql),
+        check_sql=oids.in_text(policy.check_sql),
+        depends_on=tuple(sorted(oids.all(policy.depends_on))),
     )

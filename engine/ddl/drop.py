@@ -22,6 +22,7 @@ from engine.constraints import define
 from engine.ddl import functions as depends
 from engine.ddl.dependents import Dependency, in_report_order, still_needed
 from engine.ddl.keys import building_indexes
+from engine.ddl.policies import drop_policies, policies_over, policy_words
 from engine.ddl.roles import function_words, shown_name
 from engine.eager import settle
 from engine.reads.plans import Plan
@@ -31,6 +32,7 @@ from engine.triggers.firing import firing_of
 from planner import statements as st
 from planner.bind.index import without_indexes
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef
+from planner.catalog_policy import PolicyDef
 from planner.errors import SqlError
 from planner.rights import Rights
 from txn.types import ShardId
@@ -205,6 +207,16 @@ def _key_dependencies(
     ]
 
 
+def _policy_dependencies(
+    session: Session, policies: Sequence[tuple[RelationDef, PolicyDef]]
+) -> list[Dependency]:
+    return [
+        Dependency(policy.oid, policy.oid, policy_words(session, policy, table), on)
+        for table, policy in policies
+        for on in policy.depends_on
+    ]
+
+
 def _line(session: Session, one: Dependency, words: Mapping[Any, str]) -> str:
     return f"{one.what} depends on {words.get(one.on) or depends.words_of(session, one.on)}"
 
@@ -247,6 +259,7 @@ async def drop_relations(
             guard.refuse_drop(session.catalog, target)
     dependents, functions, found = depends.dependents(session, oids)
     keys = define.dependents(session, oids)
+    policies = policies_over(session.catalog, {*oids, *(view.oid for view in dependents)})
     for target in targets:
         if target.sequence is not None and target.sequence.owner_table not in oids:
             check_droppable(session, target)
@@ -259,6 +272,7 @@ async def drop_relations(
         if found[0].oid not in oids
     ]
     found += _key_dependencies(session, keys)
+    found += _policy_dependencies(session, policies)
     found += [
         Dependency(("default", t.oid, c.attnum), t.oid, default_words(session, t, c), s.oid)
         for s, t, c in drawing
@@ -287,6 +301,8 @@ async def drop_relations(
     await define.drop_foreign_keys(session, keys)
     for table, trigger in triggers_from(session.catalog, oids):
         await drop_triggers(session, table_of(session, table.oid), [trigger.name])
+    for table, policy in policies:
+        await drop_policies(session, table_of(session, table.oid), [policy])
     every = [c for relation in targets for c in relation.constraints]
     await define.touch(session, define.referenced_oids(every, oids))
     txn = session.block.ensure_txn()
@@ -298,7 +314,7 @@ async def drop_relations(
             await settle(txn.drop_shard(ShardId(relation.oid)))
         deletes.append(key_of(relation))
         inner = {relation.oid, *(c.oid for c in relation.constraints), *(i.oid for i in relation.indexes)}
-        inner |= {t.oid for t in relation.triggers}
+        inner |= {t.oid for t in relation.triggers} | {p.oid for p in relation.policies}
         deletes += [key_of(c) for c in session.catalog.comments() if c.object_oid in inner]
         deletes += [key_of(acl) for acl in session.catalog.acls() if acl.object_oid in inner]
     await session.view.change([], deletes)
@@ -342,6 +358,7 @@ async def _drop_schemas(session: Session, statement: st.Drop) -> None:
         _, hanging, links = depends.dependents(session, roots)
         found += _view_dependencies(session, views) + links
         found += _key_dependencies(session, define.dependents(session, oids))
+        found += _policy_dependencies(session, policies_over(session.catalog, oids))
         uses, words = type_dependencies(session, types)
         found += [one for one in uses if one.oid not in oids]
         found += [Dependency(("type", t.oid), t.oid, type_words(session, t), schema.oid) for t in types]

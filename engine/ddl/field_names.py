@@ -22,6 +22,7 @@ from planner.bind.domain import stored_check
 from planner.bind.functions import rebase_body, rebase_default
 from planner.bind.generated import stored_generation
 from planner.bind.index import rebound_indexes
+from planner.bind.policy import rebound_policies
 from planner.bind.stored import rebase_default_text, rebase_view, renamed
 from planner.bind.trigger import rebound_triggers
 from planner.catalog import FunctionDef, RelationDef, TypeDef
@@ -100,6 +101,8 @@ def _table(table: RelationDef, before: CatalogSnapshot, after: CatalogSnapshot, 
     table = replace(table, columns=tuple(columns), constraints=constraints)
     if any(has(trigger.when_sql) for trigger in table.triggers):
         table = replace(table, triggers=rebound_triggers(table, table, before, change))
+    if any(has(sql) for policy in table.policies for sql in (policy.using_sql, policy.check_sql)):
+        table = replace(table, policies=rebound_policies(table, table, before, change))
     if any(has(sql) for index in table.indexes for sql in (*index.expressions, index.where_sql)):
         table = rebound_indexes(table, table, before, change)
     return table

@@ -103,6 +103,8 @@ def _is_there(session: Session, use: Use) -> bool:
         return any(c.name == use.what for c in relation.constraints)
     if use.kind == "index":
         return any(i.oid == use.what for i in relation.indexes)
+    if use.kind == "policy":
+        return any(p.name == use.what for p in relation.policies)
     if use.kind == "trigger":
         return any(t.name == use.what for t in relation.triggers)
     return not relation.column(int(use.what)).dropped

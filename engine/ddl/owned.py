@@ -28,6 +28,7 @@ from engine.ddl import extensions, functions
 from engine.ddl.dependents import in_report_order, still_needed
 from engine.ddl.drop import described, drop_relations, notice_cascade
 from engine.ddl.members import named_role
+from engine.ddl.policies import without_role
 from engine.ddl.roles import function_words
 from engine.ddl.types import drop_types
 from engine.reads.plans import Plan
@@ -119,6 +120,8 @@ async def drop_owned(conn: Connection, plan: Plan, statement: st.DropOwned, para
     _check_dependents(session, owned, cascade=statement.cascade)
     await _drop(session, owned)
     await _revoke(session, {role.oid for role in roles})
+    for role in roles:
+        await without_role(session, role.oid)
     return Command(plan.bound.tag)
 
 

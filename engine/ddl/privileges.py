@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any
 from engine.catalog.state import (
     PG_DATABASE_OID,
     PG_EXTENSION_OID,
+    PG_POLICY_OID,
     PG_PROC_OID,
     PG_TRIGGER_OID,
     CatalogSnapshot,
+    key_of,
 )
 from engine.connection.session import Session
 from engine.reads.plans import Replan
@@ -30,6 +32,7 @@ from planner import query as q
 from planner import statements as st
 from planner.acl import memberships
 from planner.catalog import FunctionDef, RelationDef, RoleDef, SchemaDef, TypeDef
+from planner.catalog_policy import security_of
 from planner.errors import SqlError
 from planner.rights import Rights
 from planner.typefacts import FIRST_USER_OID
@@ -44,14 +47,22 @@ _KINDS = {"r": "table", "v": "view", "m": "materialized view", "i": "index", "S"
 
 def permitted(session: Session, plan: Plan) -> bool:
     """Tell whether ``plan`` passed ``check`` for this user under this catalog, where triggers fire as they do now."""
-    return plan.permitted == (session.view.catalog.version, session.derived.user, session.derived.replica)
+    return plan.permitted == _key(session)
+
+
+def _key(session: Session) -> tuple[int, int, str, bool, bool]:
+    """Return what it depends on whether a statement may run as it was planned."""
+    derived = session.derived
+    seen, latest = session.view.catalog.version, session.space.catalog.version
+    return seen, latest, derived.user, derived.replica, derived.row_security
 
 
 def check(session: Session, plan: Plan) -> None:
     """Raise SqlError 42501, in PostgreSQL's words, unless the current user may run the statement."""
-    key = (session.catalog.version, session.derived.user, session.derived.replica)
+    key = _key(session)
     if plan.permitted == key:
         return
+    _check_row_security(session, plan)
     plan.dml = (
         None  # what was compiled for DML knows which columns the user may see in errors, and what it fires
     )
@@ -70,6 +81,28 @@ def check(session: Session, plan: Plan) -> None:
         checker.statement(statement)
     guard.refuse(session.catalog, plan.bound.statement)
     plan.permitted = key
+
+
+def _check_row_security(session: Session, plan: Plan) -> None:
+    """Raise Replan for a plan that was made for other policies, 42501 where those of the past are not those of now."""
+    if plan.bound.row_security not in (None, session.row_security.key):
+        raise Replan
+    seen, latest = session.catalog, session.space.catalog
+    if plan.as_of is not None and isinstance(plan.bound.statement, st.CreateTable):
+        seen = catalog_at(session, plan.as_of)  # its query is of then, the rest of now
+    if seen.version == latest.version:
+        return
+    own = session.view.own_changes
+    for oid, _version in plan.bound.versions:
+        now, then = latest.relation_by_oid(oid), seen.relation_by_oid(oid)
+        if now is None or then is None or security_of(now) == security_of(then) or key_of(now) in own:
+            continue
+        if session.row_security_counts(now):
+            raise SqlError(
+                "42501",
+                f'row-level security of table "{now.name}" has changed since the time that is read',
+                hint="Begin another transaction, or read a later time.",
+            )
 
 
 class _Check:
@@ -139,9 +172,9 @@ class _Check:
                 self.call(
                     [statement.trigger.function] if statement.trigger.function >= FIRST_USER_OID else ()
                 )
-            case st.RenameTrigger():
+            case st.RenameTrigger() | st.CreatePolicy() | st.AlterPolicy() | st.RenamePolicy():
                 self._own(self._relation(statement.table))
-            case st.DropTrigger():
+            case st.DropTrigger() | st.DropPolicy():
                 self._own_for_part(self._relation(statement.table))
             case st.AlterSchemaOwner():
                 self._own_schema(self.catalog.schema(statement.schema))
@@ -211,7 +244,10 @@ class _Check:
                 if current is not skip:
                     asked = self._caller() if current.invoker else rights
                     self._read(self._relation(current.oid), asked, current.used)
-            elif isinstance(current, q.SubqueryRange) and current.view is not None:
+                if current.guard is not None:  # the columns that policies name need no right
+                    stack.append(current.guard.where)
+                continue
+            if isinstance(current, q.SubqueryRange) and current.view is not None:
                 view = self._relation(current.view[0])
                 asked = self._caller() if current.invoker else rights
                 if current is not skip:
@@ -221,7 +257,7 @@ class _Check:
                 if owner is not None and (self.calls or not owner.superuser):
                     self.query(current.query, owner)
                 continue
-            elif isinstance(current, q.Select):
+            if isinstance(current, q.Select):
                 for number, item in enumerate(current.ranges):
                     if isinstance(item, q.SubqueryRange) and item.view is not None:
                         named = _columns_of(current, number)
@@ -501,6 +537,12 @@ class _Check:
                 raise Replan
             if not self.rights.owns(extension.owner):
                 raise SqlError("42501", f"must be owner of extension {extension.name}")
+            return
+        if statement.class_oid == PG_POLICY_OID:
+            of_policy = self.catalog.policy_by_oid(statement.object_oid)
+            if of_policy is None:
+                raise Replan
+            self._own_for_part(of_policy[0])
             return
         if statement.class_oid == PG_TRIGGER_OID:
             found = self.catalog.trigger_by_oid(statement.object_oid)

@@ -20,6 +20,7 @@ from engine.catalog.state import (
 )
 from engine.connection.portal import Command, Outcome
 from engine.ddl.members import changed_members
+from engine.ddl.policies import role_targets
 from engine.reads.plans import Plan
 from pgwire.auth.scram import make_verifier, parse_verifier
 from planner.acl import memberships
@@ -92,6 +93,12 @@ def _apply(session: Session, role: RoleDef, options: Any) -> RoleDef:
             raise not_supported(f"role option {name}")
     if (changes.get("superuser") or role.superuser) and not session.is_superuser:
         raise SqlError("42501", "must be superuser to create or alter superuser roles")
+    known = session.catalog.role(role.name) is not None
+    if not session.is_superuser and (
+        changes.get("bypass_rls") or (known and (role.bypass_rls or "bypass_rls" in changes))
+    ):
+        doing = "change bypassrls attribute" if known else "create bypassrls users"
+        raise SqlError("42501", f"must be superuser to {doing}")
     return replace(role, **changes)
 
 
@@ -191,6 +198,7 @@ async def _drop(session: Session, statement: RoleStatement) -> None:
             if any(role.oid in (item.grantee, item.grantor) for item in acl.items)
             and not _is_owner(session, acl, role.oid)
         ]
+        owned += role_targets(session, role.oid)
         owned += _elsewhere(session, role.oid)
         if owned:
             raise SqlError(
@@ -223,7 +231,8 @@ def _elsewhere(session: Session, role: int) -> Iterator[str]:
             and acl.object_oid not in oids
             and any(role in (item.grantee, item.grantor) for item in acl.items)
         }
-        count = len(oids) + len(granted)
+        named = sum(policy.roles.count(role) for r in catalog.user_relations() for policy in r.policies)
+        count = len(oids) + len(granted) + named
         if count:
             yield objects_in(session.catalog, space.oid, count)
 

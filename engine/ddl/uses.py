@@ -17,16 +17,18 @@ from engine.connection.session import Session
 from engine.ddl.alter_columns import drop_column
 from engine.ddl.dependents import Dependency, named_oids
 from engine.ddl.drop import default_words, described, drop_defaults, replace_table, table_of
+from engine.ddl.policies import drop_policies, policy_words
 from engine.triggers.define import drop_triggers, trigger_of, trigger_words
 from planner import statements as st
 from planner.bind.generated import columns_used
 from planner.bind.index import index_keys, without_indexes
+from planner.bind.policy import of_table
 from planner.builtins.reg import quote_ident
 from planner.catalog import IndexDef, RelationDef
 
 
 class Use(NamedTuple):
-    """What of a relation uses something: ``kind`` column or default (``what``: attnum), check, trigger (its name), index (oid), view."""
+    """What of a relation uses something: ``kind`` column or default (``what``: attnum), check, trigger, policy (its name), index (oid), view."""
 
     kind: str
     relation: RelationDef
@@ -66,6 +68,10 @@ def uses_of(session: Session, family: Collection[int]) -> list[Use]:
             called = (named_oids(trigger.when_sql) | {trigger.function}) & family
             if called:
                 found.append(Use("trigger", relation, trigger.name, min(called)))
+        for policy in relation.policies:
+            called = named_oids(f"{policy.using_sql} {policy.check_sql}") & family
+            if called:
+                found.append(Use("policy", relation, policy.name, min(called)))
         if named:
             found.append(Use("view", relation, 0, min(named)))
     return found
@@ -95,6 +101,9 @@ def dependency(session: Session, use: Use, on: Hashable) -> Dependency:
         trigger = trigger_of(relation, str(use.what))
         text = trigger_words(session, trigger, relation)
         return Dependency(("trigger", oid, use.what), trigger.oid, text, on)
+    if use.kind == "policy":
+        policy = of_table(relation, str(use.what))
+        return Dependency(policy.oid, policy.oid, policy_words(session, policy, relation), on)
     column = relation.column(int(use.what))
     if use.kind == "default":
         return Dependency(("default", oid, use.what), oid, default_words(session, relation, column), on)
@@ -113,6 +122,8 @@ async def drop_use(session: Session, use: Use) -> None:
             await replace_table(session, replace(without, version=session.db.next_catalog_version()))
     elif use.kind == "trigger":
         await drop_triggers(session, table, [str(use.what)])
+    elif use.kind == "policy":
+        await drop_policies(session, table, [of_table(table, str(use.what))])
     elif use.kind == "default":
         await drop_defaults(session, [(table, table.column(int(use.what)))])
     elif use.kind == "check":

@@ -55,7 +55,12 @@ def from_index_ends(query: Select, catalog: Catalog) -> Select | None:
     if query.windows or query.distinct or query.order or len(query.ranges) != 1:
         return None
     item = query.ranges[0]
-    if query.from_ != (RangeRef(range=0),) or not isinstance(item, RelationRange) or item.virtual:
+    if (
+        query.from_ != (RangeRef(range=0),)
+        or not isinstance(item, RelationRange)
+        or item.virtual
+        or item.guard is not None
+    ):
         return None
     where = query.where
     if where is not None and (has_sublink(where) or is_volatile(where) or set(free_levels(where)[0]) - {0}):

@@ -54,6 +54,7 @@ from planner.query import (
     OpExpr,
     QueryBase,
     QueryExpr,
+    Range,
     RangeColumn,
     RangeRef,
     RelationRange,
@@ -62,6 +63,7 @@ from planner.query import (
     SubqueryRange,
     Var,
 )
+from planner.rewrite import at_range
 from planner.walk import children
 
 if TYPE_CHECKING:
@@ -135,6 +137,22 @@ def _dependent(left: Node, right: Source, kind: JoinKind, conjuncts: Sequence[Ex
     return DependentJoin(left, right, kind, conjuncts)
 
 
+def _guards(item: Range, number: int) -> list[Expr]:
+    """Return what row-level security asks of the rows of range ``number``."""
+    if not isinstance(item, RelationRange) or item.guard is None:
+        return []
+    made: list[Expr] = [at_range(expr, number) for expr in conjuncts_of(item.guard.where)]
+    return made
+
+
+def _columns_of(node: Any, number: int, depth: int = 0) -> set[int]:
+    """Return the columns of a range that an expression names, be it from within its sub-selects."""
+    if isinstance(node, Var):
+        return {node.attnum} if node.level == depth and node.range == number else set()
+    inside = depth + isinstance(node, QueryBase)
+    return {attnum for child in children(node) for attnum in _columns_of(child, number, inside)}
+
+
 class FromPlanner:
     """Plans FROM and WHERE of one SELECT."""
 
@@ -143,6 +161,9 @@ class FromPlanner:
         self.query = query
         self.outer = outer
         self.needed = needed_columns(query)
+        self.guards = [_guards(item, number) for number, item in enumerate(query.ranges)]
+        for number, guards in enumerate(self.guards):
+            self.needed[number] |= {attnum for guard in guards for attnum in _columns_of(guard, number)}
         self.narrow = len(query.ranges) > 1
         self.narrow_catalog = self.narrow or bool(late_targets(query))  # rows are copied on their way
         self.ordered = ordered_access(query, planning.catalog, conjuncts_of(query.where))
@@ -302,6 +323,7 @@ class FromPlanner:
         if relation is None:
             return None
         catalog = self.planning.catalog
+        conjuncts = [*self.guards[index], *conjuncts]
         found = find(index, relation, catalog, conjuncts, bound)
         if found is None or found.score > 3:
             found = (
@@ -410,6 +432,7 @@ class FromPlanner:
         else:
             raise not_supported(f"{type(item).__name__} in FROM")
         own = Layout(columns=source.columns, outer=self.outer, subplan=self.planning.sublink)
+        source.guards = tuple(self.guards[index])
         mine = [c for c in conjuncts if ranges_used(c) == {index} and not is_volatile(c)]
         source.restrict(mine, own)
         applied = {id(c) for c in mine}

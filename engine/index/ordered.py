@@ -65,8 +65,8 @@ def ordered_access(query: Select, catalog: Catalog, conjuncts: list[Expr]) -> Or
     if len(query.from_) != 1 or not isinstance(query.from_[0], RangeRef):
         return None
     item = query.ranges[query.from_[0].range]
-    if not isinstance(item, RelationRange) or item.virtual:
-        return None
+    if not isinstance(item, RelationRange) or item.virtual or item.guard is not None:
+        return None  # of a guarded table it is not known how many rows the limit takes
     counts = tuple(x for x in (query.limit, query.offset) if x is not None)
     if not all(isinstance(_bare(x), Const | Param) for x in counts):
         return None

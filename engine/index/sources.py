@@ -66,6 +66,7 @@ class Source:
         self.columns = columns
         self.width = width
         self.filter: RowFunction | None = None
+        self.guards: tuple[Expr, ...] = ()  # tested before anything else looks at a row
 
     def rows(self, outer: Any, e: Env) -> Pipe:
         """Start giving rows, unfiltered."""
@@ -90,16 +91,19 @@ class Source:
             source.close()
 
     def restrict(self, conjuncts: Sequence[Expr], layout: Layout) -> None:
-        """Keep only rows for which ``conjuncts`` over this source's own columns are TRUE."""
-        if conjuncts:
-            self.filter = compile_filter(in_order_of_cost(conjuncts), layout)
+        """Keep only rows for which the guards, and then ``conjuncts``, over this source's own columns are TRUE."""
+        if self.guards or conjuncts:
+            tests = (*in_order_of_cost(self.guards), *in_order_of_cost(conjuncts))
+            self.filter = compile_filter(tests, layout)
 
     def label(self) -> str:
         """Return the line."""
         return type(self).__name__
 
     def filtered_label(self) -> str:
-        """Return the line, saying that there is a filter."""
+        """Return the line, saying that there is a filter, or policies and maybe a filter."""
+        if self.guards:
+            return f"{self.label()} (row-level security)"
         return self.label() + (" (filtered)" if self.filter is not None else "")
 
 
@@ -203,7 +207,7 @@ class TableScan(Source):
         """See Source."""
         super().restrict(conjuncts, layout)
         self.tests_columns = not any(
-            isinstance(node, Var) and node.attnum < 0 for c in conjuncts for node in walk(c)
+            isinstance(node, Var) and node.attnum < 0 for c in (*self.guards, *conjuncts) for node in walk(c)
         )
 
     def _predicate(self, e: Env) -> Predicate | None:

@@ -169,7 +169,7 @@ class Body:
         session.view.renew()
         made = make_context(
             session.catalog, session.bind_path, settings=session.bind_settings, database=session.database,
-            variable_params=False,
+            variable_params=False, security=session.row_security,
         )  # fmt: skip
         made.steps.update(self.steps)
         return made

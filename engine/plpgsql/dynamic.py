@@ -136,6 +136,7 @@ def _with_transitions(frame: Frame, parsed: Parsed, oids: tuple[int, ...]) -> Pl
     bound = bind_statement(
         parsed.statement, parsed.text, session.catalog, session.bind_path, oids, session.bind_settings,
         database=session.database, variable_params=False, steps=frame.body.steps,
+        security=session.row_security,
     )  # fmt: skip
     return Plan(bound, session.catalog, session.search_path)
 

@@ -100,7 +100,8 @@ def table_reads(query: QueryExpr) -> Iterator[tuple[int, int, list[Expr]]]:
             if isinstance(range_, RelationRange):
                 seen += 1
                 if not range_.virtual:
-                    yield range_.oid, index, found.get(index, [])
+                    # what others may not look at the rest of the query must not look at here either
+                    yield range_.oid, index, found.get(index, []) if range_.guard is None else []
     relations = [r for r in ranges_of(query) if isinstance(r, RelationRange)]
     if len(relations) != seen:  # read elsewhere than in a SELECT block: nothing is known of it
         for range_ in relations:

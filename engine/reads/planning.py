@@ -119,6 +119,7 @@ class Planning:
             settings=session.bind_settings,
             database=session.database,
             variable_params=variable_params,
+            security=session.row_security,
         )
         plan = await asyncio.to_thread(Plan, bound, catalog, path)
         if plan.crosses or not plan.fresh(session.catalog):
@@ -228,6 +229,7 @@ class Planning:
             settings=session.bind_settings,
             database=session.database,
             variable_params=variable_params,
+            security=session.row_security,
         )
 
     def _with_what_is_newer(

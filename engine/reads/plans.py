@@ -155,7 +155,7 @@ class Plan:
         self.enters = "" if _defines_only(bound) else self.timeline
         self.catalog_version = catalog.version
         self.namespace_version = catalog.namespace_version
-        self.permitted: tuple[int, str, bool] | None = None  # see engine.ddl.privileges
+        self.permitted: tuple[int, int, str, bool, bool] | None = None  # see engine.ddl.privileges
         # what errors call a statement that locks rows (SELECT FOR UPDATE), "" for others
         self.locking = _locking(bound)
         # whether it runs in a transaction
@@ -218,6 +218,8 @@ class Plan:
         """Tell whether the plan still means the same under ``catalog``."""
         if catalog.version == self.catalog_version:
             return True
+        if self.bound.row_security is not None:
+            return False  # who is exempt, and a member of what, may have changed
         if catalog.namespace_version != self.namespace_version and not self.fixed_names:
             return False
         for oid, version in self.bound.versions:

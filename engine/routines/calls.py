@@ -279,7 +279,11 @@ class Routines:
         session = self.session
         session.view.renew()
         context = make_context(
-            session.catalog, session.bind_path, settings=session.bind_settings, database=session.database
+            session.catalog,
+            session.bind_path,
+            settings=session.bind_settings,
+            database=session.database,
+            security=session.row_security,
         )
         wanted = (call.outputs or None) if call.type.oid == RECORD else call.type
         try:

@@ -143,11 +143,16 @@ class _Framed:
 
 
 async def _poll(
-    subscription: Subscription, statement: Subscribe, timeout_s: float | None
+    session: Session, subscription: Subscription, statement: Subscribe, timeout_s: float | None
 ) -> Changes | Progress | None:
-    """Return the next event; a table that is dropped is called by the name under which it was subscribed."""
+    """Return the next event; a table that is dropped is called by the name under which it was subscribed.
+
+    Raises SqlError 42501 once a table has row-level security that counts for the user.
+    """
     try:
-        return await subscription.poll(timeout_s)
+        event = await subscription.poll(timeout_s)
+        _check_row_security(session, statement)
+        return event
     except SubscriptionEnded as error:
         name = next(
             (r.name for r in walk(statement.query) if isinstance(r, RelationRange) and r.oid == error.shard),
@@ -161,11 +166,22 @@ async def _poll(
         ) from None
 
 
+def _check_row_security(session: Session, statement: Subscribe) -> None:
+    for item in walk(statement.query):
+        if isinstance(item, RelationRange):
+            relation = session.space.catalog.relation_by_oid(item.oid)
+            if relation is not None and session.row_security_counts(relation):
+                raise SqlError(
+                    "42501", f'table "{relation.name}" has row-level security now: the subscription ends'
+                )
+
+
 class TableSource:
     """One table's changes, each row filtered and projected by itself."""
 
     def __init__(
         self,
+        session: Session,
         subscription: Subscription,
         statement: Subscribe,
         keep: Callable[[Any, Any], Any] | None,
@@ -173,6 +189,7 @@ class TableSource:
         env: Env,
     ) -> None:
         """``keep``: the WHERE clause over stored rows, by list; ``project``: the targets, by row."""
+        self._session = session
         self._subscription = subscription
         self._statement = statement
         self._columns = statement.query.columns
@@ -183,7 +200,7 @@ class TableSource:
 
     async def poll(self, timeout_s: float | None) -> list[RowTuple] | None:
         """See Source."""
-        event = await _poll(self._subscription, self._statement, timeout_s)
+        event = await _poll(self._session, self._subscription, self._statement, timeout_s)
         if event is None:
             return None
         if isinstance(event, Progress):
@@ -229,7 +246,7 @@ class QuerySource:
         if self.subscription is None:
             raise StopAsyncIteration
         if self._event is None:
-            self._event = await _poll(self.subscription, self._statement, timeout_s)
+            self._event = await _poll(self._session, self.subscription, self._statement, timeout_s)
         event = self._event
         if event is None:
             return None
@@ -354,6 +371,7 @@ async def open_source(session: Session, plan: Plan, statement: Subscribe, params
     shards = [ShardId(r.oid) for r in relations]
     if not shards:
         return source
+    _check_row_security(session, statement)  # a named one is bound as of its position
     check_populated(session, CompiledQuery(statement.query, session.space.at(start)))
     if as_of is not None:
         _check_columns(session, relations, start)
@@ -381,7 +399,7 @@ async def open_source(session: Session, plan: Plan, statement: Subscribe, params
     layout = Layout(columns={(_range_of(select), c.attnum): c.attnum - 1 for c in item.columns})
     keep = None if select.where is None else compile_filter(conjuncts_of(select.where), layout)
     project = compile_row([t.expr for t in select.targets], layout)
-    return opened(TableSource(subscription, statement, keep, project, env))
+    return opened(TableSource(session, subscription, statement, keep, project, env))
 
 
 def moment_of(session: Session, expr: Expr, clause: str, env: Env, timeline: str | None) -> Timestamp:

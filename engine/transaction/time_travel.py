@@ -87,6 +87,7 @@ class AsOfValue:
                 database=session.database,
                 param_types=_numbered(clause.text, param_oids) if variable_params or param_oids else (),
                 variable_params=variable_params,
+                security=session.row_security,
             )
         except SqlError as error:
             raise _at(error, clause) from None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from engine.eager import settle
 from engine.triggers.firing import ROWS_A_TURN, Firing
+from engine.writes.row_checks import RowChecks
 from engine.writes.shape import TableShape
 from planner.errors import SqlError
 from planner.evaluate import Env
@@ -41,7 +42,12 @@ class Changed(NamedTuple):
 
 
 async def insert_each(
-    session: Session, firing: Firing, shape: TableShape, rows: Iterable[Row], env: Env
+    session: Session,
+    firing: Firing,
+    shape: TableShape,
+    rows: Iterable[Row],
+    env: Env,
+    checks: RowChecks | None = None,
 ) -> list[tuple[RowId, Row]]:
     """Insert rows that triggers let through; return them as they are stored. Raises what functions and storing raise."""
     stored: list[tuple[RowId, Row]] = []
@@ -51,7 +57,7 @@ async def insert_each(
             done = await firing.before(session, None, row)
             stored += [] if done is None else [(NO_ROW, done)]
             continue
-        made = await made_before(session, firing, shape, None, row, env)
+        made = await made_before(session, firing, shape, None, row, env, checks)
         if made is not None:
             shape.check_views([made], env)
             txn = session.block.ensure_txn()
@@ -67,6 +73,7 @@ async def update_each(
     rows: Iterable[tuple[RowId, Row, Row]],
     env: Env,
     verb: str = "updated",
+    checks: RowChecks | None = None,
 ) -> list[Changed]:
     """Update rows (row id, old, new) as far as triggers let them through. Raises SqlError 27000, and what functions and storing raise."""
     changed: list[Changed] = []
@@ -77,7 +84,7 @@ async def update_each(
             changed += [] if done is None else [Changed(at, old, done)]
             continue
         refuse_changed(session, shape, [row_id], verb)
-        made = await made_before(session, firing, shape, old, new, env)
+        made = await made_before(session, firing, shape, old, new, env, checks)
         if made is not None:
             refuse_changed(session, shape, [row_id], verb)
             shape.check_views([made], env)
@@ -115,13 +122,22 @@ async def delete_each(
 
 
 async def made_before(
-    session: Session, firing: Firing, shape: TableShape, old: Row | None, new: Row, env: Env
+    session: Session,
+    firing: Firing,
+    shape: TableShape,
+    old: Row | None,
+    new: Row,
+    env: Env,
+    checks: RowChecks | None = None,
 ) -> Row | None:
     """Return a new row as it is to be stored, None where a trigger leaves it out. Raises what functions and constraints raise."""
     row = await firing.before(session, old, new)
     if row is None:
         return None
-    [made] = shape.made([row], env)
+    if checks:
+        [made] = await checks.made("insert" if old is None else "update", shape, [row], env)
+    else:
+        [made] = shape.made([row], env)
     return made
 
 

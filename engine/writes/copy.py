@@ -59,10 +59,10 @@ from pgwire.codecs.encodings import at_hand, encoding
 from pgwire.codecs.errors import DataError
 from pgwire.errors import BackendError
 from planner.acl import READ_SERVER_FILES, WRITE_SERVER_FILES
-from planner.catalog import RelationDef
+from planner.bind.stored import table_query
 from planner.errors import SqlError
 from planner.evaluate import Env
-from planner.query import OutputColumn, QueryExpr, RangeColumn, RangeRef, RelationRange, Select, Target, Var
+from planner.query import QueryExpr
 from planner.rights import Rights
 from planner.statements import Copy
 from txn.errors import DuplicateKey
@@ -300,30 +300,6 @@ async def _insert_each(
 
 
 # --- TO -----------------------------------------------------------------------------------------
-
-
-def table_query(relation: RelationDef, attnums: Sequence[int]) -> Select:
-    """Return ``SELECT columns FROM relation``."""
-    by_attnum = {c.attnum: c for c in relation.columns}
-    chosen = [by_attnum[attnum] for attnum in attnums]
-    return Select(
-        columns=tuple(OutputColumn(name=c.name, type=c.type) for c in chosen),
-        targets=tuple(
-            Target(expr=Var(type=c.type, range=0, attnum=c.attnum, name=c.name), name=c.name) for c in chosen
-        ),
-        ranges=(
-            RelationRange(
-                alias=relation.name,
-                columns=tuple(RangeColumn(name=c.name, type=c.type, attnum=c.attnum) for c in relation.live),
-                oid=relation.oid,
-                schema=relation.schema,
-                name=relation.name,
-                virtual=relation.virtual,
-                used=frozenset(attnums),
-            ),
-        ),
-        from_=(RangeRef(range=0),),
-    )
 
 
 async def _copy_to(

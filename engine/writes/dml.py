@@ -49,6 +49,7 @@ from engine.triggers.rows import (
 )
 from engine.writes.insert_bulk import BulkSource
 from engine.writes.returning import Returning, make_env, returning_of
+from engine.writes.row_checks import RowChecks
 from engine.writes.shape import TableShape, row_record, table_layout
 from planner.catalog import RelationDef
 from planner.errors import SqlError
@@ -122,7 +123,7 @@ class InsertPlan:
     """The compiled parts of an INSERT."""
 
     __slots__ = (
-        "arbiters", "arrange", "conflict", "defaults", "effects", "firing", "plain", "reach", "returning", "row", "shape",
+        "arbiters", "arrange", "checks", "conflict", "defaults", "effects", "firing", "plain", "reach", "returning", "row", "shape",
         "statement", "updating",
     )  # fmt: skip
 
@@ -136,6 +137,7 @@ class InsertPlan:
         positions: list[int | None] = [None] * self.shape.width
         for source_position, attnum in enumerate(statement.attnums):
             positions[attnum - 1] = source_position
+        self.checks = RowChecks(session, relation, statement.row_checks)
         self.arrange = _arranger(positions, len(statement.attnums))
         self.defaults: list[tuple[int, Callable[[Row, Env], Any]]] = [
             (attnum - 1, compile_expr(expr)) for attnum, expr in statement.defaults
@@ -158,7 +160,7 @@ class InsertPlan:
         self.effects = bool(self.reach or self.firing or self.updating) or relation.checks_late
         # Rows only have to be made and stored: nothing is to be done with them afterwards, nor with others in their place.
         updates = self.conflict is not None and self.conflict.action != "nothing"
-        self.plain = not (self.effects or updates or self.shape.views or statement.returning)
+        self.plain = not (self.effects or updates or self.shape.views or statement.returning or self.checks)
 
     def complete(self, rows: Sequence[Row], env: Env) -> list[Row]:
         """Return full table rows for source rows: columns in place, defaults filled in."""
@@ -300,10 +302,15 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
 
     if insert.firing is not None and insert.firing.before_row:
         whole = await in_slices(source, lambda some: insert.complete(some, env))
-        each = await insert_each(session, insert.firing, shape, whole, env)
+        each = await insert_each(session, insert.firing, shape, whole, env, insert.checks)
         row_ids, rows = [row_id for row_id, _ in each], [row for _, row in each]
     else:
-        rows = list(checked(source)) if len(source) == 1 else await in_slices(source, checked)
+        if insert.checks:
+            full = await in_slices(source, lambda some: insert.complete(some, env))
+            rows = list(await insert.checks.made("insert", shape, full, env))
+            shape.check_views(rows, env)
+        else:
+            rows = list(checked(source)) if len(source) == 1 else await in_slices(source, checked)
         inserting = txn.insert(shape.shard, rows)
         row_ids = inserting if isinstance(inserting, list) else await inserting
     if session.parts is not None:
@@ -332,12 +339,12 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
         if each:
             await take_turns(number)
         if firing is not None and firing.before_row:
-            let = await made_before(session, firing, shape, None, proposed, env)
+            let = await made_before(session, firing, shape, None, proposed, env, insert.checks)
             if let is None:
                 continue
             row = let
         else:
-            [row] = shape.made([proposed], env)
+            [row] = await insert.checks.made("insert", shape, [proposed], env)
         existing = txn.insert_unless(shape.shard, row, insert.arbiters)
         if isinstance(existing, Awaitable):
             existing = await existing
@@ -362,19 +369,23 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
         both = (*existing.values, shape.oid, tid_of(existing.row_id), whole, *row)
         if conflict.where is not None and not await value_of(conflict.where, both, env):
             continue
+        if insert.checks:
+            await insert.checks.check("conflict", [existing.values], env)
         cells = list(existing.values)
         for position, value in zip(
             conflict.assigned, await value_of(conflict.values, both, env), strict=True
         ):
             cells[position] = value
         if updating is not None and updating.before_row:
-            let = await made_before(session, updating, shape, existing.values, tuple(cells), env)
+            let = await made_before(
+                session, updating, shape, existing.values, tuple(cells), env, insert.checks
+            )
             refuse_changed(session, shape, [existing.row_id], "updated")
             if let is None:
                 continue
             new = let
         else:
-            [new] = shape.made([tuple(cells)], env)
+            [new] = await insert.checks.made("update", shape, [tuple(cells)], env)
         shape.check_views([new], env)
         await settle(txn.update(shape.shard, [(existing.row_id, new)]))
         touched.add(existing.row_id)
@@ -396,7 +407,7 @@ class ChangePlan:
     """The compiled parts of an UPDATE or DELETE over the source layout of ``planner.query.Update``."""
 
     __slots__ = (
-        "assigned", "assigned_attnums", "by_key", "effects", "extra_from", "firing", "for_update", "keys_kept", "new", "old",
+        "assigned", "assigned_attnums", "by_key", "checks", "effects", "extra_from", "firing", "for_update", "keys_kept", "new", "old",
         "plain", "reach", "returning", "shape", "source", "statement", "values_from",
     )  # fmt: skip
 
@@ -407,6 +418,8 @@ class ChangePlan:
         through = statement.through if isinstance(statement, Update) else None
         self.shape = TableShape.of(relation, session).through(through)
         self.returning = returning_of(session, relation, statement.returning, statement.columns)
+        checks = statement.row_checks if isinstance(statement, Update) else ()
+        self.checks = RowChecks(session, relation, checks)
         live = relation.live
         slots: list[int | None] = [None] * self.shape.width
         for position, column in enumerate(live):
@@ -434,7 +447,7 @@ class ChangePlan:
         self.reach = effects.Reach(session, relation, what, changed)
         self.effects = bool(self.reach or self.firing) or relation.checks_late
         # Nothing needs the rows themselves: not the old ones, nor, but for NOT NULL and CHECK, the new ones.
-        self.plain = not (self.effects or statement.returning)
+        self.plain = not (self.effects or statement.returning or self.checks)
         self.assigned_attnums = changed
         # the row executor's plan of an UPDATE whose rows one key finds, once it has run: then nothing is left to decide
         self.by_key: IndexPlan | None = None
@@ -534,11 +547,17 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
         refuse_changed(session, change.shape, [RowId(row[0]) for row in rows], "updated")
     if firing is not None and firing.before_row:
         wanted = ((RowId(row[0]), change.old(row), change.new(row)) for row in rows)
-        done = await update_each(session, firing, change.shape, wanted, env)
+        done = await update_each(session, firing, change.shape, wanted, env, checks=change.checks)
         changes = [(RowId(rows[one.at][0]), one.new) for one in done]
         rows = [rows[one.at] for one in done]
     else:
-        changes = await in_slices(rows, lambda some: change.changed(some, env))
+        if change.checks:
+            built = await in_slices(rows, lambda some: [change.new(row) for row in some])
+            made = await change.checks.made("update", change.shape, built, env)
+            change.shape.check_views(made, env)
+            changes = [(RowId(row[0]), new) for row, new in zip(rows, made, strict=True)]
+        else:
+            changes = await in_slices(rows, lambda some: change.changed(some, env))
         if changes:
             txn = session.block.ensure_txn()
             await settle(txn.update(change.shape.shard, changes, keys_kept=change.keys_kept))

@@ -58,6 +58,7 @@ class BulkSource:
         """Return whether the INSERT has nothing to do per row but to look for NULLs."""
         return not (
             insert.conflict
+            or insert.checks
             or insert.returning
             or insert.defaults
             or insert.shape.checks

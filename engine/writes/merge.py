@@ -29,11 +29,12 @@ from engine.triggers.firing import Firing, Operation, firing_of
 from engine.triggers.rows import begin, delete_each, insert_each, update_each
 from engine.writes.dml import changed_by, tables_to_lock, target_of
 from engine.writes.returning import make_env
+from engine.writes.row_checks import RowChecks
 from engine.writes.shape import TableShape
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, RowFunction, compile_predicate, compile_row
-from planner.query import Merge, MergeAction
+from planner.query import Merge, MergeAction, RowCheckKind
 from txn.types import Row, RowId
 
 if TYPE_CHECKING:
@@ -57,12 +58,13 @@ _OPERATIONS: Final[dict[str, Operation]] = {"delete": "DELETE", "update": "UPDAT
 class MergePlan:
     """The compiled parts of a MERGE over the source layout of ``planner.query.Merge``."""
 
-    __slots__ = ("each", "firings", "matched", "old", "reach", "shape", "unmatched")
+    __slots__ = ("checks", "each", "firings", "matched", "old", "reach", "shape", "unmatched")
 
     def __init__(self, session: Session, statement: Merge) -> None:
         """Compile against the session's catalog."""
         relation = target_of(session, statement.table)
         self.shape = TableShape.of(relation, session)
+        self.checks = RowChecks(session, relation, statement.row_checks)
         live = relation.live
         columns = {(0, column.attnum): at for at, column in enumerate(live, 1)}
         extras = len(statement.source.columns) - 1 - len(live)
@@ -136,6 +138,9 @@ class _Changes:
         if action.what == "nothing":
             return
         cells = merge.old_row(row)
+        if action.what != "insert" and merge.checks:
+            kind: RowCheckKind = "merge delete" if action.what == "delete" else "merge update"
+            await merge.checks.check(kind, [tuple(cells)], env)
         if action.what == "delete":
             await self._delete(self._touch(row[0]), tuple(cells))
             return
@@ -161,24 +166,28 @@ class _Changes:
         merge = self.merge
         if merge.each:
             firing = merge.firing("UPDATE")
-            done = await update_each(self.session, firing, merge.shape, [(row_id, old, new)], self.env, _VERB)
+            done = await update_each(
+                self.session, firing, merge.shape, [(row_id, old, new)], self.env, _VERB, merge.checks
+            )
             if not done:
                 return
             new = done[0].new
         else:
-            [new] = merge.shape.made([new], self.env)
+            [new] = await merge.checks.made("update", merge.shape, [new], self.env)
         self.updated.append((row_id, new))
         self.effects.add("UPDATE", old, new)
 
     async def _insert(self, new: Row) -> None:
         merge = self.merge
         if merge.each:
-            done = await insert_each(self.session, merge.firing("INSERT"), merge.shape, [new], self.env)
+            done = await insert_each(
+                self.session, merge.firing("INSERT"), merge.shape, [new], self.env, merge.checks
+            )
             if not done:
                 return
             [(_row_id, new)] = done
         else:
-            [new] = merge.shape.made([new], self.env)
+            [new] = await merge.checks.made("insert", merge.shape, [new], self.env)
         self.inserted.append(new)
         self.effects.add("INSERT", None, new)
 

@@ -33,7 +33,7 @@ class TableShape:
     """What storing a row of one table needs, compiled once per plan: width, generated columns, NOT NULL, checks."""
 
     __slots__ = (
-        "checks", "demands", "generated", "not_null", "oid", "refusals", "relation", "session", "settings", "shard", "shards", "shown",
+        "checks", "demands", "generated", "hides", "not_null", "oid", "refusals", "relation", "session", "settings", "shard", "shards", "shown",
         "stored", "views", "width",
     )  # fmt: skip
 
@@ -67,6 +67,7 @@ class TableShape:
         self.demands = [(attnum - 1, demand) for attnum, demand in demands]
         self.stored = [(c.attnum - 1, c.type.oid) for c in relation.live]
         self.shown: frozenset[int] | None = None  # attnums that DETAIL may show, None: all
+        self.hides = False  # row-level security: DETAIL shows nothing
         self.session: Session | None = (
             None  # whose names of relations and functions DETAIL shows, None: their oids
         )
@@ -81,6 +82,7 @@ class TableShape:
         generated = bound_generations(relation, session, called)
         shape = cls(relation, session.codec_settings, checks, generated, bound_demands(relation, session))
         shape.session = session
+        shape.hides = session.row_security_counts(relation)
         role = session.role
         if role.superuser:
             return shape
@@ -185,9 +187,11 @@ class TableShape:
     def failing_row(self, row: Row) -> str | None:
         """Return DETAIL's "Failing row contains (...)"; long values are cut as PostgreSQL cuts them.
 
-        Of a table that the user may not read it has the columns that he may, or has just written, with their names; None
+        None where row-level security counts. Of a table that the user may not read it has the columns that he may, or has just written, with their names; None
         without any.
         """
+        if self.hides:
+            return None
         shown = []
         names = []
         for (position, oid), column in zip(self.stored, self.relation.live, strict=True):

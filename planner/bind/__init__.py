@@ -23,10 +23,11 @@ from planner import statements as st
 
 # these register binders of AST classes
 from planner.bind import changes, columns, compare, funcs, sublinks
-from planner.bind.context import BindContext, WithStep, make_context
+from planner.bind.context import BindContext, RowSecurity, WithStep, make_context
 from planner.bind.generated import generated_from, generations
 from planner.bind.inline import inline_calls
 from planner.bind.query import bind_query
+from planner.bind.row_security import secured
 from planner.bind.stored import bind_check, coerce_argument, deparse_check, rebase_view
 from planner.classify import classify, command_tag, relations_written, returned_rows
 from planner.errors import SqlError, not_supported
@@ -59,6 +60,7 @@ def bind_statement(
     database: str = "",
     variable_params: bool = True,
     steps: Mapping[str, WithStep] | None = None,
+    security: RowSecurity | None = None,
 ) -> st.BoundStatement:
     """Bind one parsed statement.
 
@@ -66,6 +68,7 @@ def bind_statement(
     existing schemas in order. ``param_types``: declared types of ``$1`` ..., 0 or missing = to be deduced.
 
     ``variable_params`` False: only parameters that were declared exist (42P02 for others). ``steps``: transition tables.
+    ``security``: for whom it is to run; without it no table with row-level security may be in what runs.
 
     Raises SqlError with PostgreSQL's SQLSTATE, wording, hint and position; 54001 for nesting that is too
     deep; 42P18 when a parameter's type stays open.
@@ -78,6 +81,7 @@ def bind_statement(
         settings=settings,
         database=database,
         variable_params=variable_params,
+        security=security,
     )
     context.steps.update(steps or {})
     try:
@@ -131,6 +135,7 @@ def _binders() -> dict[type, _Binder]:
         merge,
         own_range,
         owned,
+        policy,
         procedure,
         sequence,
         source,
@@ -179,6 +184,11 @@ def _binders() -> dict[type, _Binder]:
             ast.RenameTrigger: trigger.bind_rename_trigger,
             ast.DropTrigger: trigger.bind_drop_trigger,
             ast.CommentOnTrigger: trigger.bind_comment_on_trigger,
+            ast.CreatePolicy: _without_params(policy.bind_create_policy),
+            ast.AlterPolicy: _without_params(policy.bind_alter_policy),
+            ast.RenamePolicy: policy.bind_rename_policy,
+            ast.DropPolicy: policy.bind_drop_policy,
+            ast.CommentOnPolicy: policy.bind_comment_on_policy,
             ast.Do: procedure.bind_do,
             ast.CommentOnFunction: functions.bind_comment_on_function,
             ast.CreateEnum: types.bind_create_enum,
@@ -264,6 +274,20 @@ def _inlined(context: BindContext, bound: st.Statement) -> st.Statement:
     return bound
 
 
+def _secured(context: BindContext, bound: st.Statement) -> st.Statement:
+    """Return what is about to run as row-level security lets it; definitions keep the tables."""
+    made: st.Statement
+    if isinstance(bound, st.RefreshMaterializedView | st.CreateSubscription):
+        made = secured(context, bound)
+        return made
+    if isinstance(bound, st.CreateTable | st.CreateMaterializedView):
+        return bound if bound.query is None else replace(bound, query=secured(context, bound.query))
+    if isinstance(bound, _RUN):
+        made = secured(context, bound)
+        return made
+    return bound
+
+
 _RUN = (
     st.QueryStatement, qt.Insert, qt.Update, qt.Delete, qt.Merge, st.WithChanges, st.DeclareCursor, st.Copy,
     st.Subscribe, st.DeclareSubscribe, st.AcknowledgeSubscription, st.Call,
@@ -279,7 +303,7 @@ def envelope(
         body = replace(bound.body, params=context.env.params.finish())
         body = _stable(body)
         bound = replace(bound, body=body)
-    bound = _inlined(context, bound)
+    bound = _secured(context, _inlined(context, bound))
     changes = "changes" in context.flags
     if changes:
         _check_changing(bound)
@@ -308,8 +332,17 @@ def envelope(
         functions=frozenset(context.functions),
         calls="calls" in context.flags,
         changes=changes,
+        row_security=_bound_for(context),
     )
     return _stable(made) if finish and not isinstance(bound, st.Explain) else made
+
+
+def _bound_for(context: BindContext) -> tuple[int, bool] | None:
+    """Return for whom row-level security was looked at, None where there was none to look at."""
+    security = context.security
+    if security is None or "row security" not in context.flags:
+        return None
+    return security.key
 
 
 def _check_changing(bound: st.Statement) -> None:

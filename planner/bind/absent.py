@@ -1,7 +1,7 @@
-"""DROP of what nobody can create here: rules, policies, aggregates, operators, casts, servers, ...
+"""DROP of what nobody can create here: rules, aggregates, operators, casts, servers, ...
 
-    DROP POLICY IF EXISTS p ON tab    a notice, so that scripts written for PostgreSQL (pg_dump --clean --if-exists) go on
-    DROP POLICY p ON tab              42704: there is none
+    DROP RULE IF EXISTS r ON tab      a notice, so that scripts written for PostgreSQL (pg_dump --clean --if-exists) go on
+    DROP RULE r ON tab                42704: there is none
     DROP OPERATOR + (int, int)        2BP01: the system needs it
 
 Which object classes of PostgreSQL's own exist is known for types, functions, operators, casts, languages, access methods and
@@ -22,7 +22,6 @@ from planner.errors import SqlError, not_supported
 from planner.facts import facts
 from planner.typefacts import format_type
 
-_OF_TABLES: Final = ("rule", "policy")
 _OF_METHODS: Final = ("operator class", "operator family")
 _OWN: Final = {
     "language": frozenset({"internal", "c", "sql"}),
@@ -73,7 +72,7 @@ def _required(what: str) -> SqlError:
     return SqlError("2BP01", f"cannot drop {what} because it is required by the database system")
 
 
-def _of_table(context: BindContext, what: str, item: ast.AbsentObject) -> _Finding:
+def _of_rule(context: BindContext, what: str, item: ast.AbsentObject) -> _Finding:
     table, name = item.name[:-1], item.name[-1]
     missing = _no_schema(context, table)
     if missing is not None:
@@ -81,15 +80,11 @@ def _of_table(context: BindContext, what: str, item: ast.AbsentObject) -> _Findi
     relation = context.find_relation(table[-2] if len(table) > 1 else "", table[-1])
     if relation is None:
         return SqlError("42P01", f'relation "{".".join(table)}" does not exist'), ""
-    if what == "rule" and name == "_RETURN" and relation.kind == "v":
+    if name == "_RETURN" and relation.kind == "v":
         view = f"view {relation.name}"
         message = f"cannot drop rule _RETURN on {view} because {view} requires it"
         return SqlError("2BP01", message, hint=f"You can drop {view} instead."), ""
-    of = "relation" if what == "rule" else "table"
-    return (
-        SqlError("42704", f'{what} "{name}" for {of} "{relation.name}" does not exist'),
-        f'{what} "{name}" for relation "{relation.name}" does not exist',
-    )
+    return SqlError("42704", f'rule "{name}" for relation "{relation.name}" does not exist'), ""
 
 
 def _of_method(context: BindContext, what: str, item: ast.AbsentObject) -> _Finding:
@@ -217,7 +212,7 @@ def _aggregate(context: BindContext, what: str, item: ast.AbsentObject) -> _Find
 
 
 _CHECKS: Final[dict[str, _Check]] = {
-    **dict.fromkeys(_OF_TABLES, _of_table),
+    "rule": _of_rule,
     **dict.fromkeys(_OF_METHODS, _of_method),
     "foreign table": _foreign_table,
     "cast": _cast,

@@ -17,6 +17,7 @@ from planner.bind.ddl import check_checkable, view_options
 from planner.bind.domain import bind_rename_constraint
 from planner.bind.exclusion import exclusion_spec
 from planner.bind.options import check_storage_options
+from planner.bind.policy import SECURITY_ACTIONS, bind_row_security
 from planner.bind.query import bind_view
 from planner.bind.retype import alter_type
 from planner.bind.sequence import changed_definition, drawn_from, identity_definition, options_by_name
@@ -44,12 +45,10 @@ from planner.facts import facts
 from planner.scope import SYSTEM_COLUMNS
 from planner.typefacts import format_type
 
-# there is no row security: these ask for what is so
-_ALREADY_SO = ("disable row security", "no force row security")
 _HARMLESS_ACTIONS = frozenset(
     ("set statistics", "set storage", "set options", "reset options", "set rel options", "reset rel options",
      "replace rel options", "cluster on", "drop cluster", "set compression", "set logged", "set un logged",
-     "set unlogged", "set table space", "replica identity", "drop oids", "set access method", *_ALREADY_SO)
+     "set unlogged", "set table space", "replica identity", "drop oids", "set access method")
 )  # fmt: skip
 _COLUMN_TUNING = frozenset(
     ("set statistics", "set storage", "set options", "reset options", "set compression")
@@ -148,8 +147,6 @@ _ACTION_WORDS = {
     "set storage": "ALTER COLUMN ... SET STORAGE",
     "alter column type": "ALTER COLUMN ... SET DATA TYPE",
     "set table space": "SET TABLESPACE",
-    "enable row security": "ENABLE ROW LEVEL SECURITY",
-    "force row security": "FORCE ROW LEVEL SECURITY",
     "add inherit": "INHERIT",
     "drop inherit": "NO INHERIT",
     "add of": "OF",
@@ -249,6 +246,8 @@ def _action(
         )
     if relation.kind == "v" and kind in ("set rel options", "reset rel options"):
         return _view_options(context, relation, action)
+    if kind in SECURITY_ACTIONS:
+        return bind_row_security(kind), relation
     if kind in TRIGGER_ACTIONS:
         return bind_enable(relation, kind, action.name), relation
     if kind in _HARMLESS_ACTIONS:

@@ -19,6 +19,7 @@ _WORDS = {
     "WINDOW FRAME ROWS": "window ROWS",
     "WINDOW FRAME GROUPS": "window GROUPS",
     "CHECK": "check constraints",
+    "POLICY": "policy expressions",
     "TRIGGER WHEN": "trigger WHEN conditions",
     "DEFAULT": "DEFAULT expressions",
     "PARAMETER DEFAULT": "DEFAULT expressions",

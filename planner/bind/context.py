@@ -16,7 +16,7 @@ from pgwire.codecs.settings import DEFAULT, STORED_TEXT, CodecSettings
 from planner import ast
 from planner.builtins.reg import NamesOf
 from planner.casts import CoerceEnv, ParamTypes
-from planner.catalog import Catalog, FunctionDef, RelationDef, RowType
+from planner.catalog import Catalog, FunctionDef, RelationDef, RoleDef, RowType, SystemCatalog
 from planner.errors import Span, SqlError
 from planner.extensions import WITH_OPERATORS, with_operators
 from planner.query import Expr, OutputColumn
@@ -49,6 +49,20 @@ class Arguments:
         return self.names.index(names[-1]) + 1 if len(names) <= 2 and names[-1] in self.names else 0
 
 
+@dataclass(frozen=True, slots=True)
+class RowSecurity:
+    """Whose row-level security counts: the current user's. ``enforced``: the setting row_security; ``catalog``: who is who."""
+
+    role: RoleDef
+    enforced: bool
+    catalog: SystemCatalog
+
+    @property
+    def key(self) -> tuple[int, bool]:
+        """What ``BoundStatement.row_security`` keeps of it."""
+        return self.role.oid, self.enforced
+
+
 class NamedValues(Protocol):
     """What names mean that may be no columns (``planner.plpgsql.variables``)."""
 
@@ -74,7 +88,7 @@ class BindContext:
     ``future_steps``: those of parts that come later. ``arguments``: of the function whose body is bound. ``functions``: oids of
     users' functions that the statement runs; ``running``: those whose bodies are being bound as statements of their own.
     ``keeps``: what is bound is kept with a table or domain (``planner.bind.runnable``). ``variables``: of the PL/pgSQL function whose
-    statement is bound.
+    statement is bound. ``security``: for whom it is to run. ``defines``: it is only looked at.
     """
 
     catalog: Catalog
@@ -93,6 +107,8 @@ class BindContext:
     running: frozenset[int] = frozenset()
     keeps: bool = False
     variables: NamedValues | None = None
+    security: RowSecurity | None = None
+    defines: bool = False
 
     @property
     def volatile(self) -> bool:
@@ -119,6 +135,27 @@ class BindContext:
                 extensions=WITH_OPERATORS,
             ),
             text=relation.view_sql,
+            view_depth=self.view_depth + 1,
+            steps={},
+            future_steps=set(),
+            arguments=None,
+            variables=None,
+        )
+
+    def for_stored(self, sql: str) -> BindContext:
+        """Return the context that the text of a policy is bound in. Raises 42P17 for endless nesting."""
+        if self.view_depth >= MAX_VIEW_DEPTH:
+            raise SqlError("42P17", "infinite recursion detected in policies")
+        return replace(
+            self,
+            search_path=("pg_catalog",),
+            env=CoerceEnv(
+                settings=STORED_TEXT,
+                params=ParamTypes((), variable=False),
+                row_type=self.env.row_type,
+                extensions=WITH_OPERATORS,
+            ),
+            text=sql,
             view_depth=self.view_depth + 1,
             steps={},
             future_steps=set(),
@@ -236,6 +273,7 @@ def make_context(
     database: str = "",
     variable_params: bool = True,
     stored: bool = False,
+    security: RowSecurity | None = None,
 ) -> BindContext:
     """Make the context of one bind; ``param_types`` are the client's (0 = not declared).
 
@@ -268,4 +306,5 @@ def make_context(
         versions=versions,
         text=text,
         database=database,
+        security=security,
     )

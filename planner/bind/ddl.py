@@ -23,7 +23,7 @@ from planner.bind.updatable import obstacle_of
 from planner.bind.utility import owner_name
 from planner.deparse import deparse_query
 from planner.errors import SqlError, not_supported
-from planner.query import OutputColumn, QueryExpr, RelationRange, Select, SubLink, SubqueryRange
+from planner.query import Expr, OutputColumn, QueryExpr, RelationRange, Select, SubLink, SubqueryRange
 from planner.rewrite import replace_children
 from planner.typenames import check_column_type
 from planner.walk import walk
@@ -160,8 +160,8 @@ def _is_temporary(context: BindContext, oid: int) -> bool:
     return relation is not None and relation.persistence == "t"
 
 
-def relations_named(query: QueryExpr) -> frozenset[int]:
-    """Return the oids of tables and views that a query itself names (not those inside other views)."""
+def relations_named(query: QueryExpr | Expr) -> frozenset[int]:
+    """Return the oids of tables and views that a query, or the sub-selects of an expression, name themselves (not those inside other views)."""
     found: set[int] = set()
 
     def visit(node: object) -> object:

@@ -288,7 +288,7 @@ def _options(
                     raise SqlError("42601", 'parameter "parallel" must be SAFE, RESTRICTED, or UNSAFE')
                 found[field] = _PARALLEL[word]
             case "cost" | "rows":
-                number = float(str(value))
+                number = float(value.text if isinstance(value, ast.NumberText) else str(value))
                 if number <= 0:
                     raise SqlError("22023", f"{name.upper()} must be positive")
                 if name == "rows" and not returns_set:
@@ -368,6 +368,7 @@ def check_source(
 
 
 def _check(context: BindContext, function: FunctionDef) -> None:
+    context = replace(context, defines=True)
     wanted = wanted_of(context, function)
     try:
         if bind_body(context, function, function.inputs, wanted) is None:

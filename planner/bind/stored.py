@@ -56,10 +56,14 @@ from planner.query import (
     DecomposeRow,
     Expr,
     Join,
+    OutputColumn,
     RangeColumn,
+    RangeRef,
     RelationRange,
+    Select,
     SqlCall,
     SubqueryRange,
+    Target,
     Var,
 )
 from planner.rewrite import replace_children
@@ -148,6 +152,20 @@ def table_range(relation: RelationDef, alias: str = "") -> RelationRange:
         schema=relation.schema,
         name=relation.name,
         virtual=relation.virtual,
+    )
+
+
+def table_query(relation: RelationDef, attnums: Sequence[int]) -> Select:
+    """Return ``SELECT columns FROM relation``."""
+    by_attnum = {c.attnum: c for c in relation.columns}
+    chosen = [by_attnum[attnum] for attnum in attnums]
+    return Select(
+        columns=tuple(OutputColumn(name=c.name, type=c.type) for c in chosen),
+        targets=tuple(
+            Target(expr=Var(type=c.type, range=0, attnum=c.attnum, name=c.name), name=c.name) for c in chosen
+        ),
+        ranges=(replace(table_range(relation), used=frozenset(attnums)),),
+        from_=(RangeRef(range=0),),
     )
 
 

@@ -37,7 +37,7 @@ from planner.query import (
     ViewUse,
     WindowFunc,
 )
-from planner.rewrite import replace_children, shift_levels
+from planner.rewrite import at_range, replace_children, shift_levels
 from planner.scope import Item, Scope, index_names
 from planner.types import SqlType
 from planner.walk import walk
@@ -253,15 +253,8 @@ def view_item(scope: Scope, target: ViewTarget, node: ast.TableRef, position: in
                 span=node.span,
             )
         names = [*node.alias.columns, *names[len(node.alias.columns) :]]
-    exprs = tuple(_at_range(expr, position, 0) for expr in target.levels[0].exprs)
+    exprs = tuple(at_range(expr, position) for expr in target.levels[0].exprs)
     return Item(name=item.name, names=names, index=index_names(names), exprs=exprs, aliased=item.aliased)
-
-
-def _at_range(node: Any, position: int, depth: int) -> Any:
-    if isinstance(node, Var) and node.level == depth and node.range == 0:
-        return replace(node, range=position)
-    deeper = depth + 1 if isinstance(node, QueryBase) else depth
-    return replace_children(node, lambda child: _at_range(child, position, deeper))
 
 
 def base_names(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from planner.catalog import SystemCatalog
+from planner.catalog import RelationDef, SystemCatalog
 
 if TYPE_CHECKING:
     from pgwire.codecs.settings import CodecSettings
@@ -175,6 +175,9 @@ class EvalSystem(Protocol):
 
 class EvalSession(Protocol):
     """The session as functions see it."""
+
+    def row_security_counts(self, relation: RelationDef) -> bool:
+        """Tell whether policies of a relation count for the current user."""
 
     @property
     def catalog(self) -> SystemCatalog:

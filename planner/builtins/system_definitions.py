@@ -65,21 +65,22 @@ def shown_expression(session: EvalSession, sql: str, relation: RelationDef, *, p
     """Return a stored expression over ``relation``'s columns as a reader sees it, relations apart."""
     from planner.deparse import deparse_expr
 
-    names_types = _TYPE_BY_OID in sql
-    if not (pretty or names_types) or _ATOM.fullmatch(sql):
+    names_others = _TYPE_BY_OID in sql or _SUB_SELECT in sql
+    if not (pretty or names_others) or _ATOM.fullmatch(sql):
         return sql
-    key = (sql, relation.oid, relation.version, pretty, *(reading(session) if names_types else ()))
+    key = (sql, relation.oid, relation.version, pretty, *(reading(session) if names_others else ()))
     text = _TEXTS.get(key)
     if text is None:
         expr = _bind(session, sql, relation)
         text = deparse_expr(
-            expr, relation, pretty=pretty, settings=shown_settings(session), type_name=type_namer(session),
-            function_name=function_namer(session),
+            expr, relation, pretty=pretty, settings=shown_settings(session), qualify=qualifier(session),
+            type_name=type_namer(session), function_name=function_namer(session),
         )  # fmt: skip
         _TEXTS.put(key, text)
     return text
 
 
+_SUB_SELECT = " SELECT "  # of a policy; what it reads has its schema in the stored text
 _TYPE_BY_OID = '"#'  # ``planner.typefacts.stored_type``
 
 
@@ -118,7 +119,8 @@ def _bind(session: EvalSession, sql: str, relation: RelationDef) -> Expr:
     from planner.parse import parse_expression
 
     context = stored_context(session.catalog, sql)
-    expr = bind_clause(table_scope(context, relation), parse_expression(sql), "CHECK")
+    clause = "POLICY" if _SUB_SELECT in sql else "CHECK"
+    expr = bind_clause(table_scope(context, relation), parse_expression(sql), clause)
     # the conversion to a column's type is not shown, but what it converts gets parentheses
     column = next((c for c in relation.columns if c.default_sql == sql), None)
     return expr if column is None else coerce_default(expr, column.name, column.type, context.env)

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from pgwire.codecs.int import xid8_value
 from pgwire.codecs.network import address_of
 from planner import extensions
+from planner.builtins.reg import find_relation
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.builtins.system_definitions import find_index
@@ -223,6 +224,20 @@ _AM_PROPERTIES = {
 }  # fmt: skip
 
 
+def row_security_active(session: EvalSession, oid: int) -> bool:
+    """SQL's ``row_security_active``: whether policies count for the current user; FALSE for an unknown oid."""
+    relation = session.catalog.relation_by_oid(oid)
+    return relation is not None and session.row_security_counts(relation)
+
+
+def row_security_active_by_name(session: EvalSession, name: str) -> bool:
+    """The same by name. Raises SqlError 42P01."""
+    relation = find_relation(session, name)
+    if relation is None:
+        raise SqlError("42P01", f'relation "{name}" does not exist')
+    return session.row_security_counts(relation)
+
+
 def index_method_property(oid: int, name: str) -> bool | None:
     """SQL's ``pg_indexam_has_property``: what PostgreSQL's method can, also where it is not all supported here."""
     return _AM_PROPERTIES.get(oid, {}).get(name.lower())
@@ -405,8 +420,8 @@ def _register() -> None:
     session_form("pg_index_column_has_property(regclass,int4,text)", index_column_property)
     session_form("pg_index_has_property(regclass,text)", index_property)
     python("pg_indexam_has_property(oid,text)", index_method_property)
-    python("row_security_active(oid)", lambda oid: False)
-    python("row_security_active(text)", lambda name: False)
+    session_form("row_security_active(oid)", row_security_active)
+    session_form("row_security_active(text)", row_security_active_by_name)
     python("pg_tablespace_location(oid)", tablespace_location)
     python("pg_tablespace_databases(oid)", lambda oid: iter(()))
     python("pg_get_keywords()", keywords)

@@ -453,6 +453,8 @@ class Lowering:
     def _relation(self, range_: q.RelationRange, index: int, scope: Scope, label: str) -> Node:
         if range_.virtual:
             raise not_supported(f"catalog relation {range_.name} in this executor")
+        if range_.guard is not None:
+            return self._guarded(range_, range_.guard, index, scope, label)
         use = RelationUse(f"hf_rel_{len(self.relations) + 1}", range_.oid)
         self.relations.append(use)
         values = {
@@ -466,6 +468,35 @@ class Lowering:
         values[q.TABLEOID] = Val(oid, SqlType(f.OID), None)
         scope.ranges[index] = RangeBinding(values, use)
         return b.table(use.placeholder, label)
+
+    def _guarded(
+        self, range_: q.RelationRange, guard: q.Select, index: int, scope: Scope, label: str
+    ) -> Node:
+        """Return a table under row-level security: what passes its guard, behind OFFSET 0, through which DuckDB moves no condition.
+
+        Spark has nothing that its optimizer keeps to, so it is refused.
+        """
+        if self.d.name != "duckdb":
+            raise not_supported(f"row-level security of table {range_.name} in this executor")
+        types = {c.attnum: c.type for c in range_.columns} | {
+            q.ROW_ID: SqlType(f.INT8),
+            q.TABLEOID: SqlType(f.OID),
+        }
+        wanted = [attnum for attnum in sorted(range_.used) if attnum in types]
+        inner = q.Select(
+            columns=tuple(q.OutputColumn(name=f"c{attnum}", type=types[attnum]) for attnum in wanted),
+            targets=tuple(
+                q.Target(expr=q.Var(type=types[attnum], range=0, attnum=attnum), name=f"c{attnum}")
+                for attnum in wanted
+            ),
+            ranges=(replace(range_, guard=None),),
+            from_=guard.from_,
+            where=guard.where,
+            offset=q.Const(type=SqlType(f.INT8), value=0),
+        )
+        result = self.query(inner)
+        scope.ranges[index] = RangeBinding(dict(zip(wanted, result.values(label), strict=True)))
+        return b.derived(result.node, label)
 
     # -- set operations and VALUES -------------------------------------------------------------------
 

@@ -46,6 +46,7 @@ from planner.query import (
     OpExpr,
     Param,
     RelabelType,
+    RowCheck,
     ScalarArrayOp,
     SqlCall,
     SubLink,
@@ -137,8 +138,8 @@ class _Extraction:
                 [replace_children(call, lambda child: self.visit(child, guarded)) for call in node.functions]
             )
             return node if functions == node.functions else replace(node, functions=functions)
-        if isinstance(node, MergeAction):
-            # values of an action are asked for where a row comes to it
+        if isinstance(node, MergeAction | RowCheck):
+            # they are asked for where a row comes to them
             return replace_children(node, lambda child: self.visit(child, True))
         if isinstance(node, Expr):
             if (

@@ -68,6 +68,7 @@ PROVEN = {
     "log_statement": "differential/wire/log.wire",
     "log_statement_sample_rate": "engine/test_settings.py::test_durations_are_logged_as_asked",
     "log_transaction_sample_rate": "engine/test_settings.py::test_durations_are_logged_as_asked",
+    "row_security": "engine/test_row_security.py::test_who_turns_row_security_off_sees_all_rows_or_an_error",
     "session_replication_role": "differential/scripts/triggers/replica.sql",
     "tcp_keepalives_count": "engine/test_tcp_settings.py::test_they_are_set_at_the_start_and_bounded_by_the_system",
     "tcp_keepalives_idle": "engine/test_tcp_settings.py::test_keepalives_are_those_of_the_socket",

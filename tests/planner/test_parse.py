@@ -126,7 +126,6 @@ def test_grammar_newer_than_fifteen_is_a_syntax_error(text: str):
         ("CREATE AGGREGATE a (int) (sfunc = f, stype = int)", "CREATE AGGREGATE"),
         ("CREATE CAST (int AS text) WITH INOUT", "CREATE CAST"),
         ("CREATE OPERATOR === (function = f, leftarg = int, rightarg = int)", "CREATE OPERATOR"),
-        ("CREATE POLICY p ON t", "CREATE POLICY"),
         ("CREATE RULE r AS ON INSERT TO t DO NOTHING", "CREATE RULE"),
         ("CREATE TEXT SEARCH DICTIONARY c (template = simple)", "CREATE TEXT SEARCH DICTIONARY"),
         ("CREATE STATISTICS s ON a, b FROM t", "CREATE STATISTICS"),

@@ -1,0 +1,75 @@
+"""What row-level security asks of rows that a statement stores or changes (``planner.query.RowCheck``), compiled once per plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from engine.index.plan import Planning
+from engine.index.state import value_of
+from engine.writes.shape import TableShape, row_record, table_layout
+from planner.catalog import RelationDef
+from planner.errors import SqlError
+from planner.evaluate import Env, RowFunction, compile_expr
+from planner.query import RowCheck, RowCheckKind
+from txn.types import Row
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+_WORDS: Final[dict[RowCheckKind, tuple[str, str]]] = {
+    "insert": ("new", ""),
+    "update": ("new", ""),
+    "conflict": ("new", " (USING expression)"),
+    "merge update": ("target", " (USING expression)"),
+    "merge delete": ("target", " (USING expression)"),
+}
+
+
+class RowChecks:
+    """The row checks of one statement on a table; none of a statement that has none."""
+
+    __slots__ = ("_checks", "_relation", "_whole")
+
+    def __init__(self, session: Session, relation: RelationDef, checks: Sequence[RowCheck]) -> None:
+        """Compile over rows of ``relation``; their sub-selects are the row executor's."""
+        layout = table_layout(relation)
+        layout.subplan = Planning(session.catalog).sublink
+        self._relation = relation
+        self._whole = row_record(relation)
+        self._checks: list[tuple[RowCheck, RowFunction]] = [
+            (check, compile_expr(check.condition, layout)) for check in checks
+        ]
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._checks)
+
+    async def check(self, kind: RowCheckKind, rows: Sequence[Row], env: Env) -> None:
+        """Raise SqlError 42501 for the first row for which a check of a kind is not TRUE; and what evaluating it raises."""
+        for check, condition in self._checks:
+            if check.kind != kind:
+                continue
+            for row in rows:
+                seen = (*row, self._relation.oid, None, self._whole(row))
+                if await value_of(condition, seen, env) is not True:
+                    raise self._violated(check)
+
+    async def made(
+        self, kind: RowCheckKind, shape: TableShape, rows: Sequence[Row], env: Env
+    ) -> Sequence[Row]:
+        """As ``TableShape.made``, in PostgreSQL's order: computed columns, row-level security, constraints."""
+        if not self._checks:
+            return shape.made(rows, env)
+        rows = shape.complete(rows, env)
+        await self.check(kind, rows, env)
+        shape.check(rows, env)
+        return rows
+
+    def _violated(self, check: RowCheck) -> SqlError:
+        which, how = _WORDS[check.kind]
+        policy = f' "{check.policy}"' if check.policy else ""
+        return SqlError(
+            "42501",
+            f'{which} row violates row-level security policy{policy}{how} for table "{self._relation.name}"',
+        )

@@ -1,0 +1,452 @@
+"""Row-level security: what policies make of a statement that is about to run (manual 5.8).
+
+    SELECT v FROM t WHERE f(v)         range 0: t, guard: SELECT FROM t WHERE owner = CURRENT_USER
+    UPDATE t SET v = 1 WHERE f(v)      likewise, and row_checks: what the new rows have to keep to
+
+A *guard* (``RelationRange.guard``) is a condition that a row has to meet before anything else of the statement may look at it: executors
+test it where they read the table. It stands as a query of its own, so that walks over a tree take its columns for what they are, those of
+another level. A *row check* is what a row to be stored, or to be changed by ON CONFLICT and MERGE, has to meet; else 42501.
+
+Whose policies count: of a statement's own ranges the current user's, of those within a view its owner's (but for security_invoker), of
+those in the body of a function that takes the place of its call the current user's. Superusers and roles with BYPASSRLS are exempt, and a
+table's owner unless it is FORCEd. Which policies make which part is PostgreSQL's (``get_row_security_policies``). Referential actions and
+checks, triggers on the way and TRUNCATE see all rows.
+
+It is done after bodies of functions have taken the place of calls, for every plan anew; a plan that it has looked at a table with row
+security for is thrown away with the next change of the catalog (``BoundStatement.row_security``), for roles count too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar
+
+from planner import statements as st
+from planner.bind.context import BindContext, RowSecurity
+from planner.bind.inline import inline_calls
+from planner.bind.policy import stored_policy
+from planner.bind.stored import table_query, table_range
+from planner.catalog import RelationDef, RoleDef
+from planner.catalog_policy import PolicyCommand, PolicyDef
+from planner.errors import SqlError, not_supported
+from planner.facts import BOOL
+from planner.query import (
+    BoolExpr,
+    Const,
+    Delete,
+    Expr,
+    Insert,
+    Merge,
+    Param,
+    QueryBase,
+    RangeRef,
+    RelationRange,
+    RowCheck,
+    RowCheckKind,
+    Select,
+    SubLink,
+    SubqueryRange,
+    ThroughViews,
+    Update,
+    Var,
+)
+from planner.rewrite import replace_children
+from planner.rights import Rights
+from planner.types import SqlType
+from planner.walk import children, walk
+
+_Changing = TypeVar("_Changing", Update, Delete, Merge)
+_BOOL: Final = SqlType(BOOL)
+_INVOKES: Final = ("true", "on", "yes", "1")
+
+
+def secured(context: BindContext, statement: Any) -> Any:
+    """Return a statement, or a query, as the policies of what it reads and writes let it run.
+
+    Raises SqlError 42501 where ``row_security`` is off and policies would count, 42P17 for policies that need themselves, 0A000 for COPY
+    FROM and SUBSCRIBE of such tables.
+    """
+    if context.defines:
+        return statement
+    if not any(_is_secured(context, oid) for oid in _tables(statement)):
+        return statement
+    context.flags.add("row security")
+    if context.security is None:
+        raise RuntimeError("a table with row-level security is read for nobody")
+    return _Securing(context, context.security).statement(statement)
+
+
+def applies(security: RowSecurity, relation: RelationDef, role: RoleDef) -> bool:
+    """Tell whether policies of a relation count for a role, whatever ``row_security`` says."""
+    if not relation.row_security or role.superuser or role.bypass_rls:
+        return False
+    return relation.force_row_security or not Rights(security.catalog, role).owns(relation.owner)
+
+
+def _tables(statement: Any) -> set[int]:
+    """Return the tables that a statement reads and writes, by oid."""
+    found: set[int] = set()
+    for node in walk(statement):
+        if isinstance(node, RelationRange):
+            found.add(node.oid)
+        elif isinstance(node, Insert | Update | Delete | Merge | st.Copy):
+            found.add(node.table)
+    return found
+
+
+def _is_secured(context: BindContext, oid: int) -> bool:
+    relation = context.catalog.relation_by_oid(oid) if oid else None
+    return relation is not None and relation.row_security
+
+
+@dataclass(frozen=True, slots=True)
+class _Policies:
+    """The policies of a table that count for a role and a kind of access, by name."""
+
+    permissive: Sequence[PolicyDef]
+    restrictive: Sequence[PolicyDef]
+
+
+class _Securing:
+    """Puts guards and row checks into a tree."""
+
+    def __init__(self, context: BindContext, security: RowSecurity) -> None:
+        self.context = context
+        self.security = security
+        self.caller = security.role
+        self.role = security.role  # whose policies count in what is visited
+        self.open: list[int] = []  # the tables whose policies are being visited
+
+    # -- statements --------------------------------------------------------------------------------
+
+    def statement(self, node: Any) -> Any:
+        match node:
+            case st.Copy() if node.query is None and node.table:
+                return self._copy(node)
+            case st.Subscribe() | st.DeclareSubscribe() | st.CreateSubscription():
+                self._refuse_subscription(node)
+                return node
+            case st.Copy() if node.subscribe is not None:
+                self._refuse_subscription(node)
+                return node
+            case st.RefreshMaterializedView():
+                view = self.context.catalog.relation_by_oid(node.table)
+                owner = None if view is None else self.security.catalog.role_by_oid(view.owner)
+                return self._as(owner or self.role, node)
+        return self.visit(node)
+
+    def _copy(self, node: st.Copy) -> st.Copy:
+        relation = self.context.catalog.relation_by_oid(node.table)
+        assert relation is not None
+        if not self._counts(relation, self.role):
+            return node
+        if node.is_from:
+            raise SqlError(
+                "0A000",
+                "COPY FROM not supported with row-level security",
+                hint="Use INSERT statements instead.",
+            )
+        return replace(node, query=self.visit(table_query(relation, node.attnums)))
+
+    def _refuse_subscription(self, node: Any) -> None:
+        for item in walk(node):
+            relation = None
+            if isinstance(item, RelationRange):
+                relation = self.context.catalog.relation_by_oid(item.oid)
+            # a view's owner may be exempt: who owns what is not looked at, it is refused all the same
+            if relation is not None and relation.row_security and not self._exempt(relation):
+                raise not_supported(f'SUBSCRIBE of table "{relation.name}", which has row-level security')
+
+    def _exempt(self, relation: RelationDef) -> bool:
+        return not applies(self.security, relation, self.caller)
+
+    def _as(self, role: RoleDef, node: Any) -> Any:
+        before, self.role = self.role, role
+        try:
+            return self.visit(node)
+        finally:
+            self.role = before
+
+    # -- trees -------------------------------------------------------------------------------------
+
+    def visit(self, node: Any) -> Any:
+        """Return a node with what it reads guarded."""
+        match node:
+            case Const() | Param() | Var():
+                return node
+            case Insert():
+                return self._insert(node)
+            case Update():
+                return self._update(node)
+            case Delete():
+                return self._delete(node)
+            case Merge():
+                return self._merge(node)
+            case Select():
+                return self._select(node)
+            case SubqueryRange() if node.view is not None:
+                return self._view(node)
+        return replace_children(node, self.visit)
+
+    def _view(self, node: SubqueryRange) -> SubqueryRange:
+        view = self.context.catalog.relation_by_oid(node.view[0]) if node.view is not None else None
+        reader = self.caller if node.invoker else self.role
+        owner = reader
+        if view is not None and view.options.get("security_invoker") not in _INVOKES:
+            owner = self.security.catalog.role_by_oid(view.owner) or reader
+        made: SubqueryRange = self._as(owner, replace(node, view=None))
+        return replace(made, view=node.view)
+
+    def _select(self, node: Select, target: RelationRange | None = None) -> Select:
+        """``target``: range 0 of a statement that changes it, guarded already."""
+        marked = {mark.range for mark in node.row_marks}
+        ranges = []
+        for number, item in enumerate(node.ranges):
+            if number == 0 and target is not None:
+                ranges.append(target)
+            elif isinstance(item, RelationRange):
+                ranges.append(self._relation(item, "wr" if number in marked else "r"))
+            else:
+                ranges.append(self.visit(item))
+        made = replace_children(replace(node, ranges=()), self.visit)
+        return replace(made, ranges=tuple(ranges))
+
+    # -- ranges ------------------------------------------------------------------------------------
+
+    def _relation(self, node: RelationRange, commands: str) -> RelationRange:
+        relation = self.context.catalog.relation_by_oid(node.oid)
+        role = self.caller if node.invoker else self.role
+        if relation is None or node.virtual or not self._counts(relation, role):
+            return node
+        return replace(node, guard=self._guard(relation, role, commands))
+
+    def _counts(self, relation: RelationDef, role: RoleDef) -> bool:
+        """Tell whether policies of a relation count for a role. Raises SqlError 42501 where they may not."""
+        if not applies(self.security, relation, role):
+            return False
+        if not self.security.enforced:
+            owner = Rights(self.security.catalog, role).owns(relation.owner)
+            raise SqlError(
+                "42501",
+                f'query would be affected by row-level security policy for table "{relation.name}"',
+                hint="To disable the policy for the table's owner, use ALTER TABLE NO FORCE ROW LEVEL SECURITY."
+                if owner
+                else None,
+            )
+        return True
+
+    def _guard(self, relation: RelationDef, role: RoleDef, commands: str) -> Select:
+        quals: list[Expr] = []
+        for command in commands:
+            quals += self._using(relation, self._policies(relation, role, command))  # type: ignore[arg-type]  # letters
+        quals = list(dict.fromkeys(self._visited(relation, role, quals)))
+        where = quals[0] if len(quals) == 1 else BoolExpr(type=_BOOL, kind="and", args=tuple(quals))
+        read = {v.attnum for v in _own_vars(where)}
+        return Select(
+            columns=(),
+            targets=(),
+            ranges=(replace(table_range(relation), used=frozenset(read)),),
+            from_=(RangeRef(range=0),),
+            where=where,
+        )
+
+    def _policies(self, relation: RelationDef, role: RoleDef, command: PolicyCommand) -> _Policies:
+        roles = Rights(self.security.catalog, role).roles
+        found = [policy for policy in relation.policies if policy.is_about(command, roles)]
+        return _Policies(
+            [policy for policy in found if policy.permissive],
+            [policy for policy in found if not policy.permissive],
+        )
+
+    def _using(self, relation: RelationDef, policies: _Policies) -> list[Expr]:
+        """Return what a row that is read has to meet, all of it."""
+        allowed = [self._bound(relation, p.using_sql) for p in policies.permissive if p.using_sql]
+        if not allowed:
+            return [_FALSE]
+        return [
+            *(self._bound(relation, p.using_sql) for p in policies.restrictive if p.using_sql),
+            _any_of(allowed),
+        ]
+
+    def _bound(self, relation: RelationDef, sql: str) -> Expr:
+        expr: Expr = stored_policy(self.context.for_stored(sql), sql, relation)
+        return expr
+
+    def _visited(self, relation: RelationDef, role: RoleDef, exprs: Iterable[Expr]) -> list[Expr]:
+        """Return expressions of policies with calls inlined, and what they read guarded in its turn. Raises SqlError 42P17."""
+        made: list[Expr] = [inline_calls(self.context, expr) for expr in exprs]
+        if not any(isinstance(node, SubLink) for expr in made for node in walk(expr)):
+            return made
+        if relation.oid in self.open:
+            raise SqlError("42P17", f'infinite recursion detected in policy for relation "{relation.name}"')
+        self.open.append(relation.oid)
+        try:
+            return [self._as(role, expr) for expr in made]
+        finally:
+            self.open.pop()
+
+    # -- changes -----------------------------------------------------------------------------------
+
+    def _target(self, oid: int, through: ThroughViews | None) -> tuple[RelationDef, RoleDef] | None:
+        """Return the table that is changed and whose policies count, None where there are none."""
+        relation = self.context.catalog.relation_by_oid(oid)
+        role = self.role
+        for use in through.views if through is not None else ():
+            view = self.context.catalog.relation_by_oid(use.oid)
+            if view is not None and view.options.get("security_invoker") not in _INVOKES:
+                role = self.security.catalog.role_by_oid(view.owner) or role
+        if relation is None or relation.kind != "r" or not self._counts(relation, role):
+            return None
+        return relation, role
+
+    def _insert(self, node: Insert) -> Insert:
+        target = self._target(node.table, node.through)
+        made = replace_children(node, self.visit)
+        if target is None:
+            return made
+        relation, role = target
+        checks = _Checks(self, relation, role)
+        conflict = node.on_conflict
+        reads = bool(_named((node.returning, conflict))) or (conflict is not None and bool(conflict.arbiters))
+        if node.through is not None:
+            reads = bool(node.through.views[0].read)
+        checks.add("insert", "a")
+        if reads:
+            checks.add("insert", "r", using=True)
+        if conflict is not None and conflict.action == "update":
+            checks.add("conflict", "w", using=True)
+            if reads:
+                checks.add("conflict", "r", using=True)
+            checks.add("update", "w")
+            if reads:
+                checks.add("update", "r", using=True)
+        return replace(made, row_checks=checks.made())
+
+    def _update(self, node: Update) -> Update:
+        target = self._target(node.table, node.through)
+        if target is None:
+            return self._changed(node, None)
+        relation, role = target
+        reads = self._reads(node, relation)
+        made = self._changed(node, self._guarded(node.source, relation, role, "wr" if reads else "w"))
+        checks = _Checks(self, relation, role)
+        checks.add("update", "w")
+        if reads:
+            checks.add("update", "r", using=True)
+        return replace(made, row_checks=checks.made())
+
+    def _delete(self, node: Delete) -> Delete:
+        target = self._target(node.table, node.through)
+        if target is None:
+            return self._changed(node, None)
+        relation, role = target
+        commands = "dr" if self._reads(node, relation) else "d"
+        return self._changed(node, self._guarded(node.source, relation, role, commands))
+
+    def _merge(self, node: Merge) -> Merge:
+        target = self._target(node.table, None)
+        if target is None:
+            return self._changed(node, None)
+        relation, role = target
+        made = self._changed(node, self._guarded(node.source, relation, role, "r"))
+        checks = _Checks(self, relation, role)
+        checks.add("merge update", "w", using=True)
+        checks.add("update", "w")
+        checks.add("update", "r", using=True)
+        checks.add("merge delete", "d", using=True)
+        checks.add("insert", "a")
+        return replace(made, row_checks=checks.made())
+
+    def _changed(self, node: _Changing, guarded: RelationRange | None) -> _Changing:
+        """Return a statement that changes rows, its target guarded; None: as it is."""
+        first = node.source.ranges[0]
+        target = guarded or (first if isinstance(first, RelationRange) else None)
+        source = self._select(node.source, target)
+        made = replace_children(replace(node, source=_NOTHING), self.visit)
+        changed: _Changing = replace(made, source=source)
+        return changed
+
+    def _guarded(self, source: Select, relation: RelationDef, role: RoleDef, commands: str) -> RelationRange:
+        first = source.ranges[0]
+        if not isinstance(first, RelationRange) or first.oid != relation.oid:
+            raise RuntimeError("the first range of a statement that changes rows is not its target")
+        return replace(first, guard=self._guard(relation, role, commands))
+
+    def _reads(self, node: Update | Delete, relation: RelationDef) -> bool:
+        """Tell whether a statement needs the right to read its target: it names columns of it."""
+        if node.through is not None:
+            return bool(node.through.views[0].read)
+        source = node.source
+        named = source.targets[1 + len(relation.live) :]
+        others = tuple(item for item in source.ranges[1:] if not isinstance(item, RelationRange))
+        read = _named((named, source.where, source.from_, others, source.ctes))
+        return bool(read or _named(node.returning))
+
+
+class _Checks:
+    """Gathers the row checks of a statement: of each kind one for all permissive policies, and one for each restrictive one."""
+
+    def __init__(self, securing: _Securing, relation: RelationDef, role: RoleDef) -> None:
+        self._securing = securing
+        self._relation = relation
+        self._role = role
+        self._found: list[tuple[RowCheckKind, str, Expr]] = []
+
+    def add(self, kind: RowCheckKind, command: PolicyCommand, *, using: bool = False) -> None:
+        """Add what policies for a command ask; ``using``: by USING, whatever WITH CHECK says."""
+        policies = self._securing._policies(self._relation, self._role, command)
+
+        def text(policy: PolicyDef) -> str:
+            return policy.using_sql if using else policy.check_sql or policy.using_sql
+
+        def bound(policy: PolicyDef) -> Expr:
+            return self._securing._bound(self._relation, text(policy))
+
+        allowed = [bound(policy) for policy in policies.permissive if text(policy)]
+        if not allowed:
+            self._found.append((kind, "", _FALSE))
+            return
+        self._found.append((kind, "", _any_of(allowed)))
+        self._found += [(kind, p.name, bound(p)) for p in policies.restrictive if text(p)]
+
+    def made(self) -> tuple[RowCheck, ...]:
+        """Return them in the order in which they are made."""
+        exprs = self._securing._visited(self._relation, self._role, [expr for _, _, expr in self._found])
+        made = [
+            RowCheck(kind=kind, policy=policy, condition=expr)
+            for (kind, policy, _), expr in zip(self._found, exprs, strict=True)
+        ]
+        return tuple(dict.fromkeys(made))
+
+
+_FALSE: Final = Const(type=_BOOL, value=False)
+_NOTHING: Final = Select(columns=(), targets=())
+
+
+def _any_of(exprs: Sequence[Expr]) -> Expr:
+    return exprs[0] if len(exprs) == 1 else BoolExpr(type=_BOOL, kind="or", args=tuple(exprs))
+
+
+def _own_vars(expr: Expr) -> list[Var]:
+    """Return the columns of range 0 that an expression names, be it from within its sub-queries."""
+    found: list[Var] = []
+    stack: list[tuple[Any, int]] = [(expr, 0)]
+    while stack:
+        node, level = stack.pop()
+        if isinstance(node, Var):
+            if node.range == 0 and node.level == level:
+                found.append(node)
+            continue
+        inside = level + isinstance(node, QueryBase)
+        stack.extend((child, inside) for child in children(node))
+    return found
+
+
+def _named(node: Any) -> set[int]:
+    """Return the columns of range 0 that parts of a statement name."""
+    if node is None:
+        return set()
+    if isinstance(node, tuple):
+        return {attnum for item in node for attnum in _named(item)}
+    return {var.attnum for var in _own_vars(node)}
