@@ -85,8 +85,8 @@ async def run_text(
                 if block.state is BLOCK and not conn.cursors.any and _commits_plainly(conn):
                     return "COMMIT"
             block.reads_alone = plan.only_reads
-            if plan.quick is not None and block.state is BLOCK and conn.db.leading():
-                result = await _in_block(session, plan, values)
+            if plan.quick is not None and conn.db.leading():
+                result = await _by_key(session, plan, values)
                 if result is not None and plan.columns is not None:
                     await _answer(session, Rows(plan.columns, result), plan, out, alone=True)
                     return None
@@ -143,12 +143,15 @@ def _executed(conn: Connection, statement: ast.Node) -> Prepared | None:
     return conn.prepared.find(statement.name) if isinstance(statement, ast.Execute) else None
 
 
-async def _in_block(session: Session, plan: Plan, values: tuple[Any, ...]) -> Result | None:
-    """Run a block's read by key, if nothing that it could lose would let it run again; None: the general way must."""
+async def _by_key(session: Session, plan: Plan, values: tuple[Any, ...]) -> Result | None:
+    """Run a read by key, if nothing that it could lose would let it run again; None: the general way must."""
     block = session.block
-    if block.txn is None or block.watching:
+    if block.state is BLOCK:
+        if block.txn is None or block.watching:
+            return None
+        block.renew_limits()
+    elif block.state is not IDLE or not plan.only_reads:
         return None
-    block.renew_limits()
     started = start_quick(session, plan, values)
     return started if started is None or type(started) is ReadyRows else await settle(started)
 

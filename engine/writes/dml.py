@@ -449,12 +449,19 @@ class ChangePlan:
         # Nothing needs the rows themselves: not the old ones, nor, but for NOT NULL and CHECK, the new ones.
         self.plain = not (self.effects or statement.returning or self.checks)
         self.assigned_attnums = changed
-        # the row executor's plan of an UPDATE whose rows one key finds, once it has run: then nothing is left to decide
+        # the row executor's plan of a statement whose rows one key finds, once it has run: then nothing is left to decide
         self.by_key: IndexPlan | None = None
         self.source = statement.source
         if self.plain and isinstance(statement, Delete):
             source = statement.source
             self.source = replace(source, targets=source.targets[:1], columns=source.columns[:1])
+
+    def note_key(self, plan: Plan, query: CompiledQuery) -> None:
+        """Remember that one key finds the rows, if nothing else is looked at and nothing follows from what becomes of them."""
+        known: IndexPlan | None = query.compiled.get("index")
+        by_key = known is not None and known.point is not None and known.is_small and not query.virtual
+        if by_key and not self.effects and not plan.locking and len(self.source.ranges) == 1 and query.tables:
+            self.by_key = known
 
     def changed(self, rows: Sequence[Row], env: Env) -> list[tuple[RowId, Row]]:
         """Return what an UPDATE makes of source rows, checked."""
@@ -514,10 +521,7 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
     if change.by_key is not None and session.derived.executor == "auto" and session.parts is None:
         return await _update_by_key(session, plan, change, change.by_key, params)
     query, ctx = await _start(session, plan, change, params)
-    known: IndexPlan | None = query.compiled.get("index")
-    by_key = known is not None and known.point is not None and known.is_small and not query.virtual
-    if by_key and change.plain and not plan.locking and len(change.source.ranges) == 1 and query.tables:
-        change.by_key = known
+    change.note_key(plan, query)
     checked = change.shape.checks or change.shape.views or change.shape.demands
     bulky = change.plain and not checked and not plan.locking and session.parts is None
     if bulky:
@@ -572,28 +576,53 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
     return outcome("UPDATE", len(changes), change.returning, returned)
 
 
-async def _update_by_key(
-    session: Session, plan: Plan, change: ChangePlan, found_by: IndexPlan, params: tuple[Any, ...]
-) -> Outcome:
-    """Run an UPDATE whose rows one key finds, without RETURNING or effects on other tables."""
-    shard = change.shape.shard
-    ctx = context(session, plan, params, for_update=change.for_update)
-    await session.view.start_write(plan, (shard,))
+async def _found_by_key(
+    session: Session, plan: Plan, change: ChangePlan, found_by: IndexPlan, ctx: ExecContext
+) -> Sequence[Row]:
+    """Take the locks of a statement whose rows one key finds, then those of the rows; return these."""
+    await session.view.start_write(plan, (change.shape.shard,))
     session.view.use(plan)
     result = session.db.executors["index"].run(found_by, ctx)
     if type(result) is ReadyRows:
-        rows = result.rows
-    else:
-        later: Result = await settle(result)
-        rows = later.rows if isinstance(later, ReadyRows) else await collect(session, later)
+        return result.rows
+    later: Result = await settle(result)
+    return later.rows if isinstance(later, ReadyRows) else await collect(session, later)
+
+
+async def _update_by_key(
+    session: Session, plan: Plan, change: ChangePlan, found_by: IndexPlan, params: tuple[Any, ...]
+) -> Outcome:
+    """Run an UPDATE whose rows one key finds, without effects on other tables."""
+    ctx = context(session, plan, params, for_update=change.for_update)
+    rows = await _found_by_key(session, plan, change, found_by, ctx)
     if not rows:
-        return Command("UPDATE 0")
+        return outcome("UPDATE", 0, change.returning, [])
     env = make_env(ctx)
     changes = await in_slices(rows, lambda some: change.changed(some, env))
-    updating = ctx.txn.update(shard, changes, keys_kept=change.keys_kept)
+    updating = ctx.txn.update(change.shape.shard, changes, keys_kept=change.keys_kept)
     if type(updating) is not list:
         await settle(updating)
-    return Command(f"UPDATE {len(changes)}")
+    if change.returning is None:
+        return Command(f"UPDATE {len(changes)}")
+    extra = change.extra_from
+    stored = [(row_id, new, source[extra:]) for (row_id, new), source in zip(changes, rows, strict=True)]
+    return outcome("UPDATE", len(changes), change.returning, await change.returning.rows(stored, env))
+
+
+async def _delete_by_key(
+    session: Session, plan: Plan, change: ChangePlan, found_by: IndexPlan, params: tuple[Any, ...]
+) -> Outcome:
+    """Run a DELETE whose rows one key finds, without effects on other tables."""
+    ctx = context(session, plan, params, for_update=change.for_update)
+    rows = await _found_by_key(session, plan, change, found_by, ctx)
+    if rows:
+        await settle(ctx.txn.delete(change.shape.shard, [RowId(row[0]) for row in rows]))
+    if change.returning is None:
+        return Command(f"DELETE {len(rows)}")
+    extra = change.extra_from
+    stored = [(RowId(row[0]), change.old(row), row[extra:]) for row in rows]
+    returned = await change.returning.rows(stored, make_env(ctx))
+    return outcome("DELETE", len(rows), change.returning, returned)
 
 
 async def run_delete(session: Session, plan: Plan, statement: Delete, params: tuple[Any, ...]) -> Outcome:
@@ -601,7 +630,10 @@ async def run_delete(session: Session, plan: Plan, statement: Delete, params: tu
     if plan.dml is None:
         plan.dml = ChangePlan(session, statement)
     change: ChangePlan = plan.dml
-    _query, ctx = await _start(session, plan, change, params)
+    if change.by_key is not None and session.derived.executor == "auto" and session.parts is None:
+        return await _delete_by_key(session, plan, change, change.by_key, params)
+    query, ctx = await _start(session, plan, change, params)
+    change.note_key(plan, query)
     result = await run_query(session, plan, "source", change.source, ctx)
     if change.plain and isinstance(result, RowStream) and session.parts is None:
         return outcome("DELETE", await delete_found(session, change, result), None, None)
