@@ -376,7 +376,8 @@ class Connection:
         self.interrupts.reset()
         session.query_text = text
         session.activity = "active"
-        session.statement_time_us = session.state_change_us = self.db.clock_us()
+        now_us = session.statement_time_us = session.state_change_us = self.db.clock_us()
+        session.begin_time(now_us)
 
     def _idle(self) -> None:
         """A Query or Sync is done: outside a block, settings changed by it are there to stay."""
@@ -387,6 +388,7 @@ class Connection:
             session.query_text = shown(session.query_text)
         state = session.block.state
         if state is IDLE:
+            session.timed = False
             session.settings.commit()
         session.activity = _ACTIVITY[state]
         session.channels.flush()

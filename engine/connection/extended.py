@@ -73,6 +73,8 @@ def bind_portal(
         raise SqlError("42P03", f'cursor "{name}" already exists')
     if len(conn.portals) >= MAX_PORTALS:
         raise SqlError("53400", f"more than {MAX_PORTALS} open portals")
+    if prepared.reads_clock:
+        conn.session.begin_time(conn.db.clock_us())
     plan = conn.prepared.fresh_plan(prepared)
     values = conn.prepared.wire_values(prepared, param_formats, raw, name) if oids else ()
     old = conn.portals.pop(name, None)

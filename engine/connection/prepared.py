@@ -16,7 +16,6 @@ from engine.connection.portal import Prepared
 from engine.loop.collector import uncollected
 from engine.reads.planning import Planning
 from engine.reads.plans import Plan
-from engine.transaction.block_state import BLOCK
 from engine.transaction.time_travel import catalog_at
 from pgwire.codecs.copy import with_context
 from pgwire.codecs.encodings import encoding
@@ -140,7 +139,8 @@ class PreparedStatements:
         """
         session = self._session
         settings = session.codec_settings if prepared.reads_clock else session.output_settings
-        key = (tuple(formats), settings)
+        # Settings that differ in the time alone are equal.
+        key = (tuple(formats), settings, settings.now_us if prepared.reads_clock else 0)
         if prepared.decoder_key != key:
             each = expand_formats(key[0], len(raw))
             made = []
@@ -220,10 +220,6 @@ class PreparedStatements:
     ) -> tuple[Any, ...]:
         """Return EXECUTE's argument values, converted to the prepared statement's parameter types."""
         session = self._session
-        if session.block.txn is None and session.block.state is not BLOCK:
-            session.transaction_time_us = (
-                session.statement_time_us
-            )  # it has not begun: the statement may say where
         env = Env(params + plan.stable_values(session, params), session, shared=Shared())
         values = []
         for position, (expr, oid) in enumerate(zip(statement.args, oids, strict=True), 1):

@@ -29,6 +29,7 @@ from engine.constraints.timing import Timing
 from engine.ddl.index_ahead import BuiltAhead
 from engine.ddl.temporary import CommitActions
 from engine.transaction.block import Block
+from engine.transaction.block_state import IDLE
 from engine.transaction.conflicts import Surroundings
 from engine.writes.progress import CopyProgress
 from pgwire.backend import Responder
@@ -61,7 +62,7 @@ class Session:
         database: the database's name, as current_database() tells it; ``space``: its catalog.
         out: where notices and changed parameters go.
         cancelled: what long loops poll.
-        transaction_time_us, statement_time_us: now() and statement_timestamp().
+        transaction_time_us, statement_time_us: now() and statement_timestamp(); ``timed``: the first is that of the messages under way.
         query_text, activity, state_change_us: what pg_stat_activity shows.
         commit_actions: of temporary tables, once one has any.
         has_temporaries: once true, plans depend on whose session it is.
@@ -102,6 +103,7 @@ class Session:
         self.copying: CopyProgress | None = None  # how far the COPY that runs is
         self.transaction_time_us = 0
         self.statement_time_us = 0
+        self.timed = False
         self.backend_start_us = database.clock_us()
         self.state_change_us = self.backend_start_us
         self.query_text = ""
@@ -205,6 +207,12 @@ class Session:
     def clock_time_us(self) -> int:
         """clock_timestamp()."""
         return self.db.clock_us()
+
+    def begin_time(self, now_us: int) -> None:
+        """A message has come: outside a transaction, and unless one before it in its batch did, it says what ``'now'`` and now() are."""
+        if not self.timed and self.block.state is IDLE:
+            self.timed = True
+            self.transaction_time_us = now_us
 
     def random(self) -> float:
         """Return a number uniform in [0, 1): from the server's source, or the sequence setseed() began."""

@@ -300,7 +300,6 @@ def read_point(session: Session, plan: Plan, params: tuple[Any, ...]) -> Sequenc
     point: PointPlan = plan.point
     source = point.source
     env = Env(params, session, shared=Shared())
-    session.transaction_time_us = session.statement_time_us
     session.block.wrote = False
     if source is None:
         return point.finish([()], env)

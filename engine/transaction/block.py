@@ -262,7 +262,7 @@ class Block:
         )
         if timeout_ms:
             self._limit.start(timeout_ms)
-        if not self.endings:
+        if not self.endings and not session.timed:
             session.transaction_time_us = session.statement_time_us or session.db.clock_us()
         return txn
 
@@ -514,6 +514,7 @@ class Block:
             self.savepoints.clear()
         if self._owed:
             self._owed = {}
+        session.timed = False
         session.view.end()
         session.timing.reset()
         for callback in tuple(self.on_end):
