@@ -77,6 +77,7 @@ class Interrupts:
 
     def next_statement(self) -> None:
         """The next statement of a Query begins: statement_timeout, as it is set by now, counts for it alone."""
+        self._unending = False
         self._set_deadline()
         self._stop_timer()
         if self._task is not None:
