@@ -122,7 +122,10 @@ class Statement:
 
     line: int
 
-    what = "statement"
+    @property
+    def what(self) -> str:
+        """What CONTEXT calls it."""
+        return "statement"
 
 
 @dataclass(slots=True, eq=False)
@@ -227,7 +230,7 @@ class ForRows(Statement):
     body: list[Statement]
 
     @property
-    def what(self) -> str:  # type: ignore[override]
+    def what(self) -> str:
         """What CONTEXT calls it."""
         return "FOR over EXECUTE statement" if self.dynamic else "FOR over SELECT rows"
 
@@ -267,7 +270,7 @@ class Exit(Statement):
     condition: Piece | None
 
     @property
-    def what(self) -> str:  # type: ignore[override]
+    def what(self) -> str:
         """What CONTEXT calls it."""
         return "EXIT" if self.is_exit else "CONTINUE"
 
@@ -328,7 +331,7 @@ class CallRoutine(Statement):
     is_do: bool
 
     @property
-    def what(self) -> str:  # type: ignore[override]
+    def what(self) -> str:
         """What CONTEXT calls it."""
         return "DO" if self.is_do else "CALL"
 
@@ -341,7 +344,7 @@ class EndTransaction(Statement):
     chain: bool
 
     @property
-    def what(self) -> str:  # type: ignore[override]
+    def what(self) -> str:
         """What CONTEXT calls it."""
         return "COMMIT" if self.committing else "ROLLBACK"
 
@@ -365,7 +368,7 @@ class Diagnostics(Statement):
     items: list[tuple[Target, str]]
 
     @property
-    def what(self) -> str:  # type: ignore[override]
+    def what(self) -> str:
         """What CONTEXT calls it."""
         return "GET STACKED DIAGNOSTICS" if self.stacked else "GET DIAGNOSTICS"
 
@@ -422,7 +425,7 @@ class Fetch(Statement):
     every: bool = False
 
     @property
-    def what(self) -> str:  # type: ignore[override]
+    def what(self) -> str:
         """What CONTEXT calls it."""
         return "MOVE" if self.into is None else "FETCH"
 
