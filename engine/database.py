@@ -278,7 +278,7 @@ class Database:
             return
         txn = self.store.begin()
         for relation in left:
-            if relation.kind == "r":
+            if relation.stored:
                 await settle(txn.drop_shard(ShardId(relation.oid)))
         items: list[Stored] = [*left, *types, *functions, *schemas]
         deletes = [key_of(item) for item in items]

@@ -74,8 +74,50 @@ class TableLike(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionElement(Node):
+    """A key column of PARTITION BY: a name, or an expression."""
+
+    name: str = ""
+    expr: Expression | None = None
+    collation: Name = ()
+    opclass: Name = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionBy(Node):
+    """``PARTITION BY strategy (elements)``."""
+
+    strategy: Literal["r", "l", "h"]
+    elements: tuple[PartitionElement, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionBound(Node):
+    """``FOR VALUES ...`` or DEFAULT (``strategy`` ""). ``values``: of IN; ``lower`` and ``upper``: of FROM and TO.
+
+    MINVALUE and MAXVALUE are column references of these names, as the grammar has them.
+    """
+
+    strategy: Literal["", "r", "l", "h"]
+    values: tuple[Expression, ...] = ()
+    lower: tuple[Expression, ...] = ()
+    upper: tuple[Expression, ...] = ()
+    modulus: int = 0
+    remainder: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionAction(Node):
+    """What ATTACH and DETACH PARTITION are about; ``bound`` None: of an index, or DETACH."""
+
+    relation: TableRef
+    bound: PartitionBound | None = None
+    concurrently: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTable(Node):
-    """CREATE TABLE. ``unsupported`` names refused clauses found (INHERITS, PARTITION BY ...)."""
+    """CREATE TABLE. ``unsupported`` names refused clauses found (INHERITS ...); ``parent`` and ``bound``: PARTITION OF."""
 
     relation: TableRef
     elements: tuple[ColumnDef | Constraint | TableLike, ...]
@@ -85,6 +127,9 @@ class CreateTable(Node):
     tablespace: str = ""
     access_method: str = ""
     unsupported: tuple[str, ...] = ()
+    partition_by: PartitionBy | None = None
+    parent: TableRef | None = None
+    bound: PartitionBound | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

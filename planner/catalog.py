@@ -80,6 +80,8 @@ class IndexDef:
     where_sql: str = ""
     key_names: tuple[str, ...] = ()
     opclasses: tuple[str, ...] = ()
+    parent: int = 0  # the index of the partitioned table that this one is a part of
+    valid: bool = True  # of a partitioned table's: whether every partition has one
 
     @property
     def by_value(self) -> bool:
@@ -142,6 +144,9 @@ class ConstraintDef:
     no_inherit: bool = False  # a check that is the table's alone
     operators: tuple[int, ...] = ()
     validated: bool = True  # False: NOT VALID, existing rows have not been looked at
+    parent: int = (
+        0  # the constraint of the partitioned table that this one comes from; of a CHECK any number but 0
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,8 +178,40 @@ class SequenceDef:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionKey:
+    """What the rows of a partitioned table are divided by: r(ange), l(ist) or h(ash).
+
+    Per key the column, 0 for an expression, whose canonical text is in ``expressions`` ("" for columns); its type, and its collation
+    as pg_partitioned_table has it.
+    """
+
+    strategy: Literal["r", "l", "h"]
+    attnums: tuple[int, ...]
+    expressions: tuple[str, ...]
+    types: tuple[SqlType, ...]
+    collations: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionBound:
+    """Which rows a partition has: r(ange), l(ist), h(ash) or d(efault).
+
+    Values are canonical texts, None is NULL. Of a range ``infinite`` and ``upper_infinite`` say of each place whether it is a
+    value (0), MINVALUE (-1) or MAXVALUE (1); where it is none its text is "".
+    """
+
+    strategy: Literal["r", "l", "h", "d"]
+    values: tuple[str | None, ...] = ()
+    infinite: tuple[int, ...] = ()
+    upper: tuple[str, ...] = ()
+    upper_infinite: tuple[int, ...] = ()
+    modulus: int = 0
+    remainder: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RelationDef:
-    """A table ('r'), view ('v'), materialized view ('m'), sequence ('S'), or virtual catalog relation ('r'/'v' with ``virtual``).
+    """A table ('r'), partitioned table ('p', whose rows are in its partitions), view ('v'), materialized view ('m'), sequence ('S'), or virtual catalog relation ('r'/'v' with ``virtual``).
 
     A composite type is one ('c') as far as names of relations and its attributes go; it is stored as a ``TypeDef``.
 
@@ -189,7 +226,7 @@ class RelationDef:
     schema_oid: int
     schema: str
     name: str
-    kind: Literal["r", "v", "m", "i", "S", "c"]
+    kind: Literal["r", "v", "m", "i", "S", "c", "p"]
     columns: tuple[ColumnDef, ...] = ()
     indexes: tuple[IndexDef, ...] = ()
     constraints: tuple[ConstraintDef, ...] = ()
@@ -213,11 +250,18 @@ class RelationDef:
     source_oid: int = 0
     populated: bool = True
     sequence: SequenceDef | None = None
+    # of a partitioned table: by what; of a partition: of which table, and which rows
+    partition_key: PartitionKey | None = None
+    partition_of: int = 0
+    bound: PartitionBound | None = None
 
     @property
     def stored(self) -> bool:
-        """Whether it has rows of its own: tables and materialized views, but no catalog relations."""
-        return self.kind in "rm" and not self.virtual
+        """Whether it has a shard: tables and materialized views, but no catalog relations.
+
+        That of a partitioned table has no rows: it is there to be locked, and changed with the definition.
+        """
+        return self.kind in "rmp" and not self.virtual
 
     @property
     def timeline(self) -> str:
@@ -552,6 +596,10 @@ class Catalog(Protocol):
 
     def relations(self, schema: str) -> Iterable[RelationDef]:
         """Yield the relations of a schema, in any order."""
+
+    def partitions_of(self, oid: int) -> Sequence[RelationDef]:
+        """Return the partitions of a table, oldest first."""
+        ...
 
     def role(self, name: str) -> RoleDef | None:
         """Return the role called ``name``."""

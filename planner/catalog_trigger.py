@@ -20,7 +20,7 @@ class TriggerDef:
     of UPDATE OF, in the order written, none = any. ``when_sql``: the condition's canonical text over ``old`` and ``new``, "" for none.
     ``function``: its oid, a user's or PostgreSQL's own. ``enabled``: O(rigin and local), D(isabled), R(eplica), A(lways).
     ``constraint``: of a constraint trigger the constraint (of kind t), by oid, else 0; ``from_table``: the table of its FROM, else 0.
-    ``old_table``, ``new_table``: the names of REFERENCING, "" for none.
+    ``old_table``, ``new_table``: the names of REFERENCING, "" for none. ``parent``: of a partition's, the one that it comes from.
     """
 
     oid: int
@@ -37,6 +37,7 @@ class TriggerDef:
     from_table: int = 0
     old_table: str = ""
     new_table: str = ""
+    parent: int = 0
 
     @property
     def type_bits(self) -> int:

@@ -268,8 +268,9 @@ def index_definition(
     name = quote_identifier(table.name)
     if not pretty or qualify(table.schema, table.name):
         name = f"{quote_identifier(table.schema)}.{name}"
+    only = "ONLY " if table.kind == "p" else ""
     text = (
-        f"CREATE {'UNIQUE ' if index.unique else ''}INDEX {quote_identifier(index.name)} ON {name} "
+        f"CREATE {'UNIQUE ' if index.unique else ''}INDEX {quote_identifier(index.name)} ON {only}{name} "
         f"USING {index.method} ({', '.join(items)})"
     )
     if index.include:

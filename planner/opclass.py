@@ -104,6 +104,11 @@ def class_oid(type_oid: int, method: str, name: str = "") -> int:
     return brought.oid if brought is not None else found
 
 
+def has_default_class(type_oid: int, method: str) -> bool:
+    """Tell whether a type, or the one under a domain, has a default operator class of a method."""
+    return bool(class_oid(base_oid(type_oid), method))
+
+
 def _input_type(type_oid: int) -> int:
     """Return the type that the operator classes for a type are declared for."""
     if type_oid == VARCHAR:

@@ -498,6 +498,8 @@ class RelationRange(Range):
     ``columns`` lists all live columns in table order; ``used`` the attnums that the statement refers
     to (system ones included), so that executors read no more. ``guard``: row-level security; a row for which its WHERE, over
     range 0, is not TRUE does not exist for this query, and nothing else may look at it before that is known.
+    to (system ones included), so that executors read no more. ``only``: of a partitioned table none of its partitions.
+    ``parent``, ``asked``: of a partition that stands in its parent's place, that and what was ``used`` of it.
     """
 
     oid: int
@@ -507,6 +509,9 @@ class RelationRange(Range):
     materialized: bool = False
     used: frozenset[int] = frozenset()
     guard: Select | None = None
+    only: bool = False
+    parent: int = field(default=0, compare=False)
+    asked: frozenset[int] = field(default=frozenset(), compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -514,11 +519,14 @@ class SubqueryRange(Range):
     """``(SELECT ...) alias``; with ``lateral`` its body may use Vars (level 1) of earlier ranges.
 
     ``view``: (oid, schema, name) of the view whose expansion this is, for printing; None for a sub-query.
+    ``parent``: the partitioned table whose partitions these are, 0 for none, and ``asked``, what is used of it.
     """
 
     query: QueryExpr
     lateral: bool = False
     view: tuple[int, str, str] | None = field(default=None, compare=False)
+    parent: int = field(default=0, compare=False)
+    asked: frozenset[int] = field(default=frozenset(), compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -801,6 +809,7 @@ class Update:
         [1 .. n]       the old values of all n live columns of the target, in table order
         [n+1 .. n+k]   the new values, in the order of ``assigned`` (attnums), already coerced
         [n+k+1 ..]     whatever RETURNING needs beside the row: columns of other ranges, sub-selects
+        [-1]           of a partitioned table: the table that has the row, one of ``leaves``
 
     A target row joined with several source rows is updated once, by the first. ``returning`` sees
     range 0 = the new row, range 1 = the extra outputs (attnum 1 = column n+k+1).
@@ -813,6 +822,7 @@ class Update:
     columns: tuple[OutputColumn, ...] = ()
     through: ThroughViews | None = None
     row_checks: tuple[RowCheck, ...] = ()
+    leaves: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -827,6 +837,7 @@ class Delete:
     returning: tuple[Target, ...] = ()
     columns: tuple[OutputColumn, ...] = ()
     through: ThroughViews | None = None
+    leaves: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -855,6 +866,7 @@ class Merge:
     source: Select
     actions: tuple[MergeAction, ...]
     row_checks: tuple[RowCheck, ...] = ()
+    leaves: tuple[int, ...] = ()
 
 
 ParameterTypes: TypeAlias = Mapping[int, int]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from planner import ast
 from planner.errors import SqlError
@@ -99,13 +100,16 @@ class DdlReader(DmlReader):
         raise AssertionError("empty table element")
 
     def _create_table(self, body: Raw) -> ast.Node:
-        refused = (
-            ("partbound", "PARTITION OF"),
-            ("inhRelations", "INHERITS"),
-            ("partspec", "PARTITION BY"),
-            ("ofTypename", "OF type"),
-        )
+        refused = [("inhRelations", "INHERITS"), ("ofTypename", "OF type")]
+        bound, spec = body.get("partbound"), body.get("partspec")
+        parent: ast.TableRef | None = None
+        if bound is not None:
+            parent = self.table(body["inhRelations"][0]["RangeVar"])
+            refused = refused[1:]
         return ast.CreateTable(
+            partition_by=None if spec is None else self._partition_by(spec),
+            parent=parent,
+            bound=None if bound is None else self._partition_bound(bound),
             relation=self.table(body["relation"]),
             elements=tuple([self._table_element(node) for node in body.get("tableElts", ())]),
             if_not_exists=body.get("if_not_exists", False),
@@ -114,6 +118,36 @@ class DdlReader(DmlReader):
             tablespace=body.get("tablespacename", ""),
             access_method=body.get("accessMethod", ""),
             unsupported=tuple([what for key, what in refused if key in body]),
+        )
+
+    def _partition_by(self, body: Raw) -> ast.PartitionBy:
+        strategies: dict[str, Literal["r", "l", "h"]] = {"RANGE": "r", "LIST": "l", "HASH": "h"}
+        return ast.PartitionBy(
+            strategy=strategies[body["strategy"].removeprefix("PARTITION_STRATEGY_")],
+            elements=tuple(
+                [
+                    ast.PartitionElement(
+                        name=element.get("name", ""),
+                        expr=self.optional(element.get("expr")),
+                        collation=strings(element.get("collation", ())),
+                        opclass=strings(element.get("opclass", ())),
+                        span=self.span(element),
+                    )
+                    for element in (node["PartitionElem"] for node in body["partParams"])
+                ]
+            ),
+            span=self.span(body),
+        )
+
+    def _partition_bound(self, body: Raw) -> ast.PartitionBound:
+        return ast.PartitionBound(
+            strategy="" if body.get("is_default", False) else body["strategy"],
+            values=self.exprs(body.get("listdatums")),
+            lower=self.exprs(body.get("lowerdatums")),
+            upper=self.exprs(body.get("upperdatums")),
+            modulus=body.get("modulus", 0),
+            remainder=body.get("remainder", 0),
+            span=self.span(body),
         )
 
     def _create_table_as(self, body: Raw) -> ast.Node:
@@ -210,6 +244,13 @@ class DdlReader(DmlReader):
                     definition = self.constraint(inner)
                 elif key == "String":
                     word = inner.get("sval", "")
+                elif key == "PartitionCmd":
+                    bound = inner.get("bound")
+                    definition = ast.PartitionAction(
+                        relation=self.table(inner["name"]),
+                        bound=None if bound is None else self._partition_bound(bound),
+                        concurrently=inner.get("concurrent", False),
+                    )
                 elif key == "ATAlterConstraint":
                     definition = self._altered_constraint(inner)
                 elif key == "List":

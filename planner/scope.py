@@ -332,7 +332,7 @@ class Scope:
                 span=span,
             )
             relation = item.relation
-            if relation is not None and not relation.virtual and relation.kind in "rvm":
+            if relation is not None and not relation.virtual and relation.kind in "rvmp":
                 made = self.context.env.row_type(relation.oid + 1)
             else:
                 made = self.context.env.row_type(item.row) if item.row else None

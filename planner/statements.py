@@ -173,11 +173,15 @@ class SetConstraints:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockTable:
-    """LOCK TABLE of tables by oid; ``mode`` is PostgreSQL's lock level 1 (access share) .. 8 (access exclusive)."""
+    """LOCK TABLE of tables by oid; ``mode`` is PostgreSQL's lock level 1 (access share) .. 8 (access exclusive).
+
+    ``partitions``: those of the tables, at all levels; rights to them are not asked for.
+    """
 
     tables: tuple[int, ...]
     mode: int
     nowait: bool = False
+    partitions: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from planner import ast
-from planner.catalog import ColumnDef, IndexMethod, SequenceDef
+from planner.catalog import ColumnDef, IndexMethod, PartitionBound, PartitionKey, SequenceDef
 from planner.errors import Span
 from planner.query import Expr, OutputColumn, QueryExpr
 from planner.types import SqlType
@@ -91,11 +91,46 @@ class ForeignKeySpec:
     not_valid: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class BoundSpans:
+    """Where a partition's bound stands in its statement, for errors."""
+
+    whole: Span | None = None
+    lower: tuple[Span | None, ...] = ()
+    upper: tuple[Span | None, ...] = ()
+
+
+NO_SPANS = BoundSpans()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachPartition:
+    """ALTER TABLE ... ATTACH PARTITION: the table ``partition`` becomes one."""
+
+    partition: int
+    bound: PartitionBound
+    spans: BoundSpans
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetachPartition:
+    """ALTER TABLE ... DETACH PARTITION."""
+
+    partition: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachIndex:
+    """ALTER INDEX ... ATTACH PARTITION: both by oid."""
+
+    index: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTable:
     """CREATE TABLE, LIKE already expanded. ``query`` is set for CREATE TABLE AS (then columns match it).
 
-    ``indexes``: copied ones that serve no constraint.
+    ``indexes``: copied ones that serve no constraint. ``parent``, ``bound``: of a partition, whose columns are the parent's.
     """
 
     schema: str
@@ -111,6 +146,10 @@ class CreateTable:
     query: QueryExpr | None = None
     with_data: bool = True
     indexes: tuple[CreateIndex, ...] = ()
+    partition_key: PartitionKey | None = None
+    parent: int = 0
+    bound: PartitionBound | None = None
+    bound_spans: BoundSpans = NO_SPANS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,6 +317,7 @@ class CreateIndex:
     nulls_not_distinct: bool = False
     include: tuple[int, ...] = ()
     concurrently: bool = False
+    only: bool = False  # of a partitioned table: not of its partitions
     names: tuple[str, ...] = ()
     hidden: tuple[ColumnDef, ...] = ()
     written: tuple[int, ...] = ()
@@ -292,6 +332,7 @@ class AlterTable:
 
     table: int
     actions: tuple[AlterAction, ...]
+    only: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -471,6 +512,9 @@ class SetSchema:
 
 AlterAction: TypeAlias = (
     AddColumn
+    | AttachPartition
+    | DetachPartition
+    | AttachIndex
     | EnableTriggers
     | SetRowSecurity
     | DropColumn

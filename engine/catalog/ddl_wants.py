@@ -38,6 +38,7 @@ from planner import statements as st
 from planner.bind.options import TIMELINE
 from planner.bind.own_range import default_multirange_name
 from planner.catalog import AclDef, ConstraintDef, RelationDef, TypeDef
+from planner.partition import ancestors, descendants
 from planner.typefacts import FIRST_USER_OID
 
 if TYPE_CHECKING:
@@ -110,6 +111,26 @@ class Wants:
             self.tables.add(oid)
         return found
 
+    def tree(self, oid: int, *, rows: bool = True) -> None:
+        """Change the partitions of a table at all levels, with the tables that their foreign keys refer to."""
+        for partition in self._catalog.partitions_of(oid):
+            self.relation(partition.oid, rows=rows)
+            self.referenced(partition.constraints)
+            self.tree(partition.oid, rows=rows)
+
+    def parent(self, oid: int) -> None:
+        """Change the partitions that a table has: it, those above it, and its default partition."""
+        table = self.relation(oid)
+        if table is None:
+            return
+        self.referenced(table.constraints)
+        for above in ancestors(table, self._catalog):
+            self.relation(above.oid)
+        for partition in self._catalog.partitions_of(oid):
+            if partition.bound is not None and partition.bound.strategy == "d":
+                self.relation(partition.oid)
+                self.tree(partition.oid)
+
     def text(self, *texts: str | None) -> None:
         """Rely on the types and sequences that stored texts name."""
         for key in named_in(self._catalog, *texts):
@@ -162,6 +183,10 @@ class Wants:
     def dropped(self, relation: RelationDef, *, cascade: bool) -> None:
         """Drop a relation with what goes with it; with ``cascade`` also with what depends on it."""
         self.relation(relation.oid)
+        if relation.partition_of:
+            self.parent(relation.partition_of)
+        for partition in self._catalog.partitions_of(relation.oid):
+            self.dropped(partition, cascade=cascade)
         self.name(relation.schema, relation.name)
         self.referenced(relation.constraints)
         for sequence in self._catalog.sequences_of(relation.oid):
@@ -271,6 +296,8 @@ def _references_of(catalog: CatalogSnapshot, relation: RelationDef) -> set[Store
     for index in relation.indexes:
         found.update(named_in(catalog, *index.expressions, index.where_sql))
     found.update(("relation", oid, 0) for oid in relation.depends_on)
+    if relation.partition_of:
+        found.add(("relation", relation.partition_of, 0))
     found.update(("relation", c.foreign.table, 0) for c in relation.constraints if c.foreign is not None)
     if relation.sequence is not None and relation.sequence.owner_table:
         found.add(("relation", relation.sequence.owner_table, 0))
@@ -330,6 +357,8 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
             for index in statement.indexes:
                 wants.text(*index.expressions, index.where_sql)
             wants.foreign_keys(statement.foreign_keys)
+            if statement.parent:
+                wants.parent(statement.parent)
         case st.CreateView():
             name = session.temp_schema if statement.persistence == "t" else statement.schema
             _create(wants, catalog, name, statement.name)
@@ -355,6 +384,7 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
             table = wants.relation(statement.table, rows=not statement.concurrently)
             if table is not None and statement.name is not None:
                 wants.name(table.schema, statement.name)
+            wants.tree(statement.table)
             for column in statement.hidden:
                 wants.type(column.type.oid)
                 wants.text(column.default_sql)
@@ -368,8 +398,10 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
             if statement.trigger.from_table:
                 wants.rely(("relation", statement.trigger.from_table, 0))
             wants.text(statement.trigger.when_sql)
+            wants.tree(statement.table)
         case st.RenameTrigger() | st.DropTrigger():
             wants.relation(statement.table)
+            wants.tree(statement.table)
         case st.CreatePolicy() | st.AlterPolicy():
             wants.relation(statement.table)
             for oid in statement.policy.depends_on:
@@ -455,8 +487,19 @@ def _alter(wants: Wants, catalog: CatalogSnapshot, statement: st.AlterTable) -> 
     table = wants.relation(statement.table, rows=rows)
     if table is None:
         return
+    wants.tree(table.oid, rows=rows)
     for action in statement.actions:
         match action:
+            case st.AttachPartition() | st.DetachPartition():
+                wants.parent(table.oid)
+                wants.relation(action.partition)
+                wants.tree(action.partition)
+                partition = catalog.relation_by_oid(action.partition)
+                wants.referenced(() if partition is None else partition.constraints)
+            case st.AttachIndex():
+                wants.relation(action.index)
+                for above in ancestors(table, catalog):
+                    wants.relation(above.oid)
             case st.AddColumn():
                 wants.columns([action.column])
                 wants.text(*(check.sql for check in action.checks))
@@ -512,6 +555,10 @@ def _rename(wants: Wants, catalog: CatalogSnapshot, statement: st.Rename) -> Wan
     if relation is None:
         return wants
     wants.relation(relation.oid)
+    if statement.what != "relation":
+        wants.tree(relation.oid)
+        for partition in descendants(relation, catalog):
+            wants.views([partition.oid], exclusive=True, deep=False)
     if statement.what != "column":
         wants.name(relation.schema, statement.new)
         wants.name(relation.schema, relation.name if statement.what == "relation" else statement.old)
@@ -547,6 +594,7 @@ def _truncate(wants: Wants, catalog: CatalogSnapshot, statement: st.Truncate) ->
         seen.add(oid)
         wants.rely(key_of(table))
         wants.tables.add(oid)
+        todo += [partition.oid for partition in catalog.partitions_of(oid)]
         if statement.restart_identity:
             _sequences(wants, catalog, table)
         if statement.cascade:
@@ -566,6 +614,7 @@ def _drop(wants: Wants, session: Session, statement: st.Drop) -> None:
             continue
         if relation.kind == "i":
             table = wants.relation(relation.oid, rows=not statement.concurrently)
+            wants.tree(relation.table_oid)
             wants.name(relation.schema, relation.name)
             if table is not None and statement.cascade:
                 wants.referring(table.oid)

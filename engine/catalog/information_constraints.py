@@ -45,7 +45,7 @@ def table_constraints(session: Session, item: RelationDef) -> Iterator[RowDict]:
             "is_deferrable": _yes(constraint.deferrable), "initially_deferred": _yes(constraint.deferred),
             **extra,
         }  # fmt: skip
-    if item.kind == "r":
+    if item.kind in "rp":
         for column in item.live:
             if column.not_null:
                 yield {
@@ -66,7 +66,7 @@ def check_constraints(session: Session, item: RelationDef) -> Iterator[RowDict]:
                 "constraint_catalog": session.database, "constraint_schema": item.schema,
                 "constraint_name": constraint.name, "check_clause": f"({constraint.check_sql})",
             }  # fmt: skip
-    if item.kind == "r":
+    if item.kind in "rp":
         for column in item.live:
             if column.not_null:
                 yield {

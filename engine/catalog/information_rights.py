@@ -35,7 +35,7 @@ def _granted(session: Session, items: Iterable[AclItem]) -> Iterator[tuple[str, 
 
 
 def _privileges(session: Session, item: RelationDef) -> Iterator[RowDict]:
-    if item.kind in "rv":
+    if item.kind in "rvp":
         for grantor, grantee, privilege, option in _granted(session, relation_acl(session.catalog, item)):
             own = not item.virtual and grantee == _owner(session, item.owner)
             yield {
@@ -58,7 +58,7 @@ def role_table_grants(session: Session, item: RelationDef) -> Iterator[RowDict]:
 
 
 def _column_privileges(session: Session, item: RelationDef) -> Iterator[RowDict]:
-    if item.kind in "rv":
+    if item.kind in "rvp":
         whole = [g for g in _granted(session, relation_acl(session.catalog, item)) if g[2] in COLUMN_WORDS]
         for column in item.live:
             own = _granted(session, column_acl(session.catalog, item, column.attnum))

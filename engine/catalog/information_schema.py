@@ -80,11 +80,11 @@ def schemata(session: Session) -> Iterator[RowDict]:
 @of_each("information_schema.tables", keys={"table_name": by_name}, needs=relations_read, builtin=True)
 def tables(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield tables and views."""
-    if item.kind in "rv":
+    if item.kind in "rvp":
         kind = "VIEW" if item.kind == "v" else "LOCAL TEMPORARY" if item.persistence == "t" else "BASE TABLE"
         yield {
             "table_catalog": session.database, "table_schema": item.schema, "table_name": item.name,
-            "table_type": kind, "is_insertable_into": _yes(item.kind == "r" or (item.kind == "v" and bool(updatable(session, item)))),
+            "table_type": kind, "is_insertable_into": _yes(item.kind in "rp" or (item.kind == "v" and bool(updatable(session, item)))),
             "is_typed": "NO",
         }  # fmt: skip
 
@@ -140,7 +140,7 @@ def type_columns(session: Session, column: ColumnDef) -> RowDict:
 @of_each("information_schema.columns", keys={"table_name": by_name}, needs=_named_by_columns, builtin=True)
 def columns(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield columns of tables and views."""
-    if item.kind in "rv":
+    if item.kind in "rvp":
         assignable = (updatable(session, item) or ()) if item.kind == "v" else ()
         for column in item.live:
             yield {
@@ -149,7 +149,7 @@ def columns(session: Session, item: RelationDef) -> Iterator[RowDict]:
                 "column_default": None if column.generated else _default(session, item, column), "is_nullable": _yes(not (column.not_null or _domain_refuses_null(session, column))),
                 "udt_catalog": session.database, "dtd_identifier": str(column.attnum),
                 "is_self_referencing": "NO", "is_generated": "ALWAYS" if column.generated else "NEVER",
-                "generation_expression": _default(session, item, column) if column.generated else None, "is_updatable": _yes(item.kind == "r" or column.attnum in assignable),
+                "generation_expression": _default(session, item, column) if column.generated else None, "is_updatable": _yes(item.kind in "rp" or column.attnum in assignable),
                 **_identity(session, column), **_of_domain(session, column),
             }  # fmt: skip
 

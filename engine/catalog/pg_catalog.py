@@ -39,6 +39,7 @@ from planner import facts as f
 from planner.acl import default_acl
 from planner.catalog import ColumnDef, RelationDef, SchemaDef
 from planner.opclass import METHOD_OIDS, class_oid
+from planner.partition import bound_text
 from planner.rights import is_public, schema_acl
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def _pages(rows: float) -> int:
 
 
 def _counted_table(item: RelationDef) -> int:
-    return item.oid if item.kind in "rm" else item.table_oid
+    return item.oid if item.kind in "rmp" else item.table_oid
 
 
 def _counts(rows: float) -> RowDict:
@@ -88,29 +89,70 @@ def pg_class(session: Session, item: RelationDef) -> Iterator[RowDict]:
 
 def _class_row(session: Session, item: RelationDef) -> RowDict:
     is_index = item.kind == "i"
-    is_table = item.kind in "rm"
+    is_table = item.kind in "rmp"
     rows = 0.0 if is_index or (is_table and not item.virtual) else -1.0  # counted by ``CountedRows``
     table = session.catalog.relation_by_oid(item.table_oid) if is_index else None
     method = None
     if table is not None:
         method = next(i.method for i in table.indexes if i.oid == item.oid)
+    index = None if table is None else next(i for i in table.indexes if i.oid == item.oid)
+    is_part = index is not None and index.parent != 0
+    divided = table if table is not None else item
+    has_parts = divided.kind == "p" and bool(session.catalog.partitions_of(divided.oid))
     options = [f"{key}={value}" for key, value in item.options.items()]
     return {
         "oid": item.oid, "relname": item.name, "relnamespace": item.schema_oid,
         "reltype": row_types(item)[0], "relowner": item.owner,
-        "relam": METHOD_OIDS.get(method or "", HEAP_AM if is_table else 0),
-        "relfilenode": 0 if item.kind in "vc" else item.oid, "reltuples": rows,
+        "relam": METHOD_OIDS.get(method or "", HEAP_AM if is_table and item.kind != "p" else 0),
+        "relfilenode": 0 if item.kind in "vcp" else item.oid, "reltuples": rows,
+        "relispartition": bool(item.partition_of) or is_part,
+        "relpartbound": _bound_text(session, item), "relhassubclass": has_parts,
         "relpages": _pages(rows),
         "relhasindex": bool(item.indexes), "relisshared": item.virtual and _shared(item.name),
         "relhastriggers": has_triggers(session, item),
         "relrowsecurity": item.row_security, "relforcerowsecurity": item.force_row_security,
-        "relpersistence": item.persistence, "relkind": item.kind, "relnatts": len(item.columns),
+        "relpersistence": item.persistence, "relkind": "I" if table is not None and table.kind == "p" else item.kind, "relnatts": len(item.columns),
         "relchecks": sum(c.kind == "c" for c in item.constraints), "relhasrules": item.kind in "vm",
         "relispopulated": item.populated, "relreplident": "d" if is_table and not item.virtual else "n",
-        "relfrozenxid": 3 if is_table else 0, "relminmxid": 1 if is_table else 0,
+        "relfrozenxid": 3 if is_table and item.kind != "p" else 0,
+        "relminmxid": 1 if is_table and item.kind != "p" else 0,
         "reloptions": tuple(options) or None,
         "relacl": None if item.virtual else acl_texts(session, session.catalog.acl(PG_CLASS_OID, item.oid)),
     }  # fmt: skip
+
+
+def _bound_text(session: Session, item: RelationDef) -> str | None:
+    """Return a partition's bound as ``pg_get_expr`` shows it."""
+    parent = session.catalog.relation_by_oid(item.partition_of) if item.bound is not None else None
+    if parent is None or parent.partition_key is None or item.bound is None:
+        return None
+    return bound_text(item.bound, parent.partition_key)
+
+
+@of_each("pg_partitioned_table", keys={"partrelid": by_oid})
+def pg_partitioned_table(session: Session, item: RelationDef) -> Iterator[RowDict]:
+    """Yield pg_partitioned_table."""
+    key = item.partition_key
+    if key is None:
+        return
+    parts = session.catalog.partitions_of(item.oid)
+    default = next((p.oid for p in parts if p.bound is not None and p.bound.strategy == "d"), 0)
+    method = "hash" if key.strategy == "h" else "btree"
+    yield {
+        "partrelid": item.oid, "partstrat": key.strategy, "partnatts": len(key.attnums), "partdefid": default,
+        "partattrs": key.attnums, "partclass": tuple(class_oid(type_.oid, method) for type_ in key.types),
+        "partcollation": key.collations, "partexprs": ", ".join(text for text in key.expressions if text) or None,
+    }  # fmt: skip
+
+
+@of_each("pg_inherits")
+def pg_inherits(session: Session, item: RelationDef) -> Iterator[RowDict]:
+    """Yield pg_inherits of a partition and its indexes."""
+    if item.partition_of:
+        yield {"inhrelid": item.oid, "inhparent": item.partition_of, "inhseqno": 1, "inhdetachpending": False}
+    for index in item.indexes:
+        if index.parent:
+            yield {"inhrelid": index.oid, "inhparent": index.parent, "inhseqno": 1, "inhdetachpending": False}
 
 
 def has_triggers(session: Session, item: RelationDef) -> bool:
@@ -177,7 +219,7 @@ def pg_attribute(session: Session, item: RelationDef) -> Iterator[RowDict]:
 def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = None) -> Iterator[RowDict]:
     domains = column_domains()
     for item in relations:
-        if item.kind in "rm":
+        if item.kind in "rmp":
             for name, oid, number in _SYSTEM_COLUMNS:
                 length, by_value, align, storage = _storage_of(oid)
                 yield {
@@ -199,7 +241,8 @@ def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = Non
                 "attstorage": storage, "attnotnull": column.not_null,
                 "atthasdef": column.default_sql is not None and not column.identity and not dropped,
                 "atthasmissing": column.missing_value is not None,
-                "attisdropped": dropped, "attislocal": True, "attcollation": _collation(column),
+                "attisdropped": dropped, "attislocal": dropped or not item.partition_of,
+                "attinhcount": int(bool(item.partition_of) and not dropped), "attcollation": _collation(column),
                 "attidentity": column.identity, "attgenerated": "" if dropped or item.kind == "i" else column.generated,
                 "attacl": acl_texts(acls, acls.catalog.acl(PG_CLASS_OID, item.oid, column.attnum) or None) if acls else None,
             }  # fmt: skip
@@ -268,7 +311,7 @@ def pg_index(session: Session, item: RelationDef) -> Iterator[RowDict]:
             "indexrelid": index.oid, "indrelid": item.oid,
             "indnatts": len(index.attnums) + len(index.include), "indnkeyatts": len(index.attnums),
             "indisunique": index.unique, "indnullsnotdistinct": index.nulls_not_distinct,
-            "indisprimary": index.primary, "indimmediate": not index.deferrable, "indisvalid": True,
+            "indisprimary": index.primary, "indimmediate": not index.deferrable, "indisvalid": index.valid,
             "indisready": True, "indislive": True,
             "indisexclusion": any(c.kind == "x" and c.index_oid == index.oid for c in item.constraints),
             "indkey": index.key_columns + index.include,
@@ -294,8 +337,9 @@ def pg_constraint(session: Session, item: RelationDef) -> Iterator[RowDict]:
             "oid": constraint.oid, "conname": constraint.name, "connamespace": item.schema_oid,
             "contype": constraint.kind, "convalidated": constraint.validated, "conrelid": item.oid,
             "condeferrable": constraint.deferrable, "condeferred": constraint.deferred,
-            "conindid": constraint.index_oid, "conislocal": True,
-            "connoinherit": constraint.no_inherit or constraint.kind != "c",
+            "conindid": constraint.index_oid, "conislocal": not constraint.parent,
+            "coninhcount": int(constraint.parent != 0), "conparentid": 0 if constraint.kind == "c" else constraint.parent,
+            "connoinherit": constraint.no_inherit or (constraint.kind not in "c" and item.kind != "p"),
             "conkey": constraint.attnums or None,
             "conbin": (constraint.check_sql or None) if constraint.kind == "c" else None,
             "conexclop": constraint.operators or None,

@@ -50,6 +50,8 @@ def pg_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
             yield depends(PG_ATTRDEF_OID, default, PG_CLASS_OID, item.oid, "a", ref_sub=column.attnum)
             for oid in relations_of_default(column):
                 yield depends(PG_ATTRDEF_OID, default, PG_CLASS_OID, oid, "n")
+    if item.partition_of:
+        yield depends(PG_CLASS_OID, item.oid, PG_CLASS_OID, item.partition_of, "a")
     owner = item.sequence
     if owner is not None and owner.owner_table:
         how = "i" if owner.internal else "a"

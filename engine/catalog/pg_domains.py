@@ -178,7 +178,7 @@ def domain_udt_usage(session: Session) -> Iterator[RowDict]:
 def column_domain_usage(session: Session) -> Iterator[RowDict]:
     """Yield the columns of domains that the user owns."""
     for item in session.catalog.user_relations():
-        if item.kind not in "rv":
+        if item.kind not in "rvp":
             continue
         for column in item.live:
             made = session.catalog.type_by_oid(column.domain) if column.domain else None

@@ -48,7 +48,7 @@ def pg_settings(session: Session) -> Iterator[RowDict]:
 @of_each("pg_tables", keys={"tablename": by_name}, builtin=True)
 def pg_tables(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_tables."""
-    if item.kind == "r":
+    if item.kind in "rp":
         yield {
             "schemaname": item.schema, "tablename": item.name,
             "tableowner": _owner(session, item.owner), "hasindexes": bool(item.indexes),
@@ -151,7 +151,7 @@ def pg_hba_file_rules(session: Session) -> Iterator[RowDict]:
 
 def _table_stats(session: Session, *, system: bool, user: bool) -> Iterator[RowDict]:
     for item in session.catalog.all_relations():
-        if item.kind in "rm" and ((item.virtual and system) or (not item.virtual and user)):
+        if item.kind in "rmp" and ((item.virtual and system) or (not item.virtual and user)):
             rows = 0 if item.virtual else session.system.row_estimate(item.oid)
             asked_us, by_itself_us = session.system.analyzed_us(item.oid)
             yield {
@@ -189,7 +189,7 @@ def _register_families() -> None:
 
 def _shown(name: str, item: RelationDef) -> bool:
     """Tell whether a view of the all/user/sys family shows a relation."""
-    return item.kind in "rm" and ("_all_" in name or item.virtual == ("_sys_" in name))
+    return item.kind in "rmp" and ("_all_" in name or item.virtual == ("_sys_" in name))
 
 
 _KEYS = {"relid": by_oid, "relname": by_name}

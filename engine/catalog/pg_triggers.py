@@ -26,7 +26,7 @@ def pg_trigger(session: Session, item: RelationDef) -> Iterator[RowDict]:
     for trigger in item.triggers:
         timing = next((c for c in item.constraints if c.oid == trigger.constraint), None)
         yield {
-            "oid": trigger.oid, "tgrelid": item.oid, "tgname": trigger.name, "tgfoid": trigger.function,
+            "oid": trigger.oid, "tgrelid": item.oid, "tgparentid": trigger.parent, "tgname": trigger.name, "tgfoid": trigger.function,
             "tgtype": trigger.type_bits, "tgenabled": trigger.enabled, "tgnargs": len(trigger.args),
             "tgattr": trigger.attnums, "tgargs": b"".join(arg.encode() + b"\0" for arg in trigger.args),
             "tgqual": trigger.when_sql or None, "tgconstraint": trigger.constraint,

@@ -84,7 +84,7 @@ def types_depend(session: Session) -> Iterator[RowDict]:
 @of_each("pg_depend")
 def columns_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_depend of columns: on users' types; of row types: on their relations."""
-    if item.kind in "rvm":
+    if item.kind in "rvmp":
         row = row_type_oid(item.oid)
         yield depends(PG_TYPE_OID, row, PG_CLASS_OID, item.oid, "i")
         yield depends(PG_TYPE_OID, row_array_oid(item.oid), PG_TYPE_OID, row, "i")

@@ -52,6 +52,22 @@ def with_references(
     return after
 
 
+def with_partitions(
+    before: Mapping[int, tuple[RelationDef, ...]], gone: Iterable[RelationDef], made: Iterable[RelationDef]
+) -> dict[int, tuple[RelationDef, ...]]:
+    """Return by partitioned table its partitions, oldest first."""
+    after = dict(before)
+    for item in gone:
+        if item.partition_of:
+            parts = after.get(item.partition_of, ())
+            after[item.partition_of] = tuple(p for p in parts if p.oid != item.oid)
+    for item in made:
+        if item.partition_of:
+            parts = (*after.get(item.partition_of, ()), item)
+            after[item.partition_of] = tuple(sorted(parts, key=lambda p: p.oid))
+    return after
+
+
 def with_owned(
     before: Mapping[int, tuple[RelationDef, ...]], gone: Iterable[RelationDef], made: Iterable[RelationDef]
 ) -> dict[int, tuple[RelationDef, ...]]:

@@ -24,6 +24,7 @@ from engine.catalog.relation_indexes import (
     OwnedConstraint,
     with_constraints,
     with_owned,
+    with_partitions,
     with_references,
 )
 from engine.catalog.shapes import FindShape
@@ -220,6 +221,7 @@ class CatalogSnapshot:
         "_functions",
         "_functions_by_name",
         "_owned",
+        "_partitions",
         "_references",
         "_schemas",
         "_schemas_by_oid",
@@ -275,7 +277,7 @@ class CatalogSnapshot:
             self._add(relation)
         for item in items.values():
             if (
-                isinstance(item, RelationDef) and item.kind in "rvm"
+                isinstance(item, RelationDef) and item.kind in "rvmp"
             ):  # there may be domains over the types of its rows
                 register_rows_of(row_type_oid(item.oid), row_array_oid(item.oid))
         types = [item for item in items.values() if isinstance(item, TypeDef)]
@@ -314,13 +316,14 @@ class CatalogSnapshot:
         self._constraints: dict[int, OwnedConstraint] | None = None
         self._references: dict[int, tuple[OwnedConstraint, ...]] | None = None
         self._owned: dict[int, tuple[RelationDef, ...]] | None = None
+        self._partitions: dict[int, tuple[RelationDef, ...]] | None = None
         self.rights: Mapping[int, int] = {}
         self.derived: dict[object, object] = {}  # what others made of this snapshot and keep with it
 
     def _add(self, relation: RelationDef) -> None:
         self._by_name[relation.schema, relation.name] = relation
         self._by_oid[relation.oid] = relation
-        if relation.kind in "rvm" and not relation.virtual:
+        if relation.kind in "rvmp" and not relation.virtual:
             register_rows_of(
                 row_type_oid(relation.oid), row_array_oid(relation.oid), relation.name, "_" + relation.name
             )
@@ -491,6 +494,12 @@ class CatalogSnapshot:
             self._owned = with_owned({}, (), self.user_relations())
         return self._owned.get(table, ())
 
+    def partitions_of(self, oid: int) -> Sequence[RelationDef]:
+        """Return the partitions of a table, oldest first."""
+        if self._partitions is None:
+            self._partitions = with_partitions({}, (), self.user_relations())
+        return self._partitions.get(oid, ())
+
     def rights_mark(self, oid: int) -> int:
         """Return a number that is another one when rights on a relation or its columns have changed."""
         return self.rights.get(oid, 0)
@@ -499,7 +508,7 @@ class CatalogSnapshot:
         """Return the relation whose row type has this oid; True with it for the array type over that."""
         for distance, array in ((1, False), (2, True)):
             relation = self._by_oid.get(oid - distance)
-            if relation is not None and relation.kind in "rvm" and not relation.virtual:
+            if relation is not None and relation.kind in "rvmp" and not relation.virtual:
                 return relation, array
         return None
 
@@ -615,6 +624,8 @@ class CatalogSnapshot:
             new._references = with_references(self._references, gone, made)
         if self._owned is not None:
             new._owned = with_owned(self._owned, gone, made)
+        if self._partitions is not None:
+            new._partitions = with_partitions(self._partitions, gone, made)
         new._by_name, new._by_oid = dict(self._by_name), dict(self._by_oid)
         kept = {oid for item in made for oid in (item.oid, *(index.oid for index in item.indexes))}
         for relation in gone:

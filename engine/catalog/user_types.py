@@ -22,7 +22,7 @@ from planner.facts import TypeFact, facts, register_type
 from planner.typefacts import FIRST_USER_OID
 from planner.typefacts import register_range as know_range
 
-ROWS_OF: Final = frozenset("rvm")
+ROWS_OF: Final = frozenset("rvmp")
 """Kinds of relations that have a row type."""
 
 

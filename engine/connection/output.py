@@ -27,6 +27,7 @@ from planner.builtins.reg import NAMED, named_input, named_output
 from planner.errors import SqlError
 from planner.facts import INT2, INT4, INT8, TEXT
 from planner.query import OutputColumn
+from planner.types import SqlType
 
 MAX_ENCODERS = 8  # kept per plan
 THREAD_ROWS = 1000  # Arrow batches from here on are encoded in a thread: they would hold up the loop
@@ -39,13 +40,18 @@ class Encoder:
     become texts first.
     """
 
-    __slots__ = ("_columnar", "_shape", "rows", "shareable")
+    __slots__ = ("_columnar", "_named", "_shape", "rows", "shareable")
 
     def __init__(self, oids: tuple[int, ...], formats: tuple[int, ...], session: Session) -> None:
         """Prepare for ``oids`` in ``formats`` under the session's settings."""
         settings = session.output_settings
         named = [(i, oid) for i, oid in enumerate(oids) if oid in NAMED and not formats[i]]
+        self._named: Callable[[Any], Sequence[RowTuple]] | None = (
+            None  # rows of an Arrow batch whose oids print as names
+        )
         if named:
+            columns = tuple(OutputColumn(name="", type=SqlType(oid)) for oid in oids)
+            self._named = functools.partial(session.db.arrow_rows, columns=columns)
             oids = tuple(TEXT if (i, oid) in named else oid for i, oid in enumerate(oids))
         self.rows: Callable[[Sequence[RowTuple]], tuple[bytearray, int]] = row_encoder(
             oids, formats, settings
@@ -60,6 +66,8 @@ class Encoder:
         """Return framed DataRow messages of a batch and their number."""
         if batch.rows is not None:
             return self.rows(batch.rows)
+        if self._named is not None:
+            return self.rows(self._named(batch.arrow))
         if self._columnar is None:
             self._columnar = batch_encoder(*self._shape)
         return self._columnar(batch.arrow)

@@ -23,9 +23,10 @@ from engine.ddl.alter_columns import (
     views_that_break,
 )
 from engine.ddl.dependents import still_needed
-from engine.ddl.drop import described, drop_relations, notice_cascade
+from engine.ddl.drop import described, drop_relations, notice_cascade, table_of
 from engine.ddl.keys import add_checks, add_keys
 from engine.ddl.members import named_role
+from engine.ddl.partitions import attach, attach_index, check_keys, detach, inherit_below, stands_alone
 from engine.ddl.policies import set_row_security
 from engine.ddl.rewrite import RowCheck, store_definition, validate_checks
 from engine.eager import settle
@@ -39,9 +40,13 @@ from engine.transaction.block_state import BLOCK
 from engine.triggers.define import enable_triggers, trigger_words
 from planner import statements as st
 from planner.acl import reowned
+from planner.bind.stored import rebase_default_text, stored_default
 from planner.builtins.reg import quote_ident
 from planner.catalog import ConstraintDef, RelationDef
 from planner.errors import SqlError, not_supported
+from planner.partition import column_map
+from planner.partition_dml import over_columns
+from planner.query import Expr
 from txn.api import Transaction
 from txn.types import ShardId
 
@@ -60,49 +65,138 @@ async def apply_actions(conn: Connection, plan: Plan, statement: st.AlterTable) 
         if relation is None:
             raise RuntimeError("the altered relation is gone")
         session.timing.refuse_change(relation, "ALTER TABLE")
-        match action:
-            case st.AddColumn():
-                await add_column(session, plan, relation, action)
-            case st.DropColumn():
-                await drop_column(session, relation, action)
-            case st.AddKey():
-                await _add_key(session, relation, action)
-            case st.AddCheck():
-                await _add_check(session, relation, action)
-            case st.AddForeignKey():
-                await _add_foreign_key(session, relation, action)
-            case st.ValidateConstraint():
-                await _validate(session, relation, action.name)
-            case st.AlterConstraint():
-                await _alter_constraint(session, relation, action)
-            case st.DropConstraint():
-                await _drop_constraint(session, relation, action)
-            case st.SetDefault():
-                await change_column(session, relation, action.column, default_sql=action.default_sql)
-            case st.DropExpression():
-                await drop_expression(session, relation, action)
-            case st.AddIdentity():
-                await store_definition(session, await add_identity(session, relation, action))
-            case st.SetIdentity():
-                await store_definition(session, await set_identity(session, relation, action))
-            case st.DropIdentity():
-                await store_definition(session, await drop_identity(session, relation, action))
-            case st.AlterColumnType():
-                await alter_type(session, plan, relation, action)
-            case st.SetRowSecurity():
-                await set_row_security(session, relation, action)
-            case st.EnableTriggers():
-                await enable_triggers(session, relation, action)
-            case st.SetNotNull():
-                await set_not_null(session, relation, action)
-            case st.AlterOwner():
-                await _change_owner(session, relation, named_role(session, action.role).oid)
-            case st.SetViewOptions():
-                await store_definition(session, replace(relation, options=dict(action.options)))
-            case st.SetSchema():
-                await _set_schema(session, relation, action.schema)
-            case _:
-                raise not_supported(f"ALTER TABLE {type(action).__name__}")
+        await _apply(session, plan, relation, action)
+        if relation.kind == "p" and not statement.only:
+            await _below(session, plan, relation, action)
+        elif relation.kind == "p" and isinstance(action, st.AddKey):
+            await stands_alone(session, relation)
+
+
+async def _below(session: Session, plan: Plan, before: RelationDef, action: st.AlterAction) -> None:
+    """Do to the partitions of a table what has been done to it, ``before`` as it was then."""
+    parent = table_of(session, before.oid)
+    if isinstance(action, st.AddKey | st.AddCheck | st.AddForeignKey):
+        check_keys(parent)
+        await inherit_below(session, parent)
+        return
+    if isinstance(action, st.AddColumn):
+        if len(parent.columns) == len(before.columns):
+            return
+        alone = replace(
+            action, keys=(), checks=(), foreign_keys=(),
+            column=replace(action.column, identity="", sequence=None, default=_default_now(session, parent, action),
+                           default_sql=None if action.column.identity else parent.columns[-1].default_sql),
+        )  # fmt: skip
+        for child in session.catalog.partitions_of(parent.oid):
+            await add_column(session, plan, child, alone)
+            if child.kind == "p":
+                await _below(session, plan, child, alone)
+        check_keys(parent)
+        await inherit_below(session, parent)
+        return
+    if not isinstance(
+        action,
+        st.DropColumn | st.DropConstraint | st.SetDefault | st.AlterColumnType | st.SetNotNull | st.EnableTriggers
+        | st.ValidateConstraint | st.AlterConstraint | st.DropExpression,
+    ):  # fmt: skip
+        return
+    for child in session.catalog.partitions_of(parent.oid):
+        session.timing.refuse_change(child, "ALTER TABLE")
+        below = action
+        if isinstance(action, st.DropConstraint | st.AlterConstraint | st.ValidateConstraint):
+            gone = next((c for c in before.constraints if c.name == action.name), None)
+            own = None if gone is None else next((c for c in child.constraints if c.parent == gone.oid), None)
+            if own is None:
+                continue
+            below = replace(action, name=own.name)
+        elif isinstance(action, st.EnableTriggers) and action.name is not None:
+            if not any(t.name == action.name for t in child.triggers):
+                continue
+        elif isinstance(action, st.DropColumn):
+            below = replace(action, if_exists=True)
+            if not any(c.name == action.name for c in child.live):
+                continue
+        elif isinstance(action, st.AlterColumnType):
+            below = _retyped(session, before, child, action)
+        await _apply(session, plan, child, below)
+        if child.kind == "p":
+            await _below(session, plan, child, below)
+
+
+def _retyped(
+    session: Session, parent: RelationDef, child: RelationDef, action: st.AlterColumnType
+) -> st.AlterColumnType:
+    """Return ALTER COLUMN TYPE of a partitioned table as one of a partition: over its columns, with its own default."""
+    attnums = column_map(parent, child)
+    was = next(c for c in parent.live if c.name == action.column)
+    own = child.column(attnums[was.attnum])
+    default = action.default_sql
+    if own.default_sql != was.default_sql:
+        default = own.default_sql
+        if default is not None and not own.generated:
+            default = rebase_default_text(default, action.type, session.catalog, session.catalog)
+    return replace(action, using=over_columns(action.using, attnums), default_sql=default)
+
+
+def _default_now(session: Session, parent: RelationDef, action: st.AddColumn) -> Expr | None:
+    """Return the default that a column added to a partitioned table has in its partitions: not that of an identity."""
+    column = parent.columns[-1]
+    if action.column.identity or column.generated or column.default_sql is None:
+        return None
+    return stored_default(column.default_sql, column.declared, session.catalog)
+
+
+async def _apply(session: Session, plan: Plan, relation: RelationDef, action: st.AlterAction) -> None:
+    """Run one action on one table."""
+    match action:
+        case st.AttachPartition():
+            await attach(session, relation, action)
+        case st.DetachPartition():
+            await detach(session, relation, action)
+        case st.AttachIndex():
+            await attach_index(session, relation, action)
+        case st.AddColumn():
+            await add_column(session, plan, relation, action)
+        case st.DropColumn():
+            await drop_column(session, relation, action)
+        case st.AddKey():
+            await _add_key(session, relation, action)
+        case st.AddCheck():
+            await _add_check(session, relation, action)
+        case st.AddForeignKey():
+            await _add_foreign_key(session, relation, action)
+        case st.ValidateConstraint():
+            await _validate(session, relation, action.name)
+        case st.AlterConstraint():
+            await _alter_constraint(session, relation, action)
+        case st.DropConstraint():
+            await _drop_constraint(session, relation, action)
+        case st.SetDefault():
+            await change_column(session, relation, action.column, default_sql=action.default_sql)
+        case st.DropExpression():
+            await drop_expression(session, relation, action)
+        case st.AddIdentity():
+            await store_definition(session, await add_identity(session, relation, action))
+        case st.SetIdentity():
+            await store_definition(session, await set_identity(session, relation, action))
+        case st.DropIdentity():
+            await store_definition(session, await drop_identity(session, relation, action))
+        case st.AlterColumnType():
+            await alter_type(session, plan, relation, action)
+        case st.SetRowSecurity():
+            await set_row_security(session, relation, action)
+        case st.EnableTriggers():
+            await enable_triggers(session, relation, action)
+        case st.SetNotNull():
+            await set_not_null(session, relation, action)
+        case st.AlterOwner():
+            await _change_owner(session, relation, named_role(session, action.role).oid)
+        case st.SetViewOptions():
+            await store_definition(session, replace(relation, options=dict(action.options)))
+        case st.SetSchema():
+            await _set_schema(session, relation, action.schema)
+        case _:
+            raise not_supported(f"ALTER TABLE {type(action).__name__}")
 
 
 async def _change_owner(session: Session, relation: RelationDef, owner: int) -> None:
@@ -135,6 +229,7 @@ def _refuse_if_owned(session: Session, relation: RelationDef, what: str) -> None
 
 async def _add_key(session: Session, relation: RelationDef, action: st.AddKey) -> None:
     changed = add_keys(session, relation, [action.key])
+    check_keys(changed)
     if action.key.primary:
         for column in changed.live:
             if column.not_null and not relation.columns[column.attnum - 1].not_null:
@@ -155,7 +250,8 @@ async def _add_check(session: Session, relation: RelationDef, action: st.AddChec
 async def _add_foreign_key(session: Session, relation: RelationDef, action: st.AddForeignKey) -> None:
     changed = await define.add_foreign_keys(session, relation, [action.key])
     await store_definition(session, changed)
-    await define.validate(session, changed, changed.constraints[-1:])
+    if relation.kind != "p":  # else in each partition, when it has got it
+        await define.validate(session, changed, changed.constraints[-1:])
 
 
 def _constraint(relation: RelationDef, name: str) -> ConstraintDef:

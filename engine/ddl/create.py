@@ -28,6 +28,15 @@ from engine.ddl.functions import rebase_functions
 from engine.ddl.index_ahead import index_of, lock_between_writers
 from engine.ddl.keys import add_checks, add_keys, unused_name
 from engine.ddl.members import named_role
+from engine.ddl.partitions import (
+    check_keys,
+    check_rows,
+    default_of,
+    inherit,
+    inherit_below,
+    joined,
+    parent_changed,
+)
 from engine.ddl.policies import rebase_policies
 from engine.ddl.temporary import CommitActions
 from engine.eager import settle
@@ -45,12 +54,14 @@ from planner.acl import reowned
 from planner.bind import bind_check, bind_statement, deparse_check, rebase_view
 from planner.bind.generated import stored_generation
 from planner.bind.index import rebound_indexes
+from planner.bind.partition import with_key_named
 from planner.bind.policy import rebound_policies
 from planner.bind.stored import renamed
 from planner.bind.trigger import rebound_triggers
 from planner.catalog import AclDef, ColumnDef, RelationDef, SchemaDef
 from planner.domains import domain_named, plain_type
 from planner.errors import SqlError
+from planner.partition import descendants
 from planner.query import Expr
 from txn.types import Row, ShardId
 
@@ -121,7 +132,8 @@ def new_table(
         schema_oid=place[1],
         schema=place[0],
         name=table.name,
-        kind="r",
+        kind="r" if table.partition_key is None else "p",
+        partition_key=table.partition_key,
         columns=tuple(
             ColumnDef(
                 attnum=number,
@@ -150,6 +162,8 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
     if exists_already(session, schema, statement.name, statement.if_not_exists):
         return Command("CREATE TABLE AS" if statement.query is not None else "CREATE TABLE")
     relation = new_table(session, (schema, schema_oid), statement)
+    if statement.parent:
+        relation = joined(session, relation, statement)
     oid = relation.oid
     if not session.catalog.has_timeline(relation.timeline):
         raise unknown(relation.timeline)
@@ -164,9 +178,21 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
     relation = add_checks(session, relation, statement.checks)
     for index in statement.indexes:
         relation = _with_index(session, relation, index)
+    check_keys(relation)
+    default = None
+    if statement.parent:
+        parent = table_of(session, statement.parent)
+        default = default_of(session, parent)
+        relation = await inherit(session, relation, parent, made=True)
+        check_keys(relation)
     session.block.ensure_txn().create_shard(shard_spec(relation))
     relation = await define.add_foreign_keys(session, relation, statement.foreign_keys, validated=True)
     await session.view.change([relation, *sequences])
+    if statement.parent:
+        await parent_changed(session, table_of(session, statement.parent), default)
+    if default is not None:
+        session.block.ensure_txn().next_statement()
+        await check_rows(session, table_of(session, default.oid), default=True)
     if statement.on_commit == "drop" or statement.on_commit == "delete":
         if session.commit_actions is None:
             session.commit_actions = CommitActions()
@@ -376,8 +402,13 @@ async def create_index(conn: Connection, plan: Plan, statement: st.CreateIndex, 
     session.timing.refuse_change(table, "CREATE INDEX")
     index = index_of(statement, name)
     index = replace(index, oid=session.ahead.oid_of(table, index))
+    if table.kind == "p":
+        check_keys(replace(table, indexes=(index,)))
+        index = replace(index, valid=not (statement.only and session.catalog.partitions_of(table.oid)))
     if statement.hidden:
         await add_computed_index(session, plan, table, index, statement.hidden)
+        if table.kind == "p" and not statement.only:
+            await inherit_below(session, table_of(session, table.oid))
         return Command("CREATE INDEX")
     if statement.concurrently:
         await lock_between_writers(session, ShardId(table.oid))
@@ -389,6 +420,8 @@ async def create_index(conn: Connection, plan: Plan, statement: st.CreateIndex, 
             version=session.db.next_catalog_version(),
         ),
     )
+    if table.kind == "p" and not statement.only:
+        await inherit_below(session, table_of(session, table.oid))
     return Command("CREATE INDEX")
 
 
@@ -438,31 +471,47 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
             raise SqlError("42703", f'column "{statement.old}" does not exist')
         if any(c.name == new for c in relation.live):
             raise SqlError("42701", f'column "{new}" of relation "{relation.name}" already exists')
-        columns = tuple(
-            replace(c, name=new) if c.name == statement.old and c in relation.live else c
-            for c in relation.columns
-        )
-        await lock_stored(session, relation)
-        changed = replace(relation, columns=columns, version=version)
-        trial = catalog.with_changes([changed], [], version)
-        changed = _rename_in_checks(session, relation, changed, trial)
-        await session.view.change([changed])
-        await rebase_views(session, relation.oid, catalog)
-        await rename_fields(session, catalog, statement.old, renamed_table=relation.oid)
+        if relation.partition_of:
+            raise SqlError("42P16", f'cannot rename inherited column "{statement.old}"')
+        for table in (relation, *descendants(relation, catalog)):
+            await _rename_column(session, table_of(session, table.oid), statement.old, new)
         return Command(plan.bound.tag)
-    if not any(c.name == statement.old for c in relation.constraints):
+    constraint = next((c for c in relation.constraints if c.name == statement.old), None)
+    if constraint is None:
         raise SqlError(
             "42704",
             f'constraint "{statement.old}" for table "{relation.name}" does not exist',
         )
+    if constraint.kind == "c" and constraint.parent:
+        raise SqlError("42P16", f'cannot rename inherited constraint "{statement.old}"')
     await lock_stored(session, relation)
     await _rename_index(session, relation, statement.old, new)
+    if constraint.kind == "c":
+        for below in descendants(relation, catalog):
+            await _rename_index(session, table_of(session, below.oid), statement.old, new)
     return Command(plan.bound.tag)
+
+
+async def _rename_column(session: Session, relation: RelationDef, old: str, new: str) -> None:
+    """Give a column another name, in all that names it."""
+    catalog = session.catalog
+    version = session.db.next_catalog_version()
+    columns = tuple(
+        replace(c, name=new) if c.name == old and c in relation.live else c for c in relation.columns
+    )
+    await lock_stored(session, relation)
+    changed = replace(relation, columns=columns, version=version)
+    trial = catalog.with_changes([changed], [], version)
+    changed = _rename_in_checks(session, relation, changed, trial)
+    changed = with_key_named(relation, changed, catalog)
+    await session.view.change([changed])
+    await rebase_views(session, relation.oid, catalog)
+    await rename_fields(session, catalog, old, renamed_table=relation.oid)
 
 
 async def lock_stored(session: Session, relation: RelationDef) -> None:
     """Lock a table X whose definition changes in the catalog alone: writing transactions rely on it."""
-    if relation.kind in "rmi":
+    if relation.kind in "rmip":
         oid = relation.table_oid if relation.kind == "i" else relation.oid
         await settle(session.block.ensure_txn().lock_table(ShardId(oid), "X"))
 

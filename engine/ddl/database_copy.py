@@ -37,6 +37,7 @@ from planner.catalog import (
     ExtensionDef,
     FunctionDef,
     IndexDef,
+    PartitionKey,
     RelationDef,
     SchemaDef,
     SourceDef,
@@ -333,6 +334,18 @@ def _relation(relation: RelationDef, oids: Oids, version: int) -> RelationDef:
         depends_on=tuple(sorted(oids.all(relation.depends_on))),
         source_oid=0,
         sequence=sequence,
+        partition_key=None
+        if relation.partition_key is None
+        else _partition_key(relation.partition_key, oids),
+        partition_of=oids[relation.partition_of],
+    )
+
+
+def _partition_key(key: PartitionKey, oids: Oids) -> PartitionKey:
+    return replace(
+        key,
+        types=tuple(oids.type(type_) for type_ in key.types),
+        expressions=tuple(oids.in_text(text) for text in key.expressions),
     )
 
 
@@ -354,6 +367,7 @@ def _index(index: IndexDef, oids: Oids) -> IndexDef:
         index,
         oid=oids[index.oid],
         constraint_oid=oids[index.constraint_oid],
+        parent=oids[index.parent],
         expressions=tuple(oids.in_text(text) for text in index.expressions),
         where_sql=oids.in_text(index.where_sql),
     )
@@ -365,6 +379,7 @@ def _constraint(constraint: ConstraintDef, oids: Oids) -> ConstraintDef:
         constraint,
         oid=oids[constraint.oid],
         index_oid=oids[constraint.index_oid],
+        parent=oids[constraint.parent],
         check_sql=oids.in_text(constraint.check_sql),
         foreign=None if foreign is None else replace(foreign, table=oids[foreign.table]),
     )
@@ -377,6 +392,7 @@ def _trigger(trigger: TriggerDef, oids: Oids) -> TriggerDef:
         function=oids[trigger.function],
         constraint=oids[trigger.constraint],
         from_table=oids[trigger.from_table],
+        parent=oids[trigger.parent],
         when_sql=oids.in_text(trigger.when_sql),
     )
 

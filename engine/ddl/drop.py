@@ -34,6 +34,7 @@ from planner.bind.index import without_indexes
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef
 from planner.catalog_policy import PolicyDef
 from planner.errors import SqlError
+from planner.partition import ancestors, descendants
 from planner.rights import Rights
 from txn.types import ShardId
 
@@ -42,7 +43,14 @@ if TYPE_CHECKING:
 
 Params = tuple[Any, ...]
 
-_KIND_NAMES = {"r": "table", "v": "view", "m": "materialized view", "i": "index", "S": "sequence"}
+_KIND_NAMES = {
+    "r": "table",
+    "p": "table",
+    "v": "view",
+    "m": "materialized view",
+    "i": "index",
+    "S": "sequence",
+}
 
 
 def described(session: Session, relation: RelationDef) -> str:
@@ -125,6 +133,14 @@ async def _drop_indexes(session: Session, targets: Iterable[RelationDef], *, cas
     for target in targets:
         table = table_of(session, target.table_oid)
         index = next(i for i in table.indexes if i.oid == target.oid)
+        if index.parent:
+            above = session.catalog.relation_by_oid(index.parent)
+            needs = "" if above is None else above.name
+            raise SqlError(
+                "2BP01",
+                f"cannot drop index {index.name} because index {needs} requires it",
+                hint=f"You can drop index {needs} instead.",
+            )
         if index.constraint_oid:
             raise SqlError(
                 "2BP01",
@@ -146,6 +162,17 @@ async def _drop_indexes(session: Session, targets: Iterable[RelationDef], *, cas
             session,
             replace(without_indexes(table, [index.oid]), version=session.db.next_catalog_version()),
         )
+        await _drop_parts(session, table, index.oid)
+
+
+async def _drop_parts(session: Session, parent: RelationDef, oid: int) -> None:
+    """Drop the parts that an index of a partitioned table has on its partitions."""
+    for child in session.catalog.partitions_of(parent.oid):
+        own = next((i for i in child.indexes if i.parent == oid), None)
+        if own is not None:
+            changed = without_indexes(child, [own.oid])
+            await replace_table(session, replace(changed, version=session.db.next_catalog_version()))
+            await _drop_parts(session, child, own.oid)
 
 
 def view_dependents(session: Session, oids: set[int]) -> list[RelationDef]:
@@ -203,7 +230,7 @@ def _key_dependencies(
     return [
         Dependency(c.oid, c.oid, define.depends_text(session, (child, c)), c.foreign.table)
         for child, c in keys
-        if c.foreign is not None
+        if c.foreign is not None and not c.parent  # those of partitions go with their table's
     ]
 
 
@@ -252,6 +279,10 @@ async def drop_relations(
     )
     from engine.triggers.define import drop_triggers, triggers_from  # they look for tables here
 
+    named = list(targets)
+    given = {t.oid for t in named}
+    below = {p.oid: p for t in named for p in descendants(t, session.catalog)}
+    targets = [*named, *(p for oid, p in below.items() if oid not in given)]
     oids = {t.oid for t in targets}
     for target in targets:
         session.timing.refuse_change(target, "DROP TABLE")
@@ -281,7 +312,7 @@ async def drop_relations(
     typed = [
         target
         for target in targets
-        if target.kind in "rvm" and used & {row_type_oid(target.oid), row_array_oid(target.oid)}
+        if target.kind in "rvmp" and used & {row_type_oid(target.oid), row_array_oid(target.oid)}
     ]
     of_rows, words = type_dependencies(session, [row_type_of(target) for target in typed])
     of_rows = [one for one in of_rows if one.oid not in oids]
@@ -291,7 +322,7 @@ async def drop_relations(
     told = [one for one in in_report_order(roots, found) if one.what]
     if told and not cascade:
         raise still_needed(
-            described(session, targets[0]) if len(targets) == 1 else None,
+            described(session, named[0]) if len(named) == 1 else None,
             (_line(session, one, words) for one in told),
         )
     if not quiet:
@@ -318,7 +349,21 @@ async def drop_relations(
         deletes += [key_of(c) for c in session.catalog.comments() if c.object_oid in inner]
         deletes += [key_of(acl) for acl in session.catalog.acls() if acl.object_oid in inner]
     await session.view.change([], deletes)
+    await _tell_parents(session, targets)
     await depends.forget_functions(session, functions)
+
+
+async def _tell_parents(session: Session, gone: Iterable[RelationDef]) -> None:
+    """Tables whose partitions have been dropped, and the default ones among the others, get new versions: their plans are made anew."""
+    for oid in sorted({t.partition_of for t in gone if t.partition_of}):
+        parent = session.catalog.relation_by_oid(oid)
+        if parent is None:
+            continue
+        beside = session.catalog.partitions_of(oid)
+        default = [p for p in beside if p.bound is not None and p.bound.strategy == "d"]
+        version = session.db.next_catalog_version
+        changed = [parent, *default, *ancestors(parent, session.catalog)]
+        await session.view.change([replace(table, version=version()) for table in changed])
 
 
 async def _drop_schemas(session: Session, statement: st.Drop) -> None:
@@ -409,8 +454,10 @@ async def truncate(conn: Connection, plan: Plan, statement: st.Truncate, params:
     session = conn.session
     oids = list(statement.tables)
     for oid in oids:  # grows
+        below = session.catalog.partitions_of(oid)
+        oids += [partition.oid for partition in below if partition.oid not in oids]
         for child, _constraint in session.catalog.foreign_keys_to(oid):
-            if child.oid in oids:
+            if child.oid in oids or any(a.oid in oids for a in ancestors(child, session.catalog)):
                 continue
             if not statement.cascade:
                 table = table_of(session, oid)

@@ -124,7 +124,7 @@ def _check_type_free(session: Session, schema: str, name: str) -> None:
     """Raise SqlError 42710 where there is such a type."""
     catalog = session.catalog
     relation = catalog.relation(schema, name)
-    if catalog.type_oid(schema, name) is not None or (relation is not None and relation.kind in "rvm"):
+    if catalog.type_oid(schema, name) is not None or (relation is not None and relation.kind in "rvmp"):
         raise SqlError("42710", f'type "{name}" already exists')
 
 

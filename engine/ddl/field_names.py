@@ -74,7 +74,7 @@ async def rename_fields(
 
 def _table(table: RelationDef, before: CatalogSnapshot, after: CatalogSnapshot, has: Mentions) -> RelationDef:
     """Return a table with its defaults, checks, generated columns and indexes under new names."""
-    if table.kind not in "rm":
+    if table.kind not in "rmp":
         return table
 
     def change(expr: Expr) -> Expr:

@@ -156,7 +156,7 @@ async def refit(session: Session, functions: Collection[int]) -> None:
                 stored_default(made.default_sql, made.base_type, catalog)
     uses = [use for use in uses_of(session, functions) if not _only_fires(use, functions)]
     for relation in {use.relation.oid: use.relation for use in uses}.values():
-        if relation.kind in "rm":
+        if relation.kind in "rmp":
             with _telling_later():
                 await _refit_table(session, relation, functions)
 

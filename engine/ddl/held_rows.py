@@ -37,7 +37,7 @@ def columns_holding(
 ) -> Iterator[tuple[RelationDef, ColumnDef]]:
     """Yield the stored columns whose values have values of a composite type in them, newest column of a table first."""
     for relation in sorted(catalog.user_relations(), key=lambda r: r.oid):
-        if relation.kind not in "rm":
+        if relation.kind not in "rmp":
             continue
         for column in reversed(relation.stored_columns):
             declared = column.declared.oid

@@ -132,7 +132,12 @@ def _wanted(session: Session, plan: Plan) -> tuple[str, RelationDef | None, list
     if isinstance(statement, st.CreateIndex):
         table = session.catalog.relation_by_oid(statement.table)
         command = "CREATE INDEX CONCURRENTLY" if statement.concurrently else "CREATE INDEX"
-        if table is None or statement.hidden or _name_is_taken(session, table, statement.name):
+        if (
+            table is None
+            or table.kind == "p"
+            or statement.hidden
+            or _name_is_taken(session, table, statement.name)
+        ):
             return command, None, []
         name = statement.name or unused_name(session, table.schema, table.name, statement.names, "idx")
         index = index_of(statement, name)
@@ -140,7 +145,7 @@ def _wanted(session: Session, plan: Plan) -> tuple[str, RelationDef | None, list
     if isinstance(statement, st.AlterTable) and all(isinstance(a, st.AddKey) for a in statement.actions):
         table = session.catalog.relation_by_oid(statement.table)
         keys = [a.key for a in statement.actions if isinstance(a, st.AddKey) and a.key.using_index is None]
-        if table is not None and table.kind == "r":
+        if table is not None and table.kind == "r" and not table.partition_of:
             by_name = {column.name: column.attnum for column in table.live}
             return "ALTER TABLE", table, [
                 IndexDef(

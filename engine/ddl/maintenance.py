@@ -110,7 +110,7 @@ async def _flush(session: Session, oids: Sequence[int] | None, what: str, told: 
 
 
 def _all(session: Session, what: str) -> list[int]:
-    tables = [r.oid for r in session.catalog.user_relations() if r.kind in "rm" and r.stored]
+    tables = [r.oid for r in session.catalog.user_relations() if r.kind in "rmp" and r.stored]
     return maintainable(session, tables, what)
 
 

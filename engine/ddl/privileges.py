@@ -34,6 +34,7 @@ from planner.acl import memberships
 from planner.catalog import FunctionDef, RelationDef, RoleDef, SchemaDef, TypeDef
 from planner.catalog_policy import security_of
 from planner.errors import SqlError
+from planner.partition import column_map
 from planner.rights import Rights
 from planner.typefacts import FIRST_USER_OID
 from planner.walk import children
@@ -42,7 +43,15 @@ if TYPE_CHECKING:
     from engine.reads.plans import Plan
 
 _LEAKPROOF = "only superuser can define a leakproof function"
-_KINDS = {"r": "table", "v": "view", "m": "materialized view", "i": "index", "S": "sequence", "c": "relation"}
+_KINDS = {
+    "r": "table",
+    "p": "table",
+    "v": "view",
+    "m": "materialized view",
+    "i": "index",
+    "S": "sequence",
+    "c": "relation",
+}
 
 
 def permitted(session: Session, plan: Plan) -> bool:
@@ -243,9 +252,16 @@ class _Check:
             if isinstance(current, q.RelationRange):
                 if current is not skip:
                     asked = self._caller() if current.invoker else rights
-                    self._read(self._relation(current.oid), asked, current.used)
+                    of_parent = current.parent != 0
+                    oid = current.parent if of_parent else current.oid
+                    self._read(self._relation(oid), asked, current.asked if of_parent else current.used)
                 if current.guard is not None:  # the columns that policies name need no right
                     stack.append(current.guard.where)
+                continue
+            if isinstance(current, q.SubqueryRange) and current.parent:
+                if current is not skip:
+                    asked = self._caller() if current.invoker else rights
+                    self._read(self._relation(current.parent), asked, current.asked)
                 continue
             if isinstance(current, q.SubqueryRange) and current.view is not None:
                 view = self._relation(current.view[0])
@@ -266,8 +282,9 @@ class _Check:
                         )
                 for mark in current.row_marks:
                     marked = current.ranges[mark.range]
-                    if isinstance(marked, q.RelationRange):
-                        relation = self._relation(marked.oid)
+                    oid = marked.parent if isinstance(marked, q.RelationRange | q.SubqueryRange) else 0
+                    if isinstance(marked, q.RelationRange) or oid:
+                        relation = self._relation(oid or marked.oid)  # type: ignore[attr-defined]  # one of the two
                         if not rights.columns(relation, (), "w"):
                             raise _denied(_KINDS[relation.kind], relation.name)
             stack.extend(children(current))
@@ -334,6 +351,8 @@ class _Check:
                             relation, action.assigned, "w" if action.action == "update" else "a"
                         )
                 read = read or {c.attnum for c in relation.live}
+        if target is not None and relation.kind == "p":
+            read = _of_parent(target, read, relation, self.catalog)
         if not isinstance(statement, q.Merge):
             read |= _columns_of(statement.returning)
         if read:
@@ -646,6 +665,20 @@ def _target(source: q.Select, relation: RelationDef) -> tuple[q.Range, frozenset
     named = source.targets[1 + len(relation.live) :]
     inner = tuple(item for item in source.ranges[1:] if not isinstance(item, q.RelationRange))
     return target, _columns_of((named, source.where, source.from_, inner, source.ctes))
+
+
+def _of_parent(
+    target: q.Range, attnums: Iterable[int], parent: RelationDef, catalog: CatalogSnapshot
+) -> frozenset[int]:
+    """Return columns of what a partitioned table is read as (``planner.rules.partitions``) as that table's own."""
+    if isinstance(target, q.SubqueryRange):
+        live = parent.live
+        return frozenset(live[a - 1].attnum if 0 < a <= len(live) else 0 for a in attnums if a <= len(live))
+    if isinstance(target, q.RelationRange) and target.parent:
+        leaf = catalog.relation_by_oid(target.oid)
+        back = {} if leaf is None else {own: above for above, own in column_map(parent, leaf).items()}
+        return frozenset(back.get(a, a) for a in attnums)
+    return frozenset(attnums)
 
 
 def _columns_of(node: Any, range_: int = 0) -> frozenset[int]:

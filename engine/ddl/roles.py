@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from engine.connection.backend import Connection
     from engine.connection.session import Session
 
-_OWNED = {"r": "table", "v": "view", "m": "materialized view", "S": "sequence"}
+_OWNED = {"r": "table", "p": "table", "v": "view", "m": "materialized view", "S": "sequence"}
 _PLAIN = frozenset(
     [
         "superuser",

@@ -102,7 +102,7 @@ async def create_enum(conn: Connection, plan: Plan, statement: st.CreateEnum, pa
 def check_free(catalog: CatalogSnapshot, schema: str, name: str) -> None:
     """Raise SqlError 42710 where a type, or the row type of a relation, has the name already."""
     relation = catalog.relation(schema, name)
-    row_type = relation is not None and relation.kind in "rvm"
+    row_type = relation is not None and relation.kind in "rvmp"
     if row_type or catalog.type_oid(schema, name) is not None:
         raise SqlError("42710", f'type "{name}" already exists')
 
@@ -311,7 +311,7 @@ def type_dependencies(session: Session, types: Sequence[TypeDef]) -> tuple[list[
             attribute = ("attribute", other.oid, column.attnum)
             found.append(Dependency(attribute, other.oid, text, ("type", column.declared.oid)))
         uses = uses_of(session, type_.family)
-        read = {u.relation.oid for u in uses if u.kind == "column" and u.relation.kind == "r"}
+        read = {u.relation.oid for u in uses if u.kind == "column" and u.relation.kind in "rp"}
         for use in uses:
             relation = use.relation
             below = ("type", use.of)
@@ -364,7 +364,7 @@ def _resolve(session: Session, statement: st.DropType, schema: str, name: str) -
     shown = f"{schema}.{name}" if schema else name
     oid = resolve_type_name(session, schema, name)
     relation = resolve(session, schema, name) if oid is None else None
-    if relation is not None and relation.kind in "rvm":
+    if relation is not None and relation.kind in "rvmp":
         words = described(session, relation)
         if statement.what == "domain":
             raise SqlError("42809", f'"{shown}" is not a domain')

@@ -20,9 +20,20 @@ from planner.builtins.json_records import is_reader, reader
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, compile_row
 from planner.facts import RECORD
-from planner.query import WHOLE_ROW, CteRange, FuncExpr, FunctionRange, Range, SqlCall, StepRange
+from planner.query import (
+    WHOLE_ROW,
+    CteRange,
+    FuncExpr,
+    FunctionRange,
+    Range,
+    RelationRange,
+    SqlCall,
+    StepRange,
+    SubqueryRange,
+)
 from planner.typefacts import format_type
 from planner.types import SqlType
+from planner.walk import ranges_of
 from txn.types import Row
 
 
@@ -159,6 +170,9 @@ class SubquerySource(ComputedSource):
 
     def label(self) -> str:
         """Return the line."""
+        if isinstance(self.item, SubqueryRange) and self.item.parent:
+            read = [item.name for item in ranges_of(self.item.query) if isinstance(item, RelationRange)]
+            return f"Partitions of {self.item.alias}: {', '.join(read)}"
         return f"Subquery {self.item.alias}"
 
 

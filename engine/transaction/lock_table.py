@@ -56,7 +56,7 @@ async def lock_table(session: Session, plan: Plan, statement: st.LockTable) -> C
     if statement.nowait:
         txn.set_lock_timeout(NEVER_WAIT_MS)
     try:
-        for oid in statement.tables:
+        for oid in (*statement.tables, *statement.partitions):
             await settle(txn.lock_table(ShardId(oid), LOCKS[statement.mode]))
     finally:
         if statement.nowait:

@@ -52,6 +52,18 @@ async def create_trigger(
         table = replace(table, constraints=(*table.constraints, constraint))
     await _store(session, table, [*(t for t in table.triggers if t is not old), made])
     compiled(session, table_of(session, table.oid))  # what cannot be evaluated is refused now
+    if table.kind == "p" and made.row:
+        from engine.ddl.partitions import inherit_below  # it alters tables, and looks for triggers here
+
+        if made.old_table or made.new_table:
+            raise SqlError(
+                "0A000",
+                f'"{table.name}" is a partitioned table',
+                detail="ROW triggers with transition tables are not supported on partitioned tables.",
+            )
+        if old is not None:
+            await _drop_clones(session, table, [old])
+        await inherit_below(session, table_of(session, table.oid))
     return Command("CREATE TRIGGER")
 
 
@@ -64,16 +76,49 @@ async def rename_trigger(
     old = trigger_of(table, statement.name)
     if any(trigger.name == statement.new for trigger in table.triggers):
         raise SqlError("42710", f'trigger "{statement.new}" for relation "{table.name}" already exists')
-    changed = replace(old, name=statement.new)
-    await _store(session, table, [changed if trigger is old else trigger for trigger in table.triggers])
+    if old.parent:
+        raise SqlError(
+            "0A000",
+            f'cannot rename trigger "{old.name}" on table "{table.name}"',
+            hint="Rename the trigger on the partitioned table instead.",
+        )
+    await _rename(session, table, old, statement.new)
     return Command("ALTER TRIGGER")
+
+
+async def _rename(session: Session, table: RelationDef, old: TriggerDef, new: str) -> None:
+    changed = replace(old, name=new)
+    await _store(session, table, [changed if trigger is old else trigger for trigger in table.triggers])
+    for child in session.catalog.partitions_of(table.oid):
+        own = next((t for t in child.triggers if t.parent == old.oid), None)
+        if own is not None:
+            await _rename(session, child, own, new)
+
+
+async def _drop_clones(session: Session, table: RelationDef, gone: Collection[TriggerDef]) -> None:
+    """Drop what partitions have of the triggers ``gone`` of their table."""
+    oids = {trigger.oid for trigger in gone}
+    for child in session.catalog.partitions_of(table.oid):
+        own = [trigger for trigger in child.triggers if trigger.parent in oids]
+        if own:
+            kept = without_triggers(child, own)
+            await _store(session, kept, kept.triggers)
+            await _drop_clones(session, child, own)
 
 
 async def drop_trigger(conn: Connection, plan: Plan, statement: st.DropTrigger, params: Params) -> Outcome:
     """DROP TRIGGER. Raises SqlError 42704."""
     session = conn.session
     table = table_of(session, statement.table)
-    trigger_of(table, statement.name)
+    found = trigger_of(table, statement.name)
+    if found.parent:
+        above = session.catalog.trigger_by_oid(found.parent)
+        needs = "" if above is None else trigger_words(session, above[1], above[0])
+        raise SqlError(
+            "2BP01",
+            f"cannot drop {trigger_words(session, found, table)} because {needs} requires it",
+            hint=f"You can drop {needs} instead.",
+        )
     await drop_triggers(session, table, [statement.name])
     return Command("DROP TRIGGER")
 
@@ -83,6 +128,7 @@ async def drop_triggers(session: Session, table: RelationDef, names: Iterable[st
     gone = [trigger for trigger in table.triggers if trigger.name in set(names)]
     kept = without_triggers(table, gone)
     await _store(session, kept, kept.triggers)
+    await _drop_clones(session, table, gone)
     await session.view.change([], comments_of(gone))
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -98,6 +99,26 @@ class Firing:
         self._whole = row_record(relation)
         self.transitions = any(t.trigger.transitions != NO_TRANSITIONS for t in triggers)
         self.generated = [column.attnum - 1 for column in relation.generated]
+
+    def rows_only(self) -> Firing | None:
+        """Return its row triggers alone, None for none: what fires in a partition when the statement names its parent."""
+        made = copy(self)
+        made._before, made._after = [], []
+        made.transitions = False
+        return made if made.before_row or made.after_row else None
+
+    def statements_only(self) -> Firing | None:
+        """Return its statement triggers alone, None for none: row triggers of a partitioned table fire in its partitions."""
+        made = copy(self)
+        made.before_row, made.after_row = [], []
+        return made if made.around else None
+
+    def one_by_one(self) -> Iterator[Firing]:
+        """Yield it with each of its BEFORE ROW triggers alone."""
+        for trigger in self.before_row:
+            made = copy(self)
+            made.before_row = [trigger]
+            yield made
 
     @property
     def around(self) -> bool:

@@ -46,6 +46,7 @@ from engine.triggers.rows import begin, insert_each, take_turns
 from engine.writes.copy_beside import Tape, load_beside, pool_for
 from engine.writes.copy_bulk import BulkLoad
 from engine.writes.copy_rows import LoadSpec, RowLoader
+from engine.writes.partitioned import copy_routed
 from engine.writes.progress import CopyProgress
 from engine.writes.returning import make_env
 from engine.writes.shape import TableShape
@@ -60,7 +61,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.errors import BackendError
 from planner.acl import READ_SERVER_FILES, WRITE_SERVER_FILES
 from planner.bind.stored import table_query
-from planner.errors import SqlError
+from planner.errors import SqlError, not_supported
 from planner.evaluate import Env
 from planner.query import QueryExpr
 from planner.rights import Rights
@@ -223,16 +224,21 @@ async def _copy_from(
         files = await beside(
             is_object_url(statement.filename), found, statement.filename, session.db.server_files
         )
-        if copy_files.on_spark(session, spec, files):
+        if relation.kind == "p" and (len(files) > 1 or spec.options.format == "parquet"):
+            raise not_supported("COPY of several files or of Parquet into a partitioned table")
+        if relation.kind != "p" and copy_files.on_spark(session, spec, files):
             return Command(f"COPY {await copy_files.load_on_spark(session, spec, ctx, progress, files)}")
         if len(files) > 1 or spec.options.format == "parquet":
             return Command(f"COPY {await copy_files.load_here(session, spec, ctx, progress, files)}")
         file = files[0]
-    bulk = effects.may_bulk_load(session, relation)
+    routed = relation.kind == "p"
+    bulk = not routed and effects.may_bulk_load(session, relation)
     firing = firing_of(session, relation, "INSERT")
+    if routed and firing is not None:
+        firing = firing.statements_only()
     await begin(session, firing)
     loader = RowLoader(spec, make_env(ctx), progress, keep=told(spec.options))
-    if firing is not None and firing.before_row:
+    if routed or (firing is not None and firing.before_row):
         loader.finishes, loader.texts = False, []
     decoder = make_decoder(spec)
     where = functools.partial(_next_line, relation.name, decoder)
@@ -255,6 +261,10 @@ async def _copy_from(
             else:
                 total = await txn.bulk_insert(shard, progress.batches(load.batches(first)))
             await check_bulk(session, relation)
+        elif routed:
+            total = await copy_routed(
+                session, relation, first, loader.env, firing, (lines, loader.texts or ())
+            )
         elif firing is not None and firing.before_row:
             shape = TableShape.of(relation, session)
             places = zip(lines, loader.texts or (), strict=True)

@@ -37,7 +37,7 @@ from engine.reads.query import (
 from engine.slices import in_slices
 from engine.transaction.block_state import BLOCK
 from engine.transaction.conflicts import tid_of
-from engine.triggers.firing import Firing, firing_of, updated_columns
+from engine.triggers.firing import Firing, Operation, firing_of, updated_columns
 from engine.triggers.rows import (
     begin,
     delete_each,
@@ -162,6 +162,12 @@ class InsertPlan:
         updates = self.conflict is not None and self.conflict.action != "nothing"
         self.plain = not (self.effects or updates or self.shape.views or statement.returning or self.checks)
 
+    def conflict_changes(self, relation: RelationDef) -> frozenset[int]:
+        """Return the columns that DO UPDATE assigns, with those that are generated from them."""
+        clause = self.statement.on_conflict
+        assigned = [attnum for attnum, _ in clause.assignments] if clause is not None else []
+        return frozenset(assigned) | {c.attnum for c in relation.generated}
+
     def complete(self, rows: Sequence[Row], env: Env) -> list[Row]:
         """Return full table rows for source rows: columns in place, defaults filled in."""
         full = [self.arrange(row) for row in rows]
@@ -234,6 +240,10 @@ class ConflictPlan:
 
 async def run_insert(session: Session, plan: Plan, statement: Insert, params: tuple[Any, ...]) -> Outcome:
     """Run an INSERT."""
+    if target_of(session, statement.table).kind == "p":
+        from engine.writes.partitioned import insert_routed  # it inserts into tables with what is here
+
+        return await insert_routed(session, plan, statement, params)
     if plan.dml is None:
         made = plan.dml = InsertPlan(session, statement)
         plan.one_row = made.row is not None and made.returning is None
@@ -325,15 +335,32 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
 
 
 async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequence[Row], env: Env) -> Outcome:
-    """Insert row by row: each looks for a live row that holds one of its arbiter keys."""
+    """Insert rows or update those in their place; then RETURNING, and what follows."""
+    done = await insert_on_conflict(session, insert, rows, env)
+    changes = effects.Mixed(insert.shape.relation, {"UPDATE": insert.updating, "INSERT": insert.firing})
+    for op, _row_id, old, new in done:
+        changes.add(op, old, new)
+    returned = None
+    if insert.returning is not None:
+        returned = await insert.returning.rows([(row_id, new, ()) for _, row_id, _, new in done], env)
+    if insert.effects:
+        await changes.follow(session)
+    return outcome("INSERT", len(done), insert.returning, returned)
+
+
+async def insert_on_conflict(
+    session: Session, insert: InsertPlan, rows: Sequence[Row], env: Env
+) -> list[tuple[Operation, RowId, Row | None, Row]]:
+    """Insert row by row: each looks for a live row that holds one of its arbiter keys.
+
+    Returns what was done, with the row's id, what it was (of an UPDATE) and is.
+    """
     assert insert.conflict is not None
     shape, conflict = insert.shape, insert.conflict
     txn = session.block.ensure_txn()
     touched: set[RowId] = set() if session.parts is None else session.parts.touched_in(shape.shard)
-    stored: list[tuple[RowId, Row, Row]] = []
+    done: list[tuple[Operation, RowId, Row | None, Row]] = []
     firing, updating = insert.firing, insert.updating
-    changes = effects.Mixed(shape.relation, {"UPDATE": updating, "INSERT": firing})
-    count = 0
     each = firing is not None or updating is not None
     for number, proposed in enumerate(rows, 1):
         if each:
@@ -351,10 +378,8 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
         if isinstance(existing, int):
             if shape.views:
                 shape.check_views([row], env)
-            touched.add(existing)
-            stored.append((existing, row, ()))
-            changes.add("INSERT", None, row)
-            count += 1
+            touched.add(RowId(existing))
+            done.append(("INSERT", RowId(existing), None, row))
             continue
         if conflict.action == "nothing":
             continue
@@ -389,15 +414,8 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
         shape.check_views([new], env)
         await settle(txn.update(shape.shard, [(existing.row_id, new)]))
         touched.add(existing.row_id)
-        stored.append((existing.row_id, new, ()))
-        changes.add("UPDATE", existing.values, new)
-        count += 1
-    returned = None
-    if insert.returning is not None:
-        returned = await insert.returning.rows(stored, env)
-    if insert.effects:
-        await changes.follow(session)
-    return outcome("INSERT", count, insert.returning, returned)
+        done.append(("UPDATE", existing.row_id, existing.values, new))
+    return done
 
 
 # --- UPDATE and DELETE --------------------------------------------------------------------------
@@ -515,6 +533,10 @@ async def _source_rows(session: Session, change: ChangePlan, result: Result) -> 
 
 async def run_update(session: Session, plan: Plan, statement: Update, params: tuple[Any, ...]) -> Outcome:
     """Run an UPDATE."""
+    if statement.leaves or target_of(session, statement.table).kind == "p":
+        from engine.writes.partitioned import update_routed
+
+        return await update_routed(session, plan, statement, params)
     if plan.dml is None:
         plan.dml = ChangePlan(session, statement)
     change: ChangePlan = plan.dml
@@ -627,6 +649,10 @@ async def _delete_by_key(
 
 async def run_delete(session: Session, plan: Plan, statement: Delete, params: tuple[Any, ...]) -> Outcome:
     """Run a DELETE."""
+    if statement.leaves or target_of(session, statement.table).kind == "p":
+        from engine.writes.partitioned import delete_routed
+
+        return await delete_routed(session, plan, statement, params)
     if plan.dml is None:
         plan.dml = ChangePlan(session, statement)
     change: ChangePlan = plan.dml

@@ -32,7 +32,7 @@ from engine.writes.returning import make_env
 from engine.writes.row_checks import RowChecks
 from engine.writes.shape import TableShape
 from planner.catalog import RelationDef
-from planner.errors import SqlError
+from planner.errors import SqlError, not_supported
 from planner.evaluate import Env, Layout, RowFunction, compile_predicate, compile_row
 from planner.query import Merge, MergeAction, RowCheckKind
 from txn.types import Row, RowId
@@ -218,6 +218,8 @@ class _Changes:
 
 async def run_merge(session: Session, plan: Plan, statement: Merge, params: tuple[Any, ...]) -> Outcome:
     """Run a MERGE. Raises SqlError 21000, and what storing rows raises (23502, 23503, 23505, 23514)."""
+    if target_of(session, statement.table).kind == "p":
+        raise not_supported("MERGE into a partitioned table")
     if plan.dml is None:
         plan.dml = MergePlan(session, statement)
     merge: MergePlan = plan.dml

@@ -64,9 +64,12 @@ class Returning:
         exprs = [target.expr for target in targets if not target.junk]
         self.project: RowFunction = compile_row(exprs, layout)
 
-    async def rows(self, stored: Sequence[tuple[RowId, Row, Row]], env: Env) -> list[Row]:
-        """Project (row id, row, extras) triples."""
-        project, oid, whole = self.project, self.relation.oid, self.whole
+    async def rows(
+        self, stored: Sequence[tuple[RowId, Row, Row]], env: Env, oid: int | None = None
+    ) -> list[Row]:
+        """Project (row id, row, extras) triples; ``oid``: of the table that has the rows, where that is a partition."""
+        oid = self.relation.oid if oid is None else oid
+        project, whole = self.project, self.whole
         result = []
         for row_id, row, extra in stored:
             full = (*row, oid, tid_of(row_id), None if whole is None else whole(row), *extra)

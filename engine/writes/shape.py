@@ -10,6 +10,7 @@ from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.system import RecordValue
 from planner.bind import bind_check, generations
+from planner.bind.partition import partition_check
 from planner.bind.runnable import runnable
 from planner.builtins.reg import NAMED, named_output
 from planner.builtins.session import EvalSession
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 DETAIL_VALUE_CHARS: Final = 64
+
+PARTITION_BOUND: Final = ""
+"""The name under which ``bound_checks`` has a partition's bound: no constraint is called so."""
 
 
 class TableShape:
@@ -103,6 +107,11 @@ class TableShape:
         self.demands = [(position, demand) for position, demand in self.demands if position + 1 in attnums]
         return self.showing(attnums)
 
+    def routed(self) -> TableShape:
+        """Do not ask whether rows belong to this partition: they have been brought here for that. Returns itself."""
+        self.checks = [check for check in self.checks if check[0] != PARTITION_BOUND]
+        return self
+
     def through(self, views: ThroughViews | None) -> TableShape:
         """Add the conditions of the views that rows come through; returns itself."""
         if views is not None:
@@ -151,6 +160,8 @@ class TableShape:
         for name, predicate in self.checks:
             for row in rows:
                 if predicate((*row, self.oid), env) is False:
+                    if name == PARTITION_BOUND:
+                        raise self.out_of_bound(row)
                     raise SqlError(
                         "23514",
                         f'new row for relation "{self.relation.name}" violates check constraint "{name}"',
@@ -159,6 +170,16 @@ class TableShape:
                         table=self.relation.name,
                         constraint=name,
                     )
+
+    def out_of_bound(self, row: Row) -> SqlError:
+        """Return 23514 for a row that a partition's bound does not let in."""
+        return SqlError(
+            "23514",
+            f'new row for relation "{self.relation.name}" violates partition constraint',
+            detail=self.failing_row(row),
+            schema=self.relation.schema,
+            table=self.relation.name,
+        )
 
     def check_stored(self, rows: Sequence[Row], session: EvalSession | None) -> None:
         """As ``check``, without the table's CHECK constraints; ``session``: for those of domains."""
@@ -233,13 +254,23 @@ def bound_checks(
 ) -> tuple[tuple[str, Expr], ...]:
     """Return a table's CHECK constraints in the order in which PostgreSQL goes through them: by name.
 
-    The oids of the users' functions in them are added to ``called``.
+    The oids of the users' functions in them are added to ``called``. A partition's bound comes last, under the name "".
     """
-    return tuple(
+    found = [
         (c.name, bound_check(c, relation, session, called))
         for c in sorted(relation.constraints, key=lambda c: c.name)
         if c.kind == "c"
-    )
+    ]
+    bound = partition_check(relation, session.catalog) if relation.partition_of else None
+    if bound is not None:
+        found.append((PARTITION_BOUND, runnable_check(bound, session, called)))
+    return tuple(found)
+
+
+def runnable_check(expr: Expr, session: Session, called: set[int] | None = None) -> Expr:
+    """Return a bound condition over a table's columns, for executors."""
+    made: Expr = without_domains(runnable(expr, session.catalog, called))
+    return made
 
 
 def bound_check(
@@ -247,8 +278,7 @@ def bound_check(
 ) -> Expr:
     """Return the expression of a CHECK, for executors."""
     expr = bind_check(constraint.check_sql, relation, session.catalog, settings=session.bind_settings)
-    made: Expr = without_domains(runnable(expr, session.catalog, called))
-    return made
+    return runnable_check(expr, session, called)
 
 
 def bound_generations(

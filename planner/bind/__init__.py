@@ -31,7 +31,9 @@ from planner.bind.row_security import secured
 from planner.bind.stored import bind_check, coerce_argument, deparse_check, rebase_view
 from planner.classify import classify, command_tag, relations_written, returned_rows
 from planner.errors import SqlError, not_supported
+from planner.partition import descendants
 from planner.rules.fold import fold
+from planner.rules.partitions import without_partitioned
 from planner.rules.plain import told_columns, without_domains
 from planner.rules.stable import changes_settings, extract_stable
 
@@ -334,7 +336,45 @@ def envelope(
         changes=changes,
         row_security=_bound_for(context),
     )
-    return _stable(made) if finish and not isinstance(bound, st.Explain) else made
+    if not finish:
+        return made
+    return divided(context, made if isinstance(bound, st.Explain) else _stable(made))
+
+
+def divided(context: BindContext, made: st.BoundStatement) -> st.BoundStatement:
+    """Return a statement that reads partitions where it named partitioned tables (``planner.rules.partitions``)."""
+    catalog = context.catalog
+    named = [
+        oid for oid in made.versions if (r := catalog.relation_by_oid(oid[0])) is not None and r.kind == "p"
+    ]
+    if not named:
+        return made
+    statement: Any = made.statement
+    if isinstance(statement, st.Explain):
+        return replace(made, statement=replace(statement, body=divided(context, statement.body)))
+    if isinstance(statement, st.CreateTable | st.CreateMaterializedView | st.RefreshMaterializedView):
+        if statement.query is not None:
+            statement = replace(statement, query=without_partitioned(statement.query, catalog))
+    elif isinstance(statement, _RUN):
+        statement = without_partitioned(statement, catalog)
+    else:
+        return made
+    versions = dict(made.versions)
+    reads, writes = set(made.reads), set(made.writes)
+    for oid, _version in named:
+        parent = catalog.relation_by_oid(oid)
+        below = [] if parent is None else descendants(parent, catalog)
+        versions.update((table.oid, table.version) for table in below)
+        tables = {table.oid for table in below if table.kind != "p"}
+        reads |= tables if oid in reads else set()
+        writes |= tables if oid in writes else set()
+    return replace(
+        made,
+        statement=statement,
+        versions=tuple(versions.items()),
+        reads=frozenset(reads),
+        writes=frozenset(writes),
+    )
 
 
 def _bound_for(context: BindContext) -> tuple[int, bool] | None:

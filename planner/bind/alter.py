@@ -11,6 +11,7 @@ from typing import Literal, cast
 
 from planner import ast
 from planner import statements as st
+from planner.bind.alter_partition import bind_partition_action, refuse_for_partitions
 from planner.bind.composite import bind_alter_composite, bind_rename_attribute
 from planner.bind.context import BindContext
 from planner.bind.ddl import check_checkable, view_options
@@ -56,10 +57,10 @@ _COLUMN_TUNING = frozenset(
 # unknown types and options are found while the text is at hand
 _PLACED = frozenset(("42704", "42601", "22023", "0A000"))
 _KINDS = {
-    "table": ("r", "v", "m", "i", "S"),
+    "table": ("r", "p", "v", "m", "i", "S"),
     "view": ("v",),
     "materialized view": ("m",),
-    "index": ("i", "r"),
+    "index": ("i", "r", "p"),
     "sequence": ("S",),
 }
 _ARTICLES = {
@@ -76,7 +77,7 @@ _MATVIEW_ACTIONS = _VIEW_ACTIONS | frozenset(
     ("set statistics", "set storage", "set options", "reset options", "set compression", "cluster on", "drop cluster",
      "set table space")
 )  # fmt: skip
-_INDEX_ACTIONS = _VIEW_ACTIONS | {"set table space", "set statistics"}
+_INDEX_ACTIONS = _VIEW_ACTIONS | {"set table space", "set statistics", "attach partition"}
 _ACTIONS = {"i": _INDEX_ACTIONS, "m": _MATVIEW_ACTIONS, "S": _SEQUENCE_ACTIONS, "v": _OWN_VIEW_ACTIONS}
 
 
@@ -105,18 +106,20 @@ def bind_alter_table(
     current = relation
     for action in node.actions:
         allowed = _ACTIONS.get(relation.kind, _VIEW_ACTIONS)
-        if relation.kind != "r" and action.kind not in allowed:
+        if relation.kind not in "rp" and action.kind not in allowed:
             raise _wrong_kind(relation, action)
+        refuse_for_partitions(context, current, action, only=node.relation.only)
         try:
             bound, current = _action(context, current, action)
         except SqlError as error:
             retyped = action.kind == "alter column type"
-            if error.sqlstate == "42704" if retyped else error.sqlstate not in _PLACED:
+            bound_of = isinstance(action.definition, ast.PartitionAction)
+            if not bound_of and (error.sqlstate == "42704" if retyped else error.sqlstate not in _PLACED):
                 error.span = None  # as PostgreSQL, which binds these without the statement's text
             raise
         if bound is not None:
             actions.append(bound)
-    return st.AlterTable(table=relation.oid, actions=tuple(actions))
+    return st.AlterTable(table=relation.oid, actions=tuple(actions), only=node.relation.only)
 
 
 def _composite(relation: RelationDef) -> SqlError:
@@ -247,7 +250,11 @@ def _action(
     if relation.kind == "v" and kind in ("set rel options", "reset rel options"):
         return _view_options(context, relation, action)
     if kind in SECURITY_ACTIONS:
+        if relation.kind == "p":
+            raise not_supported("row-level security of a partitioned table", span=action.span)
         return bind_row_security(kind), relation
+    if isinstance(action.definition, ast.PartitionAction):
+        return bind_partition_action(context, relation, action, action.definition), relation
     if kind in TRIGGER_ACTIONS:
         return bind_enable(relation, kind, action.name), relation
     if kind in _HARMLESS_ACTIONS:
@@ -345,7 +352,7 @@ def _harmless(context: BindContext, relation: RelationDef, action: ast.AlterActi
     if relation.stored and any(o.name == "timeline" and not o.namespace for o in action.options):
         raise not_supported("ALTER TABLE that changes the timeline of a table", span=action.span)
     if action.kind in ("set rel options", "replace rel options"):
-        kind = {"r": "table", "m": "table", "v": "view"}.get(relation.kind, "btree")
+        kind = {"r": "table", "p": "table", "m": "table", "v": "view"}.get(relation.kind, "btree")
         table = context.catalog.relation_by_oid(relation.table_oid) if relation.kind == "i" else None
         if table is not None:
             kind = next(index.method for index in table.indexes if index.oid == relation.oid)

@@ -24,6 +24,8 @@ _WORDS = {
     "DEFAULT": "DEFAULT expressions",
     "PARAMETER DEFAULT": "DEFAULT expressions",
     "GENERATED": "column generation expressions",
+    "PARTITION BY": "partition key expressions",
+    "PARTITION BOUND": "partition bound",
     "INDEX": "index expressions",
     "INDEX WHERE": "index predicates",
     "EXECUTE": "EXECUTE parameters",

@@ -237,7 +237,7 @@ class BindContext:
         """Return the oid of the type of a relation's rows, or of the array type over it."""
         for wanted, after in ((name, 1), (name.removeprefix("_"), 2)):
             relation = self.catalog.relation(schema, wanted)
-            if relation is None or relation.kind not in "rvm" or relation.virtual:
+            if relation is None or relation.kind not in "rvmp" or relation.virtual:
                 continue
             if after == 1 or wanted != name:
                 self.versions[relation.oid] = relation.version

@@ -171,6 +171,14 @@ def _check_relation(relation: RelationDef, is_from: bool) -> None:
         if is_from and relation.virtual:
             raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
         return
+    if relation.kind == "p":
+        if is_from:
+            return
+        raise SqlError(
+            "42809",
+            f'cannot copy from partitioned table "{relation.name}"',
+            hint="Try the COPY (SELECT ...) TO variant.",
+        )
     what = {"v": "view", "m": "materialized view", "i": "index", "S": "sequence", "c": "type"}[relation.kind]
     if what == "index":
         raise SqlError("42809", f'"{relation.name}" is an index')

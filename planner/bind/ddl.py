@@ -214,10 +214,16 @@ def bind_truncate(context: BindContext, node: ast.Truncate) -> st.Truncate:
     tables: list[int] = []
     for reference in node.relations:
         relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
-        if relation.kind != "r":
+        if relation.kind not in "rp":
             raise SqlError("42809", f'"{relation.name}" is not a table')
         if relation.virtual:
             raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
+        if relation.kind == "p" and reference.only:
+            raise SqlError(
+                "42809",
+                "cannot truncate only a partitioned table",
+                hint="Do not specify the ONLY keyword, or use TRUNCATE ONLY on the partitions directly.",
+            )
         if relation.oid not in tables:
             tables.append(relation.oid)
     return st.Truncate(tables=tuple(tables), restart_identity=node.restart_identity, cascade=node.cascade)

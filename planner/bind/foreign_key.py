@@ -46,6 +46,8 @@ def foreign_key_spec(
         except SqlError as error:
             error.span = None  # as PostgreSQL, which looks it up without the statement's text
             raise
+        if relation.kind == "p":
+            raise not_supported("a foreign key to a partitioned table", span=reference.span)
         if relation.kind != "r":
             raise SqlError("42809", f'referenced relation "{relation.name}" is not a table')
         if relation.virtual:

@@ -217,6 +217,7 @@ def range_of_relation(scope: Scope, relation: RelationDef, node: ast.TableRef) -
         name=relation.name,
         virtual=relation.virtual or relation.kind == "S",
         materialized=relation.kind == "m",
+        only=node.only and relation.kind == "p",
     )
     context.reads.add(relation.oid)
     if made.virtual:

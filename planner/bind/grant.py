@@ -15,7 +15,7 @@ from planner.catalog import FunctionDef, RelationDef
 from planner.errors import SqlError, not_supported
 
 PG_CLASS, PG_NAMESPACE, PG_DATABASE = 1259, 2615, 1262
-_TABLE_KINDS = "rvm"
+_TABLE_KINDS = "rvmp"
 
 
 def bind_grant(context: BindContext, node: ast.Grant) -> st.Grant:

@@ -49,6 +49,8 @@ def bind_create_index(context: BindContext, node: ast.CreateIndex) -> st.CreateI
     reference = node.relation
     table = context.relation(reference.schema, reference.name, catalog=reference.catalog)
     _indexable_relation(table)
+    if table.kind == "p" and node.concurrently:
+        raise SqlError("0A000", f'cannot create index on partitioned table "{table.name}" concurrently')
     method = _method(node.method)
     check_tablespace(node.tablespace)
     check_storage_options(node.options, method)
@@ -112,6 +114,7 @@ def create_index(
         nulls_not_distinct=index.nulls_not_distinct,
         include=index.include,
         concurrently=node is not None and node.concurrently,
+        only=node is not None and node.relation.only,
         names=names,
         hidden=hidden,
         written=index.written,
@@ -299,7 +302,7 @@ def _indexable_relation(table: RelationDef) -> None:
         raise SqlError("42809", f'"{table.name}" is a composite type')
     if table.kind == "i":
         raise SqlError("42809", f'"{table.name}" is an index')
-    if table.kind not in "rm":
+    if table.kind not in "rmp":
         what = PLURALS[table.kind]
         raise SqlError(
             "42809",

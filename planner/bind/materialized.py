@@ -71,7 +71,7 @@ def bind_refresh(context: BindContext, node: ast.RefreshMaterializedView) -> st.
     """
     reference = node.relation
     relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
-    if relation.kind not in "rm":
+    if relation.kind not in "rmp":
         raise SqlError("42809", f'"{relation.name}" is not a table or materialized view')
     if relation.kind != "m":
         raise SqlError("0A000", f'"{relation.name}" is not a materialized view')

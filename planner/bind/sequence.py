@@ -299,7 +299,7 @@ def _owned_by(context: BindContext, options: Mapping[str, ast.Option]) -> tuple[
 
 
 def _owning_column(table: RelationDef, name: str) -> int:
-    if table.kind not in "rv" or table.virtual:
+    if table.kind not in "rvp" or table.virtual:
         kinds = {"i": "indexes", "S": "sequences"}
         detail = f"This operation is not supported for {kinds[table.kind]}." if table.kind in kinds else None
         raise SqlError("42809", f'sequence cannot be owned by relation "{table.name}"', detail=detail)

@@ -28,6 +28,7 @@ from planner.casts import (
     ParamTypes,
     coerce_to_boolean,
     coerce_to_column,
+    resolve_unknown,
     try_coerce,
 )
 from planner.catalog import (
@@ -91,6 +92,9 @@ class _NoCatalog:
         return None
 
     def relations(self, schema: str) -> Sequence[RelationDef]:
+        return ()
+
+    def partitions_of(self, oid: int) -> Sequence[RelationDef]:
         return ()
 
     def role(self, name: str) -> RoleDef | None:
@@ -329,6 +333,17 @@ def bind_check(
     context = stored_context(catalog, sql)
     expr: Expr = without_spans(bind_check_expr(context, parse_expression(sql), relation))
     return expr
+
+
+def bind_key_expr(sql: str, relation: RelationDef, catalog: Catalog) -> Expr:
+    """Return a stored expression of a partition key, as it is evaluated."""
+    from planner.bind.runnable import runnable
+
+    context = stored_context(catalog, sql)
+    expr: Expr = without_spans(
+        bind_clause(table_scope(context, relation), parse_expression(sql), "PARTITION BY")
+    )
+    return fold(without_domains(runnable(resolve_unknown(expr, context.env), catalog)))
 
 
 def deparse_check(expr: Expr, relation: RelationDef) -> str:

@@ -30,6 +30,8 @@ _FORBIDDEN = {
     "TRIGGER WHEN": "cannot use subquery in trigger WHEN condition",
     "PARAMETER DEFAULT": "cannot use subquery in DEFAULT expression",
     "DEFAULT": "cannot use subquery in DEFAULT expression",
+    "PARTITION BY": "cannot use subquery in partition key expression",
+    "PARTITION BOUND": "cannot use subquery in partition bound",
     "INDEX": "cannot use subquery in index expression",
     "INDEX WHERE": "cannot use subquery in index predicate",
     "TRANSFORM": "cannot use subquery in transform expression",

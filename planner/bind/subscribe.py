@@ -61,6 +61,9 @@ def _query(context: BindContext, node: ast.QueryNode) -> QueryExpr:
     for item in ranges_of(query):
         if isinstance(item, RelationRange) and item.virtual:
             raise not_supported(f'SUBSCRIBE to the catalog relation "{item.name}"', span=node.span)
+        relation = context.catalog.relation_by_oid(item.oid) if isinstance(item, RelationRange) else None
+        if relation is not None and relation.kind == "p":
+            raise not_supported(f'SUBSCRIBE to the partitioned table "{relation.name}"', span=node.span)
     if is_volatile(query):
         raise not_supported("SUBSCRIBE to a query with a volatile function", span=node.span)
     return query

@@ -22,6 +22,7 @@ from planner.bind.exclusion import exclusion_spec
 from planner.bind.generated import columns_used
 from planner.bind.index import computed_index, create_index, index_keys, key_names
 from planner.bind.options import check_storage_options
+from planner.bind.partition import bind_bound, bind_key
 from planner.bind.sequence import drawn_from
 from planner.bind.stored import bind_check, stored_default
 from planner.bind.table_parts import (
@@ -32,6 +33,7 @@ from planner.bind.table_parts import (
     add_constraint,
     bind_generated,
     bound_checks,
+    bound_default,
     check_access_method,
     check_column_name,
     check_key_columns,
@@ -39,7 +41,9 @@ from planner.bind.table_parts import (
     column_collation,
     creation_schema,
     persistence_of,
+    refuse_constraint,
     relation_of,
+    with_attributes,
 )
 from planner.catalog import ColumnDef, RelationDef
 from planner.errors import Span, SqlError, not_supported
@@ -57,7 +61,7 @@ def add_like(context: BindContext, parts: TableParts, node: ast.TableLike) -> No
     """Copy another relation's columns, and with INCLUDING its defaults, checks and keys."""
     source = node.relation
     relation = context.relation(source.schema, source.name, source.span, catalog=source.catalog)
-    if relation.kind not in ("r", "v", "m", "c"):
+    if relation.kind not in ("r", "v", "m", "c", "p"):
         raise SqlError(
             "42809",
             f'relation "{relation.name}" is invalid in LIKE clause',
@@ -181,14 +185,24 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
         raise not_supported(construct, span=node.span)
     check_tablespace(node.tablespace)
     check_access_method(node.access_method)
+    parent = None if node.parent is None else _partitioned(context, node.parent)
     schema = creation_schema(context, node.relation)
     persistence = persistence_of(node.relation, schema)
     if node.on_commit and persistence != "t":
         raise SqlError("42P16", "ON COMMIT can only be used on temporary tables")
+    if parent is not None and persistence == "t" and parent.persistence != "t":
+        raise SqlError(
+            "42809", f'cannot create a temporary relation as partition of permanent relation "{parent.name}"'
+        )
     parts = TableParts(table=node.relation.name, schema=schema)
+    if parent is not None:
+        parts.columns += inherited_columns(parent, context)
+        parts.spans += [None] * len(parts.columns)
     constraints: list[ast.Constraint] = []
     for element in node.elements:
-        if isinstance(element, ast.ColumnDef):
+        if parent is not None and isinstance(element, ast.ColumnDef):
+            _override(context, parts, element)
+        elif isinstance(element, ast.ColumnDef):
             add_column(context, parts, element)
         elif isinstance(element, ast.TableLike):
             add_like(context, parts, element)
@@ -208,7 +222,24 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
     parts.keys += [exclusion_spec(context, one, relation) for one in parts.exclusions]
     if context.find_relation(schema, node.relation.name) is None:  # else that is the error
         _check_names(parts, checks)
+    if node.partition_by is not None:
+        if parts.exclusions:
+            raise SqlError("0A000", "exclusion constraints are not supported on partitioned tables")
+        if node.options:
+            raise _no_parameter(node.options[0])
+        if any(check.no_inherit for check in checks):
+            raise SqlError(
+                "42P16", f'cannot add NO INHERIT constraint to partitioned table "{node.relation.name}"'
+            )
+    divided_by = None if node.partition_by is None else bind_key(context, node.partition_by, relation)
+    bound, spans = None, st.NO_SPANS
+    if parent is not None and node.bound is not None:
+        bound, spans = bind_bound(context, node.bound, parent)
     return st.CreateTable(
+        partition_key=divided_by,
+        parent=0 if parent is None else parent.oid,
+        bound=bound,
+        bound_spans=spans,
         schema=schema,
         name=node.relation.name,
         if_not_exists=node.if_not_exists,
@@ -221,6 +252,62 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
         options=check_storage_options(node.options, "table"),
         indexes=_indexes(context, parts, relation),
     )
+
+
+def _no_parameter(option: ast.Option) -> SqlError:
+    """Return the error for a storage parameter of a partitioned table: it has no storage."""
+    return SqlError("22023", f'unrecognized parameter "{option.name}"')
+
+
+def _partitioned(context: BindContext, node: ast.TableRef) -> RelationDef:
+    """Return the table of PARTITION OF. Raises SqlError 42P01, 42P17."""
+    parent = context.relation(node.schema, node.name, None, catalog=node.catalog)
+    if parent.kind != "p":
+        raise SqlError("42P17", f'"{parent.name}" is not partitioned')
+    return parent
+
+
+def inherited_columns(parent: RelationDef, context: BindContext) -> list[st.ColumnSpec]:
+    """Return the columns of a new partition: the parent's. Identity stays with that."""
+    found: list[st.ColumnSpec] = []
+    for column in parent.live:
+        sql = None if column.identity else column.default_sql
+        default = None
+        if sql is not None and not column.generated:
+            default = stored_default(sql, column.declared, context.catalog)
+        found.append(
+            st.ColumnSpec(
+                name=column.name, type=column.declared, not_null=column.not_null, default=default, default_sql=sql,
+                collation=column.collation, generated=column.generated,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _override(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> None:
+    """Give a column of a partition a default, NOT NULL or constraints of its own. Raises SqlError 42703, 42701."""
+    at = next((i for i, column in enumerate(parts.columns) if column.name == node.name), None)
+    if at is None:
+        raise SqlError("42703", f'column "{node.name}" does not exist')
+    if node.name in parts.overridden:
+        raise SqlError("42701", f'column "{node.name}" specified more than once')
+    parts.overridden.add(node.name)
+    column = parts.columns[at]
+    for constraint in with_attributes(node.constraints):
+        if constraint.kind == "not null":
+            column = replace(column, not_null=True)
+        elif constraint.kind == "default" and constraint.expr is not None:
+            if column.generated:
+                raise SqlError(
+                    "42601", f'column "{node.name}" inherits from generated column but specifies default'
+                )
+            made = bound_default(context, constraint.expr, node.name, column.type)
+            column = replace(column, default=made[0], default_sql=made[1])
+        elif constraint.kind in ("check", "primary key", "unique", "foreign key"):
+            add_constraint(context, parts, replace(constraint, columns=constraint.columns or (node.name,)))
+        elif constraint.kind != "null":
+            refuse_constraint(constraint)
+    parts.columns[at] = column
 
 
 def _distinct_keys(keys: Sequence[st.KeySpec]) -> tuple[st.KeySpec, ...]:

@@ -34,7 +34,14 @@ from planner.typefacts import category, element_of, format_type
 from planner.typenames import check_column_type
 from planner.types import SqlType
 
-PLURALS = {"r": "tables", "v": "views", "m": "materialized views", "i": "indexes", "S": "sequences"}
+PLURALS = {
+    "r": "tables",
+    "p": "partitioned tables",
+    "v": "views",
+    "m": "materialized views",
+    "i": "indexes",
+    "S": "sequences",
+}
 DEFAULT_COLLATION, C_COLLATION = 100, 950
 
 Default: TypeAlias = tuple[Expr | None, str | None]
@@ -100,6 +107,7 @@ class TableParts:
     copied_indexes: list[tuple[RelationDef, IndexDef]] = field(default_factory=list)
     exclusions: list[ast.Constraint] = field(default_factory=list)
     generated: dict[str, ast.Constraint] = field(default_factory=dict)
+    overridden: set[str] = field(default_factory=set)  # columns of a partition that were named
     schema: str | None = None  # of the table being created: it may refer to itself
 
     def not_null(self, names: Sequence[str]) -> None:

@@ -148,7 +148,7 @@ def _transitions(relation: RelationDef, node: ast.CreateTrigger) -> tuple[str, s
 def _check_relation(relation: RelationDef, node: ast.CreateTrigger) -> None:
     if relation.virtual:
         raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
-    if relation.kind == "r":
+    if relation.kind in "rp":
         if node.timing == "instead of":
             raise SqlError(
                 "42809", f'"{relation.name}" is a table', detail="Tables cannot have INSTEAD OF triggers."
@@ -304,7 +304,7 @@ def bind_rename_trigger(context: BindContext, node: ast.RenameTrigger) -> st.Ren
     """ALTER TRIGGER ... RENAME TO. Raises SqlError 42P01, 42704, 42809, 42501 (a system catalog)."""
     reference = node.relation
     relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
-    if relation.kind not in "rv":
+    if relation.kind not in "rvp":
         raise SqlError(
             "42809",
             f'relation "{relation.name}" cannot have triggers',

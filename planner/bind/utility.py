@@ -25,6 +25,7 @@ from planner.catalog import RelationDef
 from planner.deparse_expr import quote_identifier
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import INTERVAL, TIMESTAMPTZ
+from planner.partition import descendants
 from planner.scope import Scope
 
 # --- transactions -------------------------------------------------------------------------------
@@ -376,7 +377,7 @@ def bind_maintenance(context: BindContext, node: ast.Maintenance) -> st.Maintena
             tables.append(relation.table_oid)
         elif relation.stored:
             tables.append(relation.oid)
-        elif relation.kind not in "rm":
+        elif relation.kind not in "rmp":
             not_tables.append(relation.name)
     if node.object == "schema" and context.catalog.schema(node.name) is None:
         raise SqlError("3F000", f'schema "{node.name}" does not exist')
@@ -418,10 +419,10 @@ def _maintainable(node: ast.Maintenance, relation: RelationDef, columns: Sequenc
     if node.what == "reindex":
         if node.object == "index" and relation.kind != "i":
             raise SqlError("42809", f'"{relation.name}" is not an index')
-        if node.object == "table" and relation.kind not in "rm":
+        if node.object == "table" and relation.kind not in "rmp":
             raise SqlError("42809", f'"{relation.name}" is not a table or materialized view')
     if node.what == "cluster":
-        if relation.kind not in "rm":
+        if relation.kind not in "rmp":
             raise SqlError("42809", f'"{relation.name}" is not a table or materialized view')
         if node.name and all(index.name != node.name for index in relation.indexes):
             raise SqlError("42704", f'index "{node.name}" for table "{relation.name}" does not exist')
@@ -430,7 +431,7 @@ def _maintainable(node: ast.Maintenance, relation: RelationDef, columns: Sequenc
 
 # pg_class, pg_namespace, pg_constraint, pg_authid
 _PG_CLASS, _PG_NAMESPACE, _PG_CONSTRAINT, _PG_AUTHID, _PG_DATABASE = 1259, 2615, 2606, 1260, 1262
-_COMMENT_KINDS = {"table": "r", "view": "v", "materialized view": "m", "index": "i", "sequence": "S"}
+_COMMENT_KINDS = {"table": "rp", "view": "v", "materialized view": "m", "index": "i", "sequence": "S"}
 _ARTICLES = {
     "table": "a table",
     "view": "a view",
@@ -444,7 +445,7 @@ def bind_comment(context: BindContext, node: ast.Comment) -> st.Comment | st.Ski
     """COMMENT ON TABLE, VIEW, MATERIALIZED VIEW, INDEX, SEQUENCE, COLUMN, CONSTRAINT, SCHEMA, ROLE, DATABASE; others 0A000."""
     if node.what in _COMMENT_KINDS:
         relation = _named_relation(context, node.name, node.span)
-        if relation.kind != _COMMENT_KINDS[node.what]:
+        if relation.kind not in _COMMENT_KINDS[node.what]:
             raise SqlError("42809", f'"{relation.name}" is not {_ARTICLES[node.what]}')
         return st.Comment(class_oid=_PG_CLASS, object_oid=relation.oid, sub_id=0, text=node.text)
     if node.what == "column":
@@ -535,6 +536,7 @@ def explain_options(options: Sequence[ast.Option]) -> dict[str, str]:
 def bind_lock(context: BindContext, node: ast.LockTable) -> st.LockTable:
     """LOCK TABLE of stored tables. Raises SqlError 42P01; 0A000 for views and catalog relations."""
     tables: list[int] = []
+    partitions: list[int] = []
     for reference in node.relations:
         relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
         if relation.kind == "m":
@@ -543,13 +545,19 @@ def bind_lock(context: BindContext, node: ast.LockTable) -> st.LockTable:
                 f'cannot lock relation "{relation.name}"',
                 detail="This operation is not supported for materialized views.",
             )
-        if relation.kind != "r" or relation.virtual:
+        if relation.kind not in "rp" or relation.virtual:
             raise not_supported(
                 f'LOCK TABLE of "{relation.name}", which is not a stored table', span=node.span
             )
         if relation.oid not in tables:
             tables.append(relation.oid)
-    return st.LockTable(tables=tuple(tables), mode=node.mode, nowait=node.nowait)
+        if relation.kind == "p" and not reference.only:
+            below = descendants(relation, context.catalog)
+            partitions += [table.oid for table in below if table.oid not in partitions]
+            context.versions.update((table.oid, table.version) for table in below)
+    return st.LockTable(
+        tables=tuple(tables), partitions=tuple(partitions), mode=node.mode, nowait=node.nowait
+    )
 
 
 def bind_set_constraints(context: BindContext, node: ast.SetConstraints) -> st.SetConstraints:

@@ -97,7 +97,7 @@ def _has_type(session: EvalSession, schema: str, name: str) -> bool:
         return True
     for candidate in (name, name[1:]) if name.startswith("_") else (name,):
         relation = session.catalog.relation(schema, candidate)
-        if relation is not None and relation.kind in "rv" and not relation.virtual:
+        if relation is not None and relation.kind in "rvp" and not relation.virtual:
             return True
     return False
 
@@ -256,7 +256,7 @@ def describe_object(session: EvalSession, class_oid: int, oid: int, sub_id: int)
 
 
 _RELATION_WORDS = {
-    "r": "table", "v": "view", "i": "index", "S": "sequence", "m": "materialized view", "c": "composite type",
+    "r": "table", "p": "table", "v": "view", "i": "index", "S": "sequence", "m": "materialized view", "c": "composite type",
 }  # fmt: skip
 
 

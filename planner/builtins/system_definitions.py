@@ -34,6 +34,7 @@ MAX_CACHED_TEXTS = 4096
 _ATOM = re.compile(
     r"(?:'(?:[^']|'')*'(?:::[a-z][a-z ]*(?:\(\d+\))?)?|-?\d+(?:\.\d+)?|true|false|\w+\(\)|[A-Z_]+)"
 )
+_BOUND = re.compile(r"FOR VALUES |DEFAULT$")
 _REGCLASS = re.compile(r"'((?:[^']|'')*)'::regclass")  # an oid in defaults, a name in views and checks
 
 
@@ -164,7 +165,27 @@ def get_expr(session: EvalSession, tree: str, relation_oid: int, pretty: bool = 
     relation = session.catalog.relation_by_oid(relation_oid)
     if relation is None:
         return None
+    if relation.partition_of and _BOUND.match(tree):
+        return tree
     return _for_reader(session, shown_expression(session, tree, relation, pretty=pretty))
+
+
+def partition_key_definition(session: EvalSession, oid: int) -> str | None:
+    """SQL's ``pg_get_partkeydef``; NULL for what is not partitioned."""
+    from planner.bind.partition import key_definition
+
+    relation = session.catalog.relation_by_oid(oid)
+    if relation is None or relation.partition_key is None:
+        return None
+    return key_definition(relation, session.catalog)
+
+
+def partition_constraint_definition(session: EvalSession, oid: int) -> str | None:
+    """SQL's ``pg_get_partition_constraintdef``; NULL for what is no partition, or has no condition."""
+    from planner.bind.partition import shown_condition
+
+    relation = session.catalog.relation_by_oid(oid)
+    return None if relation is None else shown_condition(relation, session.catalog)
 
 
 # --- constraints and indexes ----------------------------------------------------------------------
@@ -512,9 +533,10 @@ def _register() -> None:
     python("pg_get_viewdef(oid,int4)", wrapped_view_definition, needs_session=True)
     for signature in ("pg_get_ruledef(oid)", "pg_get_ruledef(oid,bool)"):
         python(signature, rule_definition, needs_session=True)
-    # Partitions and extended statistics do not exist here.
+    python("pg_get_partkeydef(oid)", partition_key_definition, needs_session=True)
+    python("pg_get_partition_constraintdef(oid)", partition_constraint_definition, needs_session=True)
+    # Extended statistics do not exist here.
     for signature in (
-        "pg_get_partkeydef(oid)", "pg_get_partition_constraintdef(oid)",
         "pg_get_statisticsobjdef(oid)", "pg_get_statisticsobjdef_columns(oid)",
         "pg_get_statisticsobjdef_expressions(oid)",
     ):  # fmt: skip

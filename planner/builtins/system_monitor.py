@@ -136,14 +136,14 @@ def is_publishable(session: EvalSession, oid: int) -> bool | None:
     relation = session.catalog.relation_by_oid(oid)
     if relation is None:
         return None
-    return relation.kind == "r" and not relation.virtual and relation.persistence == "p"
+    return relation.kind in "rp" and not relation.virtual and relation.persistence == "p"
 
 
 INSERT_UPDATE_DELETE = (1 << 3) | (1 << 2) | (1 << 4)
 
 
 def _updatable(relation: RelationDef | None) -> bool:
-    return relation is not None and relation.kind == "r" and not relation.virtual
+    return relation is not None and relation.kind in "rp" and not relation.virtual
 
 
 _BITS = {"i": 1 << 3, "u": 1 << 2, "d": 1 << 4}
@@ -433,15 +433,14 @@ def _register() -> None:
         session_form(function, _same_as(view))
     python("pg_available_extensions()", extensions.available)
     python("pg_available_extension_versions()", extensions.versions)
-    # What does not exist here has no rows: partitions, replication, prepared transactions, ways to update extensions.
+    # What does not exist here has no rows: replication, prepared transactions, ways to update extensions.
     for signature in (
-        "pg_partition_ancestors(regclass)", "pg_partition_tree(regclass)", "pg_get_replication_slots()",
+        "pg_get_replication_slots()",
         "pg_extension_update_paths(name)", "pg_prepared_xact()", "pg_ident_file_mappings()",
         "pg_get_publication_tables(text)", "pg_stat_get_wal_senders()", "pg_show_replication_origin_status()",
         "pg_show_all_file_settings()", "pg_event_trigger_dropped_objects()",
     ):  # fmt: skip
         python(signature, lambda *_: iter(()))
-    python("pg_partition_root(regclass)", lambda oid: None)
     python("pg_get_replica_identity_index(regclass)", lambda oid: None)
     python("pg_collation_actual_version(oid)", lambda oid: None)
     python("pg_database_collation_actual_version(oid)", lambda oid: None)

@@ -187,6 +187,9 @@ class MemoryCatalog:
     def relations(self, schema: str) -> Iterable[RelationDef]:
         return [relation for (owner, _), relation in self.by_name.items() if owner == schema]
 
+    def partitions_of(self, oid: int) -> tuple[RelationDef, ...]:
+        return tuple(r for r in self.by_name.values() if r.partition_of == oid)
+
     def role(self, name: str) -> RoleDef | None:
         return self.roles.get(name)
 

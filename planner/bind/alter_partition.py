@@ -1,0 +1,106 @@
+"""ALTER TABLE and partitions: ATTACH and DETACH, and what a partition or a partitioned table does not allow."""
+
+from __future__ import annotations
+
+from planner import ast
+from planner import statements as st
+from planner.bind.context import BindContext
+from planner.bind.generated import columns_used
+from planner.bind.partition import bind_bound
+from planner.catalog import RelationDef
+from planner.errors import SqlError, not_supported
+from planner.partition import key_exprs
+
+
+def bind_partition_action(
+    context: BindContext, relation: RelationDef, action: ast.AlterAction, node: ast.PartitionAction
+) -> st.AlterAction:
+    """Bind ATTACH or DETACH PARTITION of a table, or ATTACH PARTITION of an index. Raises SqlError 42P01, 42P17, 42809; 0A000."""
+    reference = node.relation
+    other = context.relation(reference.schema, reference.name, catalog=reference.catalog)
+    if relation.kind == "i":
+        table = context.catalog.relation_by_oid(relation.table_oid)
+        if table is None or table.kind != "p":
+            raise SqlError(
+                "42809",
+                f'ALTER action ATTACH PARTITION cannot be performed on relation "{relation.name}"',
+                detail="This operation is not supported for indexes.",
+            )
+        if other.kind != "i":
+            raise SqlError("42809", f'"{other.name}" is not an index')
+        return st.AttachIndex(index=other.oid)
+    if relation.kind != "p":
+        raise SqlError("42P17", f'table "{relation.name}" is not partitioned')
+    if action.kind != "attach partition":
+        if node.concurrently or action.kind != "detach partition":
+            raise not_supported("DETACH PARTITION CONCURRENTLY", span=action.span)
+        return st.DetachPartition(partition=other.oid)
+    if other.virtual or other.kind not in "rp":
+        raise SqlError("42809", f'"{other.name}" is not a table')
+    if node.bound is None:
+        raise not_supported("ATTACH PARTITION without a bound", span=action.span)
+    bound, spans = bind_bound(context, node.bound, relation)
+    return st.AttachPartition(partition=other.oid, bound=bound, spans=spans)
+
+
+def refuse_for_partitions(
+    context: BindContext, relation: RelationDef, action: ast.AlterAction, *, only: bool
+) -> None:
+    """Raise SqlError for what cannot be done to a partition, or to a partitioned table, alone: 42P16, 42809."""
+    kind = action.kind
+    if relation.partition_of:
+        _of_partition(context, relation, action)
+    if relation.kind != "p":
+        return
+    if kind in ("drop column", "alter column type"):
+        attnum = next((c.attnum for c in relation.live if c.name == action.name), 0)
+        used = {a for expr in key_exprs(relation, context.catalog) for a in columns_used(expr)}
+        if attnum in used:
+            verb = "drop" if kind == "drop column" else "alter"
+            raise SqlError(
+                "42P16",
+                f'cannot {verb} column "{action.name}" because it is part of the partition key of relation '
+                f'"{relation.name}"',
+            )
+    if not only or not context.catalog.partitions_of(relation.oid):
+        return
+    if kind == "add column":
+        raise SqlError("42P16", "column must be added to child tables too")
+    if kind == "drop column":
+        raise SqlError(
+            "42P16",
+            "cannot drop column from only the partitioned table when partitions exist",
+            hint="Do not specify the ONLY keyword.",
+        )
+    if kind in ("alter column type", "set not null", "drop not null", "drop constraint", "drop expression"):
+        raise not_supported(f"ALTER TABLE ONLY of a partitioned table: {kind.upper()}", span=action.span)
+    if kind == "add constraint" and isinstance(action.definition, ast.Constraint):
+        what = action.definition.kind
+        if what == "check":
+            raise SqlError("42P16", "constraint must be added to child tables too")
+        if what == "foreign key":
+            raise SqlError(
+                "42809",
+                f'cannot use ONLY for foreign key on partitioned table "{relation.name}" referencing relation '
+                f'"{action.definition.references.name if action.definition.references else ""}"',
+            )
+
+
+def _of_partition(context: BindContext, relation: RelationDef, action: ast.AlterAction) -> None:
+    kind = action.kind
+    if kind == "add column":
+        raise SqlError("42809", "cannot add column to a partition")
+    if kind == "drop column" and any(c.name == action.name for c in relation.live):
+        raise SqlError("42P16", f'cannot drop inherited column "{action.name}"')
+    if kind == "alter column type" and any(c.name == action.name for c in relation.live):
+        raise SqlError("42P16", f'cannot alter inherited column "{action.name}"')
+    parent = context.catalog.relation_by_oid(relation.partition_of)
+    demanded = () if parent is None else [c.name for c in parent.live if c.not_null]
+    if kind == "drop not null" and action.name in demanded:
+        raise SqlError("42P16", f'column "{action.name}" is marked NOT NULL in parent table')
+    if kind == "drop constraint" and any(c.name == action.name and c.parent for c in relation.constraints):
+        raise SqlError(
+            "42P16", f'cannot drop inherited constraint "{action.name}" of relation "{relation.name}"'
+        )
+    if kind == "drop expression":
+        raise SqlError("42P16", "cannot drop generation expression from inherited column")

@@ -1,0 +1,406 @@
+"""PARTITION BY and FOR VALUES: what is written to keys and bounds, and both to texts.
+
+PARTITION BY RANGE (a, lower(b))              PartitionKey(r, (2, 0), ("", "lower(b)"), ...)
+FOR VALUES FROM (1, MINVALUE) TO (10, 'x')    PartitionBound(r, ("1", ""), (0, -1), ("10", "x"), (0, 0))
+its rows                                      ((a IS NOT NULL) AND ... AND (a >= 1) AND ((a < 10) OR ...))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from planner import ast
+from planner.bind.context import BindContext
+from planner.bind.expr import bind_clause, check_collation
+from planner.bind.stored import bind_check, deparse_check, stored_context, table_scope, without_spans
+from planner.bind.table_parts import column_collation
+from planner.builtins.compare import sort_key
+from planner.casts import CastContext, resolve_unknown, try_coerce
+from planner.catalog import Catalog, PartitionBound, PartitionKey, RelationDef
+from planner.deparse import deparse_expr
+from planner.deparse_expr import quote_identifier, quote_literal
+from planner.domains import base_oid, plain_type
+from planner.errors import Span, SqlError, not_supported
+from planner.opclass import has_default_class
+from planner.parse import parse_expression
+from planner.partition import ancestors, hashes, key_text, key_value, sorted_partitions
+from planner.query import WHOLE_ROW, Const, Expr, FuncExpr, Var
+from planner.rules.fold import fold
+from planner.rules.plain import without_domains
+from planner.rules.stable import is_immutable
+from planner.scope import SYSTEM_COLUMNS, Scope
+from planner.statements_ddl import BoundSpans
+from planner.typefacts import format_type, stored_type
+from planner.types import SqlType
+from planner.walk import walk
+
+MAX_KEYS = 32
+
+
+# --- keys -------------------------------------------------------------------------------------------
+
+
+def bind_key(context: BindContext, node: ast.PartitionBy, table: RelationDef) -> PartitionKey:
+    """Bind PARTITION BY over a table as it will be. Raises SqlError 42703, 42704, 42P16, 42P17, 54011; 0A000 by name."""
+    if node.strategy == "l" and len(node.elements) > 1:
+        raise SqlError("42P17", 'cannot use "list" partition strategy with more than one column')
+    if len(node.elements) > MAX_KEYS:
+        raise SqlError("54011", f"cannot partition using more than {MAX_KEYS} columns")
+    attnums: list[int] = []
+    texts: list[str] = []
+    types: list[SqlType] = []
+    collations: list[int] = []
+    for element in node.elements:
+        if element.opclass:
+            raise not_supported("an operator class in PARTITION BY", span=element.span)
+        expr = _key_element(context, element, table)
+        attnum = expr.attnum if isinstance(expr, Var) else 0
+        type_ = plain_type(expr.type)
+        method = "hash" if node.strategy == "h" else "btree"
+        if not has_default_class(type_.oid, method):
+            raise SqlError(
+                "42704",
+                f'data type {format_type(type_.oid)} has no default operator class for access method "{method}"',
+                hint=f"You must specify a {method} operator class or define a default {method} operator class for "
+                "the data type.",
+            )
+        if node.strategy == "h" and not hashes(type_):
+            raise not_supported(f"PARTITION BY HASH of type {format_type(type_.oid)}", span=element.span)
+        if element.collation:
+            check_collation(element.collation, element.span)
+        attnums.append(attnum)
+        texts.append("" if attnum else deparse_expr(expr, table))
+        types.append(type_)
+        collations.append(table.column(attnum).collation if attnum else column_collation((), type_, None))
+    return PartitionKey(
+        strategy=node.strategy,
+        attnums=tuple(attnums),
+        expressions=tuple(texts),
+        types=tuple(types),
+        collations=tuple(collations),
+    )
+
+
+def _key_element(context: BindContext, element: ast.PartitionElement, table: RelationDef) -> Expr:
+    if element.expr is None:
+        column = next((c for c in table.live if c.name == element.name), None)
+        if column is None and element.name in SYSTEM_COLUMNS:
+            raise SqlError(
+                "42P17", f'cannot use system column "{element.name}" in partition key', span=element.span
+            )
+        if column is None:
+            raise SqlError(
+                "42703", f'column "{element.name}" named in partition key does not exist', span=element.span
+            )
+        if column.generated:
+            raise SqlError(
+                "42P17",
+                "cannot use generated column in partition key",
+                detail=f'Column "{column.name}" is a generated column.',
+                span=element.span,
+            )
+        return Var(type=column.type, range=0, attnum=column.attnum, name=column.name)
+    bound = bind_clause(table_scope(context, table), element.expr, "PARTITION BY")
+    made: Expr = without_spans(resolve_unknown(bound, context.env))
+    used = [node for node in walk(made) if isinstance(node, Var)]
+    if any(node.attnum == WHOLE_ROW for node in used):
+        raise not_supported("a whole row in PARTITION BY", span=element.span)
+    for node in used:
+        if node.attnum < 0:
+            raise SqlError("42P17", "partition key expressions cannot contain system column references")
+        column = table.column(node.attnum)
+        if column.generated:
+            raise SqlError(
+                "42P17",
+                "cannot use generated column in partition key",
+                detail=f'Column "{column.name}" is a generated column.',
+                span=element.span,
+            )
+    if isinstance(made, Var):
+        return made
+    if not is_immutable(made):
+        raise SqlError("42P17", "functions in partition key expression must be marked IMMUTABLE")
+    if not used:
+        raise SqlError("42P17", "cannot use constant expression as partition key")
+    return made
+
+
+def with_key_named(before: RelationDef, after: RelationDef, catalog: Catalog) -> RelationDef:
+    """Return a partitioned table whose key's expressions name its columns as they are called now."""
+    key = after.partition_key
+    if key is None or not any(key.expressions):
+        return after
+    texts = []
+    for text in key.expressions:
+        if text:
+            context = stored_context(catalog, text)
+            expr = bind_clause(table_scope(context, before), parse_expression(text), "PARTITION BY")
+            text = deparse_expr(resolve_unknown(without_spans(expr), context.env), after)
+        texts.append(text)
+    return replace(after, partition_key=replace(key, expressions=tuple(texts)))
+
+
+def key_definition(parent: RelationDef, catalog: Catalog) -> str:
+    """Return what ``pg_get_partkeydef`` shows: ``RANGE (a, lower(b))``."""
+    key = parent.partition_key
+    assert key is not None
+    words = {"r": "RANGE", "l": "LIST", "h": "HASH"}
+    return f"{words[key.strategy]} ({', '.join(_operands(parent, catalog, definition=True))})"
+
+
+def _operands(parent: RelationDef, catalog: Catalog, *, definition: bool = False) -> list[str]:
+    """Return the SQL text of each key over the parent's columns; in a definition expressions that are no calls are in parentheses."""
+    key = parent.partition_key
+    assert key is not None
+    found: list[str] = []
+    for attnum, text in zip(key.attnums, key.expressions, strict=True):
+        if attnum:
+            found.append(quote_identifier(parent.column(attnum).name))
+        elif definition and not text.startswith("("):
+            called = text.endswith(")")
+            found.append(text if called else f"({text})")
+        else:
+            found.append(text if definition else f"({text})")
+    return found
+
+
+# --- bounds -----------------------------------------------------------------------------------------
+
+
+def bind_bound(
+    context: BindContext, node: ast.PartitionBound, parent: RelationDef
+) -> tuple[PartitionBound, BoundSpans]:
+    """Bind FOR VALUES or DEFAULT for a partition of ``parent``. Raises SqlError 42P16, 42P17, 42804, 0A000."""
+    key = parent.partition_key
+    assert key is not None
+    spans = BoundSpans(
+        whole=node.span,
+        lower=tuple(_span(v) for v in (node.lower or node.values)),
+        upper=tuple(_span(v) for v in node.upper),
+    )
+    if node.strategy == "":
+        if key.strategy == "h":
+            raise SqlError("42P16", "a hash-partitioned table may not have a default partition")
+        return PartitionBound(strategy="d"), spans
+    if node.strategy != key.strategy:
+        word = {"r": "range", "l": "list", "h": "hash"}[key.strategy]
+        raise SqlError("42P16", f"invalid bound specification for a {word} partition", span=node.span)
+    names = _key_names(parent)
+    if node.strategy == "h":
+        if node.modulus <= 0:
+            raise SqlError("42P16", "modulus for hash partition must be an integer value greater than zero")
+        if node.remainder < 0:
+            raise SqlError(
+                "42P16", "remainder for hash partition must be an integer value greater than or equal to zero"
+            )
+        if node.remainder >= node.modulus:
+            raise SqlError("42P16", "remainder for hash partition must be less than modulus")
+        return PartitionBound(strategy="h", modulus=node.modulus, remainder=node.remainder), spans
+    if node.strategy == "l":
+        column = _column_type(parent, 0)
+        texts = [_value(context, value, column, names[0]) for value in node.values]
+        kept = list(dict.fromkeys(texts))
+        first = [texts.index(text) for text in kept]
+        spans = replace(spans, lower=tuple(spans.lower[i] for i in first))
+        return PartitionBound(strategy="l", values=tuple(kept)), spans
+    if len(node.lower) != len(key.types):
+        raise SqlError("42P16", "FROM must specify exactly one value per partitioning column")
+    if len(node.upper) != len(key.types):
+        raise SqlError("42P16", "TO must specify exactly one value per partitioning column")
+    lower, infinite = _range_side(context, node.lower, parent, names)
+    upper, upper_infinite = _range_side(context, node.upper, parent, names)
+    return (
+        PartitionBound(
+            strategy="r", values=lower, infinite=infinite, upper=upper, upper_infinite=upper_infinite
+        ),
+        spans,
+    )
+
+
+def _span(node: ast.Expression) -> Span | None:
+    return node.span
+
+
+def _key_names(parent: RelationDef) -> list[str]:
+    key = parent.partition_key
+    assert key is not None
+    return [
+        parent.column(attnum).name if attnum else text
+        for attnum, text in zip(key.attnums, key.expressions, strict=True)
+    ]
+
+
+def _column_type(parent: RelationDef, place: int) -> SqlType:
+    key = parent.partition_key
+    assert key is not None
+    return parent.column(key.attnums[place]).type if key.attnums[place] else key.types[place]
+
+
+_INFINITE = {"minvalue": -1, "maxvalue": 1}
+
+
+def _range_side(
+    context: BindContext, nodes: Sequence[ast.Expression], parent: RelationDef, names: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    texts: list[str] = []
+    ways: list[int] = []
+    for place, node in enumerate(nodes):
+        plain = isinstance(node, ast.ColumnRef) and len(node.names) == 1
+        way = _INFINITE.get(node.names[0], 0) if plain and isinstance(node, ast.ColumnRef) else 0
+        if ways and ways[-1] and way != ways[-1]:
+            word = "MINVALUE" if ways[-1] < 0 else "MAXVALUE"
+            raise SqlError("42804", f"every bound following {word} must also be {word}", span=node.span)
+        text: str | None = ""
+        if not way:
+            text = _value(context, node, _column_type(parent, place), names[place])
+            if text is None:
+                raise SqlError("42P17", "cannot specify NULL in range bound")
+        texts.append(text or "")
+        ways.append(way)
+    return tuple(texts), tuple(ways)
+
+
+def _value(context: BindContext, node: ast.Expression, type_: SqlType, name: str) -> str | None:
+    """Return a value of a bound as it is kept; NULL is None."""
+    from planner.evaluate import Env, compile_expr
+
+    for inner in (node,):
+        if isinstance(inner, ast.ColumnRef):
+            raise SqlError(
+                "0A000", "cannot use column reference in partition bound expression", span=inner.span
+            )
+    bound = bind_clause(Scope(context=context), node, "PARTITION BOUND")
+    coerced = try_coerce(bound, type_, CastContext.ASSIGNMENT, context.env)
+    if coerced is None:
+        raise SqlError(
+            "42804",
+            f'specified value cannot be cast to type {format_type(type_.oid)} for column "{name}"',
+            span=node.span,
+        )
+    made = fold(without_domains(coerced))
+    if not isinstance(made, Const):
+        if not is_immutable(made):
+            raise not_supported("a partition bound that is not constant", span=node.span)
+        made = Const(type=type_, value=compile_expr(made)((), Env((), None)))
+    return None if made.value is None else key_text(made.value, type_)
+
+
+# --- what a bound says, as a condition --------------------------------------------------------------
+
+
+def own_condition(partition: RelationDef, parent: RelationDef, catalog: Catalog) -> list[str]:
+    """Return the conditions that a partition's bound puts on its rows, over the parent's column names; all of them have to hold."""
+    bound = partition.bound
+    key = parent.partition_key
+    assert bound is not None
+    assert key is not None
+    operands = _operands(parent, catalog)
+    if bound.strategy == "h":
+        listed = ", ".join(operands)
+        of = quote_literal(str(parent.oid))
+        return [f"satisfies_hash_partition({of}::oid, {bound.modulus}, {bound.remainder}, {listed})"]
+    if bound.strategy == "l":
+        return _list_condition(bound.values, operands[0], key)
+    if bound.strategy == "r":
+        return [*_not_null(operands), *_range_condition(bound, operands, key)]
+    beside = sorted_partitions(parent, catalog.partitions_of(parent.oid))
+    others = [p.bound for p in beside if p.bound is not None and p.bound.strategy != "d"]
+    if not others:
+        return []
+    if key.strategy == "l":
+        values = dict.fromkeys(value for other in others for value in other.values)
+        return [f"(NOT ({' AND '.join(_list_condition(tuple(values), operands[0], key))}))"]
+    arms = [" AND ".join(_range_condition(other, operands, key)) for other in others]
+    arms = [f"({arm})" if arm else "true" for arm in arms]
+    return [f"(NOT ({' AND '.join(_not_null(operands))} AND ({' OR '.join(arms)})))"]
+
+
+def _not_null(operands: Iterable[str]) -> list[str]:
+    return [f"({operand} IS NOT NULL)" for operand in operands]
+
+
+def _constant(text: str, type_: SqlType) -> str:
+    return f"CAST({quote_literal(text)} AS {stored_type(type_.oid, -1)})"
+
+
+def _list_condition(values: Sequence[str | None], operand: str, key: PartitionKey) -> list[str]:
+    constants = [_constant(text, key.types[0]) for text in values if text is not None]
+    null = None in values
+    if not constants:
+        return [f"({operand} IS NULL)"]
+    one = f"{operand} = {constants[0]}"
+    test = one if len(constants) == 1 else f"{operand} = ANY (ARRAY[{', '.join(constants)}])"
+    return [f"(({operand} IS NULL) OR ({test}))"] if null else [f"({operand} IS NOT NULL)", f"({test})"]
+
+
+def _range_condition(bound: PartitionBound, operands: Sequence[str], key: PartitionKey) -> list[str]:
+    """Return the conjuncts of a range: places in which both bounds are equal, then from where, then up to where (get_qual_for_range)."""
+    found: list[str] = []
+    start = 0
+    for start in range(len(operands)):
+        if bound.infinite[start] or bound.upper_infinite[start]:
+            break
+        sort = sort_key(base_oid(key.types[start].oid)) or (lambda value: value)
+        low = sort(key_value(bound.values[start] or "", key.types[start]))
+        high = sort(key_value(bound.upper[start], key.types[start]))
+        if low != high or start == len(operands) - 1:
+            break
+        found.append(f"({operands[start]} = {_constant(bound.upper[start], key.types[start])})")
+    lower = _side(bound.values, bound.infinite, operands, key, start, ">")
+    upper = _side(bound.upper, bound.upper_infinite, operands, key, start, "<")
+    return found + [side for side in (lower, upper) if side]
+
+
+def _side(
+    texts: Sequence[str | None],
+    infinite: Sequence[int],
+    operands: Sequence[str],
+    key: PartitionKey,
+    start: int,
+    sign: str,
+) -> str:
+    arms: list[str] = []
+    equal: list[str] = []
+    last = len(operands) - 1
+    inside = -1 if sign == ">" else 1  # what has to follow for equality to be enough
+    for place in range(start, len(operands)):
+        if infinite[place]:
+            break
+        constant = _constant(texts[place] or "", key.types[place])
+        following = infinite[place + 1] if place < last else 0
+        operator = sign
+        if (place == last and sign == ">") or following == inside:
+            operator += "="
+        arms.append(" AND ".join([*equal, f"({operands[place]} {operator} {constant})"]))
+        equal.append(f"({operands[place]} = {constant})")
+        if following:
+            break
+    if not arms:
+        return ""
+    return arms[0] if len(arms) == 1 else "(" + " OR ".join(f"({arm})" for arm in arms) + ")"
+
+
+def partition_condition(partition: RelationDef, catalog: Catalog) -> str:
+    """Return the condition that a partition's rows meet, over its own columns, those of the tables above it included; "" for none."""
+    found: list[str] = []
+    below = partition
+    for parent in ancestors(partition, catalog):
+        found = [*own_condition(below, parent, catalog), *found]
+        below = parent
+    return " AND ".join(found)
+
+
+def partition_check(partition: RelationDef, catalog: Catalog) -> Expr | None:
+    """Return ``partition_condition`` as an expression over the partition's columns, None for none."""
+    text = partition_condition(partition, catalog)
+    return bind_check(text, partition, catalog) if text else None
+
+
+def shown_condition(partition: RelationDef, catalog: Catalog) -> str | None:
+    """Return what ``pg_get_partition_constraintdef`` shows."""
+    expr = partition_check(partition, catalog)
+    if expr is None:
+        return None
+    text = deparse_check(expr, partition)
+    return text if text.startswith("(") or isinstance(expr, FuncExpr) else f"({text})"

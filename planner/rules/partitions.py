@@ -1,0 +1,567 @@
+"""Partitioned tables are read as their partitions: those that the conditions leave, side by side.
+
+    SELECT v FROM m WHERE day >= '2024-03-01' AND day < '2024-03-08'            m by months
+
+    one partition left      FROM m_03 WHERE ...
+    several                 FROM (SELECT day, v FROM m_02 WHERE ... UNION ALL SELECT day, v FROM m_03 WHERE ...) m
+    none                    FROM ONLY m, which has no rows
+
+So every executor, index, lock and watched scan sees tables as it knows them. A condition on the table alone is tested in every arm.
+What prunes: comparisons of key columns with constants of the column's type, IN, IS NULL; parameters do not (``prune`` is given
+values for them where the statement is planned for one execution).
+
+UPDATE, DELETE and MERGE read their target in the same way; behind all other outputs of ``source`` then comes the table that each row is
+in (``tableoid``), and ``leaves`` of the statement says which these may be (``engine.writes.partitioned``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from planner.builtins.compare import hash_key, sort_key
+from planner.catalog import Catalog, RelationDef
+from planner.classify import is_volatile
+from planner.comparisons import conjuncts_of
+from planner.domains import base_oid
+from planner.facts import BOOL, INT2, INT4, INT8, OID, TEXT, VARCHAR, facts
+from planner.partition import Divided, column_map, divided, leaves
+from planner.query import (
+    TABLEOID,
+    WHOLE_ROW,
+    ArrayExpr,
+    BoolExpr,
+    Const,
+    Delete,
+    Expr,
+    FromItem,
+    Join,
+    JoinKind,
+    Merge,
+    NullTest,
+    OpExpr,
+    OutputColumn,
+    QueryBase,
+    QueryExpr,
+    RangeColumn,
+    RangeRef,
+    RelabelType,
+    RelationRange,
+    RowExpr,
+    RowMark,
+    ScalarArrayOp,
+    Select,
+    SetOp,
+    SubLink,
+    SubqueryRange,
+    Target,
+    Update,
+    Var,
+)
+from planner.rewrite import replace_children
+from planner.types import SqlType
+from planner.walk import children, walk
+
+MOST_POINTS: Final = 10_000
+"""Keys that IN may name for them to be looked up one by one; more prune nothing."""
+
+_INTEGERS = frozenset((INT2, INT4, INT8))
+_TEXTS = frozenset((TEXT, VARCHAR))
+
+
+def reads_partitioned(tree: Any, catalog: Catalog) -> bool:
+    """Tell whether a tree reads a partitioned table other than by ONLY."""
+    return any(
+        isinstance(node, RelationRange) and not node.only and _partitioned(node, catalog) is not None
+        for node in walk(tree)
+    )
+
+
+def without_partitioned(statement: Any, catalog: Catalog) -> Any:
+    """Return a statement, or a query, that reads partitions where it read partitioned tables."""
+    if isinstance(statement, Update | Delete | Merge):
+        statement = _with_origin(statement, catalog)
+    return _expanded(statement, catalog)
+
+
+def _partitioned(item: RelationRange, catalog: Catalog) -> RelationDef | None:
+    if item.virtual:
+        return None
+    found = catalog.relation_by_oid(item.oid)
+    return found if found is not None and found.kind == "p" else None
+
+
+def _expanded(node: Any, catalog: Catalog) -> Any:
+    if hasattr(node, "steps") and hasattr(node, "body"):  # a statement whose WITH changes data
+        steps = tuple(
+            replace(step, statement=without_partitioned(step.statement, catalog)) for step in node.steps
+        )
+        return replace(node, steps=steps, body=without_partitioned(node.body, catalog))
+    node = replace_children(node, lambda child: _expanded(child, catalog))
+    if not isinstance(node, Select):
+        return node
+    for index, item in enumerate(node.ranges):
+        if isinstance(item, RelationRange) and not item.only:
+            parent = _partitioned(item, catalog)
+            if parent is not None:
+                node = _divide(node, index, item, parent, catalog)
+    return node
+
+
+def _with_origin(statement: Any, catalog: Catalog) -> Any:
+    """Return DML on a partitioned table whose source tells where each row is, and which tables these may be."""
+    target = catalog.relation_by_oid(statement.table)
+    source = statement.source
+    first = source.ranges[0] if source.ranges else None
+    if target is None or target.kind != "p" or not isinstance(first, RelationRange):
+        return statement
+    type_ = SqlType(OID)
+    origin = Var(type=type_, range=0, attnum=TABLEOID, name="tableoid")
+    ranges = (replace(first, used=first.used | {TABLEOID}), *source.ranges[1:])
+    source = replace(
+        source,
+        targets=(*source.targets, Target(expr=origin, name="tableoid")),
+        columns=(*source.columns, OutputColumn(name="tableoid", type=type_)),
+        ranges=ranges,
+    )
+    below = () if first.only else tuple(leaf.oid for leaf in leaves(target, catalog))
+    return replace(statement, source=source, leaves=below)
+
+
+# --- one range ----------------------------------------------------------------------------------------
+
+
+def _divide(query: Select, index: int, item: RelationRange, parent: RelationDef, catalog: Catalog) -> Select:
+    alone = _conditions(query, index)
+    kept = prune(parent, alone, catalog)
+    used = _used(query, index)
+    if not kept:
+        ranges = [*query.ranges]
+        ranges[index] = replace(item, only=True, used=item.used | used)
+        return replace(query, ranges=tuple(ranges))
+    if len(kept) == 1 and _same_rows(parent, kept[0], used):
+        return _one(query, index, item, parent, kept[0])
+    return _several(query, index, item, parent, kept, used, alone)
+
+
+def _used(query: Select, index: int) -> frozenset[int]:
+    """Return the attnums of a range that the query names, at any depth."""
+    found: set[int] = set()
+    stack: list[tuple[Any, int]] = [(query, -1)]
+    while stack:
+        node, depth = stack.pop()
+        if isinstance(node, QueryBase):
+            depth += 1
+        if isinstance(node, Var):
+            if node.level == depth and node.range == index:
+                found.add(node.attnum)
+            continue
+        stack.extend((child, depth) for child in children(node))
+    return frozenset(found)
+
+
+def _same_rows(parent: RelationDef, leaf: RelationDef, used: AbstractSet[int]) -> bool:
+    """Tell whether a partition may stand in its parent's place: where whole rows are asked for, they have to be alike."""
+    return WHOLE_ROW not in used or [c.name for c in parent.live] == [c.name for c in leaf.live]
+
+
+def _one(query: Select, index: int, item: RelationRange, parent: RelationDef, leaf: RelationDef) -> Select:
+    attnums = column_map(parent, leaf)
+    made = replace(
+        item,
+        oid=leaf.oid,
+        schema=leaf.schema,
+        name=leaf.name,
+        columns=tuple(
+            sorted((replace(c, attnum=attnums[c.attnum]) for c in item.columns), key=lambda c: c.attnum)
+        ),
+        used=frozenset(attnums.get(a, a) for a in item.used),
+        parent=item.oid,
+        asked=item.used,
+    )
+    if any(a != b for a, b in attnums.items()):
+        query = _remapped(query, index, lambda attnum: attnums.get(attnum, attnum))
+    ranges = [*query.ranges]
+    ranges[index] = made
+    return replace(query, ranges=tuple(ranges))
+
+
+def _several(
+    query: Select,
+    index: int,
+    item: RelationRange,
+    parent: RelationDef,
+    kept: Sequence[RelationDef],
+    used: AbstractSet[int],
+    movable: Sequence[Expr],
+) -> Select:
+    columns = list(item.columns)
+    places = {column.attnum: place for place, column in enumerate(columns, 1)}
+    types = {column.attnum: column.type for column in columns}
+    system = sorted((a for a in used if a < 0), reverse=True)
+    for attnum in system:
+        places[attnum] = len(places) + 1
+    found = {node.attnum: node.type for node in walk(query) if isinstance(node, Var) and node.attnum < 0}
+    outputs = tuple(
+        OutputColumn(name=c.name, type=types[c.attnum], table_oid=0, attnum=0) for c in columns
+    ) + tuple(OutputColumn(name=f"system{-a}", type=found[a]) for a in system)
+    mark = next((m for m in query.row_marks if m.range == index), None)
+    arms = [_arm(item, parent, leaf, outputs, system, found, movable, index, mark) for leaf in kept]
+    made: QueryExpr = arms[0]
+    for arm in arms[1:]:
+        made = SetOp(columns=outputs, op="union", all=True, left=made, right=arm)
+    query = _whole_rows(query, index, columns)
+    query = _remapped(query, index, lambda attnum: places.get(attnum, attnum))
+    ranges = [*query.ranges]
+    ranges[index] = SubqueryRange(
+        alias=item.alias,
+        columns=tuple(
+            RangeColumn(name=o.name, type=o.type, attnum=place) for place, o in enumerate(outputs, 1)
+        ),
+        query=made,
+        parent=item.oid,
+        asked=item.used,
+        invoker=item.invoker,
+    )
+    return replace(query, ranges=tuple(ranges))
+
+
+def _arm(
+    item: RelationRange,
+    parent: RelationDef,
+    leaf: RelationDef,
+    outputs: tuple[OutputColumn, ...],
+    system: Sequence[int],
+    types: Mapping[int, SqlType],
+    movable: Sequence[Expr],
+    index: int,
+    mark: RowMark | None,
+) -> Select:
+    """Return the rows of one partition as the parent's columns."""
+    attnums = column_map(parent, leaf)
+    exprs: list[Expr] = [
+        Var(type=c.type, range=0, attnum=attnums[c.attnum], name=c.name) for c in item.columns
+    ]
+    exprs += [Var(type=types[a], range=0, attnum=a) for a in system]
+    tests = [_over(test, index, attnums) for test in movable]
+    where: Expr | None = None
+    if tests:
+        where = tests[0] if len(tests) == 1 else BoolExpr(type=SqlType(BOOL), kind="and", args=tuple(tests))
+    read = {v.attnum for expr in (*exprs, *tests) for v in walk(expr) if isinstance(v, Var)}
+    range_ = RelationRange(
+        alias=leaf.name,
+        columns=tuple(RangeColumn(name=c.name, type=c.type, attnum=c.attnum) for c in leaf.live),
+        oid=leaf.oid,
+        schema=leaf.schema,
+        name=leaf.name,
+        used=frozenset(read),
+    )
+    return Select(
+        columns=outputs,
+        targets=tuple(Target(expr=e, name=o.name) for e, o in zip(exprs, outputs, strict=True)),
+        ranges=(range_,),
+        from_=(RangeRef(range=0),),
+        where=where,
+        row_marks=() if mark is None else (replace(mark, range=0, pushed=True),),
+    )
+
+
+def _over(node: Any, index: int, attnums: Mapping[int, int]) -> Any:
+    """Return a condition on range ``index`` as one on range 0 of a partition."""
+    if isinstance(node, Var):
+        return replace(node, range=0, attnum=attnums[node.attnum]) if node.range == index else node
+    return replace_children(node, lambda child: _over(child, index, attnums))
+
+
+def _remapped(query: Select, index: int, new: Callable[[int], int]) -> Select:
+    """Return a query in which the columns of a range have other numbers."""
+
+    def visit(node: Any, depth: int) -> Any:
+        if isinstance(node, Var):
+            if node.range == index and node.level == depth and new(node.attnum) != node.attnum:
+                return replace(node, attnum=new(node.attnum))
+            return node
+        inside = depth + isinstance(node, QueryBase)
+        return replace_children(node, lambda child: visit(child, inside))
+
+    made: Select = replace_children(query, lambda child: visit(child, 0))
+    return made
+
+
+def _whole_rows(query: Select, index: int, columns: Sequence[RangeColumn]) -> Select:
+    """Return a query in which the whole rows of a range are rows of its columns."""
+
+    def visit(node: Any, depth: int) -> Any:
+        if isinstance(node, Var):
+            if node.range != index or node.level != depth or node.attnum != WHOLE_ROW:
+                return node
+            fields = tuple(
+                Var(type=c.type, range=index, attnum=c.attnum, level=depth, name=c.name) for c in columns
+            )
+            return RowExpr(type=node.type, fields=fields, names=tuple(c.name for c in columns))
+        inside = depth + isinstance(node, QueryBase)
+        return replace_children(node, lambda child: visit(child, inside))
+
+    made: Select = replace_children(query, lambda child: visit(child, 0))
+    return made
+
+
+# --- conditions ----------------------------------------------------------------------------------------
+
+
+def _conditions(query: Select, index: int) -> list[Expr]:
+    """Return the conditions on one range alone that a row of it has to meet to matter."""
+    found: list[Expr] = []
+    for item in query.from_:
+        if index in _ranges(item):
+            if index in _present(item):
+                found += conjuncts_of(query.where)
+            found += _joined(item, index)
+    return [test for test in found if _is_about(test, index)]
+
+
+def _ranges(item: FromItem) -> set[int]:
+    return {item.range} if isinstance(item, RangeRef) else _ranges(item.left) | _ranges(item.right)
+
+
+def _present(item: FromItem) -> set[int]:
+    """Return the ranges below ``item`` in whose place there are never NULLs."""
+    if isinstance(item, RangeRef):
+        return {item.range}
+    out: set[int] = set()
+    if item.kind in (JoinKind.INNER, JoinKind.LEFT):
+        out |= _present(item.left)
+    if item.kind in (JoinKind.INNER, JoinKind.RIGHT):
+        out |= _present(item.right)
+    return out
+
+
+def _joined(item: FromItem, index: int) -> list[Expr]:
+    """Return the conditions of the joins below ``item`` without which a row of the range has no part in them."""
+    if not isinstance(item, Join):
+        return []
+    decided: set[int] = set()
+    if item.kind in (JoinKind.INNER, JoinKind.RIGHT):
+        decided |= _present(item.left)
+    if item.kind in (JoinKind.INNER, JoinKind.LEFT):
+        decided |= _present(item.right)
+    own = conjuncts_of(item.on) if index in decided else []
+    return [*own, *_joined(item.left, index), *_joined(item.right, index)]
+
+
+def _is_about(test: Expr, index: int) -> bool:
+    """Tell whether a condition looks at plain columns of one range alone, and may be tested anywhere."""
+    if is_volatile(test):
+        return False
+    seen = False
+    for node in walk(test):
+        if isinstance(node, SubLink):
+            return False
+        if isinstance(node, Var):
+            if node.range != index or node.level or node.attnum <= 0:
+                return False
+            seen = True
+    return seen
+
+
+@dataclass(slots=True)
+class _Wanted:
+    """What is asked of one column: one of ``points``, if given; from ``lower``, up to ``upper``; NULL.
+
+    ``has``: which of the two there are ("lower", "upper"), and whether they are excluded themselves ("above", "below").
+    """
+
+    points: list[Any] | None = None
+    lower: Any = None
+    upper: Any = None
+    null: bool = False
+    has: set[str] = field(default_factory=set)
+
+
+def prune(parent: RelationDef, conditions: Iterable[Expr], catalog: Catalog) -> list[RelationDef]:
+    """Return the tables below a partitioned one that may have rows for which all ``conditions`` hold, in the order of bounds."""
+    wanted: dict[int, _Wanted] = {}
+    for test in conditions:
+        _learn(test, parent, wanted)
+    return _below(parent, wanted, catalog)
+
+
+def _below(parent: RelationDef, wanted: Mapping[int, _Wanted], catalog: Catalog) -> list[RelationDef]:
+    parts = divided(parent, catalog)
+    chosen = _chosen(parts, wanted)
+    found: list[RelationDef] = []
+    for item in parts.order:
+        if chosen is not None and item.oid not in chosen:
+            continue
+        if item.kind == "p":
+            attnums = column_map(parent, item)
+            found += _below(item, {attnums[a]: w for a, w in wanted.items()}, catalog)
+        else:
+            found.append(item)
+    return found
+
+
+def _chosen(parts: Divided, wanted: Mapping[int, _Wanted]) -> set[int] | None:
+    """Return which partitions may have rows, by oid; None: any may."""
+    asked = [wanted.get(attnum) if attnum else None for attnum in parts.key.attnums]
+    first = asked[0]
+    default = {parts.default.oid} if parts.default is not None else set[int]()
+    points = [w.points for w in asked if w is not None and w.points is not None]
+    if len(points) == len(asked):
+        keys: list[tuple[Any, ...]] = [()]
+        for values in points:
+            keys = [(*key, value) for key in keys for value in values]
+            if len(keys) > MOST_POINTS:
+                return None
+        return {found.oid for key in keys if (found := parts.find(key)) is not None}
+    if parts.key.strategy == "h" or first is None:
+        return None
+    if first.null:
+        if parts.key.strategy == "l":
+            return {found.oid} if (found := parts.find((None,))) is not None else set()
+        return default
+    if parts.key.strategy == "l":
+        return None
+    return _in_range(parts, asked, default)
+
+
+def _in_range(parts: Divided, asked: Sequence[_Wanted | None], default: set[int]) -> set[int] | None:
+    lower: list[Any] = []
+    upper: list[Any] = []
+    above = below = False
+    for want, type_ in zip(asked, parts.key.types, strict=True):
+        if want is None:
+            break
+        sort = sort_key(base_oid(type_.oid)) or (lambda value: value)
+        if want.points is not None:
+            if not want.points:
+                return set()
+            values = sorted(sort(v) for v in want.points if v is not None)
+            if not values:
+                return default
+            lower.append((0, values[0]))
+            upper.append((0, values[-1]))
+            if values[0] != values[-1]:
+                break
+            continue
+        if "lower" in want.has:
+            lower.append((0, sort(want.lower)))
+            above = "above" in want.has
+        if "upper" in want.has:
+            upper.append((0, sort(want.upper)))
+            below = "below" in want.has
+        break
+    if not lower and not upper:
+        return None
+    found = parts.overlapping(tuple(lower) or None, tuple(upper) or None, above=above, below=below)
+    return {item.oid for item in found}
+
+
+def _learn(test: Expr, parent: RelationDef, wanted: dict[int, _Wanted]) -> None:
+    """Note what a condition asks of a column."""
+    if isinstance(test, Var) and test.type.oid == BOOL:
+        _points(wanted.setdefault(test.attnum, _Wanted()), [True], BOOL)
+    elif isinstance(test, BoolExpr) and test.kind == "not" and isinstance(test.args[0], Var):
+        _points(wanted.setdefault(test.args[0].attnum, _Wanted()), [False], BOOL)
+    elif isinstance(test, NullTest) and not test.negated and isinstance(test.arg, Var):
+        want = wanted.setdefault(test.arg.attnum, _Wanted())
+        want.null = True
+        _points(want, [None], test.arg.type.oid)
+    elif isinstance(test, OpExpr) and len(test.args) == 2:
+        _learn_comparison(test, parent, wanted)
+    elif isinstance(test, ScalarArrayOp) and test.use_any:
+        operator = facts().operators.get(test.op)
+        column = _column(test.scalar)
+        if operator is None or operator.name != "=" or column is None:
+            return
+        values = _elements(test.array, parent.column(column.attnum).type)
+        if values is not None and len(values) <= MOST_POINTS:
+            _points(
+                wanted.setdefault(column.attnum, _Wanted()),
+                [v for v in values if v is not None],
+                column.type.oid,
+            )
+
+
+_TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def _learn_comparison(test: OpExpr, parent: RelationDef, wanted: dict[int, _Wanted]) -> None:
+    operator = facts().operators.get(test.op)
+    name = "" if operator is None else operator.name
+    left, right = test.args
+    if _column(left) is None:
+        left, right, name = right, left, _TURNED.get(name, "")
+    column = _column(left)
+    while isinstance(right, RelabelType):
+        right = right.arg
+    if column is None or not isinstance(right, Const) or name not in _TURNED:
+        return
+    if not _alike(parent.column(column.attnum).type, right.type):
+        return
+    want = wanted.setdefault(column.attnum, _Wanted())
+    oid = base_oid(parent.column(column.attnum).type.oid)
+    if right.value is None:
+        _points(want, [], oid)
+        return
+    sort = sort_key(oid) or (lambda value: value)
+    if name == "=":
+        _points(want, [right.value], oid)
+    elif name in (">", ">="):
+        if "lower" not in want.has or sort(right.value) > sort(want.lower):
+            want.lower = right.value
+            want.has.discard("above")
+        want.has.add("lower")
+        if name == ">" and sort(right.value) == sort(want.lower):
+            want.has.add("above")
+    else:
+        if "upper" not in want.has or sort(right.value) < sort(want.upper):
+            want.upper = right.value
+            want.has.discard("below")
+        want.has.add("upper")
+        if name == "<" and sort(right.value) == sort(want.upper):
+            want.has.add("below")
+
+
+def _points(want: _Wanted, values: list[Any], oid: int) -> None:
+    if want.points is None:
+        want.points = values
+        return
+    made = hash_key(base_oid(oid)) or (lambda value: value)
+    have = {None if v is None else made(v) for v in values}
+    want.points = [v for v in want.points if (None if v is None else made(v)) in have]
+
+
+def _column(node: Expr) -> Var | None:
+    while isinstance(node, RelabelType):
+        node = node.arg
+    return node if isinstance(node, Var) and node.attnum > 0 else None
+
+
+def _alike(column: SqlType, value: SqlType) -> bool:
+    """Tell whether values of two types are compared as they stand."""
+    a, b = base_oid(column.oid), base_oid(value.oid)
+    return a == b or {a, b} <= _INTEGERS or {a, b} <= _TEXTS
+
+
+def _elements(array: Expr, type_: SqlType) -> list[Any] | None:
+    """Return the values of IN's list, None where they are not all constants of the column's type."""
+    while isinstance(array, RelabelType):
+        array = array.arg
+    if isinstance(array, Const) and isinstance(array.value, tuple):
+        fact = facts().types.get(array.type.oid)
+        if fact is None or not _alike(type_, SqlType(fact.element)):
+            return None
+        return list(array.value)
+    if not isinstance(array, ArrayExpr) or array.nested:
+        return None
+    values = []
+    for element in array.elements:
+        while isinstance(element, RelabelType):
+            element = element.arg
+        if not isinstance(element, Const) or not _alike(type_, element.type):
+            return None
+        values.append(element.value)
+    return values

@@ -1,0 +1,38 @@
+-- Triggers of partitioned tables: statement triggers are the table's, row triggers its partitions'.
+CREATE TABLE t (a int, b text) PARTITION BY RANGE (a);
+CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (0) TO (10);
+CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE NOTICE '% % % % % -> %', TG_NAME, TG_WHEN, TG_LEVEL, TG_OP, TG_TABLE_NAME, CASE WHEN TG_LEVEL = 'ROW' THEN CASE TG_OP WHEN 'DELETE' THEN OLD.a ELSE NEW.a END END;
+  RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
+END $$;
+CREATE TRIGGER s_before BEFORE INSERT OR UPDATE OR DELETE ON t EXECUTE FUNCTION note();
+CREATE TRIGGER s_after AFTER INSERT OR UPDATE OR DELETE ON t EXECUTE FUNCTION note();
+CREATE TRIGGER r_before BEFORE INSERT OR UPDATE OR DELETE ON t FOR EACH ROW EXECUTE FUNCTION note();
+CREATE TRIGGER r_after AFTER INSERT OR UPDATE OR DELETE ON t FOR EACH ROW WHEN (pg_trigger_depth() < 5) EXECUTE FUNCTION note();
+CREATE TABLE t2 PARTITION OF t FOR VALUES FROM (10) TO (20);
+CREATE TRIGGER own AFTER INSERT ON t2 EXECUTE FUNCTION note();
+SELECT tgrelid::regclass, tgname, tgparentid <> 0 AS part FROM pg_trigger WHERE tgrelid IN ('t'::regclass, 't1'::regclass, 't2'::regclass) order by tgrelid::regclass::text, 2;
+INSERT INTO t VALUES (1, 'x'), (11, 'y');
+INSERT INTO t2 VALUES (12, 'z');
+UPDATE t SET b = 'u' WHERE a = 1;
+UPDATE t SET a = 5 WHERE a = 11;
+DELETE FROM t WHERE a = 1;
+DROP TRIGGER r_before ON t1;
+ALTER TRIGGER r_after ON t RENAME TO r_late;
+ALTER TABLE t DISABLE TRIGGER r_before;
+INSERT INTO t VALUES (2, 'x');
+DROP TRIGGER r_late ON t;
+ALTER TABLE t DETACH PARTITION t2;
+SELECT tgrelid::regclass, tgname, tgenabled FROM pg_trigger WHERE tgrelid IN ('t'::regclass, 't1'::regclass, 't2'::regclass) order by tgrelid::regclass::text, 2;
+CREATE FUNCTION move() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.a = NEW.a + 100; RETURN NEW; END $$;
+CREATE TRIGGER m BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION move();
+INSERT INTO t VALUES (3, 'x');
+CREATE TRIGGER tr AFTER INSERT ON t REFERENCING NEW TABLE AS n FOR EACH ROW EXECUTE FUNCTION note();
+DROP TRIGGER m ON t;
+CREATE FUNCTION counted() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE 'rows %', (SELECT array_agg(n order by a) FROM n); RETURN NULL; END $$;
+CREATE TRIGGER tr AFTER INSERT ON t REFERENCING NEW TABLE AS n EXECUTE FUNCTION counted();
+ALTER TABLE t ATTACH PARTITION t2 FOR VALUES FROM (10) TO (20);
+INSERT INTO t VALUES (3, 'x'), (13, 'y');
+DROP TABLE t;
+DROP FUNCTION note(), move(), counted();

@@ -1,0 +1,238 @@
+"""Partitioned tables: what is read, who may, COPY; after a crash, in a copy of the database, in a dump; beside other sessions."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.engine.catalog.test_dump import PG_DUMP, PSQL, needs_pg_dump
+from tests.support.server import ServerProcess
+
+SCHEMA = """
+    CREATE TABLE m (id int, at date, v text DEFAULT 'd' CHECK (v <> 'bad'), PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
+    CREATE TABLE m_1 PARTITION OF m FOR VALUES FROM ('2024-01-01') TO ('2024-02-01');
+    CREATE TABLE m_2 PARTITION OF m FOR VALUES FROM ('2024-02-01') TO ('2024-03-01') PARTITION BY HASH (id);
+    CREATE TABLE m_2a PARTITION OF m_2 FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+    CREATE TABLE m_2b PARTITION OF m_2 FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+    CREATE TABLE m_d PARTITION OF m DEFAULT;
+    CREATE INDEX ON m (v);
+"""
+Rows = list[tuple[object, ...]]
+
+
+def opened(
+    server: ServerProcess, database: str = "postgres", user: str = "postgres"
+) -> psycopg.Connection[tuple[object, ...]]:
+    return psycopg.connect(
+        f"host=127.0.0.1 port={server.port} user={user} dbname={database}", autocommit=True
+    )
+
+
+@pytest.fixture
+def months(server: ServerProcess) -> ServerProcess:
+    server.sql("DROP TABLE IF EXISTS m CASCADE")
+    server.sql(SCHEMA)
+    return server
+
+
+def placed(conn: psycopg.Connection[tuple[object, ...]]) -> Rows:
+    return conn.execute("SELECT tableoid::regclass::text, id, v FROM m ORDER BY id").fetchall()
+
+
+def test_copy_brings_rows_to_their_partitions_and_says_which_line_has_none(months: ServerProcess) -> None:
+    with opened(months) as conn:
+        with conn.cursor().copy("COPY m (id, at) FROM STDIN") as copy:
+            copy.write(b"1\t2024-01-05\n2\t2024-02-05\n3\t2030-01-01\n")
+        assert [(row[0], row[1]) for row in placed(conn)] == [("m_1", 1), ("m_2a", 2), ("m_d", 3)]
+        conn.execute("ALTER TABLE m DETACH PARTITION m_d")
+        with (
+            pytest.raises(psycopg.errors.CheckViolation) as caught,
+            conn.cursor().copy("COPY m (id, at) FROM STDIN") as copy,
+        ):
+            copy.write(b"4\t2024-01-05\n5\t2031-01-01\n")
+        assert caught.value.diag.context == 'COPY m, line 2: "5\t2031-01-01"'
+        assert caught.value.diag.message_detail == (
+            "Partition key of the failing row contains (at) = (2031-01-01)."
+        )
+        with pytest.raises(psycopg.errors.WrongObjectType):
+            conn.execute("COPY m TO STDOUT")
+        conn.execute("DROP TABLE m_d")
+
+
+@pytest.mark.parametrize("executor", ["index", "local"])
+def test_executors_agree(months: ServerProcess, executor: str) -> None:
+    with opened(months) as conn:
+        conn.execute(
+            "INSERT INTO m SELECT g, date '2023-12-20' + g, 'v' || g % 7 FROM generate_series(1, 100) g"
+        )
+        conn.execute(f"SET executor = {executor}".encode())
+        ask = (
+            "SELECT count(*), sum(id) FROM m WHERE at >= '2024-01-15' AND at < '2024-02-10'",
+            "SELECT count(*), min(x.id) FROM m x JOIN m y ON y.id = x.id + 1 WHERE x.at < '2024-01-25' AND y.v = 'v3'",
+            "SELECT count(*), min(id) FROM m WHERE at IN ('2024-01-05', '2024-02-05', '2024-03-05')",
+            "SELECT count(*), max(id) FROM m WHERE v = 'v1' AND at < '2024-02-01'",
+            "SELECT count(id), count(*) FROM ONLY m",
+        )
+        found = [conn.execute(sql.encode()).fetchone() for sql in ask]
+    assert found == [(26, 1001), (5, 2), (3, 16), (6, 36), (0, 0)]
+
+
+def test_conditions_leave_out_what_they_exclude(months: ServerProcess) -> None:
+    def read(where: str) -> set[str]:
+        plan = "\n".join(
+            str(row[0]) for row in months.sql(f"SET executor = index; EXPLAIN SELECT * FROM m WHERE {where}")
+        )
+        return {name for name in ("m_1", "m_2a", "m_2b", "m_d") if name in plan}
+
+    with opened(months) as conn:
+        conn.execute("INSERT INTO m SELECT g, date '2024-01-01' + g, 'x' FROM generate_series(0, 50) g")
+    for where, tables in (
+        ("at = '2024-01-05'", {"m_1"}),
+        ("at >= '2024-01-05' AND at < '2024-02-01'", {"m_1"}),
+        ("at >= '2024-01-05' AND at <= '2024-02-01'", {"m_1", "m_2a", "m_2b"}),
+        ("at > '2024-02-29'", {"m_2a", "m_2b", "m_d"}),
+        ("at >= '2024-03-01'", {"m_d"}),
+        ("at IS NULL", {"m_d"}),
+        ("at = '2024-02-03'", {"m_2a", "m_2b"}),
+        ("at = '2024-02-03' AND id = 2", {"m_2a"}),
+        ("at IN ('2024-02-03', '2030-01-01') AND id = 2", {"m_2a", "m_d"}),
+        ("at < '2024-01-01'", {"m_d"}),
+        ("at < '2024-01-02'", {"m_1", "m_d"}),
+        ("at = NULL", set()),
+    ):
+        assert read(where) == tables, where
+
+
+def test_rights_to_the_table_are_enough(months: ServerProcess) -> None:
+    months.sql(
+        "DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN; GRANT SELECT, INSERT, UPDATE (v) ON m TO reader"
+    )
+    with opened(months, user="reader") as conn:
+        conn.execute("INSERT INTO m VALUES (1, '2024-01-05', 'x'), (2, '2024-02-05', 'y')")
+        assert conn.execute("SELECT count(*) FROM m").fetchone() == (2,)
+        assert conn.execute("SELECT v FROM m WHERE at = '2024-01-05'").fetchone() == ("x",)
+        assert conn.execute("UPDATE m SET v = 'z' WHERE id = 1").rowcount == 1
+        for sql in (
+            "SELECT * FROM m_1",
+            "DELETE FROM m",
+            "UPDATE m SET id = 3",
+            "INSERT INTO m_1 VALUES (9, '2024-01-09')",
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                conn.execute(sql.encode())
+    months.sql("DROP OWNED BY reader; DROP ROLE reader")
+
+
+def works(conn: psycopg.Connection[tuple[object, ...]]) -> None:
+    """Use all that the catalog knows of the partitions."""
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        conn.execute("INSERT INTO m VALUES (1, '2024-01-05', 'again')")
+    with pytest.raises(psycopg.errors.CheckViolation):
+        conn.execute("INSERT INTO m VALUES (9, '2024-02-05', 'bad')")
+    conn.execute("INSERT INTO m VALUES (7, '2024-02-07', 'new')")
+    assert conn.execute(
+        "UPDATE m SET at = '2024-01-07' WHERE id = 7 RETURNING tableoid::regclass::text"
+    ).fetchone() == ("m_1",)
+    assert conn.execute("DELETE FROM m WHERE v = 'new'").rowcount == 1
+    with pytest.raises(psycopg.errors.InvalidTableDefinition):
+        conn.execute("ALTER TABLE m_1 DROP CONSTRAINT m_1_pkey")
+    found = conn.execute("SELECT count(*) FROM pg_partition_tree('m_pkey')").fetchone()
+    assert found == (6,)
+
+
+def test_they_outlive_a_crash_and_are_copied(tmp_path: Path) -> None:
+    server = ServerProcess(tmp_path)
+    with opened(server) as conn:
+        conn.execute(SCHEMA.encode())
+        conn.execute(
+            "INSERT INTO m VALUES (1, '2024-01-05', 'x'), (2, '2024-02-05', 'y'), (3, '2030-01-01', 'z')"
+        )
+        before = placed(conn)
+        works(conn)
+    server.kill()
+    server = ServerProcess(tmp_path)
+    try:
+        with opened(server) as conn:
+            assert placed(conn) == before
+            works(conn)
+            conn.execute("CREATE DATABASE other TEMPLATE postgres")
+        with opened(server, "other") as conn:
+            assert placed(conn) == before
+            works(conn)
+            conn.execute("DROP TABLE m")
+        with opened(server) as conn:
+            assert placed(conn) == before
+    finally:
+        server.stop()
+
+
+@needs_pg_dump
+def test_a_dump_makes_the_same_again(months: ServerProcess) -> None:
+    for name in ("parts_a", "parts_b"):
+        months.sql(f"DROP DATABASE IF EXISTS {name}")
+    dumps = []
+    for name in ("parts_a", "parts_b"):
+        months.sql(f"CREATE DATABASE {name}")
+        with opened(months, name) as conn:
+            if not dumps:
+                conn.execute(SCHEMA.encode())
+                conn.execute("INSERT INTO m VALUES (1, '2024-01-05', 'x'), (2, '2024-02-05', 'y')")
+                conn.execute("CREATE INDEX low ON m (lower(v)) WHERE id > 0")
+        where = ["-h", "127.0.0.1", "-p", str(months.port), "-U", "postgres"]
+        if dumps:
+            subprocess.run([PSQL, *where, "-qX", "-v", "ON_ERROR_STOP=1", name], input=dumps[0], check=True)
+        dumps.append(subprocess.run([PG_DUMP, *where, name], check=True, capture_output=True).stdout)
+    first, second = ([line for line in dump.splitlines() if b"restrict" not in line] for dump in dumps)
+    assert first == second
+    assert any(b"ATTACH PARTITION" in line for line in first)
+
+
+def test_a_partition_comes_when_writers_are_done(months: ServerProcess) -> None:
+    """An INSERT that has found the default partition is waited for, and the new partition is refused for its row."""
+    failed: list[str | None] = []
+
+    def attach() -> None:
+        with opened(months) as other:
+            try:
+                other.execute(
+                    "CREATE TABLE m_9 PARTITION OF m FOR VALUES FROM ('2024-09-01') TO ('2024-10-01')"
+                )
+            except psycopg.Error as error:
+                failed.append(error.sqlstate)
+
+    with opened(months) as conn:
+        conn.execute("BEGIN")
+        conn.execute("INSERT INTO m VALUES (1, '2024-09-05', 'x')")
+        thread = threading.Thread(target=attach)
+        thread.start()
+        thread.join(0.5)
+        assert thread.is_alive()
+        conn.execute("COMMIT")
+        thread.join(10)
+        assert failed == ["23514"]
+        conn.execute("DELETE FROM m")
+        attach()
+        assert failed == ["23514"]
+        conn.execute("INSERT INTO m VALUES (1, '2024-09-05', 'x')")
+        assert placed(conn) == [("m_9", 1, "x")]
+
+
+@pytest.mark.parametrize(
+    ("sql", "construct"),
+    [
+        ("CREATE TABLE child (a int, b date, FOREIGN KEY (a, b) REFERENCES m)", "a foreign key to a partitioned table"),
+        ("MERGE INTO m USING m_1 s ON s.id = m.id WHEN MATCHED THEN DELETE", "MERGE into a partitioned table"),
+        ("ALTER TABLE m DETACH PARTITION m_1 CONCURRENTLY", "DETACH PARTITION CONCURRENTLY"),
+        ("ALTER TABLE m ENABLE ROW LEVEL SECURITY", "row-level security of a partitioned table"),
+        ("SUBSCRIBE m", "SUBSCRIBE to the partitioned table"),
+        ("CREATE TABLE n (a int, UNIQUE (a) DEFERRABLE) PARTITION BY LIST (a)", "a deferrable key of a partitioned table"),
+        ("CREATE TABLE n (a int) INHERITS (m)", "INHERITS"),
+    ],
+)  # fmt: skip
+def test_what_is_not_there_is_refused_by_name(months: ServerProcess, sql: str, construct: str) -> None:
+    with opened(months) as conn, pytest.raises(psycopg.errors.FeatureNotSupported, match=construct):
+        conn.execute(sql.encode())
