@@ -62,6 +62,7 @@ from planner.query import (
     Var,
 )
 from planner.typefacts import stored_type
+from planner.types import SqlType
 
 Qualify = Callable[[str, str], bool]
 
@@ -615,7 +616,7 @@ def _range(p: Printer, item: Range, name: str) -> None:
         if len(item.functions) == 1 and not (item.ordinality and item.defined):
             _function(p, item.functions[0])
             if item.defined:
-                columns = _definitions(p, item.defined[0], item.columns)
+                columns = _definitions(p, item.defined[0])
                 shown = shown if name else "AS "
         elif len(item.functions) > 1 and all(_is_unnest(f) for f in item.functions):
             arguments = [f.args[0] for f in item.functions if isinstance(f, FuncExpr)]
@@ -639,22 +640,17 @@ def _rows_from(p: Printer, item: FunctionRange) -> None:
     """Append ROWS FROM (f(...) AS (a integer, ...), ...)."""
     p.out += "ROWS FROM("
     defined = item.defined or ((),) * len(item.functions)
-    start = 0
-    for index, (function, width, names) in enumerate(zip(item.functions, item.widths, defined, strict=True)):
+    for index, (function, columns) in enumerate(zip(item.functions, defined, strict=True)):
         p.out += ", " if index else ""
         _function(p, function)
-        if names:
-            p.out += f" AS ({_definitions(p, names, item.columns[start : start + width])})"
-        start += width
+        if columns:
+            p.out += f" AS ({_definitions(p, columns)})"
     p.out += ")"
 
 
-def _definitions(p: Printer, names: Sequence[str], columns: Sequence[RangeColumn]) -> str:
+def _definitions(p: Printer, columns: Sequence[tuple[str, SqlType]]) -> str:
     """Return a column definition list."""
-    return ", ".join(
-        f"{quote_identifier(name)} {p.type_name(*column.type)}"
-        for name, column in zip(names, columns, strict=True)
-    )
+    return ", ".join(f"{quote_identifier(name)} {p.type_name(*type_)}" for name, type_ in columns)
 
 
 def _is_unnest(expr: Expr) -> bool:

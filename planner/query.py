@@ -562,14 +562,14 @@ class FunctionRange(Range):
 
     Each function's columns follow each other; a scalar function gives one row of one column. The
     ordinality column (bigint) is last. ``slots``: of functions whose values are of a composite type the places of its attributes, which
-    are the columns; None for others; empty where there are none such. ``defined``: the names that a column definition list gives the columns
-    of each function, whatever an alias calls them; () for functions without one; empty where there are no lists.
+    are the columns; None for others; empty where there are none such. ``defined``: the columns that a column definition list gives
+    each function, whatever an alias calls them, of types as declared; () for functions without one; empty where there are no lists.
     """
 
     functions: tuple[Expr, ...]
     widths: tuple[int, ...]  # columns each function contributes
     slots: tuple[tuple[int, ...] | None, ...] = ()
-    defined: tuple[tuple[str, ...], ...] = ()
+    defined: tuple[tuple[tuple[str, SqlType], ...], ...] = ()
     ordinality: bool = False
     lateral: bool = False
 

@@ -8,15 +8,16 @@ WITH item     rows made while they are first read, and kept for the next reader
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
 from engine.index.nodes import Node, lockstep
 from engine.index.sources import Columns, Source, whole_row
-from engine.index.state import BATCH, Pipe, Rows, evaluate
+from engine.index.state import BATCH, Item, Pipe, Rows, evaluate
 from pgwire.codecs.composite import record_of
 from pgwire.codecs.system import RecordValue
-from planner.builtins.json_records import is_reader, reader
+from planner.builtins.json_records import as_reader, is_reader, reader
+from planner.classify import is_volatile
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, compile_row
 from planner.facts import RECORD
@@ -29,11 +30,13 @@ from planner.query import (
     RelationRange,
     SqlCall,
     StepRange,
+    SubLink,
     SubqueryRange,
+    Var,
 )
 from planner.typefacts import format_type
 from planner.types import SqlType
-from planner.walk import ranges_of
+from planner.walk import ranges_of, walk
 from txn.types import Row
 
 
@@ -74,8 +77,17 @@ class FunctionSource(ComputedSource):
     def __init__(self, item: FunctionRange, index: int, needed: Sequence[int], outer: Layout) -> None:
         super().__init__(item, index, needed)
         self.item = item
-        self.functions = compile_row(item.functions, outer)
-        self.sets = [isinstance(f, FuncExpr) and f.returns_set for f in item.functions]
+        functions = tuple(map(as_reader, item.functions))
+        self.kept = [
+            is_volatile(f) and not any(isinstance(x, Var | SubLink) for x in walk(f)) for f in functions
+        ]
+        self.functions = compile_row(
+            [f for f, kept in zip(functions, self.kept, strict=True) if not kept], outer
+        )
+        self.kept_functions = compile_row(
+            [f for f, kept in zip(functions, self.kept, strict=True) if kept], outer
+        )
+        self.sets = [isinstance(f, FuncExpr) and f.returns_set for f in functions]
         ends = list(itertools.accumulate(item.widths))
         self.types = [
             tuple(c.type.oid for c in item.columns[end - width : end])
@@ -84,33 +96,46 @@ class FunctionSource(ComputedSource):
         self.records = [
             f.type.oid == RECORD
             and (len(types) > 1 or not isinstance(f, FuncExpr) or isinstance(f, SqlCall) or is_reader(f.proc))
-            for f, types in zip(item.functions, self.types, strict=True)
+            for f, types in zip(functions, self.types, strict=True)
         ]
-        defined = item.defined or ((),) * len(item.functions)
-        self.objects: list[tuple[Sequence[str], list[SqlType]] | None] = []
-        for f, end, width, names in zip(item.functions, ends, item.widths, defined, strict=True):
-            own = item.columns[end - width : end]
-            asked = names or [c.name for c in own], [c.type for c in own]
+        defined = item.defined or ((),) * len(functions)
+        self.objects: list[tuple[list[str], list[SqlType]] | None] = []
+        for f, columns in zip(functions, defined, strict=True):
+            asked = [name for name, _ in columns], [type_ for _, type_ in columns]
             self.objects.append(asked if isinstance(f, FuncExpr) and is_reader(f.proc) else None)
-        self.slots = item.slots or (None,) * len(item.functions)
+        self.slots = item.slots or (None,) * len(functions)
         self.dependent = bool(outer.columns)
 
     def _read_objects(self, sets: list[Any], e: Env) -> list[Any]:
         """Return the values of functions, those that are JSON objects as rows of the columns asked for."""
         assert e.session is not None
-        settings = e.session.codec_settings
         read: list[Any] = []
         for found, asked in zip(sets, self.objects, strict=True):
             if asked is not None:
-                row_of = reader(*asked, settings)
+                row_of = reader(*asked, e.session)
                 found = [None if text is None else row_of(text) for text in found]
             read.append(found)
         return read
+
+    def _with_kept(self, values: Iterator[Any], outer: Any, e: Env) -> Generator[Item, None, list[Any]]:
+        """Return the values of all functions; those of volatile ones that depend on no row are what they were at first."""
+        private = e.shared.private
+        if self not in private:
+            function = self.kept_functions
+            found = (yield from evaluate(function, outer, e)) if function.may_suspend else function(outer, e)
+            own = [is_set for is_set, kept in zip(self.sets, self.kept, strict=True) if kept]
+            private[self] = [
+                list(v) if is_set and v is not None else v for v, is_set in zip(found, own, strict=True)
+            ]
+        kept = iter(private[self])
+        return [next(kept if is_kept else values) for is_kept in self.kept]
 
     def rows(self, outer: Any, e: Env) -> Pipe:
         """Call and expand."""
         function = self.functions
         values = (yield from evaluate(function, outer, e)) if function.may_suspend else function(outer, e)
+        if any(self.kept):
+            values = yield from self._with_kept(iter(values), outer, e)
         sets = [v if is_set else (v,) for v, is_set in zip(values, self.sets, strict=True)]
         if any(asked is not None for asked in self.objects):
             sets = self._read_objects([() if s is None else s for s in sets], e)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from engine.index.access import Access
+from engine.index.access import Access, outer_levels
 from engine.index.aggregate import AggregateNode
 from engine.index.candidates import CandidateScan
 from engine.index.extremes import from_index_ends
@@ -110,7 +110,9 @@ class Planning:
             body = self.values(query, outer)
         if query.ctes:
             inner = Layout(outer=outer, subplan=self.sublink)
-            body = With(body, [(cte.name, self.cte(cte, inner)) for cte in query.ctes])
+            body = With(
+                body, [(cte.name, self.cte(cte, inner)) for cte in query.ctes], alone=_alone(query.ctes)
+            )
         return body
 
     def sublink(self, link: SubLink, layout: Layout) -> Any:
@@ -135,7 +137,7 @@ class Planning:
         )
         if body.ctes:
             deeper = Layout(outer=outer, subplan=self.sublink)
-            node = With(node, [(c.name, self.cte(c, deeper)) for c in body.ctes])
+            node = With(node, [(c.name, self.cte(c, deeper)) for c in body.ctes], frozenset())
         return node
 
     def finish(
@@ -259,6 +261,17 @@ class Planning:
             node = ProjectSet(node, ready)
             pending = [x for x in pending if x not in ready]
         return node
+
+
+def _alone(ctes: tuple[Cte, ...]) -> frozenset[str]:
+    """Return the names of the WITH items that read nothing of the queries around the one that they belong to."""
+
+    def is_alone(index: int) -> bool:
+        first_ones = Select(columns=(), targets=(), ctes=ctes[: index + 1])
+        nothing: tuple[set[int], bool] = (set(), False)
+        return outer_levels(ctes[index].query) == nothing or outer_levels(first_ones) == nothing
+
+    return frozenset(cte.name for index, cte in enumerate(ctes) if is_alone(index))
 
 
 def _check_junk_last(targets: Sequence[Target]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Literal
 
 from engine.index.computed import CteState
@@ -144,17 +145,26 @@ class RecursiveUnion(Node):
 
 
 class With(Node):
-    """A query with WITH items: each is run when first read, and its rows are kept."""
+    """A query with WITH items: each is run when first read, and its rows are kept.
 
-    def __init__(self, body: Node, items: Sequence[tuple[str, Node]]) -> None:
+    ``alone``: those that read nothing of the queries around this one, so that a sub-select which is run for each row finds them as
+    they were (volatile ones are run once, as in PostgreSQL).
+    """
+
+    def __init__(self, body: Node, items: Sequence[tuple[str, Node]], alone: AbstractSet[str]) -> None:
         super().__init__(body.layout, body.width, body, *(node for _, node in items))
-        self.items = list(items)
+        self.names = [name for name, _ in items]
+        self.items = [(name, node) for name, node in items if name not in alone]
+        self.alone = [(name, node) for name, node in items if name in alone]
 
     def pipe(self, e: Env) -> Pipe:
         """Offer the items to the body through the env."""
-        e.ctes = {name: CteState(plan) for name, plan in self.items}
+        kept = e.shared.private.get(self)
+        if kept is None:
+            kept = e.shared.private[self] = {name: CteState(plan) for name, plan in self.alone}
+        e.ctes = {**kept, **{name: CteState(plan) for name, plan in self.items}}
         return self.inputs[0].pipe(e)
 
     def label(self) -> str:
         """Return the line."""
-        return f"With {', '.join(name for name, _ in self.items)}"
+        return f"With {', '.join(self.names)}"

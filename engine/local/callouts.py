@@ -103,10 +103,10 @@ def _vectors(callout: Callout, env: Env) -> Callable[..., Any]:
     """Return the function from Arrow columns to an Arrow column."""
     types = [type_ for type_, _ in callout.args]
     function = callout.function
-    columns_of_set = [physical_type(type_) for type_ in callout.rows]
+    columns_of_set = [_held(type_) for type_ in callout.rows]
     if columns_of_set:
         return lambda *columns: _sets([v for (v,) in function(_rows(columns, types), env)], columns_of_set)
-    wanted = physical_type(callout.result[0])
+    wanted = _held(callout.result[0])
     known: dict[tuple[Any, ...], Any] | None = {} if callout.repeats else None
     seen = 0
 
@@ -127,6 +127,12 @@ def _vectors(callout: Callout, env: Env) -> Callable[..., Any]:
         return _column(values, wanted)
 
     return compute
+
+
+def _held(type_: SqlType) -> PhysicalType:
+    """Return the form in which the query has values of a type: in lists numerics are of any scale, whatever was declared."""
+    held = physical_type(type_)
+    return physical_type(SqlType(type_.oid, -1)) if held.kind == "list" else held
 
 
 def _rows(columns: Sequence[Any], types: Sequence[SqlType]) -> list[tuple[Any, ...]]:

@@ -29,6 +29,11 @@ _MESSAGES: tuple[tuple[str, str, str], ...] = (
     ("Timestamp out of range", "22008", "timestamp out of range"),
     ("timestamp out of range", "22008", "timestamp out of range"),
     ("out of range for date", "22008", "date out of range"),
+    ("PRECEDING expression cannot be negative", "22013", "frame starting offset must not be negative"),
+    ("FOLLOWING expression cannot be negative", "22013", "frame ending offset must not be negative"),
+    ("Invalid GROUPS PRECEDING value", "22013", "frame starting offset must not be negative"),
+    ("Invalid GROUPS FOLLOWING value", "22013", "frame ending offset must not be negative"),
+    ("Invalid RANGE ", "22013", "invalid preceding or following size in window function"),
 )  # fmt: skip
 
 

@@ -50,7 +50,7 @@ BATCH_BYTES = 4 << 20
 OF_ANY_SIZE = frozenset(("text", "bytes", "tailed", "list"))  # kinds of values
 CANCEL_POLL_S = 0.02
 MAX_TEXTS = 16  # SQL texts kept per plan, one for each combination of numeric parameters' forms
-_TOKENS = re.compile(rf"'(?:[^']|'')*'|\b(hf_rel_\d+|{PREFIX}\d+)\b")
+_TOKENS = re.compile(rf"'(?:[^']|'')*'|\b(hf_rel_\d+|{PREFIX}\d+)\b|\$(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +97,21 @@ def compile_text(query: QueryExpr, shapes: Mapping[int, Fixed], labels: Labels) 
     dialect = DuckDialect(shapes)
     dialect.labels = labels
     lowered = lower_query(query, dialect)
-    pieces, names, start = [], [], 0
+    pieces, names, used, start = [], [], set(), 0
     for match in _TOKENS.finditer(lowered.text):
         if match.group(1):
             pieces.append(lowered.text[start : match.start()])
             names.append(match.group(1))
             start = match.end()
+        elif match.group(2):
+            used.add(match.group(2))
     pieces.append(lowered.text[start:])
     return LocalText(
         lowered,
         tuple(pieces),
         tuple(names),
-        tuple(dialect.slots.values()),
+        # what was tried in vain leaves some behind, and DuckDB takes no values that it does not ask for
+        tuple(slot for name, slot in dialect.slots.items() if name in used),
         _schema(lowered.columns),
         finish_function(lowered),
     )

@@ -22,14 +22,11 @@ def result_physical_type(arrow: Any, type_: SqlType) -> PhysicalType:
     """Return the physical type of a result column, from its SQL type and what the engine answered."""
     if pa.types.is_decimal(arrow):
         return PhysicalType(kind="decimal", precision=arrow.precision, scale=arrow.scale)
-    if pa.types.is_list(arrow) or pa.types.is_large_list(arrow):
-        declared = physical_type(type_)
-        if declared.element is not None and pa.types.is_decimal(arrow.value_type):
-            element = PhysicalType(
-                kind="decimal", precision=arrow.value_type.precision, scale=arrow.value_type.scale
-            )
-            return PhysicalType(kind="list", element=element)
-        return declared
+    if (pa.types.is_list(arrow) or pa.types.is_large_list(arrow)) and pa.types.is_decimal(arrow.value_type):
+        element = PhysicalType(
+            kind="decimal", precision=arrow.value_type.precision, scale=arrow.value_type.scale
+        )
+        return PhysicalType(kind="list", element=element)
     return physical_type(SqlType(type_.oid, -1))
 
 

@@ -32,7 +32,7 @@ _NULLS: Final = frozenset(map("".join, itertools.product("nN", "uU", "lL", "lL")
 _NEEDS_QUOTES: Final = {
     mark: re.compile(rf'[{{}}"{mark}\\\s]|\A\Z|\A[nN][uU][lL][lL]\Z') for mark in (",", ";")
 }
-_BOUNDS: Final = re.compile(r"\[\s*(?:([+-]?\d+)\s*:\s*)?([+-]?\d+)\s*\]")
+_BOUNDS: Final = re.compile(r"\[(?:([+-]?\d+):)?([+-]?\d+)\]")
 
 
 def delimiter_of(element_oid: int) -> str:
@@ -108,7 +108,7 @@ def parse(text: str, element: Callable[[str], Any], delimiter: str = ",") -> Arr
         while text[at : at + 1] == "[":
             match = _BOUNDS.match(text, at)
             if match is None:
-                raise _malformed(text, '"[" must introduce explicitly-specified array dimensions.')
+                raise _malformed(text, _missing(text[at + 1 :]))
             low, high = int(match[1] or 1), int(match[2])
             if high < low:
                 raise DataError("2202E", "upper bound cannot be less than lower bound")
@@ -133,6 +133,16 @@ def parse(text: str, element: Callable[[str], Any], delimiter: str = ",") -> Arr
     if any(low != 1 for low in low_bounds):
         raise DataError("0A000", "arrays with lower bounds other than 1 are not supported")
     return _freeze(value, element) if lengths else ()
+
+
+def _missing(text: str) -> str:
+    """Return what is wrong with dimensions that begin so, behind their bracket."""
+    behind = text.lstrip("0123456789+-")
+    if behind == text:
+        return '"[" must introduce explicitly-specified array dimensions.'
+    if behind[:1] == ":" and behind[1:].lstrip("0123456789+-") == behind[1:]:
+        return "Missing array dimension value."
+    return 'Missing "]" after array dimensions.'
 
 
 def _skip(text: str, at: int) -> int:

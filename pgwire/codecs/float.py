@@ -107,8 +107,9 @@ def _avoid_border(value: float, text: str, digits: int, neighbour: Callable[[flo
     """Return ``text`` unless it is exactly half way to a neighbour; then the shortest that is not."""
     exact = Fraction(value)
     low, high = neighbour(value, -math.inf), neighbour(value, math.inf)
-    below = (Fraction(low) + exact) / 2 if not math.isinf(low) else exact - 1
-    above = (Fraction(high) + exact) / 2 if not math.isinf(high) else exact + 1
+    # beyond the largest value the gap goes on as it was below
+    below = exact - ((exact - Fraction(low)) if not math.isinf(low) else (Fraction(high) - exact)) / 2
+    above = exact + ((Fraction(high) - exact) if not math.isinf(high) else (exact - Fraction(low))) / 2
     if below < Fraction(text) < above:
         return text
     for precision in range(1, digits + 1):

@@ -7,27 +7,42 @@ from typing import Final
 
 from pgwire.codecs.errors import DataError
 
-_X: Final = "([0-9A-Fa-f]{1,%d})"
-# as sscanf reads them: one or two digits of an octet; the groups of some forms have two or three octets
-_SIX: Final = tuple(
-    re.compile(r"\s*" + form)
-    for form in (
-        ":".join([_X % 8] * 6), "-".join([_X % 8] * 6),
-        (_X % 2) * 3 + ":" + (_X % 2) * 3, (_X % 2) * 3 + "-" + (_X % 2) * 3,
-        r"\.".join([(_X % 2) * 2] * 3), "-".join([(_X % 2) * 2] * 3), (_X % 2) * 6,
-    )
+_FORMS: Final = (
+    ("x:x:x:x:x:x", 8), ("x-x-x-x-x-x", 8), ("xxx:xxx", 2), ("xxx-xxx", 2), ("xx.xx.xx", 2), ("xx-xx-xx", 2), ("xxxxxx", 2),
 )  # fmt: skip
+"""What PostgreSQL gives sscanf: octets with what is between them, and how many characters one may have (8: any)."""
+_HEX: Final = {
+    width: re.compile(rf"\s*(?=[+-]?[0-9A-Fa-f])([0-9A-Fa-f+-][0-9A-Fa-f]{{0,{width - 1}}})")
+    for width in (2, 8)
+}
 # pairs of digits, with one kind of mark, or none, between some of them
 _EIGHT: Final = re.compile(r"\s*[0-9A-Fa-f]{2}(?:[:.-]?[0-9A-Fa-f]{2}){5}(?:(?:[:.-]?[0-9A-Fa-f]{2}){2})?\s*")
 
 
+def _scan(text: str, form: str, width: int) -> list[int] | None:
+    """Return six octets as sscanf reads them: each may have blanks and a sign in front of it."""
+    octets: list[int] = []
+    at = 0
+    for sign in form:
+        if sign == "x":
+            found = _HEX[width].match(text, at)
+            if found is None or found[1] in "+-":
+                return None
+            octets.append(int(found[1], 16))
+            at = found.end()
+        elif text[at : at + 1] != sign:
+            return None
+        else:
+            at += 1
+    return None if text[at:].strip() else octets
+
+
 def parse(text: str) -> bytes:
     """Read an address of six octets; 22P02, 22003."""
-    for form in _SIX:
-        found = form.fullmatch(text.rstrip())
-        if found is not None:
-            octets = [int(part, 16) for part in found.groups()]
-            if max(octets) > 255:
+    for form, width in _FORMS:
+        octets = _scan(text, form, width)
+        if octets is not None:
+            if min(octets) < 0 or max(octets) > 255:
                 raise DataError("22003", f'invalid octet value in "macaddr" value: "{text}"')
             return bytes(octets)
     raise DataError("22P02", f'invalid input syntax for type macaddr: "{text}"')

@@ -9,6 +9,7 @@ Where a table has no such column, ``t.f`` may still be the function ``f(t)``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -20,7 +21,9 @@ from planner.domains import base_oid, base_type, is_domain
 from planner.errors import Span, SqlError
 from planner.facts import CHAR, HSTORE, INT2VECTOR, INT4, JSONB, NAME, OIDVECTOR, RECORD, TEXT, UNKNOWN, facts
 from planner.query import (
+    ArrayExpr,
     ComposeRow,
+    Const,
     CteRange,
     DecomposeRow,
     Expr,
@@ -432,12 +435,18 @@ def _array_index(scope: Scope, node: ast.Expression | None) -> Expr | None:
     return coerced
 
 
+_NUMBER = re.compile(r"\s*[+-]?\d")
+
+
 def _jsonb_subscript(scope: Scope, expr: Expr, steps: Sequence[ast.SubscriptStep], span: Span | None) -> Expr:
-    """``j['a'][1]`` reads as ``j -> 'a' -> 1``."""
+    """``j['a'][1]`` reads as ``j -> 'a' #> ARRAY['1']``: what looks like a number finds elements of arrays and keys of objects."""
     env = scope.context.env
     for step in steps:
         if step.is_slice or step.upper is None:
-            raise SqlError("0A000", "jsonb subscript does not support slices", span=step.span)
+            at = step.upper or step.lower
+            raise SqlError(
+                "42804", "jsonb subscript does not support slices", span=step.span if at is None else at.span
+            )
         index = bind_expr(scope, step.upper)
         if index.type.oid == UNKNOWN:
             index = coerce_type(index, SqlType(TEXT), CastContext.IMPLICIT, env)
@@ -453,7 +462,15 @@ def _jsonb_subscript(scope: Scope, expr: Expr, steps: Sequence[ast.SubscriptStep
                     span=index.span,
                 )
             index = wanted
-        expr = make_operator("->", expr, index, env, span)
+        if isinstance(index, Const) and isinstance(index.value, str) and not _NUMBER.match(index.value):
+            expr = make_operator("->", expr, index, env, span)
+            continue
+        if isinstance(index, Const) and index.value is not None:
+            index = Const(type=SqlType(TEXT), value=str(index.value), span=index.span)
+        else:
+            index = coerce_type(index, SqlType(TEXT), CastContext.EXPLICIT, env)
+        path = ArrayExpr(type=SqlType(facts().types[TEXT].array), elements=(index,))
+        expr = make_operator("#>", expr, path, env, span)
     return expr
 
 

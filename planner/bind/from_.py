@@ -326,12 +326,12 @@ def _function(scope: Scope, node: ast.FunctionRef) -> tuple[int, Item]:
     single = len(calls) == 1
     columns: list[RangeColumn] = []
     widths: list[int] = []
-    defined: list[tuple[str, ...]] = []
+    defined: list[tuple[tuple[str, SqlType], ...]] = []
     for expr, name, definitions in calls:
         listed = definitions or (node.definitions if single else ())
-        defined.append(tuple(definition.name for definition in listed))
         scalar_name = alias_name if single and node.alias is not None else name
         found = _function_output(scope, expr, scalar_name, listed, node.span)
+        defined.append(tuple(found) if listed else ())
         widths.append(len(found))
         for column, type_ in found:
             columns.append(RangeColumn(name=column, type=type_, attnum=len(columns) + 1))

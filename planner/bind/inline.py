@@ -38,7 +38,7 @@ from planner.catalog import FunctionDef
 from planner.classify import is_volatile
 from planner.domains import base_oid
 from planner.errors import SqlError, not_supported
-from planner.exprs import free_levels
+from planner.exprs import free_levels, reads_own_columns
 from planner.facts import BOOL, INT4, INT8, RECORD, VOID, facts
 from planner.query import (
     BoolExpr,
@@ -375,6 +375,8 @@ class Inliner:
         bare = call.type.oid == RECORD and not call.outputs
         if others or bare or select.grouped or select.windows or select.row_marks:
             return select  # called for each row of what is around it
+        if select.from_ and not reads_own_columns(call) and self._varies(call):
+            return select  # in FROM it would be called once
         columns = range_columns(call.outputs or (OutputColumn(name=call.name, type=call.type),))
         number = len(select.ranges)
         made = FunctionRange(
@@ -406,6 +408,13 @@ class Inliner:
             ranges=(*select.ranges, made),
             from_=(*select.from_, RangeRef(range=number)),
         )
+
+    def _varies(self, call: SqlCall) -> bool:
+        """Tell whether a call may give other rows each time."""
+        function, body = self._body(call)
+        if body is None:
+            return function.volatility == "v"
+        return is_volatile(body) or any(map(is_volatile, call.args))
 
 
 def _own(expr: Any) -> Iterator[Any]:

@@ -151,7 +151,7 @@ class _Extras:
     def moved(self, node: Any, depth: int) -> Any:
         """Return ``node``, ``depth`` query levels inside an action, with Vars of range 1 for what was taken out."""
         if isinstance(node, Var):
-            if node.level != depth or (node.range == 0 and node.attnum > 0):
+            if node.range < 0 or node.level != depth or (node.range == 0 and node.attnum > 0):
                 return node
             return replace(self._extra(replace(node, level=0)), level=depth, name=node.name)
         if depth == 0 and isinstance(node, SubLink) and _names_outer_cte(node.query, 0):

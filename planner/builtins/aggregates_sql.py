@@ -123,6 +123,19 @@ def _plain(function: str) -> SqlForm:
     return form
 
 
+def _of_spread(function: str, *spreads: str) -> SqlForm:
+    """Return the form of an aggregate that is NULL where all values of a side are one: the engines divide by zero there."""
+
+    def form(call: AggregateCall, args: Sequence[Val], result: SqlType) -> Node:
+        def value(name: str) -> Node:
+            return call.call(name, *(b.copied(a.node) for a in args))
+
+        none = [(b.op("=", value(spread), b.integer(0)), b.null()) for spread in spreads]
+        return b.case(none, value(function))
+
+    return form
+
+
 def _string_agg(call: AggregateCall, args: Sequence[Val], result: SqlType) -> Node:
     if not isinstance(args[1].constant, str):
         raise not_supported("string_agg with a varying delimiter in this executor")
@@ -185,8 +198,10 @@ for _name in ("stddev_samp", "stddev_pop", "var_samp", "var_pop"):
     _both(f"{_name}(float8)", _plain(_name))
 _both("stddev(float8)", _plain("stddev_samp"))
 _both("variance(float8)", _plain("var_samp"))
-for _name in ("corr", "covar_pop", "covar_samp", "regr_slope", "regr_intercept", "regr_r2"):
+for _name in ("covar_pop", "covar_samp", "regr_intercept", "regr_r2"):
     _both(f"{_name}(float8,float8)", _plain(_name))
+_both("corr(float8,float8)", _of_spread("corr", "regr_sxx", "regr_syy"))
+_both("regr_slope(float8,float8)", _of_spread("regr_slope", "regr_sxx"))
 for _type in ("int2", "int4", "int8"):
     for _name in ("bit_and", "bit_or", "bit_xor"):
         _both(f"{_name}({_type})", _plain(_name))

@@ -91,14 +91,16 @@ def from_record(session: EvalSession, record: Any) -> bytes | None:
     )
 
 
-def populate(session: EvalSession, base: Any, value: bytes | None, *, types: tuple[int, ...]) -> Any:
+def populate(
+    session: EvalSession, base: Any, value: bytes | None, domain: int = 0, *, types: tuple[int, ...]
+) -> Any:
     """SQL's ``populate_record`` and ``#=``: a row with the values of the keys that are its columns."""
     form = REGISTRY.functions[facts().proc_by_signature["json_populate_record(anyelement,json,bool)"]].python
     assert form is not None
     if value is None:
         return base
     try:
-        return form(session, base, _json(unpack(value), loose=False), False, types=types)
+        return form(session, base, _json(unpack(value), loose=False), False, domain, types=types)
     except SqlError as error:
         if error.message.startswith("first argument of json_populate_record"):
             raise SqlError("42804", "first argument must be a rowtype") from None

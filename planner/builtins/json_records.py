@@ -4,24 +4,31 @@
     the function's value is the text of each object; ``reader`` makes a row of it, for the columns of the FROM entry
 
 A member is read as its column's type reads text: strings without quotes, arrays as SQL arrays, everything else as it is written.
+What domains demand is looked at on every level: of columns, attributes, elements and the row itself, of NULLs too, but not of what the
+row has already.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from pgwire.codecs.composite import RowShape, pack, values_of
 from pgwire.codecs.composite_keys import is_row
 from pgwire.codecs.domain import RECORD
 from pgwire.codecs.registry import text_input
-from pgwire.codecs.settings import CodecSettings
+from pgwire.codecs.system import RecordValue
 from pgwire.codecs.user_types import row_shape
 from planner.builtins.json_values import as_text, elements, kind_of, load, members
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
+from planner.domain_checks import DomainCheck
+from planner.domains import base_type, is_domain, names_domain, plain_type
 from planner.errors import SqlError, not_supported
 from planner.facts import JSON, JSONB, facts
+from planner.query import Const, Expr, FuncExpr, RelabelType
 from planner.typefacts import element_of
 from planner.types import SqlType
 
@@ -33,6 +40,28 @@ def is_reader(proc: int) -> bool:
     """Tell whether a function's values are objects that ``reader`` makes rows of."""
     fact = facts().procs.get(proc)
     return fact is not None and fact.name in _NAMES
+
+
+def as_reader(expr: Expr) -> Expr:
+    """Return a call of FROM that populates NULL of type record as the call that reads the columns asked for."""
+    if not isinstance(expr, FuncExpr) or expr.type.oid != RECORD or expr.proc not in _readers():
+        return expr
+    base, text = expr.args[:2]
+    while isinstance(base, RelabelType):
+        base = base.arg
+    if not isinstance(base, Const) or base.value is not None:
+        return expr
+    return replace(expr, proc=_readers()[expr.proc], args=(text,))
+
+
+@functools.cache
+def _readers() -> Mapping[int, int]:
+    by_signature = facts().proc_by_signature
+    return {
+        by_signature[f"{t}_populate_{kind}(anyelement,{t}{rest})"]: by_signature[f"{t}_to_{kind}({t})"]
+        for t, rest in (("json", ",bool"), ("jsonb", ""))
+        for kind in ("record", "recordset")
+    }
 
 
 def _invalid(message: str, detail: str | None = None, hint: str | None = None) -> SqlError:
@@ -68,9 +97,12 @@ def _objects(name: str) -> Callable[[str | None], Iterator[str]]:
 
 
 def reader(
-    names: Sequence[str], types: Sequence[SqlType], settings: CodecSettings
+    names: Sequence[str], types: Sequence[SqlType], session: EvalSession
 ) -> Callable[[str], tuple[Any, ...]]:
-    """Return what makes a row of an object's text. SqlError 0A000 for columns of type record."""
+    """Return what makes a row of an object's text; ``types`` as declared, domains among them.
+
+    SqlError 0A000 for columns of type record; the row's 22P02, 23502, 23514 and what the types' input raises.
+    """
     for type_ in types:
         if type_.oid == RECORD:
             raise not_supported("a column of type record of json_to_record")
@@ -78,84 +110,129 @@ def reader(
     def read(text: str) -> tuple[Any, ...]:
         found = dict(members(text))
         return tuple(
-            _value(found.get(name), type_, settings, name) for name, type_ in zip(names, types, strict=True)
+            _value(found.get(name), type_, session, name) for name, type_ in zip(names, types, strict=True)
         )
 
     return read
 
 
-def _value(text: str | None, type_: SqlType, settings: CodecSettings, column: str) -> Any:
-    """Return a member as a value of its column's type, None where there is none."""
+def _value(text: str | None, type_: SqlType, session: EvalSession, column: str, base: Any = None) -> Any:
+    """Return a member as a value of its column's type; None for null and where there is none.
+
+    ``base``: the row that an object is put into, where the column is one.
+    """
+    if names_domain(type_.oid):
+        if is_domain(type_.oid):
+            value = _value(text, base_type(type_), session, column, base)
+        else:
+            value = _plain_value(text, type_, session, column, base)
+        return DomainCheck(type_.oid)(value, session)
+    return _plain_value(text, type_, session, column, base)
+
+
+def _plain_value(text: str | None, type_: SqlType, session: EvalSession, column: str, base: Any) -> Any:
+    if text is None:
+        return None
+    kind = kind_of(text)
+    if kind == "null":
+        return None
     if type_.oid in (JSON, JSONB):
         return text
-    if text is None or kind_of(text) == "null":
-        return None
-    if is_row(type_.oid) and kind_of(text) != "string":
-        return _composite(text, None, row_shape(type_.oid, settings), settings)
+    settings = session.codec_settings
+    if is_row(type_.oid) and kind != "string":
+        return _composite(text, base, row_shape(type_.oid, settings), session)
     element = element_of(type_.oid)
-    if element and kind_of(text) != "string":
-        return _array(text, SqlType(element, type_.typmod), settings, column, ())
+    if element and kind != "string":
+        return _array(text, SqlType(element, type_.typmod), session, column, ())
     shown = as_text(text)
-    return None if shown is None else text_input(type_.oid, shown, type_.typmod, settings)
+    plain = plain_type(type_)
+    return None if shown is None else text_input(plain.oid, shown, type_.typmod, settings)
 
 
-def _composite(text: str, base: bytes | None, shape: RowShape, settings: CodecSettings) -> bytes:
-    """Return an object as a value of a composite type; attributes that it does not have are those of ``base``."""
+def _composite(text: str, base: bytes | None, shape: RowShape, session: EvalSession) -> bytes:
+    """Return an object as a value of a composite type; attributes that it does not have are those of ``base``.
+
+    Where there is no ``base`` they are NULL, which their domains have to allow.
+    """
     found = dict(members(str(_object(text))))
     values = [None] * len(shape.attributes) if base is None else values_of(base, shape)
     for position, attribute in enumerate(shape.attributes):
-        if attribute.oid != attribute.plain:
-            raise not_supported("populating an attribute of a domain from JSON")
-        if attribute.name in found:
+        if base is None or attribute.name in found:
             type_ = SqlType(attribute.oid, attribute.typmod)
-            values[position] = _value(found[attribute.name], type_, settings, attribute.name)
+            member = found.get(attribute.name)
+            values[position] = _value(member, type_, session, attribute.name, values[position])
     return pack(values, shape)
 
 
-def _populate(
-    session: EvalSession,
-    base: bytes | None,
-    text: str | None,
-    _as_text: bool | None = False,
-    *,
-    types: tuple[int, ...],
-) -> bytes | None:
+def _record(text: str, base: RecordValue, session: EvalSession) -> RecordValue:
+    """Return an anonymous record with the members of an object in the place of its fields of the same names."""
+    found = dict(members(str(_object(text))))
+    names = base.names or tuple(f"f{number}" for number in range(1, len(base) + 1))
+    values = [
+        _value(found[name], SqlType(oid), session, name, value) if name in found else value
+        for name, oid, value in zip(names, base.types, base, strict=True)
+    ]
+    return RecordValue(values, base.types, names)
+
+
+def _populated(name: str) -> Callable[[EvalSession, Any, str, int, int], Any]:
+    """Return what puts an object into a row of the type ``oid``, for ``name``, and looks at a ``domain`` over it (0: none)."""
+
+    def populated(session: EvalSession, base: Any, text: str, oid: int, domain: int) -> Any:
+        if oid == RECORD:
+            if not isinstance(base, RecordValue):
+                raise SqlError(
+                    "0A000",
+                    f"could not determine row type for result of {name}",
+                    hint="Provide a non-null record argument, or call the function in the FROM clause using a column definition list.",
+                )
+            return _record(text, base, session)
+        if not is_row(oid):
+            raise SqlError("42804", f"first argument of {name} must be a row type")
+        value = _composite(text, base, row_shape(oid, session.codec_settings), session)
+        return DomainCheck(domain)(value, session) if domain else value
+
+    return populated
+
+
+def _populate(name: str) -> Callable[..., Any]:
     """json[b]_populate_record: a row of the first argument's type. Raises SqlError 22023; 42804, 0A000 for no such type."""
-    if text is None:
-        return base
-    settings = session.codec_settings
-    return _composite(text, base, _shape_of(types[0], settings), settings)
+    populated = _populated(name)
+
+    def populate(
+        session: EvalSession,
+        base: Any,
+        text: str | None,
+        _as_text: bool | None = False,
+        domain: int = 0,
+        *,
+        types: tuple[int, ...],
+    ) -> Any:
+        return base if text is None else populated(session, base, text, types[0], domain)
+
+    return populate
 
 
-def _shape_of(oid: int, settings: CodecSettings) -> RowShape:
-    if oid == RECORD:
-        raise not_supported("populating a value of type record from JSON")
-    if not is_row(oid):
-        raise SqlError("42804", "first argument of json_populate_record must be a row type")
-    return row_shape(oid, settings)
-
-
-def _populate_set(name: str) -> Callable[..., Iterator[bytes]]:
-    objects = _objects(name)
+def _populate_set(name: str) -> Callable[..., Iterator[Any]]:
+    objects, populated = _objects(name), _populated(name)
 
     def each(
         session: EvalSession,
-        base: bytes | None,
+        base: Any,
         text: str | None,
         _as_text: bool | None = False,
+        domain: int = 0,
         *,
         types: tuple[int, ...],
-    ) -> Iterator[bytes]:
-        settings = session.codec_settings
-        shape = _shape_of(types[0], settings)
+    ) -> Iterator[Any]:
         for item in objects(text):
-            yield _composite(item, base, shape, settings)
+            yield populated(session, base, item, types[0], domain)
 
     return each
 
 
 def _array(
-    text: str, element: SqlType, settings: CodecSettings, column: str, at: tuple[int, ...]
+    text: str, element: SqlType, session: EvalSession, column: str, at: tuple[int, ...]
 ) -> tuple[Any, ...]:
     if kind_of(text) != "array":
         where = f'key "{column}"' if not at else "".join(f"[{i}]" for i in at)
@@ -167,19 +244,24 @@ def _array(
         if not all(nested) or len({len(load(item)) for item in items}) > 1:
             first = nested.index(False) if not all(nested) else 0
             if not all(nested) and nested[0]:
-                _array(items[first], element, settings, column, (*at, first))
+                _array(items[first], element, session, column, (*at, first))
             raise _invalid(
                 "malformed JSON array",
                 detail="Multidimensional arrays must have sub-arrays with matching dimensions.",
                 hint=None,
             )
-        return tuple(_array(item, element, settings, column, (*at, i)) for i, item in enumerate(items))
-    return tuple(_value(item, element, settings, column) for item in items)
+        return tuple(_array(item, element, session, column, (*at, i)) for i, item in enumerate(items))
+    return tuple(_value(item, element, session, column) for item in items)
 
 
 def _register() -> None:
     for t, rest in (("json", ",bool"), ("jsonb", "")):
-        python(f"{t}_populate_record(anyelement,{t}{rest})", _populate, needs_session=True, needs_types=True)
+        python(
+            f"{t}_populate_record(anyelement,{t}{rest})",
+            _populate(f"{t}_populate_record"),
+            needs_session=True,
+            needs_types=True,
+        )
         name = f"{t}_populate_recordset"
         python(f"{name}(anyelement,{t}{rest})", _populate_set(name), needs_session=True, needs_types=True)
         python(f"{t}_to_record({t})", _object)

@@ -22,6 +22,7 @@ from typing import Any
 from planner import builtins
 from planner import facts as f
 from planner import query as q
+from planner.classify import is_volatile
 from planner.errors import SqlError, not_supported
 from planner.lower import (
     aggregation,
@@ -249,7 +250,15 @@ class Lowering:
         return self._project(select, source, where)
 
     def _project(self, select: q.Select, source: Node | None, where: Node | None) -> _Body:
-        if len(self.scopes) == 1 and select.distinct is False and select.targets and not select.with_ties:
+        # what OFFSET passes over is evaluated, too, so Python cannot do it behind the engine where that shows
+        late = select.offset is None or not any(is_volatile(target.expr) for target in select.targets)
+        if (
+            len(self.scopes) == 1
+            and select.distinct is False
+            and select.targets
+            and not select.with_ties
+            and late
+        ):
             return self._project_top(select, source, where)
         return self._project_values(select, [self.expr(t.expr) for t in select.targets], source, where)
 

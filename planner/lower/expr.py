@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pgwire.codecs.errors import DataError
 from planner import facts as f
 from planner import query as q
+from planner.builtins import load
 from planner.errors import Span, SqlError, not_supported
 from planner.evaluate import evaluate_constant
 from planner.facts import facts
@@ -98,8 +99,14 @@ def _folded(expr: q.Expr) -> q.Const | None:
         return None
     if isinstance(expr, q.FuncExpr | q.OpExpr):
         fact = facts().procs.get(expr.proc)
-        if fact is None or fact.volatility != "i" or fact.returns_set:
-            return None
+        row = load().functions.get(expr.proc)
+        if (
+            fact is None
+            or fact.volatility != "i"
+            or fact.returns_set
+            or (row is not None and row.needs_session)
+        ):
+            return None  # some that are called immutable ask for the time zone
     elif isinstance(expr, q.CoerceViaIO) and not _immutable_text(expr):
         return None
     return q.Const(type=expr.type, value=evaluate_constant(expr))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner import facts as f
 from planner import query as q
-from planner.builtins.json_records import is_reader
+from planner.builtins.json_records import as_reader, is_reader
 from planner.errors import SqlError
 from planner.evaluate import Env
 from planner.evaluate_aggregates import state_maker
@@ -115,7 +115,8 @@ def rows(
     Raises:
         SqlError: ``refusal`` where Python may not, or cannot, compute it.
     """
-    if not lw.calls_out or is_reader(call.proc):
+    reading = as_reader(call)
+    if not lw.calls_out or (isinstance(reading, q.FuncExpr) and is_reader(reading.proc)):
         raise refusal
     arguments = Arguments(lw)
     columns = [Column(f"{prefix}_{i}", type_, declared_num(type_)) for i, type_ in enumerate(types, 1)]

@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from planner.domains import any_domains, base_type, names_domain, plain_type
-from planner.facts import BOOL, facts
+from planner.domains import any_domains, base_type, is_domain, names_domain, plain_type
+from planner.facts import BOOL, OID, facts
 from planner.query import (
     ArrayCoerce,
     CaseExpr,
@@ -46,11 +46,23 @@ def without_domains(node: _T) -> _T:
 
 
 _TYPEOF = facts().proc_by_signature["pg_typeof(any)"]
+_POPULATE = frozenset(
+    facts().proc_by_signature[signature]
+    for signature in (
+        "json_populate_record(anyelement,json,bool)",
+        "json_populate_recordset(anyelement,json,bool)",
+        "jsonb_populate_record(anyelement,jsonb)",
+        "jsonb_populate_recordset(anyelement,jsonb)",
+    )
+)
+"""They make values of their first argument's type, so they are told of a domain (``planner.builtins.json_records``)."""
 
 
 def _plain(node: Any) -> Any:
     if isinstance(node, FuncExpr) and node.proc == _TYPEOF and names_domain(node.args[0].type.oid):
         return _known_type(node)
+    if isinstance(node, FuncExpr) and node.proc in _POPULATE and is_domain(node.type.oid):
+        node = _told_domain(node)
     node = replace_children(node, _plain)
     if isinstance(node, Expr):
         plain = plain_type(node.type)
@@ -72,6 +84,12 @@ def _known_type(node: FuncExpr) -> CaseExpr:
     known = Const(type=node.type, value=node.args[0].type.oid)
     test = NullTest(type=SqlType(BOOL), arg=_plain(node.args[0]))
     return CaseExpr(type=node.type, whens=(CaseWhen(condition=test, result=known),), default=known)
+
+
+def _told_domain(node: FuncExpr) -> FuncExpr:
+    """Return a call whose arguments behind those that SQL writes are false and the domain whose values it makes."""
+    filling = (Const(type=SqlType(BOOL), value=False),) * (3 - len(node.args))
+    return replace(node, args=(*node.args, *filling, Const(type=SqlType(OID), value=node.type.oid)))
 
 
 def _column(column: Any) -> Any:

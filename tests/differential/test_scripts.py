@@ -1,7 +1,8 @@
 """Statements beside PostgreSQL 15: the same rows, tags and errors with all their fields.
 
 Each script below ``scripts/`` runs in a schema of its own on both servers, statement by statement. What PostgreSQL decides
-by the order in which it happens to meet rows is not in them (docs/sql.md).
+by the order in which it happens to meet rows is not in them (docs/sql.md). A script with the line ``-- also: local`` runs once more
+pinned to that executor, which may refuse statements: the router then chooses again.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from tests.support.server import ServerProcess
 __all__ = ["postgres"]
 
 SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*/*.sql"))
+ALSO = re.compile(r"^-- also: (\w+)$", re.MULTILINE)
+RUNS = [(path, executor) for path in SCRIPTS for executor in ("auto", *ALSO.findall(path.read_text()))]
 Field = psycopg.pq.DiagnosticField
 FIELDS = {
     "sqlstate": Field.SQLSTATE,
@@ -66,14 +69,27 @@ def run_theirs(theirs: psycopg.Connection[tuple[object, ...]], sql: str) -> obje
     return (done.command_status or b"").decode(), rows if "order by" in sql else sorted(rows, key=repr)
 
 
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda p: f"{p.parent.name}-{p.stem}")
-def test_script(path: Path, postgres: str, server: ServerProcess) -> None:
+def run_pinned(client: FieldsClient, sql: str, executor: str) -> object:
+    """Run a statement on an executor, and by the router's choice where that refuses it."""
+    client.run(f"SET executor = {executor}")
+    answer = run_ours(client, sql)
+    refused = isinstance(answer, dict) and answer["sqlstate"] == "0A000"
+    client.run("SET executor = auto")
+    return run_ours(client, sql) if refused else answer
+
+
+def name_of(value: object) -> str:
+    return f"{value.parent.name}-{value.stem}" if isinstance(value, Path) else str(value)
+
+
+@pytest.mark.parametrize(("path", "executor"), RUNS, ids=name_of)
+def test_script(path: Path, executor: str, postgres: str, server: ServerProcess) -> None:
     client = connect(server.port)
     with psycopg.connect(postgres, autocommit=True) as theirs:
         for setup in ("DROP SCHEMA IF EXISTS public CASCADE", "CREATE SCHEMA public", "SET timezone = 'UTC'"):
             run_theirs(theirs, setup)
             run_ours(client, setup)
         for sql in statements(path):
-            mine, other = run_ours(client, sql), run_theirs(theirs, sql)
-            assert mine == other, sql
+            mine = run_ours(client, sql) if executor == "auto" else run_pinned(client, sql, executor)
+            assert mine == run_theirs(theirs, sql), sql
     client.close()
