@@ -4,7 +4,7 @@ method       types and classes
 btree, hash  every type with a default class; of other classes those that order text bytewise, as all text is ordered
 gin          arrays of plain elements (array_ops), jsonb (jsonb_ops, jsonb_path_ops), tsvector (tsvector_ops), texts by their
              trigrams (gin_trgm_ops, with pg_trgm), plain types by their values (with btree_gin)
-gist, spgist ranges (range_ops) whose bounds are eight bytes: not of numeric, texts ...
+gist, spgist ranges (range_ops) whose bounds are eight bytes: not of numeric, texts ...; point, box, polygon, circle by their extents
 brin         types of which the bounds in parts tell what to leave out (minmax classes)
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
+from pgwire.codecs.domain import BOX, CIRCLE, POINT, POLYGON
 from pgwire.codecs.ranges import RANGES
 from planner import ast
 from planner.casts import is_binary_coercible
@@ -161,6 +162,8 @@ def _has_bounds(type_: SqlType) -> bool:
 def check_gist(type_oid: int, span: Span | None, method: str = "gist") -> None:
     """Raise 0A000 unless a gist index, not of a constraint, can be over a type here."""
     found = RANGES.get(base_oid(type_oid))
+    if base_oid(type_oid) in (POINT, BOX, POLYGON, CIRCLE):
+        return
     if found is None or not found.fixed:
         raise not_supported(f"a {method} index over {format_type(type_oid)}", span=span)
 

@@ -5,6 +5,7 @@
     during @> x          holds element   nodes on the way to x
     during <@ r          inside          nodes between the ends of r, and empty ranges
     during = r           same            the node of r
+    at <@ box            overlaps        of their extents on the x axis (``planner.bind.extents``)
 
 What is found are candidates: the condition is tested again on each. Every range holds the empty one, so for that the table is
 scanned.
@@ -21,9 +22,12 @@ from engine.index.access import Access, IntervalMode, is_ready
 from engine.index.candidates import CandidateScan, Request, index_key, is_key
 from engine.index.computed_keys import holds_rows_of
 from pgwire.codecs.ranges import place, range_type, unpack_range
+from planner.bind.extents import extent
 from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.facts import facts
-from planner.query import Expr, FuncExpr, OpExpr
+from planner.query import Expr, FuncExpr, OpExpr, SubLink
+from planner.rules.fold import fold
+from planner.walk import walk
 from txn.intervals import EMPTY, node, nodes_of
 from txn.types import Key, KeyRange
 
@@ -40,6 +44,29 @@ def _modes() -> dict[int, tuple[IntervalMode | None, IntervalMode | None]]:
         procs["elem_contained_by_range(anyelement,anyrange)"]: (None, "holds element"),
         procs["range_eq(anyrange,anyrange)"]: ("same", "same"),
     }
+
+
+@cache
+def _shapes() -> frozenset[int]:
+    """Return the functions (pg_proc oids) of two shapes that hold only where the extents of both overlap."""
+    procs = facts().proc_by_signature
+    return frozenset(
+        procs[signature]
+        for signature in (
+            "point_eq(point,point)", "on_pb(point,box)", "pt_contained_circle(point,circle)",
+            "pt_contained_poly(point,polygon)", "box_contain_pt(box,point)", "box_same(box,box)",
+            "box_overlap(box,box)", "box_contain(box,box)", "box_contained(box,box)",
+            "circle_same(circle,circle)", "circle_overlap(circle,circle)", "circle_contain(circle,circle)",
+            "circle_contained(circle,circle)", "circle_contain_pt(circle,point)", "poly_same(polygon,polygon)",
+            "poly_overlap(polygon,polygon)", "poly_contain(polygon,polygon)", "poly_contained(polygon,polygon)",
+            "poly_contain_pt(polygon,point)",
+        )
+    )  # fmt: skip
+
+
+def _is_simple(value: Expr) -> bool:
+    """Tell whether a value may be computed several times, as its extent does: it has no sub-select."""
+    return not any(isinstance(node, SubLink) for node in walk(value))
 
 
 def find_intervals(
@@ -60,6 +87,14 @@ def find_intervals(
             if not isinstance(conjunct, OpExpr | FuncExpr) or len(conjunct.args) != 2:
                 continue
             left, right = conjunct.args
+            if conjunct.proc in _shapes():
+                for column, value in ((left, right), (right, left)):
+                    if is_key(column, range_, key) and is_ready(value, available) and _is_simple(value):
+                        reach = fold(extent(value, catalog))
+                        return Access(
+                            "intervals", index, index.attnums, (reach,), (False,), served=(conjunct,), interval="overlaps", score=3
+                        )  # fmt: skip
+                continue
             forth, back = _modes().get(conjunct.proc, (None, None))
             for mode, column, value in ((forth, left, right), (back, right, left)):
                 if mode is not None and is_key(column, range_, key) and is_ready(value, available):

@@ -12,6 +12,7 @@ from planner.bind.calls import make_call, resolve_call
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_clause, check_collation
 from planner.bind.extension_operators import check_class_made
+from planner.bind.extents import extent, keeps_extents
 from planner.bind.naming import MAX_NAME_BYTES, clip
 from planner.bind.options import check_storage_options
 from planner.bind.output_names import UNNAMED, column_name
@@ -81,6 +82,7 @@ def bind_create_index(context: BindContext, node: ast.CreateIndex) -> st.CreateI
     if (
         where is not None
         or not KEPT_BY.keys().isdisjoint(definition.opclasses)
+        or any(keeps_extents(definition, key.expr.type.oid) for key in keys)
         or any(not key.attnum for key in keys)
     ):
         if not definition.stored:
@@ -142,7 +144,7 @@ def computed_index(
     """Return an index over ``keys`` (Vars for columns) of the rows for which ``where`` holds, and its hidden columns.
 
     One row that is not in a partial index has NULL as its first key, so no other row is equal to it. Of values of which only parts are
-    indexed (trigrams of texts, keys of an hstore) the hidden column has these.
+    indexed (trigrams of texts, keys of an hstore, extents of shapes) the hidden column has these.
     Raises SqlError 0A000 for NULLS NOT DISTINCT of a partial index.
     """
     if where is not None and index.nulls_not_distinct:
@@ -153,13 +155,16 @@ def computed_index(
     for position, key in enumerate(keys):
         by_parts = KEPT_BY.get(index.opclasses[position]) if index.opclasses else None
         kept = key if by_parts is None else _parts_of(key, *by_parts, catalog)
+        by_extent = keeps_extents(index, key.type.oid)
+        if by_extent:
+            kept = extent(key, catalog)
         if where is not None and position == 0:
             kept = CaseExpr(
                 type=kept.type,
                 whens=(CaseWhen(condition=where, result=kept),),
                 default=Const(type=kept.type, value=None),
             )
-        elif isinstance(key, Var) and by_parts is None:
+        elif isinstance(key, Var) and by_parts is None and not by_extent:
             attnums.append(key.attnum)
             continue
         attnum = len(table.columns) + len(hidden) + 1
