@@ -60,12 +60,17 @@ class Head(Node):
         left = sum(int(v) for v in values if v is not None)
         source = self.inputs[0].pipe(e)
         try:
-            while left > 0:
-                item = next(source, None)
-                if item.__class__ is list:
-                    item = item[:left]
-                    left -= len(item)
-                yield item
+            if left <= 0:
+                return
+            for item in source:
+                if item.__class__ is not list:
+                    yield item
+                    continue
+                head = item[:left]
+                left -= len(head)
+                yield head
+                if left == 0:
+                    return
         finally:
             source.close()
 

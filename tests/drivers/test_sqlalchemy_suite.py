@@ -1,7 +1,6 @@
 """SQLAlchemy's own tests for dialects (``test/dialect/test_suite.py`` of its source archive), unmodified.
 
-Its set-up creates the extensions citext and hstore, which a PostgreSQL without contrib lacks as well: a plug-in leaves
-that out, and no test of the suite needs them.
+Its set-up creates the extensions citext and hstore itself; the schemas it asks for are made here.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -21,18 +19,11 @@ from tests.support.server import ServerProcess
 pytestmark = pytest.mark.long
 TIMEOUT_S = 1500
 AT_LEAST = 1883
-PLUGIN = """
-import pytest
-@pytest.hookimpl(tryfirst=True)
-def pytest_sessionstart(session):
-    from sqlalchemy.dialects.postgresql import provision
-    provision._extensions.clear()
-"""
 
 
 @pytest.mark.timeout(TIMEOUT_S + 60)
 @pytest.mark.parametrize("driver", ["psycopg", "asyncpg"])
-def test_dialect_suite(server: ServerProcess, tmp_path: Path, driver: str) -> None:
+def test_dialect_suite(server: ServerProcess, driver: str) -> None:
     source = next(INSTALLED.glob("sqlalchemy-*/test/conftest.py"), None)
     if source is None:
         pytest.skip(f"no source of SQLAlchemy in {INSTALLED}: tools/install_clients.sh fetches it")
@@ -43,15 +34,14 @@ def test_dialect_suite(server: ServerProcess, tmp_path: Path, driver: str) -> No
     for schema in ("test_schema", "test_schema_2"):
         client.run(f"CREATE SCHEMA {schema}")
     client.close()
-    (tmp_path / "no_extensions.py").write_text(PLUGIN)
     variables = {k: v for k, v in os.environ.items() if not k.startswith(("PG", "PYTHON", "PYTEST"))}
     done = subprocess.run(
         [
-            str(INSTALLED / "venv/bin/python"), "-m", "pytest", "-p", "no_extensions", "-p", "no:logging", "-q",
+            str(INSTALLED / "venv/bin/python"), "-m", "pytest", "-p", "no:logging", "-q",
             "--tb=short", "--maxfail=1000", "--dburi", url,
             "test/dialect/test_suite.py",
         ],
-        cwd=source.parents[1], env=variables | {"PYTHONPATH": str(tmp_path)},
+        cwd=source.parents[1], env=variables,
         capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
     )  # fmt: skip
     failed = re.findall(r"^(?:FAILED|ERROR) .*", done.stdout, re.MULTILINE)

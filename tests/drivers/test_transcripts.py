@@ -22,10 +22,11 @@ from tests.support.postgres import postgres, url_of
 from tests.support.server import ServerProcess
 
 __all__ = ["postgres"]
-pytestmark = pytest.mark.long
 
 PROGRAMS = Path(__file__).with_name("transcripts")
 TIMEOUT_S = 600
+"""For one run of a program; the Rails application starts Ruby some thirty times, two seconds of a processor each."""
+pytestmark = [pytest.mark.long, pytest.mark.timeout(2 * TIMEOUT_S + 60)]
 GO = "/usr/share/gocode"
 RANDOM = (
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "uuid"),
@@ -76,7 +77,7 @@ TRANSCRIPTS = {
         "ruby {source}.rb {url}",
         'ruby -e \'require "pg"; require "rails"; require "active_record"\'',
         "ruby-pg ruby-activerecord ruby-railties postgresql-client-15",
-        8,
+        9,
     ),
     "ruby_sequel": Program(
         "ruby {source}.rb {url}", 'ruby -e \'require "pg"; require "sequel"\'', "ruby-pg ruby-sequel", 11

@@ -271,10 +271,23 @@ run(*rails, "runner", "models.rb")
 step "models, without prepared statements"
 run(*rails, "runner", "models.rb", RAILS_ENV: "production")
 
-step "seeds, truncation, setup and reset"
+step "seeds, truncation"
 put "db/seeds.rb", %(Supplier.insert_all((1..3).map { |n| { name: "seed \#{n}" } })\nputs Supplier.count\n)
 run(*rails, "db:seed", "db:truncate_all")
 run(*rails, "db:seed:replant")
+
+step "fixtures, which come before what they refer to"
+put "test/fixtures/customers.yml", "ann:\n  id: <%= ActiveRecord::FixtureSet.identify(:ann, :uuid) %>\n  email: ann@example.org\n"
+put "test/fixtures/items.yml", "one:\n  order_id: 1\n  line: 1\n  what: nails\n"
+put "test/fixtures/orders.yml", "first:\n  id: 1\n  customer: ann\n  supplier: smith\n  code: A1\n"
+put "test/fixtures/suppliers.yml", "mill:\n  name: mill\n  parent: smith\nsmith:\n  name: smith\n"
+all = "puts Order.all.map { |o| [o.code, o.customer.email, o.supplier.name] }.inspect, Supplier.order(:name).map { |s| [s.name, s.parent&.name] }.inspect"
+run(*rails, "db:fixtures:load", FIXTURES: "items,orders,suppliers,customers")
+run(*rails, "runner", all)
+run(*rails, "db:fixtures:load")
+run(*rails, "runner", "begin; Supplier.insert!({ name: 'lost', parent_id: 0 }); rescue => e; puts e.class, e.message; end")
+
+step "setup and reset"
 run(*rails, "db:reset", SCHEMA_FORMAT: "sql")
 run(*rails, "db:rollback", "STEP=6", SCHEMA_FORMAT: "sql")
 run(*rails, "db:drop:all", DISABLE_DATABASE_ENVIRONMENT_CHECK: "1")

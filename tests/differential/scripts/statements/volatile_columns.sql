@@ -24,3 +24,13 @@ select currval('sq');
 -- columns of FROM that nobody reads
 select id from (select id, (select t2.v from tt t2) as n from tt) s order by id limit 2;
 select id from (with c as (select * from tt) select id, (select c.id from c where c.v = tt.v or true) as n from tt) s order by id limit 2;
+
+-- fewer rows than LIMIT asks for, none, as many; a scan, a sort, WITH, and below OFFSET alone
+select id, nextval('sq') > 0 from tt limit 1000;
+select id, nextval('sq') > 0 from tt order by id limit 1000 offset 2;
+select id, nextval('sq') > 0 from tt where v > 99 order by id limit 5;
+select count(*) from (select id, nextval('sq') from tt limit (select count(*) from tt)) s;
+with b as (select id, nextval('sq') > 0 as drawn from tt order by id limit 1000) select * from b where drawn order by id;
+with b as (select id, nextval('sq') > 0 as drawn from tt order by id limit 1000) update tt set v = v + 1 from b where b.id = tt.id returning tt.v;
+select id, nextval('sq') > 0 from tt order by id offset 3;
+select currval('sq');
