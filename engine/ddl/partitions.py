@@ -117,7 +117,7 @@ async def check_rows(session: Session, partition: RelationDef, *, default: bool 
             for row in chunk:
                 if test((*row, table.oid), env) is not True:
                     what = (
-                        f'updated partition constraint for default partition "{partition.name}" would be'
+                        f'updated partition constraint for default partition "{table.name}" would be'
                         if default
                         else f'partition constraint of relation "{table.name}" is'
                     )

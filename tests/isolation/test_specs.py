@@ -41,6 +41,17 @@ LOOKED_AT: Final = {
         "pruner_create_temp ll_start pruner_query pruner_query pruner_delete pruner_vacuum pruner_query pruner_query "
         "ll_commit pruner_drop",
     },
+    # VACUUM and ANALYZE lock no table: nothing is skipped, and no warning says so
+    "vacuum-concurrent-drop": {
+        "lock vac_specified drop_and_commit",
+        "lock analyze_specified drop_and_commit",
+        "lock vac_analyze_specified drop_and_commit",
+    },
+    "vacuum-skip-locked": {
+        f"lock_{mode} {what}_specified commit"
+        for mode in ("share", "access_exclusive")
+        for what in ("vac", "analyze", "vac_analyze", "vac_full")
+    },
 }
 """Permutations whose outcome is neither PostgreSQL's nor a stricter one, and right: the others of their specs are stricter."""
 
