@@ -69,7 +69,8 @@ def secured(context: BindContext, statement: Any) -> Any:
     """
     if context.defines:
         return statement
-    if not any(_is_secured(context, oid) for oid in _tables(statement)):
+    # versions has every relation that was looked at: plans rest on that
+    if not any(_is_secured(context, oid) for oid in (*context.versions, *context.reads)):
         return statement
     context.flags.add("row security")
     if context.security is None:
@@ -82,17 +83,6 @@ def applies(security: RowSecurity, relation: RelationDef, role: RoleDef) -> bool
     if not relation.row_security or role.superuser or role.bypass_rls:
         return False
     return relation.force_row_security or not Rights(security.catalog, role).owns(relation.owner)
-
-
-def _tables(statement: Any) -> set[int]:
-    """Return the tables that a statement reads and writes, by oid."""
-    found: set[int] = set()
-    for node in walk(statement):
-        if isinstance(node, RelationRange):
-            found.add(node.oid)
-        elif isinstance(node, Insert | Update | Delete | Merge | st.Copy):
-            found.add(node.table)
-    return found
 
 
 def _is_secured(context: BindContext, oid: int) -> bool:
