@@ -276,8 +276,9 @@ class Session:
     @property
     def row_security(self) -> RowSecurity:
         """Whose row-level security counts: that of the current user as of now, whatever time a transaction reads at."""
-        catalog = self.catalog if self.view.is_private else self.space.catalog
-        role = catalog.role(self.user) or self.role
+        latest = self.space.catalog
+        catalog = self.catalog if self.view.own_changes else latest
+        role = catalog.role(self.user) or latest.role(self.user) or self.role
         return RowSecurity(role, self.derived.row_security, catalog)
 
     def row_security_counts(self, relation: RelationDef) -> bool:
