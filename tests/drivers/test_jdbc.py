@@ -52,7 +52,7 @@ def test_what_pgjdbc_users_do(server: ServerProcess, tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("javac") is None, reason="no JDK: install default-jdk-headless")
 @pytest.mark.skipif(
     not all((JARS / f"{jar}.jar").exists() for jar in SPRING),
-    reason="no Spring with Hibernate: install libhibernate3-java libjavassist-java libspring-jdbc-java libspring-orm-java",
+    reason="no Spring with Hibernate: install libhibernate3-java libjavassist-java libspring-context-java libspring-jdbc-java libspring-orm-java",
 )
 def test_a_spring_application(
     server: ServerProcess, request: pytest.FixtureRequest, tmp_path: Path, on: str

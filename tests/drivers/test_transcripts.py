@@ -77,7 +77,7 @@ TRANSCRIPTS = {
         "ruby {source}.rb {url}",
         'ruby -e \'require "pg"; require "rails"; require "active_record"\'',
         "ruby-pg ruby-activerecord ruby-railties postgresql-client-15",
-        9,
+        10,
     ),
     "ruby_sequel": Program(
         "ruby {source}.rb {url}", 'ruby -e \'require "pg"; require "sequel"\'', "ruby-pg ruby-sequel", 11

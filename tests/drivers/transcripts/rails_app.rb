@@ -22,7 +22,7 @@ end
 
 def run(*words, **env)
   out, status = Open3.capture2e(env.transform_keys(&:to_s), *words, chdir: ROOT)
-  out = out.gsub(ROOT, "").gsub(/\d+\.\d{4,}s/, "_s").gsub(/^(== .*?) =+$/, '\1').gsub(/Run options: .*|Finished in .*|--seed \d+/, "")
+  out = out.gsub(ROOT, "").gsub(/\d+\.\d{4,}s/, "_s").gsub(/^== (.*?) =+$/, '## \1').gsub(/Run options: .*|Finished in .*|--seed \d+/, "")
   out = out.gsub(/port(:?) \d+/, 'port\1').gsub(/-\d+-\d+ /, "").gsub(/^Running via Spring.*\n/, "").gsub(/\b\d{14}/, "_version_")
   puts "$ #{words.join(" ")}", out, ("status #{status.exitstatus}" unless status.success?)
   $stdout.flush
