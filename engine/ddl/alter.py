@@ -414,4 +414,4 @@ async def _set_schema(session: Session, relation: RelationDef, name: str) -> Non
     await store_definition(session, replace(relation, schema=name, schema_oid=schema.oid))
     if owned:
         await session.view.change([replace(s, schema=name, schema_oid=schema.oid) for s in owned])
-    await rebase_views(session, relation.oid, before)
+    await rebase_views(session, {relation.oid}, before)

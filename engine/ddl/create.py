@@ -7,7 +7,7 @@ shard. Everything becomes visible, and durable, in the one log entry of the comm
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -464,7 +464,7 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
             await _rename_index(session, owner, relation.name, new)
         else:
             await session.view.change([replace(relation, name=new, version=version)])
-            await rebase_views(session, relation.oid, catalog)
+            await rebase_views(session, {relation.oid}, catalog)
         return Command(plan.bound.tag)
     if statement.what == "column":
         if not any(c.name == statement.old for c in relation.live):
@@ -505,7 +505,7 @@ async def _rename_column(session: Session, relation: RelationDef, old: str, new:
     changed = _rename_in_checks(session, relation, changed, trial)
     changed = with_key_named(relation, changed, catalog)
     await session.view.change([changed])
-    await rebase_views(session, relation.oid, catalog)
+    await rebase_views(session, {relation.oid}, catalog)
     await rename_fields(session, catalog, old, renamed_table=relation.oid)
 
 
@@ -563,8 +563,8 @@ def _rename_in_checks(
     return rebound_indexes(before, after, session.catalog, change)
 
 
-async def rebase_views(session: Session, oid: int, before: CatalogSnapshot) -> None:
-    """Rewrite the texts of views that read a renamed relation or column.
+async def rebase_views(session: Session, oids: Set[int], before: CatalogSnapshot) -> None:
+    """Rewrite the texts of views, functions and policies that read one of some renamed relations, or a renamed column of it.
 
     A view's text names what it reads, so it is bound against the catalog of before the change and
     printed against the one after it.
@@ -572,13 +572,13 @@ async def rebase_views(session: Session, oid: int, before: CatalogSnapshot) -> N
     version = session.db.next_catalog_version()
     changed: list[Stored] = []
     for view in session.catalog.user_relations():
-        if view.kind in "vm" and oid in view.depends_on:
+        if view.kind in "vm" and not oids.isdisjoint(view.depends_on):
             text = rebase_view(view, before, session.catalog, settings=session.bind_settings)
             changed.append(replace(view, view_sql=text, version=version))
     if changed:
         await session.view.change(changed)
-    await rebase_functions(session, oid, before)
-    await rebase_policies(session, oid, before)
+    await rebase_functions(session, oids, before)
+    await rebase_policies(session, oids, before)
 
 
 async def _rename_schema(session: Session, statement: st.Rename) -> None:
@@ -589,15 +589,13 @@ async def _rename_schema(session: Session, statement: st.Rename) -> None:
     if catalog.schema(statement.new) is not None:
         raise SqlError("42P06", f'schema "{statement.new}" already exists')
     version = session.db.next_catalog_version()
+    relations = [r for r in catalog.user_relations() if r.schema == statement.old]
     moved: list[Stored] = [replace(schema, name=statement.new)]
-    moved += [
-        replace(r, schema=statement.new, version=version)
-        for r in catalog.user_relations()
-        if r.schema == statement.old
-    ]
+    moved += [replace(r, schema=statement.new, version=version) for r in relations]
     moved += [replace(t, schema=statement.new) for t in catalog.user_types() if t.schema == statement.old]
     moved += [replace(f, schema=statement.new) for f in catalog.functions_in(statement.old)]
     await session.view.change(moved)
+    await rebase_views(session, {relation.oid for relation in relations}, catalog)
 
 
 async def comment(conn: Connection, plan: Plan, statement: st.Comment, params: Params) -> Outcome:

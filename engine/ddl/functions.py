@@ -8,7 +8,7 @@ a text depends on nothing, as in PostgreSQL.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -346,12 +346,12 @@ def functions_that_break(session: Session, before: RelationDef, after: RelationD
     return broken
 
 
-async def rebase_functions(session: Session, oid: int, before: CatalogSnapshot) -> None:
-    """Name a relation anew in the bodies that read it: it was called otherwise in ``before``."""
+async def rebase_functions(session: Session, oids: Set[int], before: CatalogSnapshot) -> None:
+    """Name relations anew in the bodies that read them: they were called otherwise in ``before``."""
     changed = [
         replace(function, body_sql=rebase_body(function, before, session.catalog))
         for function in session.catalog.functions()
-        if oid in function.depends_on
+        if not oids.isdisjoint(function.depends_on)
     ]
     if changed:
         await session.view.change(changed)

@@ -11,7 +11,7 @@ transactions that have written the table. What its expressions read it depends o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -196,8 +196,8 @@ def policies_on(
     return sorted(found, key=lambda pair: pair[1].oid)
 
 
-async def rebase_policies(session: Session, oid: int, before: CatalogSnapshot) -> None:
-    """Write policies of other tables anew that read a relation, it or a column of which got another name."""
+async def rebase_policies(session: Session, oids: Set[int], before: CatalogSnapshot) -> None:
+    """Write policies anew that read one of some relations, it or a column of which got another name."""
 
     def change(expr: Expr) -> Expr:
         made: Expr = renamed(expr, session.catalog)
@@ -205,7 +205,7 @@ async def rebase_policies(session: Session, oid: int, before: CatalogSnapshot) -
 
     changed: list[Stored] = []
     for table in session.catalog.user_relations():
-        if any(oid in policy.depends_on or table.oid == oid for policy in table.policies):
+        if any(table.oid in oids or not oids.isdisjoint(p.depends_on) for p in table.policies):
             old = before.relation_by_oid(table.oid)
             if old is not None:
                 # those of the table itself may have been written anew already
