@@ -241,6 +241,11 @@ def field(node: Node, part: str) -> Node:
     return exp.Dot(this=paren(node), expression=name(part))
 
 
+def record(parts: Sequence[tuple[str, Node]]) -> Node:
+    """Return DuckDB's struct of named values, each of the type it has."""
+    return exp.Struct(expressions=[exp.PropertyEQ(this=name(part), expression=node) for part, node in parts])
+
+
 def array(*items: Node) -> Node:
     """Return a literal array in the dialect's spelling."""
     return exp.Array(expressions=list(items))

@@ -138,6 +138,22 @@ class DuckDialect(Dialect):
         """Return a list of one."""
         return b.fn("list_value", node)
 
+    def let(self, nodes: Sequence[Node], body: Callable[..., Node]) -> Node:
+        """Bind several in one struct: a node inside the lambda of the one before might be an aggregate.
+
+        DuckDB fails where the arguments, FILTER or ORDER BY of an aggregate in a lambda hold another lambda, and takes no
+        sub-select there.
+        """
+        parts = [(f"v{i}", node) for i, node in enumerate(nodes) if not b.is_simple(node)]
+        if len(parts) < 2:
+            return super().let(nodes, body)
+        variable = self.fresh("x")
+        values = [
+            node if b.is_simple(node) else b.field(b.bare(variable), f"v{i}") for i, node in enumerate(nodes)
+        ]
+        items = self.mapped(self.one(b.record(parts)), variable, body(*values))
+        return self.list_item(items, b.integer(1))
+
     def mapped(self, items: Node, variable: str, body: Node) -> Node:
         """Return list_transform with a lambda."""
         return b.fn("list_transform", items, b.lambda_(variable, body))
