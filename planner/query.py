@@ -671,13 +671,17 @@ LockWait: TypeAlias = Literal["block", "skip", "nowait"]
 class RowMark:
     """FOR UPDATE and its kin for one range: a relation's rows are locked; at a sub-query's it stands for printing.
 
-    ``pushed``: it comes from the clause of a query around this one.
+    ``pushed``: it comes from the clause of a query around this one. Where a sub-query stands for a partitioned table, ``row`` are the
+    attnums of its columns that tell which row it is (table, id, version); inside, the marks are ``above``: rows are
+    read as those to be locked, and locked by the query around.
     """
 
     range: int
     strength: LockStrength
     wait: LockWait
     pushed: bool = False
+    row: tuple[int, int, int] | None = None
+    above: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

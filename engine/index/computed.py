@@ -27,16 +27,14 @@ from planner.query import (
     FuncExpr,
     FunctionRange,
     Range,
-    RelationRange,
     SqlCall,
     StepRange,
     SubLink,
-    SubqueryRange,
     Var,
 )
 from planner.typefacts import format_type
 from planner.types import SqlType
-from planner.walk import ranges_of, walk
+from planner.walk import walk
 from txn.types import Row
 
 
@@ -195,9 +193,6 @@ class SubquerySource(ComputedSource):
 
     def label(self) -> str:
         """Return the line."""
-        if isinstance(self.item, SubqueryRange) and self.item.parent:
-            read = [item.name for item in ranges_of(self.item.query) if isinstance(item, RelationRange)]
-            return f"Partitions of {self.item.alias}: {', '.join(read)}"
         return f"Subquery {self.item.alias}"
 
 

@@ -8,6 +8,8 @@ is one unit whose sides are planned the same way. Units are joined greedily, che
     2  functions, VALUES, sub-selects, WITH items, catalog relations
     3  stored tables by open range or full scan
 
+What is read to be locked, and could be reached by a unique key from other ranges, comes behind 2 and not by a range of keys.
+
 A unit is tied to those joined so far by lookup (a key from the left row), else by hash on equalities, else by pairs.
 """
 
@@ -29,6 +31,17 @@ from engine.index.joins import DependentJoin, HashJoin, LoopJoin
 from engine.index.late import late_targets
 from engine.index.nodes import Filter, Node
 from engine.index.ordered import ordered_access
+from engine.index.partitions import (
+    PartitionsSource,
+    Parts,
+    accesses,
+    arms_of,
+    asked_in_order,
+    gate_of,
+    keys_from_outside,
+    narrowed,
+    reads_ahead,
+)
 from engine.index.push_down import pushed_down
 from engine.index.reduce_joins import reduced
 from engine.index.sources import (
@@ -44,6 +57,7 @@ from planner.errors import not_supported
 from planner.evaluate import Layout, compile_row
 from planner.facts import FLOAT4, FLOAT8, INT2, INT4, INT8, NAME, OID, REGPROC, TEXT, VARCHAR, facts
 from planner.query import (
+    ROW_ID,
     Const,
     CteRange,
     Expr,
@@ -69,6 +83,7 @@ from planner.walk import children
 if TYPE_CHECKING:
     from engine.index.plan import Planning
 
+_LATER = (2, 2)  # behind what is made: its rows have keys of single rows, where a range would lock more
 _FAMILIES = (frozenset((INT2, INT4, INT8)), frozenset((FLOAT4, FLOAT8)), frozenset((TEXT, VARCHAR, NAME)))
 
 
@@ -156,7 +171,10 @@ def _columns_of(node: Any, number: int, depth: int = 0) -> set[int]:
 class FromPlanner:
     """Plans FROM and WHERE of one SELECT."""
 
-    def __init__(self, planning: Planning, query: Select, outer: Layout | None) -> None:
+    def __init__(
+        self, planning: Planning, query: Select, outer: Layout | None, parts: Parts | None = None
+    ) -> None:
+        """Plan ``query``; ``parts``: it reads one partition for the query around."""
         self.planning = planning
         self.query = query
         self.outer = outer
@@ -166,9 +184,9 @@ class FromPlanner:
             self.needed[number] |= {attnum for guard in guards for attnum in _columns_of(guard, number)}
         self.narrow = len(query.ranges) > 1
         self.narrow_catalog = self.narrow or bool(late_targets(query))  # rows are copied on their way
-        self.ordered = ordered_access(query, planning.catalog, conjuncts_of(query.where))
-        self.ordered_source: IndexSource | None = None  # what reads in order to the limit
-        self.scouts: list[TableScan] = []  # scans of tables whose rows are locked
+        self.found = Parts() if parts is None else parts
+        asked = query if self.found.around is None else asked_in_order(query, self.found.around)
+        self.ordered = ordered_access(asked, planning.catalog, conjuncts_of(query.where))
         self.marks = {mark.range: mark for mark in query.row_marks}
 
     def plan(self) -> Node:
@@ -289,8 +307,37 @@ class FromPlanner:
             if access is None:
                 return 3 if tied else 4, 0 if tied else 1
             cost = 0 if access.unique else 1 if access.bounded else 3
+            if cost == 1 and self._locks(unit.range):
+                better = self._access(unit.range, conjuncts, self._others(unit.range))
+                if better is not None and better.unique:
+                    return _LATER
             return cost, 0 if tied else 1
+        if isinstance(item, SubqueryRange) and item.parent:
+            return self._rank_of_partitions(unit.range, item, conjuncts, bound, tied)
         return 2 if tied or not bound else 3, 0 if tied else 1
+
+    def _rank_of_partitions(
+        self, index: int, item: SubqueryRange, conjuncts: Sequence[Expr], bound: AbstractSet[int], tied: bool
+    ) -> tuple[int, int]:
+        arms, catalog = arms_of(item.query), self.planning.catalog
+        if keys_from_outside(arms, index, conjuncts, bound, catalog):
+            return 1, 0 if tied else 1
+        if accesses(arms, catalog) is None:
+            return (3, 0) if tied else (4, 1)
+        if any(isinstance(t.expr, Var) and t.expr.attnum == ROW_ID for t in arms[0].targets):
+            keys = keys_from_outside(arms, index, conjuncts, self._others(index), catalog)
+            better = accesses([narrowed(arm, index, keys) for arm in arms], catalog) if keys else None
+            if better is not None and all(access.unique for access in better):
+                return _LATER
+        return 1, 0 if tied else 1
+
+    def _others(self, index: int) -> set[int]:
+        return set(range(len(self.query.ranges))) - {index}
+
+    def _locks(self, index: int) -> bool:
+        """Tell whether reading a range locks what is read of it: rows to be changed, or named by a locking clause."""
+        mark = self.marks.get(index)
+        return ROW_ID in self.needed[index] if mark is None else mark.wait != "skip"
 
     def _carried(self, unit: FromItem, conjuncts: Sequence[Expr], bound: AbstractSet[int]) -> bool:
         """Tell whether an outer join preserves a range that is reached by key from what is joined already.
@@ -388,7 +435,7 @@ class FromPlanner:
                 if ordered is not None:
                     keyed.reverse = ordered.reverse
                     keyed.counts = compile_row(ordered.counts, self._empty())
-                    self.ordered_source = keyed
+                    self.found.ordered.append(keyed)
                 stored = keyed
                 served_by = {id(s) for s in access.served}
                 conjuncts = [c for c in conjuncts if id(c) not in served_by]
@@ -396,7 +443,7 @@ class FromPlanner:
                 stored.reading = reading_for(mark)
                 if isinstance(stored, TableScan) and mark.wait != "skip":
                     stored.scouts = True
-                    self.scouts.append(stored)
+                    self.found.scouts.append(stored)
             source = stored
         elif isinstance(item, RelationRange):
             use = self._virtual_use(index, conjuncts, bound)
@@ -417,6 +464,8 @@ class FromPlanner:
             dependent = bool(ranges_used(item.functions))
             source = FunctionSource(item, index, needed, outer if dependent else self._empty())
             source.dependent = dependent
+        elif isinstance(item, SubqueryRange) and item.parent:
+            source, conjuncts = self._partitions(index, item, conjuncts, bound, outer)
         elif isinstance(item, SubqueryRange):
             lateral = bool(ranges_used(item.query, 0)) if item.lateral else False
             inner = outer if lateral else self._empty()
@@ -437,6 +486,31 @@ class FromPlanner:
         source.restrict(mine, own)
         applied = {id(c) for c in mine}
         return source, [c for c in conjuncts if id(c) not in applied]
+
+    def _partitions(
+        self,
+        index: int,
+        item: SubqueryRange,
+        conjuncts: list[Expr],
+        bound: AbstractSet[int],
+        outer: Layout,
+    ) -> tuple[Source, list[Expr]]:
+        """Return the source of a partitioned table, as ``_source`` does."""
+        catalog = self.planning.catalog
+        keys = keys_from_outside(arms_of(item.query), index, conjuncts, bound, catalog)
+        gate = gate_of(item, index, conjuncts, bound if keys else frozenset(), catalog)
+        in_all = len(conjuncts) == len(conjuncts_of(self.query.where))
+        query, rest = pushed_down(item.query, index, [c for c in conjuncts if not any(c is k for k in keys)])
+        around = self.query if in_all and not rest and reads_ahead(self.query) else None
+        parts = Parts(around, self.found.scouts, self.found.ordered)
+        layout = outer if keys else self._empty()
+        arms = [narrowed(arm, index, keys) for arm in arms_of(query)]
+        plans = [self.planning.query(arm, layout, parts) for arm in arms]
+        needed = sorted(self.needed[index])
+        return (
+            PartitionsSource(item, index, needed, arms, plans, gate, layout, dependent=bool(keys)),
+            rest,
+        )
 
     def _is_barrier(self, item: SubqueryRange) -> bool:
         """Tell whether a range is a view that shows its rows to no condition before it has chosen them."""

@@ -20,20 +20,23 @@ Tables that no index serves are scanned twice: once past all locks, to find the 
 the transaction's own read, which others' changes would contradict from that moment on.
 
 Ranges under SKIP LOCKED are read without any lock (``peek``). Where an index gives their rows in the query's order, a
-few rows more than the limit are read, and more again while too many of them are skipped.
+few rows more than the limit are read, and more again while too many of them are skipped. Of a partitioned table each
+partition gives that many; no more of them are looked at once they are sorted, as behind those others may come first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.executor import RowsChanged
 from engine.index.nodes import Node, count_of
 from engine.index.state import Pipe, Rows, Wait, evaluate, poll
 from planner.evaluate import Layout, compile_expr
-from planner.facts import INT8
+from planner.facts import INT8, OID
 from planner.query import (
     ROW_ID,
     ROW_VERSION,
@@ -42,6 +45,7 @@ from planner.query import (
     RelationRange,
     RowMark,
     Select,
+    SubqueryRange,
     Target,
     Var,
 )
@@ -57,33 +61,57 @@ SLACK_GROWTH: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """One range to lock: where a row's id and version stand in the child's rows."""
+    """One range to lock: where a row's id and version stand in the child's rows.
 
-    shard: ShardId
+    ``shard``: the table that all rows are of. A partitioned one has None; ``table`` is then where each row's own stands.
+    """
+
+    shard: ShardId | None
     name: str
     row_id: int
     version: int
+    table: int
     strength: LockStrength
     wait: LockWait
 
+    def identity(self, row: Any) -> tuple[int, int]:
+        """Return which row of which table this is; 0 where all are of one."""
+        return 0 if self.shard is not None else row[self.table], row[self.row_id]
 
-def relation_marks(query: Select) -> list[tuple[RowMark, RelationRange]]:
-    """Return the marks at stored tables; those at sub-queries are carried out inside them."""
-    found = [(mark, query.ranges[mark.range]) for mark in query.row_marks]
-    return [(mark, item) for mark, item in found if isinstance(item, RelationRange)]
+    def by_table(self, rows: Rows) -> Iterator[tuple[ShardId, Rows]]:
+        """Return the rows by their tables, in their order: those of one table that follow each other together."""
+        if self.shard is not None:
+            yield self.shard, rows
+            return
+        for oid, of_one in groupby(rows, itemgetter(self.table)):
+            yield ShardId(oid), list(of_one)
+
+
+def _marks(query: Select) -> list[tuple[RowMark, RelationRange | SubqueryRange]]:
+    """Return the marks at stored tables and at partitioned ones; those at sub-queries are carried out inside them."""
+    found = [(mark, query.ranges[mark.range]) for mark in query.row_marks if not mark.above]
+    return [
+        (mark, item)
+        for mark, item in found
+        if isinstance(item, RelationRange) or (isinstance(item, SubqueryRange) and mark.row is not None)
+    ]
 
 
 def with_row_ids(query: Select) -> tuple[Target, ...]:
-    """Return junk targets with id and version of the rows to lock, in the order of ``relation_marks``."""
-    return tuple(
-        Target(
-            expr=Var(type=SqlType(INT8), range=mark.range, attnum=attnum, name=name),
-            name=name,
-            junk=True,
-        )
-        for mark, _item in relation_marks(query)
-        for attnum, name in ((ROW_ID, "row_id"), (ROW_VERSION, "row_version"))
-    )
+    """Return junk targets with id and version of the rows to lock, and where they are of several tables with their table."""
+    made: list[Target] = []
+    for mark, _item in _marks(query):
+        table, row_id, version = mark.row or (None, ROW_ID, ROW_VERSION)
+        wanted = [(row_id, "row_id", INT8), (version, "row_version", INT8)]
+        if table is not None:
+            wanted.append((table, "tableoid", OID))
+        made += [
+            Target(
+                expr=Var(type=SqlType(oid), range=mark.range, attnum=attnum, name=name), name=name, junk=True
+            )
+            for attnum, name, oid in wanted
+        ]
+    return tuple(made)
 
 
 class LockRows(Node):
@@ -94,27 +122,30 @@ class LockRows(Node):
         child: Node,
         query: Select,
         first: int,
-        ordered: IndexSource | None,
+        ordered: Sequence[IndexSource],
         scouts: Sequence[TableScan],
         outer: Layout | None,
         subplan: Any,
     ) -> None:
         """Lock what ``query`` marks.
 
-        ``first``: position of the first junk target. ``ordered``: the source that reads only to the limit.
+        ``first``: position of the first junk target. ``ordered``: the sources that read only to the limit.
         ``scouts``: scans of tables whose rows are to be locked.
         """
         super().__init__(child.layout, child.width, child)
-        self.locked = [
-            Locked(ShardId(item.oid), item.alias, first + 2 * i, first + 2 * i + 1, mark.strength, mark.wait)
-            for i, (mark, item) in enumerate(relation_marks(query))
-        ]
+        self.locked: list[Locked] = []
+        for mark, item in _marks(query):
+            shard = ShardId(item.oid) if isinstance(item, RelationRange) else None
+            self.locked.append(
+                Locked(shard, item.alias, first, first + 1, first + 2, mark.strength, mark.wait)
+            )
+            first += 2 if shard is not None else 3
         self.scouts = tuple(scouts)
         self.skips = any(lock.wait == "skip" for lock in self.locked)
         self.nowait = any(lock.wait == "nowait" for lock in self.locked)
-        self.ordered = ordered if self.skips else None
-        if self.ordered is not None:
-            self.ordered.slack = True
+        self.ordered = tuple(ordered) if self.skips else ()
+        for source in self.ordered:
+            source.slack = True
         layout = Layout(outer=outer, subplan=subplan)
         capped = not query.with_ties
         self.counts = (
@@ -159,8 +190,9 @@ class LockRows(Node):
         seen: set[tuple[Any, ...]] = set()
         left = wanted
         while True:
-            if self.ordered is not None:
-                e.shared.private[self.ordered] = slack
+            for ordered in self.ordered:
+                e.shared.private[ordered] = slack
+            most = wanted + slack if self.ordered and wanted is not None else None
             read = 0
             source = self.inputs[0].pipe(e)
             try:
@@ -168,9 +200,10 @@ class LockRows(Node):
                     if item.__class__ is not list:
                         yield item
                         continue
-                    read += len(item)
-                    for row in item:
-                        key = tuple(row[lock.row_id] for lock in self.locked)
+                    rows = item if most is None else item[: most - read]
+                    read += len(rows)
+                    for row in rows:
+                        key = tuple(lock.identity(row) for lock in self.locked)
                         if key in seen:
                             continue
                         seen.add(key)
@@ -181,9 +214,9 @@ class LockRows(Node):
                                 return
             finally:
                 source.close()
-            if self.ordered is None or wanted is None or read < wanted + slack:
+            if most is None or read < most:
                 return
-            slack = (wanted + slack) * SLACK_GROWTH
+            slack = most * SLACK_GROWTH
 
     def _scout(self, e: Any, wanted: int | None) -> Pipe:
         """Find and lock the rows, waiting for whoever has them, until they are as they were found."""
@@ -224,17 +257,18 @@ class LockRows(Node):
         """Lock ``rows`` at every mark; False when the (single) row is to be left out."""
         txn = e.shared.ctx.txn
         for lock in self.locked:
-            wanted: dict[RowId, int] = {row[lock.row_id]: row[lock.version] for row in rows}
-            found = txn.lock_rows(lock.shard, list(wanted), lock.strength, lock.wait)
-            if isinstance(found, Awaitable):
-                wait = Wait(found)
-                yield wait
-                found = wait.value
-            for (_row_id, version), stored in zip(wanted.items(), found, strict=True):
-                if stored is None and lock.wait == "skip":
-                    return False
-                if stored is None or stored.begin != version:
-                    raise RowsChanged
+            for shard, of_one in lock.by_table(rows):
+                wanted: dict[RowId, int] = {row[lock.row_id]: row[lock.version] for row in of_one}
+                found = txn.lock_rows(shard, list(wanted), lock.strength, lock.wait)
+                if isinstance(found, Awaitable):
+                    wait = Wait(found)
+                    yield wait
+                    found = wait.value
+                for (_row_id, version), stored in zip(wanted.items(), found, strict=True):
+                    if stored is None and lock.wait == "skip":
+                        return False
+                    if stored is None or stored.begin != version:
+                        raise RowsChanged
         return True
 
     def label(self) -> str:

@@ -34,6 +34,7 @@ from engine.index.nodes import (
     ValuesNode,
     order_items,
 )
+from engine.index.partitions import Parts
 from engine.index.setops import RecursiveUnion, SetOpNode, With
 from engine.index.subplan import compile_sublink
 from engine.index.window import WindowNode
@@ -100,10 +101,10 @@ class Planning:
 
     # -- queries
 
-    def query(self, query: QueryExpr, outer: Layout | None) -> Node:
-        """Plan a query whose env's row has layout ``outer``."""
+    def query(self, query: QueryExpr, outer: Layout | None, parts: Parts | None = None) -> Node:
+        """Plan a query whose env's row has layout ``outer``; ``parts``: it reads one partition of a table."""
         if isinstance(query, Select):
-            body = self.select(query, outer)
+            body = self.select(query, outer, parts)
         elif isinstance(query, SetOp):
             body = self.set_operation(query, outer)
         else:
@@ -184,7 +185,7 @@ class Planning:
         node: Node = ValuesNode(rows, len(query.columns), outer, self.sublink)
         return self.finish(node, query, [c.type for c in query.columns], outer, sort=True)
 
-    def select(self, query: Select, outer: Layout | None) -> Node:
+    def select(self, query: Select, outer: Layout | None, parts: Parts | None = None) -> Node:
         """Plan a SELECT block."""
         query = from_index_ends(query, self.catalog) or query
         visible = len(query.targets)
@@ -194,7 +195,7 @@ class Planning:
         planner: FromPlanner | None = None
         in_order = False  # an index gives the rows in the query's order
         if query.from_:
-            planner = FromPlanner(self, query, outer)
+            planner = FromPlanner(self, query, outer, parts)
             node = planner.plan()
             in_order = planner.ordered is not None
         else:
@@ -202,8 +203,7 @@ class Planning:
             if query.where is not None:
                 node = Filter(node, conjuncts_of(query.where))
         exprs = [t.expr for t in query.targets]
-        ordered = planner.ordered_source if planner is not None else None
-        scouts = planner.scouts if planner is not None else []
+        found = planner.found if planner is not None else Parts()
         if query.grouped:
             node = self._grouped(query, node)
         calls = [x for x in _own(exprs, WindowFunc) if isinstance(x, WindowFunc)]
@@ -229,7 +229,7 @@ class Planning:
         if visible < len(query.targets):
 
             def lock(child: Node) -> Node:
-                return LockRows(child, query, visible, ordered, scouts, outer, self.sublink)
+                return LockRows(child, query, visible, found.ordered, found.scouts, outer, self.sublink)
 
         node = self.finish(node, query, types, outer, sort=sort, lock=lock)
         return Cut(node, output) if output != len(query.targets) else node

@@ -67,7 +67,9 @@ def _takes(query: QueryExpr, condition: Expr) -> bool:
         if query.op != "union" or not query.all:
             return False
         return _takes(query.left, condition) and _takes(query.right, condition)
-    if not isinstance(query, Select) or query.grouped or query.windows or query.row_marks:
+    if not isinstance(query, Select) or query.grouped or query.windows:
+        return False
+    if any(not mark.above for mark in query.row_marks):
         return False
     if query.distinct not in (False, True) or not query.from_:
         return False
@@ -85,7 +87,11 @@ def _with(query: QueryExpr, condition: Expr) -> QueryExpr:
         return replace(query, left=_with(query.left, condition), right=_with(query.right, condition))
     assert isinstance(query, Select)
     values = [target.expr for target in query.targets if not target.junk]
-    conjuncts = [*conjuncts_of(query.where), _moved(condition, values)]
+    conjuncts = conjuncts_of(query.where)
+    moved = _moved(condition, values)
+    if any(repr(moved) == repr(known) for known in conjuncts):  # 1.0 is not 1.00
+        return query
+    conjuncts = [*conjuncts, moved]
     if len(conjuncts) == 1:
         return replace(query, where=conjuncts[0])
     return replace(query, where=BoolExpr(type=SqlType(BOOL), kind="and", args=tuple(conjuncts)))

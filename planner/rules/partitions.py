@@ -7,8 +7,9 @@
     none                    FROM ONLY m, which has no rows
 
 So every executor, index, lock and watched scan sees tables as it knows them. A condition on the table alone is tested in every arm.
-What prunes: comparisons of key columns with constants of the column's type, IN, IS NULL; parameters do not (``prune`` is given
-values for them where the statement is planned for one execution).
+Rows that a locking clause asks for come with their table, id and version: they are locked where the clause stands, behind joins and ORDER BY.
+What prunes: comparisons of key columns with constants of the column's type, IN, IS NULL. The values of parameters and of rows joined
+before, which are not known here, prune in the row executor (``engine.index.partitions``).
 
 UPDATE, DELETE and MERGE read their target in the same way; behind all other outputs of ``source`` then comes the table that each row is
 in (``tableoid``), and ``leaves`` of the statement says which these may be (``engine.writes.partitioned``).
@@ -16,8 +17,7 @@ in (``tableoid``), and ``leaves`` of the statement says which these may be (``en
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -29,6 +29,8 @@ from planner.domains import base_oid
 from planner.facts import BOOL, INT2, INT4, INT8, OID, TEXT, VARCHAR, facts
 from planner.partition import Divided, column_map, divided, leaves
 from planner.query import (
+    ROW_ID,
+    ROW_VERSION,
     TABLEOID,
     WHOLE_ROW,
     ArrayExpr,
@@ -69,6 +71,7 @@ MOST_POINTS: Final = 10_000
 
 _INTEGERS = frozenset((INT2, INT4, INT8))
 _TEXTS = frozenset((TEXT, VARCHAR))
+_IDENTITY: Final = (TABLEOID, ROW_ID, ROW_VERSION)
 
 
 def reads_partitioned(tree: Any, catalog: Catalog) -> bool:
@@ -135,20 +138,20 @@ def _with_origin(statement: Any, catalog: Catalog) -> Any:
 
 def _divide(query: Select, index: int, item: RelationRange, parent: RelationDef, catalog: Catalog) -> Select:
     alone = _conditions(query, index)
-    kept = prune(parent, alone, catalog)
+    kept = prune(parent, alone, lambda table: divided(table, catalog))
     used = _used(query, index)
     if not kept:
         ranges = [*query.ranges]
-        ranges[index] = replace(item, only=True, used=item.used | used)
+        ranges[index] = replace(item, only=True, used=item.used | frozenset(used))
         return replace(query, ranges=tuple(ranges))
     if len(kept) == 1 and _same_rows(parent, kept[0], used):
         return _one(query, index, item, parent, kept[0])
     return _several(query, index, item, parent, kept, used, alone)
 
 
-def _used(query: Select, index: int) -> frozenset[int]:
-    """Return the attnums of a range that the query names, at any depth."""
-    found: set[int] = set()
+def _used(query: Select, index: int) -> dict[int, SqlType]:
+    """Return the attnums of a range that the query names, at any depth, with their types."""
+    found: dict[int, SqlType] = {}
     stack: list[tuple[Any, int]] = [(query, -1)]
     while stack:
         node, depth = stack.pop()
@@ -156,13 +159,13 @@ def _used(query: Select, index: int) -> frozenset[int]:
             depth += 1
         if isinstance(node, Var):
             if node.level == depth and node.range == index:
-                found.add(node.attnum)
+                found[node.attnum] = node.type
             continue
         stack.extend((child, depth) for child in children(node))
-    return frozenset(found)
+    return found
 
 
-def _same_rows(parent: RelationDef, leaf: RelationDef, used: AbstractSet[int]) -> bool:
+def _same_rows(parent: RelationDef, leaf: RelationDef, used: Collection[int]) -> bool:
     """Tell whether a partition may stand in its parent's place: where whole rows are asked for, they have to be alike."""
     return WHOLE_ROW not in used or [c.name for c in parent.live] == [c.name for c in leaf.live]
 
@@ -194,26 +197,30 @@ def _several(
     item: RelationRange,
     parent: RelationDef,
     kept: Sequence[RelationDef],
-    used: AbstractSet[int],
+    used: Mapping[int, SqlType],
     movable: Sequence[Expr],
 ) -> Select:
     columns = list(item.columns)
     places = {column.attnum: place for place, column in enumerate(columns, 1)}
     types = {column.attnum: column.type for column in columns}
-    system = sorted((a for a in used if a < 0), reverse=True)
+    mark = next((m for m in query.row_marks if m.range == index), None)
+    found = {attnum: type_ for attnum, type_ in used.items() if attnum <= 0}
+    if mark is not None:
+        found |= {attnum: SqlType(OID if attnum == TABLEOID else INT8) for attnum in _IDENTITY}
+    system = sorted(found, reverse=True)
     for attnum in system:
         places[attnum] = len(places) + 1
-    found = {node.attnum: node.type for node in walk(query) if isinstance(node, Var) and node.attnum < 0}
     outputs = tuple(
         OutputColumn(name=c.name, type=types[c.attnum], table_oid=0, attnum=0) for c in columns
     ) + tuple(OutputColumn(name=f"system{-a}", type=found[a]) for a in system)
-    mark = next((m for m in query.row_marks if m.range == index), None)
     arms = [_arm(item, parent, leaf, outputs, system, found, movable, index, mark) for leaf in kept]
     made: QueryExpr = arms[0]
     for arm in arms[1:]:
         made = SetOp(columns=outputs, op="union", all=True, left=made, right=arm)
-    query = _whole_rows(query, index, columns)
     query = _remapped(query, index, lambda attnum: places.get(attnum, attnum))
+    if mark is not None:
+        told = replace(mark, row=(places[TABLEOID], places[ROW_ID], places[ROW_VERSION]))
+        query = replace(query, row_marks=tuple(told if m is mark else m for m in query.row_marks))
     ranges = [*query.ranges]
     ranges[index] = SubqueryRange(
         alias=item.alias,
@@ -239,12 +246,18 @@ def _arm(
     index: int,
     mark: RowMark | None,
 ) -> Select:
-    """Return the rows of one partition as the parent's columns."""
+    """Return the rows of one partition as the parent's columns, system columns and the whole row, which outer joins make NULL, behind them."""
     attnums = column_map(parent, leaf)
     exprs: list[Expr] = [
         Var(type=c.type, range=0, attnum=attnums[c.attnum], name=c.name) for c in item.columns
     ]
-    exprs += [Var(type=types[a], range=0, attnum=a) for a in system]
+    whole = tuple(exprs)
+    exprs += [
+        Var(type=types[a], range=0, attnum=a)
+        if a != WHOLE_ROW
+        else RowExpr(type=types[a], fields=whole, names=tuple(c.name for c in parent.live))
+        for a in system
+    ]
     tests = [_over(test, index, attnums) for test in movable]
     where: Expr | None = None
     if tests:
@@ -264,7 +277,7 @@ def _arm(
         ranges=(range_,),
         from_=(RangeRef(range=0),),
         where=where,
-        row_marks=() if mark is None else (replace(mark, range=0, pushed=True),),
+        row_marks=() if mark is None else (replace(mark, range=0, pushed=True, above=True),),
     )
 
 
@@ -283,24 +296,6 @@ def _remapped(query: Select, index: int, new: Callable[[int], int]) -> Select:
             if node.range == index and node.level == depth and new(node.attnum) != node.attnum:
                 return replace(node, attnum=new(node.attnum))
             return node
-        inside = depth + isinstance(node, QueryBase)
-        return replace_children(node, lambda child: visit(child, inside))
-
-    made: Select = replace_children(query, lambda child: visit(child, 0))
-    return made
-
-
-def _whole_rows(query: Select, index: int, columns: Sequence[RangeColumn]) -> Select:
-    """Return a query in which the whole rows of a range are rows of its columns."""
-
-    def visit(node: Any, depth: int) -> Any:
-        if isinstance(node, Var):
-            if node.range != index or node.level != depth or node.attnum != WHOLE_ROW:
-                return node
-            fields = tuple(
-                Var(type=c.type, range=index, attnum=c.attnum, level=depth, name=c.name) for c in columns
-            )
-            return RowExpr(type=node.type, fields=fields, names=tuple(c.name for c in columns))
         inside = depth + isinstance(node, QueryBase)
         return replace_children(node, lambda child: visit(child, inside))
 
@@ -380,16 +375,23 @@ class _Wanted:
     has: set[str] = field(default_factory=set)
 
 
-def prune(parent: RelationDef, conditions: Iterable[Expr], catalog: Catalog) -> list[RelationDef]:
-    """Return the tables below a partitioned one that may have rows for which all ``conditions`` hold, in the order of bounds."""
+def prune(
+    parent: RelationDef, conditions: Iterable[Expr], parts_of: Callable[[RelationDef], Divided]
+) -> list[RelationDef]:
+    """Return the tables below a partitioned one that may have rows for which all ``conditions`` hold, in the order of bounds.
+
+    ``parts_of`` gives the partitions of it and of those below.
+    """
     wanted: dict[int, _Wanted] = {}
     for test in conditions:
         _learn(test, parent, wanted)
-    return _below(parent, wanted, catalog)
+    return _below(parent, wanted, parts_of)
 
 
-def _below(parent: RelationDef, wanted: Mapping[int, _Wanted], catalog: Catalog) -> list[RelationDef]:
-    parts = divided(parent, catalog)
+def _below(
+    parent: RelationDef, wanted: Mapping[int, _Wanted], parts_of: Callable[[RelationDef], Divided]
+) -> list[RelationDef]:
+    parts = parts_of(parent)
     chosen = _chosen(parts, wanted)
     found: list[RelationDef] = []
     for item in parts.order:
@@ -397,7 +399,7 @@ def _below(parent: RelationDef, wanted: Mapping[int, _Wanted], catalog: Catalog)
             continue
         if item.kind == "p":
             attnums = column_map(parent, item)
-            found += _below(item, {attnums[a]: w for a, w in wanted.items()}, catalog)
+            found += _below(item, {attnums[a]: w for a, w in wanted.items()}, parts_of)
         else:
             found.append(item)
     return found
@@ -551,6 +553,8 @@ def _elements(array: Expr, type_: SqlType) -> list[Any] | None:
     while isinstance(array, RelabelType):
         array = array.arg
     if isinstance(array, Const) and isinstance(array.value, tuple):
+        if any(type(element) is tuple for element in array.value):
+            return None  # of several dimensions
         fact = facts().types.get(array.type.oid)
         if fact is None or not _alike(type_, SqlType(fact.element)):
             return None

@@ -73,6 +73,8 @@ def _query(query: _Q, levels: list[_Level]) -> _Q:
     ranges = list(query.ranges) if isinstance(query, Select) else []
     bare = replace(query, ranges=(), ctes=()) if isinstance(query, Select) else replace(query, ctes=())
     bare = replace_children(bare, lambda child: _visit(child, levels))
+    for mark in query.row_marks if isinstance(query, Select) else ():
+        own.columns[mark.range].update(mark.row or ())
     for index in range(len(ranges) - 1, -1, -1):
         made, read = ranges[index], own.columns[index]
         if isinstance(made, CteRange) and made.level < len(levels):

@@ -221,6 +221,120 @@ def test_a_partition_comes_when_writers_are_done(months: ServerProcess) -> None:
         assert placed(conn) == [("m_9", 1, "x")]
 
 
+ROWS = "INSERT INTO m SELECT g, date '2024-01-01' + g * 7 % 100, 'v' || g % 7 FROM generate_series(1, 100) g"
+NEXT = "SELECT id FROM m WHERE v = 'v3' ORDER BY at, id LIMIT 2 FOR UPDATE SKIP LOCKED"
+
+
+@pytest.mark.parametrize(
+    ("sql", "first", "second"),
+    [
+        ("SELECT id FROM m ORDER BY id LIMIT 2 FOR UPDATE SKIP LOCKED", [1, 2], [3, 4]),
+        ("SELECT id FROM m WHERE id > 9 ORDER BY id DESC LIMIT 40 FOR UPDATE SKIP LOCKED", [*range(100, 60, -1)], [*range(60, 20, -1)]),
+        (NEXT, [87, 73], [59, 45]),
+        ("SELECT id FROM m ORDER BY id OFFSET 1 LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED", [2], [4]),
+        ("SELECT m.id FROM m JOIN (VALUES (5), (6)) x (n) ON n = id ORDER BY 1 FOR UPDATE OF m SKIP LOCKED", [5, 6], []),
+        (f"WITH n AS MATERIALIZED ({NEXT.replace('id FROM', 'id, at FROM')}), u AS (UPDATE m SET v = 'taken' FROM n WHERE m.id = n.id AND m.at = n.at"
+         " RETURNING m.id) SELECT id FROM u ORDER BY id", [73, 87], [45, 59]),
+    ],
+)  # fmt: skip
+def test_workers_skip_what_others_have_and_lock_no_more_than_they_take(
+    months: ServerProcess, sql: str, first: list[int], second: list[int]
+) -> None:
+    with opened(months) as one, opened(months) as two:
+        one.execute(ROWS.encode())
+        two.execute("SET lock_timeout = '2s'")
+        with one.transaction():
+            assert [row[0] for row in one.execute(sql.encode())] == first
+            assert [row[0] for row in two.execute(sql.encode())] == second
+
+
+@pytest.mark.parametrize("divided", ["", "PARTITION BY LIST (queue)", "PARTITION BY HASH (id)"])
+def test_workers_of_one_queue_lock_the_keys_of_their_jobs(server: ServerProcess, divided: str) -> None:
+    """Not the range of keys of the queue, by which the table to be changed could be reached, too."""
+    take = """WITH next AS (SELECT id FROM job WHERE queue = %s AND state = 'new' ORDER BY id LIMIT 2 FOR UPDATE SKIP LOCKED)
+        UPDATE job j SET state = 'active' FROM next WHERE queue = %s AND j.id = next.id RETURNING j.id"""
+    with opened(server) as one, opened(server) as two:
+        one.execute("DROP TABLE IF EXISTS job")
+        one.execute(
+            f"CREATE TABLE job (queue text, id int, state text, PRIMARY KEY (queue, id)) {divided}".encode()
+        )
+        if "LIST" in divided:
+            one.execute("CREATE TABLE job_a PARTITION OF job FOR VALUES IN ('a')")
+            one.execute("CREATE TABLE job_b PARTITION OF job DEFAULT")
+        for n in range(3 if "HASH" in divided else 0):
+            one.execute(
+                f"CREATE TABLE job_{n} PARTITION OF job FOR VALUES WITH (MODULUS 3, REMAINDER {n})".encode()
+            )
+        one.execute(
+            "INSERT INTO job SELECT q, g, 'new' FROM generate_series(1, 6) g, (VALUES ('a'), ('b')) x (q)"
+        )
+        two.execute("SET lock_timeout = '2s'")
+        with one.transaction():
+            assert sorted(one.execute(take, ("a", "a"))) == [(1,), (2,)]
+            assert sorted(two.execute(take, ("a", "a"))) == [(3,), (4,)]
+        assert sorted(two.execute(take, ("a", "a"))) == [(5,), (6,)]
+        one.execute("DROP TABLE job")
+
+
+def test_rows_of_several_partitions_are_locked_where_the_clause_stands(months: ServerProcess) -> None:
+    """Behind the join and the limit, not all that are read for them."""
+    with opened(months) as one, opened(months) as two:
+        one.execute(ROWS.encode())
+        with one.transaction():
+            one.execute("SELECT m.id FROM m JOIN (VALUES (5), (6)) x (n) ON n = id FOR UPDATE")
+            free = "SELECT id FROM m WHERE v = '%s' AND id IN (4, 5, 6, 7) ORDER BY id FOR UPDATE NOWAIT"
+            assert two.execute((free % "v4").encode()).fetchall() == [(4,)]
+            with pytest.raises(psycopg.errors.LockNotAvailable):
+                two.execute((free % "v5").encode())
+            assert two.execute("UPDATE m SET v = 'x' WHERE id = 7").rowcount == 1
+        with one.transaction():
+            one.execute("SELECT id FROM m ORDER BY v, id LIMIT 1 FOR UPDATE")  # 14: v0
+            assert len(two.execute("SELECT id FROM m WHERE v = 'v1' FOR UPDATE NOWAIT").fetchall()) == 15
+            with pytest.raises(psycopg.errors.LockNotAvailable):
+                two.execute("SELECT id FROM m WHERE id = 14 FOR UPDATE NOWAIT")
+
+
+@pytest.mark.parametrize(
+    ("where", "values", "partitions"),
+    [
+        ("id = %s AND at = %s", (1, "2024-01-08"), {"m_1"}),
+        ("id = %s AND at = %s", (1, "2030-01-08"), {"m_d"}),
+        ("v = %s AND at >= %s AND at < '2024-02-20'", ("v3", "2024-02-03"), {"m_2a", "m_2b"}),
+        ("v = %s AND at < now() AND at >= %s", ("v3", "2024-03-03"), {"m_d"}),
+        ("v = %s AND at = ANY (%s::date[])", ("v3", ["2024-01-10", None, "2024-03-27"]), {"m_1", "m_d"}),
+        ("id = %s AND at = (%s::date + 40)", (6, "2024-01-01"), {"m_2b"}),
+    ],
+)
+def test_values_leave_out_what_they_exclude(
+    months: ServerProcess, where: str, values: tuple[object, ...], partitions: set[str]
+) -> None:
+    """What FOR UPDATE has locked of keys and rows tells which partitions were asked."""
+    with opened(months) as one, opened(months) as two:
+        one.execute(ROWS.encode())
+        for prepare in (False, True):
+            with one.transaction():
+                one.execute(f"SELECT id FROM m WHERE {where} FOR UPDATE".encode(), values, prepare=prepare)
+                found = two.execute(
+                    "SELECT DISTINCT relation::regclass::text FROM pg_locks WHERE mode LIKE '%Exclusive%'"
+                    " AND relation::regclass::text LIKE 'm_%'"
+                )
+                assert {row[0] for row in found} == partitions, prepare
+
+
+def test_rows_joined_before_lead_to_partitions_by_key(months: ServerProcess) -> None:
+    with opened(months) as one, opened(months) as two:
+        one.execute(ROWS.encode())
+        two.execute("SET lock_timeout = '2s'")
+        join = "FROM (VALUES (1, date '2024-01-08'), (6, '2024-02-12')) x (n, day) WHERE id = n AND at = day"
+        other = "FROM (VALUES (2, date '2024-01-15'), (8, '2024-02-26')) x (n, day) WHERE id = n AND at = day"
+        with one.transaction():
+            assert one.execute(f"UPDATE m SET v = 'one' {join}".encode()).rowcount == 2
+            with two.transaction():  # other keys of the same partitions: nobody waits
+                assert two.execute(f"UPDATE m SET v = 'two' {other}".encode()).rowcount == 2
+        read = one.execute("SELECT id, v FROM m WHERE id IN (1, 2, 6, 8) ORDER BY id")
+        assert read.fetchall() == [(1, "one"), (2, "two"), (6, "one"), (8, "two")]
+
+
 @pytest.mark.parametrize(
     ("sql", "construct"),
     [
