@@ -16,12 +16,25 @@ from typing import Any, Protocol, TypeAlias
 from engine.connection.rows import ReadyRows, RowStream
 from planner.builtins.session import EvalSession
 from planner.catalog import Catalog
+from planner.errors import SqlError
 from planner.query import QueryExpr
 from txn.api import Transaction
 
 
 class RowsChanged(Exception):
     """A row that FOR UPDATE or SHARE locked has changed since it was read: the statement runs again, locks kept."""
+
+
+class EngineLimit(SqlError):
+    """An engine gives up a query that another executor may well answer; the error is for those who pinned the engine.
+
+    ``lasting``: it is a failure of the engine itself, which other values would meet again. Else values are beyond its types.
+    """
+
+    def __init__(self, sqlstate: str, message: str, *, lasting: bool = False) -> None:
+        """Make an error of an engine."""
+        super().__init__(sqlstate, message)
+        self.lasting = lasting
 
 
 class VirtualRelations(Protocol):

@@ -1,7 +1,8 @@
 """DuckDB's errors as SQLSTATEs.
 
 Errors that our SQL raises carry theirs (``HF!22012:division by zero``); DuckDB's own are told apart by class and
-message. What is left over is a query that DuckDB refuses: 0A000 with its first line.
+message. What is left over is a query that DuckDB refuses: 0A000 with its first line. Where DuckDB fails, or has no type for a
+value, another executor may answer (``EngineLimit``).
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import re
 
 import duckdb
 
+from engine.executor import EngineLimit
 from planner.errors import SqlError
 from planner.lower.dialect import ERROR_END, ERROR_MARK
+from planner.lower.numeric import OVERFLOW
 
 _MARKED = re.compile(re.escape(ERROR_MARK) + r"([0-9A-Z]{5}):(.*)", re.DOTALL)
 # Two operations whose error does not name the type: their operand, the smallest value, does.
@@ -42,7 +45,10 @@ def to_sql_error(error: Exception) -> SqlError:
     text = str(error)
     marked = _MARKED.search(text)
     if marked is not None:
-        return SqlError(marked.group(1), _message(marked.group(2)))
+        sqlstate, message = marked.group(1), _message(marked.group(2))
+        if (sqlstate, message) == OVERFLOW:  # NaN, an infinity, or more than 38 digits
+            return EngineLimit(sqlstate, message)
+        return SqlError(sqlstate, message)
     if isinstance(error, duckdb.InterruptException):
         return SqlError("57014", "canceling statement due to user request")
     if isinstance(error, duckdb.OutOfMemoryException):
@@ -56,7 +62,7 @@ def to_sql_error(error: Exception) -> SqlError:
     if isinstance(error, duckdb.IOException):
         return SqlError("58030", f"the local executor cannot read its files: {first}")
     if isinstance(error, duckdb.InternalException | duckdb.FatalException):
-        return SqlError("XX000", f"the local executor failed: {first}")
+        return EngineLimit("XX000", f"the local executor failed: {first}", lasting=True)
     return SqlError("0A000", f"the local executor cannot run this query: {first}")
 
 
@@ -74,5 +80,5 @@ def _out_of_range(text: str) -> SqlError:
         if re.search(rf"\b{name}\b(?!.*\bINT(8|16|32|64)\b)", first):
             return SqlError("22003", f"{sql_name} out of range")
     if _WIDE.search(first):
-        return SqlError("22003", "numeric field overflow")
-    return SqlError("22003", "value out of range")
+        return EngineLimit("22003", "numeric field overflow")
+    return EngineLimit("22003", "value out of range")

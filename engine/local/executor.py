@@ -234,6 +234,11 @@ class LocalExecutor:
                 )
             return self._instance.cursor()
 
+    def give_up_instance(self) -> None:
+        """Let the next query open another instance: this one answers nothing more. Queries on it end by themselves."""
+        with self._opening:
+            self._instance = None
+
     @property
     def pool(self) -> ThreadPoolExecutor:
         """The threads queries compute in."""
@@ -299,12 +304,12 @@ class _Running(EngineQuery):
         own = self.callouts.error_of(error)
         if own is not None:
             return own
-        if isinstance(error, duckdb.Error):
-            return to_sql_error(error)
         if isinstance(error, OSError | pa.ArrowException):
             # Errors met while streaming arrive through Arrow's reader with DuckDB's text.
-            return to_sql_error(_streamed(str(error)))
-        return error
+            error = _streamed(str(error))
+        if isinstance(error, duckdb.FatalException):
+            self._owner.give_up_instance()
+        return to_sql_error(error) if isinstance(error, duckdb.Error) else error
 
     def _release(self) -> None:
         cursor, self._cursor, self._reader, self.keep = self._cursor, None, None, None
@@ -323,4 +328,8 @@ def _streamed(text: str) -> Any:
         return duckdb.ConversionException(text)
     if "Out of Memory Error" in text:
         return duckdb.OutOfMemoryException(text)
+    if "INTERNAL Error" in text:
+        return duckdb.InternalException(text)
+    if "FATAL Error" in text:
+        return duckdb.FatalException(text)
     return duckdb.InvalidInputException(text)

@@ -11,6 +11,7 @@ A query by key takes shorter ways to the same result: ``start_quick`` without a 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from engine.connection.rows import ReadyRows, RowStream
 from engine.connection.setting_defs import MAX_BYTES, definitions
 from engine.ddl.privileges import permitted
 from engine.eager import settle
-from engine.executor import READS, ExecContext, Executor, Result
+from engine.executor import READS, EngineLimit, ExecContext, Executor, Result
 from engine.index.sources import PLAIN
 from engine.reads.filters import TableFilters
 from engine.reads.plans import Plan
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
     from engine.connection.session import Session
     from engine.index.executor import IndexPlan, PointPlan
+
+log = logging.getLogger("holdfast")
 
 MAX_ROUTE_ATTEMPTS = 4
 
@@ -349,22 +352,45 @@ async def run_query(
     if slot == "query" and decided and plan.quick_serves:
         plan.quick = executable
         plan.point = _point_of(plan, executable)
-    try:
-        return await settle(session.db.executors[route.executor].run(executable, ctx))
-    except SqlError as error:
-        # an engine may learn only at run time that it cannot (a stored array of several dimensions)
-        if error.sqlstate != "0A000" or route.executor == "index" or session.derived.executor != "auto":
-            raise
-        compiled.refused[route.executor] = error
-        route, executable = choose_route(session, compiled, ctx.params)
-        return await settle(session.db.executors[route.executor].run(executable, ctx))
+    return await _run_on(session, compiled, ctx, route, executable)
 
 
 async def execute(session: Session, query: CompiledQuery, ctx: ExecContext) -> Result:
     """Start a query in the transaction of ``ctx``, which need not be the session's."""
     check_populated(session, query)
     route, executable = choose_route(session, query, ctx.params, ctx.txn)
-    return await settle(session.db.executors[route.executor].run(executable, ctx))
+    return await _run_on(session, query, ctx, route, executable)
+
+
+async def _run_on(
+    session: Session, query: CompiledQuery, ctx: ExecContext, route: Route, executable: Any
+) -> Result:
+    """Start a query on a route, or on another one where the engine gives up before its first rows are there.
+
+    An engine may learn only at run time that it cannot (a stored array of several dimensions, NaN in arithmetic). A pinned one
+    says so.
+    """
+    try:
+        return await settle(session.db.executors[route.executor].run(executable, ctx))
+    except SqlError as error:
+        limit = error if isinstance(error, EngineLimit) else None
+        gives_up = error.sqlstate == "0A000" or limit is not None
+        if not gives_up or route.executor == "index" or session.derived.executor != "auto":
+            raise
+        tried = route.executor
+        query.refused[tried] = error
+        try:
+            route, executable = choose_route(session, query, ctx.params, ctx.txn)
+        except SqlError:
+            if limit is None:
+                raise
+            raise limit from None
+        finally:
+            if limit is not None and not limit.lasting:  # other values may be within the engine's types
+                del query.refused[tried]
+        if limit is not None and limit.lasting:
+            log.warning("%s; the query runs on the %s executor instead", limit.message, route.executor)
+        return await settle(session.db.executors[route.executor].run(executable, ctx))
 
 
 async def collect(

@@ -1,0 +1,129 @@
+"""An engine that gives up a query: who runs it instead, for how long, and what somebody who pinned the engine is told."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from types import SimpleNamespace
+from typing import Any
+
+import duckdb
+import pytest
+
+from engine.executor import EngineLimit
+from engine.local.errors import to_sql_error
+from engine.local.executor import LocalExecutor
+from engine.reads import query as running
+from planner.errors import SqlError
+from planner.route import Route
+
+BROKEN = EngineLimit("XX000", "the local executor failed: INTERNAL Error: a bug", lasting=True)
+BEYOND = EngineLimit("22003", "value overflows numeric format")
+
+
+class Answers:
+    def __init__(self, answer: str | Exception) -> None:
+        self.answer = answer
+
+    async def run(self, plan: object, ctx: object) -> str:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+class Routed:
+    """A session with two executors; the row executor is chosen where the local one is refused."""
+
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, *, local: str | Exception, pinned: str = "auto"
+    ) -> None:
+        self.query: Any = SimpleNamespace(refused={})
+        self.session: Any = SimpleNamespace(
+            db=SimpleNamespace(executors={"local": Answers(local), "index": Answers("rows")}),
+            derived=SimpleNamespace(executor=pinned),
+        )
+        monkeypatch.setattr(running, "choose_route", self.choose)
+
+    def choose(self, session: object, query: object, params: object, txn: object) -> tuple[Route, None]:
+        if "index" in self.query.refused:
+            raise self.query.refused["index"]
+        return Route("index" if "local" in self.query.refused else "local", ""), None
+
+    def run(self) -> object:
+        ctx: Any = SimpleNamespace(params=(), txn=None)
+        return asyncio.run(running._run_on(self.session, self.query, ctx, Route("local", ""), None))
+
+
+def test_what_an_engine_fails_at_runs_elsewhere_from_then_on_and_is_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    routed = Routed(monkeypatch, local=BROKEN)
+    with caplog.at_level(logging.WARNING, "holdfast"):
+        assert routed.run() == "rows"
+    assert routed.query.refused == {"local": BROKEN}
+    assert caplog.messages == [f"{BROKEN.message}; the query runs on the index executor instead"]
+
+
+def test_values_beyond_an_engine_run_elsewhere_this_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    routed = Routed(monkeypatch, local=BEYOND)
+    assert routed.run() == "rows"
+    assert routed.query.refused == {}
+    assert not caplog.messages
+
+
+@pytest.mark.parametrize("error", [BROKEN, BEYOND])
+def test_a_pinned_engine_says_that_it_gives_up(monkeypatch: pytest.MonkeyPatch, error: EngineLimit) -> None:
+    with pytest.raises(EngineLimit) as raised:
+        Routed(monkeypatch, local=error, pinned="local").run()
+    assert raised.value is error
+
+
+def test_an_error_in_a_value_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = SqlError("22012", "division by zero")
+    with pytest.raises(SqlError) as raised:
+        Routed(monkeypatch, local=error).run()
+    assert raised.value is error
+
+
+def test_where_nobody_else_can_the_first_error_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    routed = Routed(monkeypatch, local=BEYOND)
+    routed.query.refused["index"] = SqlError("0A000", "it is not supported")
+    with pytest.raises(EngineLimit) as raised:
+        routed.run()
+    assert raised.value is BEYOND
+    assert "local" not in routed.query.refused
+
+
+@pytest.mark.parametrize(
+    ("error", "sqlstate", "lasting"),
+    [
+        (duckdb.InternalException("INTERNAL Error: a bug"), "XX000", True),
+        (duckdb.ConversionException("'HF!22003:value overflows numeric format\x1f5'"), "22003", False),
+        (duckdb.OutOfRangeException("Out of Range Error: Overflow in multiplication of DECIMAL(38)"), "22003", False),
+        (duckdb.OutOfRangeException("Out of Range Error: Overflow of INT32 (1 + 2)"), "22003", None),
+        (duckdb.ConversionException("'HF!22012:division by zero\x1f5'"), "22012", None),
+    ],
+)  # fmt: skip
+def test_failures_and_limits_of_duckdb_are_told_from_errors(
+    error: Exception, sqlstate: str, lasting: bool | None
+) -> None:
+    found = to_sql_error(error)
+    assert found.sqlstate == sqlstate
+    assert (found.lasting if isinstance(found, EngineLimit) else None) is lasting
+
+
+def test_an_instance_given_up_is_replaced(tmp_path: Any) -> None:
+    executor = LocalExecutor(blob_dir=tmp_path, memory_bytes=2**27, threads=1)
+    try:
+        before = executor.cursor()
+        executor.give_up_instance()
+        after = executor.cursor()
+        before.execute("CREATE TABLE only_here (a INT)")
+        with pytest.raises(duckdb.CatalogException):
+            after.execute("FROM only_here")
+        before.close()
+        after.close()
+    finally:
+        asyncio.run(executor.close())
