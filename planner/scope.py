@@ -34,6 +34,7 @@ from planner.query import (
     Cte,
     Expr,
     OutputColumn,
+    QueryBase,
     Range,
     RangeColumn,
     RelationRange,
@@ -502,7 +503,14 @@ def missing_table(scope: Scope, schema: str, name: str, span: Span | None) -> Sq
 
 
 def window_call_in(expr: Expr) -> WindowFunc | None:
-    """Return the first window function of an expression, if any."""
-    from planner.walk import walk
+    """Return the first window function of an expression, if any; those of its sub-selects are not its own."""
+    from planner.walk import children
 
-    return next((node for node in walk(expr) if isinstance(node, WindowFunc)), None)
+    stack: list[object] = [expr]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, WindowFunc):
+            return node
+        if not isinstance(node, QueryBase):
+            stack.extend(reversed(list(children(node))))
+    return None

@@ -21,10 +21,11 @@ from planner import ast
 from planner.bind.expr import bind_clause
 from planner.casts import CastContext, coerce_type, location
 from planner.errors import Span, SqlError
+from planner.exprs import free_levels
 from planner.facts import TEXT, UNKNOWN
 from planner.query import Expr, SortKey, Target
 from planner.resolve import default_equality, default_less, operator_strategies
-from planner.scope import Scope
+from planner.scope import Scope, window_call_in
 from planner.types import SqlType
 
 # Bounds of GROUPING SETS, as PostgreSQL's.
@@ -213,6 +214,17 @@ def _distinct_mismatch(span: Span | None) -> SqlError:
 # --- GROUP BY -----------------------------------------------------------------------------------
 
 
+def _check_grouped_target(expr: Expr) -> None:
+    """Refuse a target as grouping key that has aggregates (42803) or window functions (42P20): a select list admits them."""
+    spans = [span for level, span in free_levels(expr)[1] if level == 0]
+    if spans:
+        first = min((span for span in spans if span is not None), default=None)
+        raise SqlError("42803", "aggregate functions are not allowed in GROUP BY", span=first)
+    window = window_call_in(expr)
+    if window is not None:
+        raise SqlError("42P20", "window functions are not allowed in GROUP BY", span=window.span)
+
+
 class Grouping:
     """The grouping expressions being collected, and the grouping sets over their indexes."""
 
@@ -230,6 +242,8 @@ class Grouping:
         expr = self.targets[position].expr
         if len(self.targets) > before:
             self.targets.pop()  # a new expression is a grouping key, no target
+        else:
+            _check_grouped_target(expr)
         default_equality(expr.type.oid, node.span or expr.span)
         if expr in self.group:
             return self.group.index(expr)
