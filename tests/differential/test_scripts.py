@@ -69,12 +69,21 @@ def run_theirs(theirs: psycopg.Connection[tuple[object, ...]], sql: str) -> obje
     return (done.command_status or b"").decode(), rows if "order by" in sql else sorted(rows, key=repr)
 
 
+def pin(client: FieldsClient, executor: str) -> None:
+    """Set the executor; a transaction that has failed takes no settings, and runs nothing."""
+    try:
+        client.run(f"SET executor = {executor}")
+    except ServerError as error:
+        if error.sqlstate != "25P02":
+            raise
+
+
 def run_pinned(client: FieldsClient, sql: str, executor: str) -> object:
     """Run a statement on an executor, and by the router's choice where that refuses it."""
-    client.run(f"SET executor = {executor}")
+    pin(client, executor)
     answer = run_ours(client, sql)
     refused = isinstance(answer, dict) and answer["sqlstate"] == "0A000"
-    client.run("SET executor = auto")
+    pin(client, "auto")
     return run_ours(client, sql) if refused else answer
 
 

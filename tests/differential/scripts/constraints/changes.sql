@@ -1,4 +1,5 @@
 -- not valid
+-- also: local
 create table pk (id int primary key);
 create table ch (fk int, k int);
 insert into ch values (1, 5);

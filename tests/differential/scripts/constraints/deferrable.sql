@@ -1,4 +1,5 @@
 -- deferred
+-- also: local
 create table pk (id int primary key, v text);
 create table ch (id int primary key, fk int references pk deferrable initially deferred);
 begin; insert into ch values (1, 10); insert into pk values (10); commit;

@@ -1,4 +1,5 @@
 -- exclusion constraints: what conflicts, when it is checked, how they are defined and shown
+-- also: local
 create table booking (id int primary key, room text, during tsrange, cancelled boolean default false, exclude using gist (during with &&));
 insert into booking values (1, 'a', '[2024-01-01, 2024-01-02)');
 insert into booking values (2, 'b', '[2024-01-01 12:00, 2024-01-03)');

@@ -1,4 +1,5 @@
 -- EXCLUDE over boxes, circles, points and polygons
+-- also: local
 create table plots (id int primary key, b box, exclude using gist (b with &&));
 insert into plots values (1, '(1,1),(0,0)'), (2, '(3,3),(2,2)'), (3, null), (4, null);
 insert into plots values (5, '(2.5,2.5),(0.5,0.5)');

@@ -1,3 +1,4 @@
+-- also: local
 create table pk (a int primary key, b text);
 create table ch (x int references pk, y int);
 insert into pk values (1,'one'),(2,'two'),(3,'three');

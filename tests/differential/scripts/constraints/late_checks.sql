@@ -1,4 +1,5 @@
 -- MATCH FULL, put off
+-- also: local
 create table pk (a int, b int, primary key (a, b));
 create table ch (id int, a int, b int, foreign key (a, b) references pk match full deferrable initially deferred);
 begin;

@@ -1,4 +1,5 @@
 -- types that compare: a key is found whatever form it has on either side
+-- also: local
 create table pk (i4 int primary key, i8 bigint unique, n numeric unique, f float8 unique, t text unique, c char(5) unique, v varchar(4) unique, d date unique);
 insert into pk values (1, 10000000000, 1.50, 2.5, 'abc', 'ab', 'xyz', '2020-01-01'), (2, 2, 2, 2, 'b  ', 'b', 'b', '2020-01-02');
 create table k1 (x bigint references pk(i4));

@@ -1,4 +1,5 @@
 -- what is said wrongly
+-- also: local
 create table pk (a int primary key, b int, tid int, unique (tid, a));
 create table ch (tid int, foo int, foreign key (tid, foo) references pk (tid, a) on update set null (foo));
 create table ch (tid int, foo int, foreign key (tid, foo) references pk (tid, a) on update set default (foo));

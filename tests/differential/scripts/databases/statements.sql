@@ -1,4 +1,5 @@
 -- CREATE, ALTER and DROP DATABASE, and what settings begin with
+-- also: local
 drop database if exists hf_db_a;
 drop database if exists hf_db_b;
 drop role if exists hf_db_owner;

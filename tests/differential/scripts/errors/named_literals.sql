@@ -1,4 +1,5 @@
 -- literals that name objects: looked up when the statement is read, where they stand
+-- also: local
 create table here (a int);
 create sequence counts;
 create type mood as enum ('ok');

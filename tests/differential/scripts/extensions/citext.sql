@@ -1,4 +1,5 @@
 -- citext: comparison, order, grouping, keys and indexes without regard to case; patterns, functions, casts; in arrays, views, functions
+-- also: local
 select 'a'::citext;
 create extension citext;
 select extname, extversion from pg_extension where extname = 'citext';

@@ -1,4 +1,5 @@
 -- hstore: text form, functions, operators, casts, subscripts, columns, keys and gin indexes
+-- also: local
 select 'a=>1'::hstore;
 create extension hstore;
 select typname, typlen, typtype, typcategory, typinput::text, typreceive::text, typsend::text, typcollation from pg_type where typname in ('hstore', '_hstore') order by 1;

@@ -1,4 +1,5 @@
 -- functions and procedures whose bodies run as statements of their own
+-- also: local
 create table acc (id int primary key, bal int not null check (bal >= 0));
 create table log (n serial primary key, what text, acc int);
 insert into acc values (1, 100), (2, 50), (3, 0);

@@ -1,4 +1,5 @@
 -- Names of encodings, in all spellings.
+-- also: local
 SELECT n, pg_char_to_encoding(n), pg_encoding_to_char(pg_char_to_encoding(n))
 FROM unnest(ARRAY['utf8', 'UTF-8', 'unicode', 'latin1', 'Latin-1', 'ISO_8859-1', 'iso 8859-15', 'iso-8859-5', 'win', 'win1252', 'Windows-1252',
   'windows 932', 'koi8', 'KOI8-R', 'koi8u', 'sjis', 'shift_jis', 'mskanji', 'SHIFT_JIS_2004', 'EUC-JP', 'euc_jis_2004', 'gbk', 'win936', 'gb18030', 'big5', 'win950',

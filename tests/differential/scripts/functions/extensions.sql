@@ -1,4 +1,5 @@
 -- the extensions that there are: their functions, and how they come and go
+-- also: local
 create extension if not exists "uuid-ossp"; create extension pgcrypto; create extension fuzzystrmatch; create extension unaccent; create extension btree_gist;
 select digest('abc','sha256'), digest('abc'::bytea,'SHA1'), digest('abc','md5');
 select digest('abc','nope');

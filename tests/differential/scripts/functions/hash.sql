@@ -1,4 +1,5 @@
 -- hash functions
+-- also: local
 select hashtext(''), hashtext('a'), hashtext('abc'), hashtext('abcdefghijk'), hashtext('abcdefghijkl'), hashtext('abcdefghijklm'), hashtext(repeat('xyz', 30)), hashtext('é€');
 select hashtextextended('', 0), hashtextextended('a', 0), hashtextextended('abc', 1), hashtextextended('abcdefghijklm', -5), hashtextextended(repeat('xyz', 30), 4294967296);
 select hashint4(0), hashint4(1), hashint4(-1), hashint4(2147483647), hashint2(7::int2), hashint2(-7::int2), hashint8(1), hashint8(-1), hashint8(5000000000), hashint8(-5000000000);

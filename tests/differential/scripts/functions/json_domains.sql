@@ -1,4 +1,5 @@
 -- domains within rows that are made of JSON: looked at on every level, of NULLs too
+-- also: local
 create domain pos as int check (value > 0);
 create domain posnn as int not null check (value > 0);
 create type c2 as (a int, b text);

@@ -1,4 +1,5 @@
 -- json_to_record and its kin: objects as rows
+-- also: local
 select * from jsonb_to_record('{"a": 1, "b": "x", "c": [1, 2], "d": {"e": 1}, "f": null}') as t(a int, b text, c int[], d jsonb, f text, g int);
 select * from json_to_record('{"a": 1, "b": "x", "c": [1, 2], "d": {"e": 1}, "f": null}') as t(a int, b text, c int[], d json, f text, g int);
 select * from jsonb_to_record('{"a": 1}') as t(a text);

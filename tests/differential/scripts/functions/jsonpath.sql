@@ -1,4 +1,5 @@
 -- jsonpath: text, queries, errors, operators
+-- also: local
 select '$'::jsonpath, 'strict $'::jsonpath, 'lax $.a'::jsonpath, '$."a b".c[0]'::jsonpath, '$.a[0,1 to last].*'::jsonpath;
 select '$.**{2}.a'::jsonpath, '$.**{1 to 3}'::jsonpath, '$.**{last}'::jsonpath, '$.**{2 to last}'::jsonpath, '$.**'::jsonpath;
 select '1 + 2 * 3'::jsonpath, '(1 + 2) * 3'::jsonpath, '-$.a + +3'::jsonpath, '$.a / 2 % 3 - 1'::jsonpath;

@@ -1,4 +1,5 @@
 -- Calls of SQL functions in what is kept with tables and domains: defaults, checks, generated columns, indexes.
+-- also: local
 SET client_min_messages = warning;
 CREATE SEQUENCE nums START 10;
 CREATE FUNCTION twice(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT $1 * 2';

@@ -1,4 +1,5 @@
 -- functions in PL/pgSQL in what is kept with tables and domains, and in what DDL evaluates: they are called on the spot
+-- also: local
 create function twice(n int) returns int language plpgsql immutable as $$ begin return n * 2; end $$;
 create function small(n int) returns boolean language plpgsql immutable as $$ begin if n is null then return null; end if; return n < 100; end $$;
 create function as_int(x text) returns int language plpgsql immutable as $$ begin return x::int; exception when invalid_text_representation then return -1; end $$;

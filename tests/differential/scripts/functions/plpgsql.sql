@@ -1,4 +1,5 @@
 -- PL/pgSQL: statements, results, records, exceptions; what RAISE tells is in a table
+-- also: local
 create table t (a int primary key, b text);
 create table said (n serial primary key, what text);
 create function say(what text) returns void language plpgsql as $$ begin insert into said (what) values (say.what); end $$;

@@ -1,4 +1,5 @@
 -- control flow of PL/pgSQL, loops above all: labels across levels, what is left to the interpreter in between, errors and their lines
+-- also: local
 create table said (n serial primary key, what text);
 create function say(what text) returns void language plpgsql as $$ begin insert into said (what) values (say.what); end $$;
 create function loops(m int) returns text language plpgsql as $$

@@ -1,4 +1,5 @@
 -- COMMIT and ROLLBACK in procedures and DO: what stays, where they are refused, loops, variables, modes and settings of the next transaction
+-- also: local
 create table t (i int primary key);
 create table said (n serial primary key, what text);
 create procedure p1() language plpgsql as $$

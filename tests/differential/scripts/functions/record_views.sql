@@ -1,4 +1,5 @@
 -- Views over functions that return bare records, ROWS FROM, unnest of several arrays: as they print, and read again.
+-- also: local
 create table rf (id int, sub int, name text);
 insert into rf values (1,1,'Joe'),(1,2,'Ed'),(2,1,'Mary');
 create function g6(int) returns record as 'select * from rf where id = $1' language sql;

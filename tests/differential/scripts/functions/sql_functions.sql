@@ -1,4 +1,5 @@
 -- users' functions in SQL: arguments, results, overloads, how they are called, what hangs on them
+-- also: local
 create table items (id int primary key, k int, v text);
 insert into items select g, g % 3, 'v' || g from generate_series(1, 10) g;
 create function inc(a int) returns int language sql immutable as 'select a + 1';

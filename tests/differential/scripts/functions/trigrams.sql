@@ -1,4 +1,5 @@
 -- pg_trgm: similarity of texts, its operators, and indexes of trigrams
+-- also: local
 create extension pg_trgm;
 select show_trgm('Hello World'), show_trgm(''), show_trgm(' - '), show_trgm('a'), show_trgm('aaaa'), show_trgm(null);
 select show_trgm('Žluťoučký kůň'), show_trgm('naïve café 123');

@@ -1,4 +1,5 @@
 -- how often volatile functions are called: in FROM what depends on no row once, in a select list for each row
+-- also: local
 create sequence s;
 create table t (g int);
 insert into t values (1), (2), (3);

@@ -1,4 +1,5 @@
 -- abbreviations that meant other offsets in other years, and zones as arguments
+-- also: local
 set timezone = 'UTC';
 select timestamptz '2011-03-27 01:59:59 MSK', timestamptz '2011-03-27 02:00:00 MSK', timestamptz '2011-03-27 02:59:59 msk';
 select timestamptz '2011-03-27 03:00:00 MSK', timestamptz '2011-03-27 01:00 MSD', timestamptz '2014-10-26 00:59:59 MSK';

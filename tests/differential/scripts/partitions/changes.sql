@@ -1,4 +1,5 @@
 -- Partitions come and go, and what happens to their table happens to them.
+-- also: local
 CREATE TABLE p (a int, b text NOT NULL, c int CHECK (c > 0)) PARTITION BY RANGE (a);
 CREATE TABLE q (a int, b text NOT NULL);
 ALTER TABLE p ATTACH PARTITION q FOR VALUES FROM (1) TO (10);

@@ -1,4 +1,5 @@
 -- Partitioned tables: keys, bounds, what the catalogs and psql's functions say of them, what is refused.
+-- also: local
 CREATE TABLE t (a int, b text, c date) PARTITION BY RANGE (a, lower(b));
 CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (1, MINVALUE) TO (10, 'x');
 CREATE TABLE t2 PARTITION OF t FOR VALUES FROM (5, MINVALUE) TO (20, 'x');

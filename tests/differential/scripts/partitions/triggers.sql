@@ -1,4 +1,5 @@
 -- Triggers of partitioned tables: statement triggers are the table's, row triggers its partitions'.
+-- also: local
 CREATE TABLE t (a int, b text) PARTITION BY RANGE (a);
 CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (0) TO (10);
 CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$

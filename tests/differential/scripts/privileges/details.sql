@@ -1,4 +1,5 @@
 -- what DETAIL shows of tables and columns that the user may not read, and who may lock a table
+-- also: local
 create role hf_details;
 create table pv (c1 int, c2 int, c3 int check (c3 < 5), primary key (c1, c2));
 create table pc (x int, y int, foreign key (x, y) references pv);

@@ -1,4 +1,5 @@
 -- GRANT and REVOKE on tables, columns, sequences, schemas
+-- also: local
 drop role if exists hf_a;
 drop role if exists hf_b;
 drop role if exists hf_c;

@@ -1,4 +1,5 @@
 -- roles that get members as they are made; ALTER GROUP
+-- also: local
 create role hf_x; create role hf_y; create user hf_z;
 create group hf_g1 with user hf_x, hf_y;
 create group hf_g2 with admin hf_x role hf_y user hf_z;

@@ -1,4 +1,5 @@
 -- what roles own, and what others get of it by default
+-- also: local
 create role ow_a;
 create role ow_b;
 create role ow_c;

@@ -1,4 +1,5 @@
 -- membership
+-- also: local
 drop role if exists hf_g;
 drop role if exists hf_h;
 drop role if exists hf_m;

@@ -1,4 +1,5 @@
 -- GRANT on functions, procedures, both; names that mean several of them; identity columns of others' tables.
+-- also: local
 create role routine_user;
 create procedure pp(int) as 'select 3' language sql;
 create function ff(int) returns int as 'select 3' language sql;

@@ -1,4 +1,5 @@
 -- who may write through a view: its user needs rights to it, its owner to what it is over
+-- also: local
 drop role if exists hf_alice;
 drop role if exists hf_bob;
 drop role if exists hf_carol;

@@ -1,4 +1,5 @@
 -- foreign keys, triggers, commands of policies, MERGE, WITH, views, memberships, settings in policies
+-- also: local
 grant all on schema public to public;
 drop role if exists rls_a;
 drop role if exists rls_b;

@@ -1,4 +1,5 @@
 -- nothing but the policies looks at a row that they hide: conditions that fail or tell of it are not asked
+-- also: local
 grant all on schema public to public;
 drop role if exists rls_a; drop role if exists rls_b;
 create role rls_a; create role rls_b;

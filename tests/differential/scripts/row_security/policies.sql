@@ -1,4 +1,5 @@
 -- CREATE, ALTER, DROP POLICY: what is refused, what they depend on, what catalogs show
+-- also: local
 grant all on schema public to public;
 drop role if exists rls_a; drop role if exists rls_b; drop role if exists rls_c;
 create role rls_a; create role rls_b; create role rls_c createrole;

@@ -1,4 +1,5 @@
 -- what policies let a statement read and write: permissive and restrictive ones, commands, owners, views, functions, plans
+-- also: local
 grant all on schema public to public;
 drop role if exists rls_a; drop role if exists rls_b; drop role if exists rls_by;
 create role rls_a; create role rls_b; create role rls_by bypassrls;

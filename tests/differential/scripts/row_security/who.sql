@@ -1,4 +1,5 @@
 -- whose policies count: definers, views over views, roles changed on the way, rights to some columns; joins and changes over the visible rows
+-- also: local
 grant all on schema public to public;
 drop role if exists rls_a;
 drop role if exists rls_b;

@@ -1,4 +1,5 @@
 -- columns, generated columns, gin indexes, catalogs
+-- also: local
 create table pages (id int primary key, title text, body text, words tsvector generated always as (setweight(to_tsvector('english', coalesce(title, '')), 'A') || to_tsvector('english', coalesce(body, ''))) stored);
 insert into pages (id, title, body) select i, 'Page ' || i, (array['fat cats', 'thin rats', 'quick foxes', 'lazy dogs'])[1 + i % 4] || ' number ' || i % 10 || case when i % 3 = 0 then ' jumping over rats' else '' end from generate_series(1, 600) i;
 insert into pages values (1001, null, null), (1002, 'Only', ''), (1003, 'the', 'of');

@@ -1,4 +1,5 @@
 -- ranks and headlines
+-- also: local
 set default_text_search_config = 'english';
 select ts_rank(' a:1 s:2C d g'::tsvector, 'a | s'), ts_rank(' a:1 sa:2C d g', 'a | s'), ts_rank(' a:1 sa:2C d g', 'a | s:*'), ts_rank(' a:1 sa:2C d g', 'a | sa:*'), ts_rank(' a:1 s:2B d g', 'a | s'), ts_rank(' a:1 s:2 d g', 'a | s'), ts_rank(' a:1 s:2C d g', 'a & s'), ts_rank(' a:1 s:2B d g', 'a & s'), ts_rank(' a:1 s:2 d g', 'a & s');
 select ts_rank_cd(' a:1 s:2C d g'::tsvector, 'a | s'), ts_rank_cd(' a:1 sa:2C d g', 'a | s:*'), ts_rank_cd(' a:1 sa:3C sab:2c d g', 'a | sa:*'), ts_rank_cd(' a:1 s:2B d g', 'a & s'), ts_rank_cd(' a:1 sa:2A sb:2D g', 'a <-> s:*'), ts_rank_cd(' a:1 sa:2A sb:2D g', 'a <-> s:* <-> sa:A'), ts_rank_cd(' a:1 sb:2A sa:2D g', 'a <-> s:*A'), ts_rank_cd('a b', 'a & b'), ts_rank_cd('', 'a'), ts_rank_cd('a:1', '');

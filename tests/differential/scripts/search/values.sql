@@ -1,4 +1,5 @@
 -- tsvector and tsquery: input, output, order, parts, operators
+-- also: local
 select '1'::tsvector, '1 '::tsvector, ' 1'::tsvector, ' 1 2 '::tsvector, '''1 2'''::tsvector, '''1 ''''2'''::tsvector;
 select '''w'':4A,3B,2C,1D,5 a:8'::tsvector, 'a:1,1A,1B b:99999,5'::tsvector, $$'\\as' ab\c ab\\c AB\\\c ab\\\\c$$::tsvector;
 select 'a:1x'::tsvector;

@@ -1,4 +1,5 @@
 -- serial and identity columns
+-- also: local
 create table t (id serial primary key, v text);
 insert into t (v) values ('a'), ('b') returning *;
 insert into t values (default, 'c') returning *;

@@ -1,4 +1,5 @@
 -- CREATE and ALTER SEQUENCE
+-- also: local
 create sequence s as smallint increment 1000 maxvalue 3000 cycle;
 select nextval('s') from generate_series(1, 5);
 create sequence s;

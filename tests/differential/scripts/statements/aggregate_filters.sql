@@ -1,4 +1,5 @@
 -- What FILTER leaves out is not computed; sort keys of hypothetical sets that are one column twice.
+-- also: local
 create table g (k int, n int, t text);
 insert into g values (1, 0, 'a'), (1, 2, 'b'), (2, 0, null), (2, 5, 'c'), (2, null, 'd');
 select sum(1 / n) from g;

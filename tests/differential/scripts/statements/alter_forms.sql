@@ -1,4 +1,5 @@
 -- the forms of ALTER TABLE, INDEX, VIEW, SEQUENCE and SCHEMA in common use, and those that only tune
+-- also: local
 create table t (a int primary key, b text, c int, d text default 'x', constraint c_pos check (c > 0));
 create index t_c on t (c);
 create unique index t_b on t (b);

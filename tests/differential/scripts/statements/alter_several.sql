@@ -1,4 +1,5 @@
 -- Several actions of one ALTER TABLE on one column: each sees what those before it have made.
+-- also: local
 create table al (f1 int);
 alter table al add column f4 int;
 alter table al alter column f4 set not null, alter column f4 add generated always as identity, alter column f4 set data type bigint;

@@ -1,4 +1,5 @@
 -- indexes by bounds: what catalogs say of them, and what they refuse
+-- also: local
 CREATE TABLE readings (id int, at timestamptz, price numeric(10,2), name text, many int[]);
 INSERT INTO readings SELECT g, timestamptz '2026-01-01 00:00+00' + g * interval '1 minute', g / 4.0, 'n' || g, '{1}' FROM generate_series(1, 500) g;
 CREATE INDEX readings_at ON readings USING brin (at);

@@ -1,4 +1,5 @@
 -- gin indexes over plain types (btree_gin) and over several columns: what they find, how they are shown, what refuses them
+-- also: local
 create table gin_mix (id int primary key, kind int, name text, tags text[], doc jsonb, words tsvector, u uuid, ts timestamptz, d date, n numeric(10,2), f float8, b boolean, c char(5), v varchar(20), s smallint);
 insert into gin_mix select i, i % 40, 'name ' || (i % 90), array['t' || (i % 50), 'u' || (i % 7)], jsonb_build_object('a', i % 20), to_tsvector('simple', 'word' || (i % 30) || ' all'), ('00000000-0000-0000-0000-' || lpad((i % 25)::text, 12, '0'))::uuid, timestamptz '2024-01-01 00:00+00' + (i % 60) * interval '1 hour', date '2024-01-01' + i % 45, (i % 33) + 0.5, i % 21, i % 2 = 0, 'c' || (i % 12), 'v' || (i % 70), i % 15 from generate_series(1, 700) i;
 insert into gin_mix (id) values (9001), (9002);

@@ -1,4 +1,5 @@
 -- UPDATE and DELETE whose rows one key finds take a short way from the second time on, with and without RETURNING.
+-- also: local
 CREATE TABLE keyed (id int PRIMARY KEY, a int NOT NULL CHECK (a < 100), b text, c int GENERATED ALWAYS AS (a * 2) STORED);
 CREATE INDEX ON keyed (b);
 INSERT INTO keyed (id, a, b) SELECT i, i, 'b' || i % 3 FROM generate_series(1, 30) AS g (i);

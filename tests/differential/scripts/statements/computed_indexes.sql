@@ -1,4 +1,5 @@
 -- indexes on expressions and of some of the rows
+-- also: local
 create table t (id int primary key, a int, b text, gone boolean default false, d jsonb);
 insert into t select i, i % 7, 'Name' || i, i % 3 = 0, json_build_object('k', i) from generate_series(1, 50) i;
 create index on t (lower(b));

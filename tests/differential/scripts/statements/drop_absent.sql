@@ -1,4 +1,5 @@
 -- DROP of kinds of objects that nobody can create here: there are none, but those of the system
+-- also: local
 create table tt1(a int); create view vv1 as select 1 a;
 drop language sql; drop access method btree; drop collation "C"; drop collation nope; drop collation s.x;
 drop operator + (int, int); drop operator if exists @# (none, int); drop operator - (none, int); drop operator @@@ (none, int); drop operator @@@ (int, none);

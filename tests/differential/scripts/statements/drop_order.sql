@@ -1,4 +1,5 @@
 -- what DROP tells, in PostgreSQL's order
+-- also: local
 create table t (a int primary key, b int);
 create table u (a int references t, b int references t);
 create view v as select * from t;

@@ -1,4 +1,5 @@
 -- generated columns: definition, what they refuse, how they follow their row, ALTER TABLE
+-- also: local
 create table t (id int primary key, a int, b numeric(6,2) generated always as (a * 1.5) stored, c text generated always as (upper(d)) stored, d text default 'x');
 insert into t (id, a) values (1, 10);
 insert into t values (2, 20, default, default, 'abc');

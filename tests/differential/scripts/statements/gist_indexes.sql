@@ -1,4 +1,5 @@
 -- gist and spgist indexes of ranges: what they find beside PostgreSQL's, before and after changes, how they are defined, what is refused
+-- also: local
 create table range_rows (id int primary key, r int4range, t tstzrange, d daterange);
 insert into range_rows select i, int4range((i*7919)%1000, (i*7919)%1000 + 1 + (i*31)%(case when i%10=0 then 500 else 12 end)), tstzrange('2024-01-01'::timestamptz + i*interval '1 hour', '2024-01-01'::timestamptz + i*interval '1 hour' + (i%50) * interval '30 min', case when i%3=0 then '[]' else '[)' end), daterange('2020-01-01'::date + i, '2020-01-01'::date + i + i%9) from generate_series(1,400) i;
 insert into range_rows values (3001,'empty','empty','empty'),(3002,null,null,null),(3003,'(,)','(,)','(,)'),(3004,'(,5)','(,2024-02-01)','(,infinity]'),(3005,'[500,)','[2024-02-01,)','[-infinity,2021-01-01]'),(3006,'[-2147483648,-2147483647)','[-infinity,infinity]','empty'),(3007,'[2147483646,2147483647)',null,null);

@@ -1,4 +1,5 @@
 -- gist and spgist indexes over points, boxes, circles and polygons
+-- also: local
 create table s (id int primary key, p point, b box, c circle, g polygon);
 insert into s select i, point(i % 40, i / 40), box(point(i % 40, i / 40), point(i % 40 + 2, i / 40 + 1)), circle(point(i % 40, i / 40), 1.5), polygon(box(point(i % 40, i / 40), point(i % 40 + 2, i / 40 + 1))) from generate_series(1, 1200) i;
 insert into s values (2000, null, null, null, null), (2001, '(1e12,3)', '(1e12,1e12),(-1e12,-1e12)', '<(0,0),1e12>', '((1e12,0),(0,1e12),(0,0))');

@@ -1,4 +1,5 @@
 -- what is wrong with a literal, with HINT, DETAIL and CONTEXT
+-- also: local
 select e'wrong: \u061';
 select e'wrong: \U0061';
 select u&'wrong: \061';

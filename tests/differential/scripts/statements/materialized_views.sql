@@ -1,4 +1,5 @@
 -- what is created, read and refreshed
+-- also: local
 create table t (a int, b text, c numeric);
 insert into t select i, 'x' || i%3, i*1.5 from generate_series(1,10) i;
 create materialized view mv as select b, sum(c) s, count(*) from t group by b;

@@ -1,3 +1,4 @@
+-- also: local
 create table target (tid int primary key, balance int check (balance < 1000), note text default 'new');
 create table source (sid int, delta int);
 insert into target values (1, 10), (2, 20), (3, 30);

@@ -1,4 +1,5 @@
 -- A prepared statement means what its names mean under the search path of each EXECUTE; errors show PREPARE's text.
+-- also: local
 create schema one create table abc (f1 int);
 create schema two create table abc (f1 int);
 insert into one.abc values (123);

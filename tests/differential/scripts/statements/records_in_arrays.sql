@@ -1,4 +1,5 @@
 -- records in arrays: a record, whatever it holds, is never a dimension
+-- also: local
 select array[row(1,null)];
 select array[row(null,null), row(1,2)];
 select array_length(array[row(1,null)],1), array_ndims(array[row(1,null)]);

@@ -1,4 +1,5 @@
 -- A schema gets another name: what reads its tables, calls its functions and draws from its sequences follows.
+-- also: local
 CREATE SCHEMA rs_old;
 CREATE TYPE rs_old.mood AS ENUM ('a', 'b');
 CREATE SEQUENCE rs_old.seq;

@@ -1,4 +1,5 @@
 -- SEARCH and CYCLE of recursive WITH items
+-- also: local
 create table graph0 (f int, t int, label text);
 insert into graph0 values (1, 2, 'arc 1 -> 2'), (1, 3, 'arc 1 -> 3'), (2, 3, 'arc 2 -> 3'), (1, 4, 'arc 1 -> 4'), (4, 5, 'arc 4 -> 5');
 with recursive search_graph(f, t, label) as (select * from graph0 g union all select g.* from graph0 g, search_graph sg where g.f = sg.t) search depth first by f, t set seq select * from search_graph order by seq;

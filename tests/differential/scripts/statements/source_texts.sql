@@ -1,4 +1,5 @@
 -- what pg_prepared_statements and pg_cursors show is what the client sent
+-- also: local
 prepare p (int) as select $1 + 1;
 begin;
 declare c scroll cursor for  select 1 as for_x;

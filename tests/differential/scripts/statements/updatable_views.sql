@@ -1,4 +1,5 @@
 -- INSERT, UPDATE and DELETE through views
+-- also: local
 create table t (a int primary key, b text default 'none', c int default 7, check (c < 1000));
 insert into t values (1, 'one', 1), (2, 'two', 2), (-3, 'minus', 3);
 create view v as select b as name, a as id, c + 1 as more, c from t where a > 0;

@@ -1,4 +1,5 @@
 -- a view that groups by a primary key and shows other columns depends on that key
+-- also: local
 create table art (id int primary key, kw text, title text unique, body text);
 create table cat (art int, cat int, changed date, primary key (art, cat));
 create view v1 as select id, kw, title from art group by id;

@@ -1,4 +1,5 @@
 -- volatile columns are computed behind ORDER BY, for the rows that LIMIT and OFFSET let come out (engine/index/late.py)
+-- also: local
 create sequence sq;
 create table tt(id int default nextval('sq'), v int);
 select nextval('sq') from generate_series(1, 100) limit 2; select currval('sq');

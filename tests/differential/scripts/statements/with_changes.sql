@@ -1,3 +1,4 @@
+-- also: local
 create table t (a int primary key, b int check (b < 1000), c text default 'd');
 create table log (id int, what text);
 insert into t values (1, 1), (2, 2), (3, 3);

@@ -1,4 +1,5 @@
 -- DISABLE TRIGGER ALL: foreign keys are off, too; rows that triggers have changed; one transition table for all that a foreign key does
+-- also: local
 create table p(id int primary key, v text);
 create table c(id int primary key, p int references p on delete cascade, q int references p deferrable initially deferred);
 create table said(n serial, t text);

@@ -1,4 +1,5 @@
 -- triggers beside foreign keys, definitions that change, rights
+-- also: local
 create table log(n serial, what text);
 create function note() returns trigger language plpgsql as $$
 begin

@@ -1,4 +1,5 @@
 -- conditions of triggers over whole rows, under new names, without columns
+-- also: local
 create table acc(id int, b text);
 create trigger touch before update on acc for each row when (old.* is distinct from new.*) execute function suppress_redundant_updates_trigger();
 create trigger touch2 before update on acc for each row when (old is distinct from new and (old.*)::text <> new::text and old.* <> new.*) execute function suppress_redundant_updates_trigger();

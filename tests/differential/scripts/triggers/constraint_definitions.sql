@@ -1,4 +1,5 @@
 -- constraint triggers: their definitions, in the catalogs too
+-- also: local
 create table p(id int primary key); create table t(a int primary key, b text);
 create function f() returns trigger language plpgsql as $$begin raise notice '% % % % %', tg_name, tg_op, tg_when, old, new; return null; end$$;
 create view v as select * from t;
