@@ -136,7 +136,8 @@ def is_cast_to(node: Node, engine_type: str) -> bool:
 
 def try_cast(node: Node, engine_type: str) -> Node:
     """Return ``TRY_CAST(node AS engine_type)``."""
-    return exp.TryCast(this=node, to=exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=engine_type))
+    to = exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=engine_type)
+    return exp.TryCast(this=node, to=to, safe=True)  # without, Spark's dialect prints a CAST
 
 
 def _chain(cls: Any, terms: Sequence[Node], empty: bool) -> Node:

@@ -15,6 +15,11 @@ def test_an_element_of_each_row_finds_its_place_on_each_engine() -> None:
     assert " ^ " in lowered(sql, SparkDialect())
 
 
+def test_a_text_that_is_no_number_is_tried_on_each_engine() -> None:
+    for dialect in (DuckDialect(), SparkDialect()):
+        assert "TRY_CAST(" in lowered("SELECT a::text::int FROM t", dialect)
+
+
 def test_an_expression_has_a_form_or_a_name_for_its_refusal() -> None:
     kinds = {kind for kind in vars(q).values() if isinstance(kind, type) and issubclass(kind, q.Expr)} - {
         q.Expr

@@ -224,6 +224,11 @@ def _no_job_runs(spark: Spark) -> None:
         ("SELECT c / (a - 1) FROM t", "22012", "division by zero"),
         ("SELECT e::int FROM t WHERE a = 1", "22P02", 'invalid input syntax for type integer: "abc"'),
         (
+            "SELECT (a::text || '9999999999')::int FROM t WHERE a = 1",
+            "22003",
+            'value "19999999999" is out of range for type integer',
+        ),
+        (
             "SELECT (SELECT k FROM s) FROM t",
             "21000",
             "more than one row returned by a subquery used as an expression",
