@@ -11,7 +11,7 @@ MAX_REPLANS: Final = 10
 MAX_RERUNS: Final = 1000
 """Of one statement whose rows to be locked had changed; each run holds the locks of those before."""
 
-AUTOCOMMIT_RETRIES: Final = 5
+AUTOCOMMIT_RETRIES: Final = 10
 """Of one statement that has lost a race, with its transaction or within it."""
 
 
