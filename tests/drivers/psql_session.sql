@@ -84,7 +84,8 @@ y	2
 a,b,notanumber
 \.
 \copy sold FROM PROGRAM 'printf "p\tq\t5\n"'
-\copy (SELECT count(*) FROM sold) TO PROGRAM 'cat'
+\copy (SELECT count(*) FROM sold) TO PROGRAM 'cat > FOLDER/counted.txt'
+\! cat FOLDER/counted.txt
 \copy nosuch TO STDOUT
 \copy sold FROM '/nonexistent'
 COPY sold TO STDOUT \g FOLDER/out.txt
