@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 OPTIMISTIC_TRIES = 3  # then a statement's scans lock their tables (U4)
 RETRY_PAUSE_S = 0.02
+"""Before the second try, on average; it doubles with each try up to ``LONGEST_RETRY_PAUSE_S``."""
+LONGEST_RETRY_PAUSE_S = 0.3
 _WAITING_POLICIES = ("detect", "timeout")  # who runs again waits in the queue, so it need not wait before
 
 
@@ -104,7 +106,8 @@ async def run_with_retries(
                 retries += 1
                 continue
             if conn.db.config.deadlock_policy not in _WAITING_POLICIES:
-                await asyncio.sleep(RETRY_PAUSE_S * 2**retries * (0.5 + conn.db.random()))
+                pause = min(RETRY_PAUSE_S * 2**retries, LONGEST_RETRY_PAUSE_S)
+                await asyncio.sleep(pause * (0.5 + conn.db.random()))
             retries += 1
             if alone:
                 session.block.restart()
