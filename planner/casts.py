@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -64,35 +64,23 @@ from planner.facts import (
     UNKNOWN,
     facts,
 )
+from planner.location import location
 from planner.polymorphic import POLYMORPHIC, consistent
 from planner.query import (
     ArrayCoerce,
-    BooleanTest,
-    BoolExpr,
     CoerceToDomain,
     CoerceTypmod,
     CoerceViaIO,
-    ComposeRow,
     Const,
-    DecomposeRow,
-    DistinctExpr,
     Expr,
-    FieldSelect,
     FuncExpr,
-    NullIf,
-    NullTest,
-    OpExpr,
     Param,
     RelabelType,
-    RowCompare,
     RowExpr,
-    ScalarArrayOp,
-    SubLink,
-    Subscript,
     Var,
 )
 from planner.textsearch.names import SEARCH_NAMES, read_name
-from planner.typefacts import STRING, category, element_of, format_type, is_preferred, type_kind
+from planner.typefacts import STRING, category, element_of, format_type, type_kind
 from planner.types import SqlType
 
 RECORD_ARRAY = 2287
@@ -264,54 +252,6 @@ def can_coerce_all(sources: tuple[int, ...], targets: tuple[int, ...], context: 
         elif source != UNKNOWN and find_pathway(source, target, context) is None:
             return False
     return not generic or consistent(sources, targets)
-
-
-_LEFTMOST = (
-    FuncExpr, OpExpr, DistinctExpr, NullIf, ScalarArrayOp, BoolExpr, RelabelType, CoerceViaIO, CoerceTypmod,
-    CoerceToDomain, ArrayCoerce, NullTest, BooleanTest, SubLink, RowCompare, ComposeRow, DecomposeRow,
-)  # fmt: skip
-
-
-def location(expr: Expr) -> Span | None:
-    """Return where an error about the whole of ``expr`` points: its leftmost part, as PostgreSQL does.
-
-    (A node's own span is its operator or first token.) Constructs with brackets of their own begin there.
-    """
-    if isinstance(expr, FieldSelect | Subscript):
-        return location(expr.arg)
-    if not isinstance(expr, _LEFTMOST):
-        return expr.span
-    found = expr.span
-    for child in _operands(expr):
-        span = location(child)
-        if span is not None and (found is None or span.start < found.start):
-            found = span
-    return found
-
-
-def _operands(expr: Expr) -> tuple[Expr, ...]:
-    if isinstance(expr, FuncExpr | OpExpr | BoolExpr):
-        return expr.args
-    if isinstance(expr, DistinctExpr | NullIf):
-        return (expr.left, expr.right)
-    if isinstance(expr, ScalarArrayOp):
-        return (expr.scalar, expr.array)
-    if isinstance(expr, SubLink | RowCompare):
-        return expr.lefts
-    if isinstance(
-        expr,
-        RelabelType
-        | CoerceViaIO
-        | CoerceTypmod
-        | CoerceToDomain
-        | ArrayCoerce
-        | NullTest
-        | BooleanTest
-        | ComposeRow
-        | DecomposeRow,
-    ):
-        return (expr.arg,)
-    return ()
 
 
 # --- building coerced expressions -----------------------------------------------------------------
@@ -592,81 +532,7 @@ def _note_settings(text: str, oid: int, env: CoerceEnv) -> None:
         env.folded.update(("now", "timezone"))
 
 
-# --- common types ---------------------------------------------------------------------------------
-
-
-@functools.lru_cache(maxsize=16384)
-def common_type(types: tuple[int, ...]) -> int:
-    """Return the type that ``types`` resolve to (UNION, CASE, VALUES ...), or 0 across categories."""
-    return _common(types)[0]
-
-
-def _common(types: Iterable[int]) -> tuple[int, int]:
-    """Return (type, index of the offending entry or -1)."""
-    types = list(types)
-    if types and types[0] != UNKNOWN and all(oid == types[0] for oid in types):
-        return types[0], -1  # a domain stays one only where all are of it
-    chosen = UNKNOWN
-    for index, oid in enumerate(map(base_oid, types)):
-        if oid in (UNKNOWN, chosen):
-            continue
-        if chosen == UNKNOWN:
-            chosen = oid
-        elif category(oid) != category(chosen):
-            return 0, index
-        elif (
-            not is_preferred(chosen)
-            and can_coerce(chosen, oid, CastContext.IMPLICIT)
-            and not can_coerce(oid, chosen, CastContext.IMPLICIT)
-        ):
-            chosen = oid
-    return (TEXT if chosen == UNKNOWN else chosen), -1
-
-
-def select_common_type(exprs: Sequence[Expr], construct: str) -> int:
-    """Return the oid that all of ``exprs`` are to have.
-
-    ``construct`` is PostgreSQL's word for the place: CASE, UNION, VALUES, ARRAY, COALESCE, GREATEST, IN,
-    JOIN/USING ... Raises 42804 ``<construct> types a and b cannot be matched`` at the offending one.
-    """
-    oid, offender = _common(expr.type.oid for expr in exprs)
-    if oid:
-        return oid
-    before = _common(expr.type.oid for expr in exprs[:offender])[0]
-    raise SqlError(
-        "42804",
-        f"{construct} types {format_type(before)} and {format_type(exprs[offender].type.oid)} "
-        "cannot be matched",
-        span=location(exprs[offender]),
-    )
-
-
-def select_common_typmod(exprs: Sequence[Expr], oid: int) -> int:
-    """Return the typmod shared by all ``exprs`` that already are of type ``oid``, else -1."""
-    first = exprs[0].type
-    return first.typmod if all(e.type == (oid, first.typmod) for e in exprs) else -1
-
-
-def coerce_to_common(expr: Expr, oid: int, construct: str, env: CoerceEnv) -> Expr:
-    """Convert to a type found by ``select_common_type``; 42846 when the chosen type is out of reach."""
-    if expr.type.oid == oid:
-        return expr
-    if not can_coerce(expr.type.oid, oid, CastContext.IMPLICIT):
-        raise SqlError(
-            "42846",
-            f"{construct} could not convert type {format_type(expr.type.oid)} to {format_type(oid)}",
-            span=location(expr),
-        )
-    return coerce_type(expr, SqlType(oid), CastContext.IMPLICIT, env)
-
-
-def coerce_all_to_common(
-    exprs: Sequence[Expr], construct: str, env: CoerceEnv
-) -> tuple[tuple[Expr, ...], SqlType]:
-    """Convert ``exprs`` to their common type; returns them and the type (typmod kept if all share it)."""
-    oid = select_common_type(exprs, construct)
-    coerced = tuple(coerce_to_common(expr, oid, construct, env) for expr in exprs)
-    return coerced, SqlType(oid, select_common_typmod(coerced, oid))
+# --- what a place demands ---------------------------------------------------------------------------
 
 
 def coerce_to_boolean(expr: Expr, construct: str, env: CoerceEnv) -> Expr:

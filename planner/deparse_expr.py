@@ -59,8 +59,8 @@ from planner.query import (
     Window,
     WindowFunc,
 )
-from planner.resolve import find_less
 from planner.textsearch.names import SEARCH_NAMES, shown_name
+from planner.type_order import find_less
 from planner.typefacts import stored_type
 
 if TYPE_CHECKING:

@@ -50,7 +50,7 @@ from planner.facts import (
     rows,
 )
 from planner.opclass_extensions import HSTORE_CLASS, KEPT_BY, class_named, default_class, is_plain_gin
-from planner.resolve import default_opclass
+from planner.type_order import default_opclass
 from planner.typefacts import decimal_of, element_of, format_type
 from planner.types import SqlType
 

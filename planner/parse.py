@@ -26,7 +26,7 @@ from planner.as_of import AsOf
 from planner.beyond import MAY_GO_BEYOND, goes_beyond, read_statement
 from planner.beyond_tokens import SEMICOLON, Scanned, Token
 from planner.errors import Span, SqlError
-from planner.raw_query import Raw
+from planner.raw_reader import Raw
 from planner.raw_statement import StatementReader
 from planner.search import occurs
 

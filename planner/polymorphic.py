@@ -248,7 +248,8 @@ def _element(element: int, array: int, range_type: int) -> int:
 
 def _common_of(types: Sequence[int]) -> int:
     # imported here: casts needs this module for can_coerce
-    from planner.casts import CastContext, can_coerce, common_type
+    from planner.casts import CastContext, can_coerce
+    from planner.common_types import common_type
 
     oid = common_type(tuple(types))
     if not oid:

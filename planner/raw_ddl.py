@@ -10,7 +10,7 @@ from planner.errors import SqlError
 from planner.raw_dml import DmlReader
 from planner.raw_function import function_name
 from planner.raw_option import object_word
-from planner.raw_query import Raw, strings
+from planner.raw_reader import Raw, strings
 from planner.raw_tables import CHECK_OPTIONS, CONSTRAINT_KINDS, LIKE_OPTIONS, ON_COMMIT
 
 

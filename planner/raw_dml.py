@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner import ast
 from planner.errors import not_supported
 from planner.raw_option import OptionReader
-from planner.raw_query import Raw, strings
+from planner.raw_reader import Raw, strings
 from planner.raw_tables import MERGE_ACTIONS, OVERRIDING
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from planner import ast
 from planner.raw_option import object_word
-from planner.raw_query import Raw, strings
+from planner.raw_reader import Raw, strings
 
 _MODES: Final[Mapping[str, Literal["i", "o", "b", "v", "t"]]] = {
     "FUNC_PARAM_IN": "i", "FUNC_PARAM_DEFAULT": "i", "FUNC_PARAM_OUT": "o", "FUNC_PARAM_INOUT": "b",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from planner import ast
-from planner.raw_query import Raw, RawReader, strings
+from planner.raw_query import RawReader
+from planner.raw_reader import Raw, strings
 
 
 def words(kind: str, prefix: str) -> str:

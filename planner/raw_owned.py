@@ -6,7 +6,7 @@ from typing import Any
 
 from planner import ast
 from planner.raw_option import object_word
-from planner.raw_query import Raw, strings
+from planner.raw_reader import Raw, strings
 
 
 def reassign(reader: Any, body: Raw) -> ast.Node:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner import ast
 from planner.raw_ddl import DdlReader
-from planner.raw_query import Raw
+from planner.raw_reader import Raw
 from planner.raw_tables import SET_KINDS
 
 

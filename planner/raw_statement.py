@@ -13,7 +13,7 @@ from typing import Any
 from planner import ast, raw_absent, raw_function, raw_owned, raw_policy, raw_trigger, raw_type
 from planner.errors import not_supported
 from planner.raw_option import object_word
-from planner.raw_query import Raw, strings
+from planner.raw_reader import Raw, strings
 from planner.raw_server import ServerReader
 from planner.raw_tables import (
     CURSOR_ASENSITIVE,

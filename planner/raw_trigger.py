@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from planner import ast
 from planner.raw_option import object_word
-from planner.raw_query import Raw, strings
+from planner.raw_reader import Raw, strings
 
 _EVENTS: Final = (("i", 4), ("d", 8), ("u", 16), ("t", 32))
 _TIMINGS: Final = {0: "after", 2: "before", 64: "instead of"}

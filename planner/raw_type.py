@@ -6,7 +6,8 @@ from typing import Any
 
 from planner import ast
 from planner.raw_ddl import DdlReader
-from planner.raw_query import Raw, RawReader, strings
+from planner.raw_query import RawReader
+from planner.raw_reader import Raw, strings
 
 
 def create_enum(reader: RawReader, body: Raw) -> ast.Node:

@@ -12,36 +12,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from planner.casts import (
-    CastContext,
-    CoerceEnv,
-    can_coerce_all,
-    coerce_type,
-    find_pathway,
-    is_binary_coercible,
-)
+from planner.candidates import coercible, select
+from planner.casts import CastContext, CoerceEnv, coerce_type, find_pathway
 from planner.composite import same_composite
 from planner.domains import base_oid
 from planner.errors import Span, SqlError
-from planner.facts import (
-    ANY,
-    BOOL,
-    FLOAT8,
-    INT4,
-    JSONB,
-    RECORD,
-    TEXT,
-    UNKNOWN,
-    OperatorFact,
-    ProcFact,
-    facts,
-    rows,
-)
+from planner.facts import ANY, BOOL, FLOAT8, INT4, JSONB, RECORD, TEXT, UNKNOWN, OperatorFact, ProcFact, facts
 from planner.polymorphic import POLYMORPHIC, enforce
 from planner.query import ArrayExpr, Const, Expr, OpExpr, ScalarArrayOp
-from planner.typefacts import STRING, array_of, category, element_of, format_type, is_preferred
+from planner.typefacts import STRING, array_of, element_of, format_type
 from planner.types import SqlType
 
 _NO_FUNCTION = (
@@ -54,94 +35,6 @@ _NO_AGGREGATE = (
 _NOT_UNIQUE_FUNCTION = (
     "Could not choose a best candidate function. You might need to add explicit type casts."
 )
-
-
-# --- thinning candidates ------------------------------------------------------------------------
-
-_Types = tuple[int, ...]
-
-
-def _matching(inputs: _Types, candidates: Sequence[_Types]) -> list[int]:
-    """Return the indexes of candidates that the inputs can be coerced to implicitly."""
-    return [i for i, c in enumerate(candidates) if can_coerce_all(inputs, c, CastContext.IMPLICIT)]
-
-
-def _best(scores: Sequence[int], pool: Sequence[int]) -> list[int]:
-    top = max(scores)
-    return [index for score, index in zip(scores, pool, strict=True) if score == top]
-
-
-def _select(inputs: _Types, candidates: Sequence[_Types], pool: list[int]) -> int | None:
-    """Choose one of ``pool`` (indexes into candidates, two or more) by the rules, or None."""
-    inputs = tuple(map(base_oid, inputs))
-    known = [(slot, oid) for slot, oid in enumerate(inputs) if oid != UNKNOWN]
-    pool = _best([sum(candidates[i][s] == t for s, t in known) for i in pool], pool)
-    if len(pool) == 1:
-        return pool[0]
-    categories = [category(oid) for oid in inputs]
-    scores = [
-        sum(
-            candidates[i][s] == t
-            or (is_preferred(candidates[i][s]) and category(candidates[i][s]) == categories[s])
-            for s, t in known
-        )
-        for i in pool
-    ]
-    pool = _best(scores, pool)
-    if len(pool) == 1:
-        return pool[0]
-    unknown = [slot for slot, oid in enumerate(inputs) if oid == UNKNOWN]
-    if not unknown:
-        return None
-    kept = _by_unknown_category(unknown, candidates, pool)
-    if kept:
-        pool = kept
-        if len(pool) == 1:
-            return pool[0]
-    return _by_single_known_type(inputs, known, candidates, pool)
-
-
-def _by_unknown_category(
-    unknown: Sequence[int], candidates: Sequence[_Types], pool: Sequence[int]
-) -> list[int]:
-    """Keep candidates of the category that each unknown slot points to; [] when it points nowhere."""
-    wanted: dict[int, tuple[str, bool]] = {}
-    for slot in unknown:
-        chosen, preferred, conflict = "", False, False
-        for index in pool:
-            oid = candidates[index][slot]
-            this = category(oid)
-            if not chosen:
-                chosen, preferred = this, is_preferred(oid)
-            elif this == chosen:
-                preferred = preferred or is_preferred(oid)
-            elif this == STRING:
-                chosen, preferred = this, is_preferred(oid)
-            else:
-                conflict = True
-        if conflict and chosen != STRING:
-            return []
-        wanted[slot] = (chosen, preferred)
-    return [
-        index
-        for index in pool
-        if all(
-            category(candidates[index][slot]) == chosen
-            and (not preferred or is_preferred(candidates[index][slot]))
-            for slot, (chosen, preferred) in wanted.items()
-        )
-    ]
-
-
-def _by_single_known_type(
-    inputs: _Types, known: Sequence[tuple[int, int]], candidates: Sequence[_Types], pool: Sequence[int]
-) -> int | None:
-    types = {oid for _, oid in known}
-    if len(types) != 1:
-        return None
-    assumed = tuple(types) * len(inputs)
-    fits = [i for i in pool if can_coerce_all(assumed, candidates[i], CastContext.IMPLICIT)]
-    return fits[0] if len(fits) == 1 else None
 
 
 # --- operators ----------------------------------------------------------------------------------
@@ -187,10 +80,10 @@ def _find_operator(
         pool = [o for o in table.values() if bool(o.left) == bool(left)]
         inputs = (left, right) if left else (right,)
         candidates = [(o.left, o.right) if left else (o.right,) for o in pool]
-        matching = _matching(inputs, candidates)
+        matching = coercible(inputs, candidates)
         if not matching:
             return "missing"
-        choice = matching[0] if len(matching) == 1 else _select(inputs, candidates, matching)
+        choice = matching[0] if len(matching) == 1 else select(inputs, candidates, matching)
         if choice is None:
             return "ambiguous"
         op = pool[choice]
@@ -433,10 +326,10 @@ def _choose(
             if target:
                 return ResolvedFunction("cast", None, (target,), target)
         types = [c.types for c in pool]
-        matching = _matching(inputs, types)
+        matching = coercible(inputs, types)
         if not matching:
             return "missing"
-        index = matching[0] if len(matching) == 1 else _select(inputs, types, matching)
+        index = matching[0] if len(matching) == 1 else select(inputs, types, matching)
         if index is None:
             return "ambiguous"
         chosen = pool[index]
@@ -599,152 +492,3 @@ def _default_argument(proc: ProcFact, position: int) -> Expr:
 def default_arguments(proc: ProcFact) -> tuple[Expr, ...]:
     """Return the default values of the trailing parameters (as many as ``proc.defaults``)."""
     return _DEFAULTS.get(proc.name, ()) if proc.defaults else ()
-
-
-# --- default ordering and equality of a type ------------------------------------------------------
-
-_BTREE, _HASH = 403, 405
-
-
-@dataclass(slots=True)
-class _Families:
-    default_class: dict[tuple[int, int], int] = field(default_factory=dict)  # (am, type) -> family
-    class_input: dict[tuple[int, int], int] = field(default_factory=dict)  # (am, type) -> opcintype
-    operators: dict[tuple[int, int, int, int], int] = field(default_factory=dict)
-    procs: dict[tuple[int, int, int, int], str] = field(default_factory=dict)
-
-
-@functools.cache
-def _families() -> _Families:
-    families = _Families()
-    for row in rows("opclass"):
-        if row["opcdefault"] == "t" and int(row["opcmethod"]) in (_BTREE, _HASH):
-            key = (int(row["opcmethod"]), int(row["opcintype"]))
-            families.default_class[key] = int(row["opcfamily"])
-    for row in rows("extension_opclasses"):
-        if row["opcdefault"] == "t" and row["opcmethod"] in ("btree", "hash"):
-            method = _BTREE if row["opcmethod"] == "btree" else _HASH
-            families.default_class[method, int(row["opcintype"])] = int(row["opcfamily"])
-    for row in (*rows("amop"), *rows("extension_amop")):
-        if row["amoppurpose"] == "s" and int(row["amopmethod"]) in (_BTREE, _HASH):
-            families.operators[
-                int(row["amopfamily"]), int(row["amoplefttype"]), int(row["amoprighttype"]),
-                int(row["amopstrategy"]),
-            ] = int(row["amopopr"])  # fmt: skip
-    for row in rows("amproc"):
-        families.procs[
-            int(row["amprocfamily"]), int(row["amproclefttype"]), int(row["amprocrighttype"]),
-            int(row["amprocnum"]),
-        ] = row["amproc"]  # fmt: skip
-    return families
-
-
-@functools.cache
-def default_opclass(oid: int, method: int = _BTREE) -> tuple[int, int] | None:
-    """Return (operator family, its input type) of the type's default operator class, or None.
-
-    As GetDefaultOpClass: the type itself, else the only (or a preferred) one it is binary coercible to;
-    arrays use ``anyarray``'s, records ``record``'s.
-    """
-    table = _families().default_class
-    oid = base_oid(oid)
-    if (method, oid) in table:
-        return table[method, oid], oid
-    fits = [t for (m, t) in table if m == method and is_binary_coercible(oid, t)]
-    preferred = [t for t in fits if is_preferred(t) and category(t) == category(oid)]
-    for pool in (preferred, fits):
-        if len(pool) == 1:
-            return table[method, pool[0]], pool[0]
-    return None
-
-
-@functools.cache
-def _family_operator(oid: int, strategy: int, method: int = _BTREE) -> OperatorFact | None:
-    """Return the operator of a btree (1 <, 3 =, 5 >) or hash (1 =) strategy for equal operand types."""
-    found = default_opclass(oid, method)
-    if found is None:
-        return None
-    element = element_of(base_oid(oid))
-    if element and _family_operator(element, strategy, method) is None:
-        return None
-    family, input_type = found
-    op = _families().operators.get((family, input_type, input_type, strategy))
-    return facts().operators[op] if op else None
-
-
-def family_equality(family: int, left: int, right: int) -> int:
-    """Return the oid of a btree family's ``=`` for two operand types, 0 if it has none."""
-    return _families().operators.get((family, left, right, 3), 0)
-
-
-def find_equality(oid: int) -> OperatorFact | None:
-    """Return the type's default ``=`` (btree class, else hash class), or None."""
-    return _family_operator(oid, 3) or _family_operator(oid, 1, _HASH)
-
-
-def default_equality(oid: int, span: Span | None = None) -> OperatorFact:
-    """Return the type's default ``=`` operator; 42883 where there is none (json, point ...)."""
-    op = find_equality(oid)
-    if op is None:
-        raise SqlError(
-            "42883", f"could not identify an equality operator for type {format_type(oid)}", span=span
-        )
-    return op
-
-
-def _ordering(oid: int, strategy: int, span: Span | None) -> OperatorFact:
-    op = _family_operator(oid, strategy)
-    if op is None:
-        raise SqlError(
-            "42883",
-            f"could not identify an ordering operator for type {format_type(oid)}",
-            hint="Use an explicit ordering operator or modify the query.",
-            span=span,
-        )
-    return op
-
-
-def default_less(oid: int, span: Span | None = None) -> OperatorFact:
-    """Return the type's default ``<`` operator; 42883 where there is none."""
-    return _ordering(oid, 1, span)
-
-
-def find_less(oid: int) -> OperatorFact | None:
-    """Return the type's default ``<`` operator or None."""
-    return _family_operator(oid, 1)
-
-
-def family_operator(family: int, left: int, right: int, strategy: int) -> OperatorFact | None:
-    """Return the member operator of a btree family, or None."""
-    op = _families().operators.get((family, left, right, strategy))
-    return facts().operators[op] if op else None
-
-
-@functools.cache
-def operator_strategies(op: int) -> tuple[tuple[int, int], ...]:
-    """Return the (btree family, strategy 1..5) pairs the operator is a member of, by family oid."""
-    btree = {int_family for (am, _), int_family in _families().default_class.items() if am == _BTREE}
-    return tuple(
-        sorted(
-            (family, strategy)
-            for (family, _, _, strategy), member in _families().operators.items()
-            if member == op and family in btree
-        )
-    )
-
-
-@functools.cache
-def in_range_proc(order_type: int, offset_type: int) -> int:
-    """Return the pg_proc oid of the in_range function for RANGE offset frames, or 0.
-
-    ``offset_type`` must be exact; callers try the types the written offset can become.
-    """
-    found = default_opclass(order_type)
-    if found is None:
-        return 0
-    family, input_type = found
-    name = _families().procs.get((family, input_type, offset_type, 3))
-    if name is None or not name.endswith("in_range"):
-        return 0
-    wanted = (input_type, input_type, offset_type, BOOL, BOOL)
-    return next((p.oid for p in facts().procs_by_name.get("in_range", ()) if p.arg_types == wanted), 0)

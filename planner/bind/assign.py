@@ -18,11 +18,12 @@ from planner.bind.columns import expand_stars
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_expr
 from planner.bind.stored import column_default
-from planner.casts import CoerceEnv, coerce_to_column, location
+from planner.casts import CoerceEnv, coerce_to_column
 from planner.catalog import ColumnDef, RelationDef
 from planner.classify import is_volatile
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import RECORD
+from planner.location import location
 from planner.query import (
     Const,
     Expr,

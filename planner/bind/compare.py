@@ -16,7 +16,8 @@ from planner import ast
 from planner.bind.columns import expand_stars
 from planner.bind.expr import bind_expr, operator_name, register
 from planner.bind.extension_operators import bind_operator
-from planner.casts import CastContext, can_coerce, coerce_to_boolean, coerce_to_common, common_type
+from planner.casts import CastContext, can_coerce, coerce_to_boolean
+from planner.common_types import coerce_to_common, common_type
 from planner.composite import decomposed
 from planner.errors import Span, SqlError
 from planner.exprs import reads_own_columns
@@ -33,13 +34,9 @@ from planner.query import (
     RowCompare,
     RowExpr,
 )
-from planner.resolve import (
-    family_operator,
-    make_operator,
-    make_scalar_array_op,
-    operator_strategies,
-)
+from planner.resolve import make_operator, make_scalar_array_op
 from planner.scope import Scope
+from planner.type_order import family_operator, operator_strategies
 from planner.typefacts import array_of, format_type
 from planner.types import SqlType
 

@@ -18,15 +18,8 @@ from typing import Any
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.settings import STORED_TEXT
 from planner import ast
-from planner.casts import (
-    CastContext,
-    coerce,
-    coerce_all_to_common,
-    coerce_to_boolean,
-    coerce_to_common,
-    select_common_type,
-    try_coerce,
-)
+from planner.casts import CastContext, coerce, coerce_to_boolean, try_coerce
+from planner.common_types import coerce_all_to_common, coerce_to_common, select_common_type
 from planner.composite import decomposed
 from planner.domains import names_domain, plain_type
 from planner.errors import Span, SqlError, not_supported
@@ -61,8 +54,9 @@ from planner.query import (
     RelabelType,
     RowExpr,
 )
-from planner.resolve import find_less, make_operator, make_scalar_array_op
+from planner.resolve import make_operator, make_scalar_array_op
 from planner.scope import Scope
+from planner.type_order import find_less
 from planner.typefacts import array_of, element_of, format_type
 from planner.typenames import names_by_oid
 from planner.types import SqlType

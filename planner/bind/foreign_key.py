@@ -21,8 +21,8 @@ from planner.casts import CastContext, can_coerce_all
 from planner.catalog import ColumnDef, ForeignKeyDef, IndexDef, RelationDef
 from planner.errors import SqlError, not_supported
 from planner.facts import DATE, TIMESTAMP, TIMESTAMPTZ
-from planner.resolve import default_opclass, family_equality
 from planner.scope import SYSTEM_COLUMNS
+from planner.type_order import default_opclass, family_equality
 from planner.typefacts import format_type
 
 MAX_KEY_COLUMNS: Final = 32

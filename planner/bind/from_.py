@@ -17,13 +17,9 @@ from planner.bind.columns import function_columns
 from planner.bind.context import WithStep
 from planner.bind.expr import bind_boolean, bind_clause
 from planner.bind.output_names import column_name
-from planner.casts import (
-    coerce_to_common,
-    resolve_unknown,
-    select_common_type,
-    select_common_typmod,
-)
+from planner.casts import resolve_unknown
 from planner.catalog import RelationDef
+from planner.common_types import coerce_to_common, select_common_type, select_common_typmod
 from planner.composite import is_composite
 from planner.domains import base_oid
 from planner.errors import Span, SqlError

@@ -18,29 +18,17 @@ from planner.bind.clauses import check_aggregate, check_grouping, check_set, che
 from planner.bind.columns import is_row, row_columns, select_field
 from planner.bind.expr import bind_boolean, bind_clause, bind_expr, register
 from planner.bind.window import use_window
-from planner.casts import CastContext, coerce, coerce_all_to_common, coerce_type, location
+from planner.casts import CastContext, coerce, coerce_type
+from planner.common_types import coerce_all_to_common
 from planner.composite import compose
 from planner.errors import Span, SqlError
 from planner.exprs import free_levels
 from planner.facts import INT4, RECORD, TEXT, UNKNOWN, VOID, ProcFact, facts
-from planner.query import (
-    Aggregate,
-    Expr,
-    FuncExpr,
-    GroupingFunc,
-    Param,
-    RelabelType,
-    SortBy,
-    WindowFunc,
-)
-from planner.resolve import (
-    ResolvedFunction,
-    default_equality,
-    default_less,
-    function_arguments,
-    signature_text,
-)
+from planner.location import location
+from planner.query import Aggregate, Expr, FuncExpr, GroupingFunc, Param, RelabelType, SortBy, WindowFunc
+from planner.resolve import ResolvedFunction, function_arguments, signature_text
 from planner.scope import Scope, window_call_in
+from planner.type_order import default_equality, default_less
 from planner.typefacts import format_type
 from planner.types import SqlType
 

@@ -18,7 +18,7 @@ from planner.bind.types import MAX_NAME_BYTES, creation_schema_of
 from planner.errors import SqlError, not_supported
 from planner.facts import FLOAT8, facts
 from planner.opclass import check_class
-from planner.resolve import default_opclass
+from planner.type_order import default_opclass
 from planner.typefacts import format_type
 from planner.types import SqlType
 

@@ -25,19 +25,13 @@ from planner.bind.output_names import column_name
 from planner.bind.sortgroup import bind_distinct, bind_group, bind_order, sort_key
 from planner.bind.window import bind_windows, declare_windows
 from planner.bind.with_ import bind_with
-from planner.casts import (
-    CastContext,
-    coerce_to_common,
-    coerce_to_specific,
-    coerce_type,
-    location,
-    select_common_type,
-    select_common_typmod,
-)
+from planner.casts import CastContext, coerce_to_specific, coerce_type
 from planner.catalog import RelationDef
+from planner.common_types import coerce_to_common, select_common_type, select_common_typmod
 from planner.errors import Span, SqlError
 from planner.exprs import reads_own_columns
 from planner.facts import INT8, TEXT, UNKNOWN
+from planner.location import location
 from planner.parse import parse_one
 from planner.query import (
     Aggregate,
@@ -58,9 +52,9 @@ from planner.query import (
     Var,
     Window,
 )
-from planner.resolve import default_equality, find_equality
 from planner.rewrite import shift_query
 from planner.scope import Scope, index_names
+from planner.type_order import default_equality, find_equality
 from planner.types import SqlType
 from planner.walk import walk
 

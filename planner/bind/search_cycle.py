@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from planner import ast
 from planner.bind.expr import bind_clause
-from planner.casts import coerce_to_common, select_common_type
+from planner.common_types import coerce_to_common, select_common_type
 from planner.deparse_expr import quote_identifier
 from planner.errors import Span, SqlError
 from planner.facts import BOOL, INT8
@@ -41,9 +41,9 @@ from planner.query import (
     Target,
     Var,
 )
-from planner.resolve import default_equality
 from planner.rewrite import shift_query
 from planner.scope import Scope
+from planner.type_order import default_equality
 from planner.types import SqlType
 
 

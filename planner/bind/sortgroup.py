@@ -19,13 +19,14 @@ from dataclasses import replace
 
 from planner import ast
 from planner.bind.expr import bind_clause
-from planner.casts import CastContext, coerce_type, location
+from planner.casts import CastContext, coerce_type
 from planner.errors import Span, SqlError
 from planner.exprs import free_levels
 from planner.facts import TEXT, UNKNOWN
+from planner.location import location
 from planner.query import Expr, SortKey, Target
-from planner.resolve import default_equality, default_less, operator_strategies
 from planner.scope import Scope, window_call_in
+from planner.type_order import default_equality, default_less, operator_strategies
 from planner.types import SqlType
 
 # Bounds of GROUPING SETS, as PostgreSQL's.
@@ -56,7 +57,8 @@ def sort_operators(oid: int, item: ast.SortItem, span: Span | None) -> tuple[boo
 
 
 def _using(oid: int, item: ast.SortItem, span: Span | None) -> tuple[bool, int, int]:
-    from planner.resolve import family_operator, resolve_operator
+    from planner.resolve import resolve_operator
+    from planner.type_order import family_operator
 
     name = item.using[-1]
     op = resolve_operator(name, oid, oid, item.span).op

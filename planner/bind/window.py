@@ -11,13 +11,14 @@ from dataclasses import dataclass
 
 from planner import ast
 from planner.bind.expr import bind_clause
-from planner.casts import CastContext, can_coerce, coerce_to_specific, coerce_type, location
+from planner.casts import CastContext, can_coerce, coerce_to_specific, coerce_type
 from planner.errors import SqlError
 from planner.exprs import reads_own_columns
 from planner.facts import DATE, INT8, INTERVAL, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ, UNKNOWN
+from planner.location import location
 from planner.query import Expr, FrameBound, SortBy, Window
-from planner.resolve import default_equality, find_less, in_range_proc
 from planner.scope import Scope
+from planner.type_order import default_equality, find_less, in_range_proc
 from planner.typefacts import format_type
 from planner.types import SqlType
 

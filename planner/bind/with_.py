@@ -18,8 +18,8 @@ from planner import ast
 from planner.bind.search_cycle import check_form as check_search_form
 from planner.bind.search_cycle import check_names as check_search_names
 from planner.bind.search_cycle import with_search_and_cycle
-from planner.casts import location
 from planner.errors import Span, SqlError
+from planner.location import location
 from planner.query import Cte, OutputColumn, QueryExpr, SetOp
 from planner.scope import CteEntry, Scope
 from planner.typefacts import format_type

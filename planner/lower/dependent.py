@@ -26,8 +26,8 @@ from planner.evaluate import evaluate_constant
 from planner.exprs import free_levels
 from planner.facts import facts
 from planner.lower.lifting import null_of_nothing, ranges_in
-from planner.resolve import default_equality, default_less
 from planner.rewrite import replace_children, shift_levels, shift_query
+from planner.type_order import default_equality, default_less
 from planner.types import SqlType
 from planner.walk import children, walk
 

@@ -8,16 +8,8 @@ import psycopg
 import pytest
 
 from pgwire.codecs.settings import DEFAULT
-from planner.casts import (
-    CastContext,
-    CoerceEnv,
-    ParamTypes,
-    can_coerce,
-    coerce,
-    common_type,
-    find_pathway,
-    select_common_type,
-)
+from planner.casts import CastContext, CoerceEnv, ParamTypes, can_coerce, coerce, find_pathway
+from planner.common_types import common_type, select_common_type
 from planner.errors import Span, SqlError
 from planner.facts import (
     BOOL,
@@ -47,16 +39,13 @@ from planner.facts import (
 )  # fmt: skip
 from planner.query import ArrayCoerce, CoerceTypmod, CoerceViaIO, Const, FuncExpr, Param, RelabelType, Var
 from planner.resolve import (
-    default_equality,
-    default_less,
-    find_equality,
     function_arguments,
-    in_range_proc,
     make_operator,
     make_scalar_array_op,
     resolve_function,
     resolve_operator,
 )
+from planner.type_order import default_equality, default_less, find_equality, in_range_proc
 from planner.types import SqlType
 from tests.support.postgres import postgres  # noqa: F401 - a fixture
 

@@ -1,0 +1,422 @@
+"""A query tree as text, clause by clause: the SELECT of views, of bodies of functions and of what pg_get_viewdef shows.
+
+    print_query   WITH, the body (select, values, set operation), ORDER BY, LIMIT, FOR UPDATE
+    Level         one query level: what its ranges are called (``planner.deparse_expr``)
+
+Expressions print through ``planner.deparse_expr``; ``planner.deparse`` makes the printer and says for whom it prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from planner.deparse_expr import INDENT_COLUMN, INDENT_JOIN, INDENT_STEP, Level, Printer, quote_identifier
+from planner.facts import facts
+from planner.query import (
+    Const,
+    CteRange,
+    Expr,
+    FromItem,
+    FuncExpr,
+    FunctionRange,
+    Join,
+    JoinKind,
+    QueryBase,
+    QueryExpr,
+    Range,
+    RangeRef,
+    RelationRange,
+    Select,
+    SetOp,
+    SortKey,
+    SqlCall,
+    SubqueryRange,
+    Values,
+    Var,
+)
+from planner.types import SqlType
+
+
+def print_query(p: Printer, query: QueryExpr, names_visible: bool, names: Sequence[str] = ()) -> None:
+    """Append a query. ``names_visible``: its output column names matter (not inside EXISTS, IN ...)."""
+    outer_indent, outer_prefix = p.indent, p.prefix
+    p.prefix = True
+    level = _level(p, query)
+    p.levels.append(level)
+    _with(p, query)
+    if isinstance(query, SetOp):
+        _set_operation(p, query, names_visible, names)
+    elif isinstance(query, Values):
+        _indent_query(p)
+        _values(p, query)
+    else:
+        _select(p, query, names_visible, names)
+    _tail(p, query)
+    p.levels.pop()
+    p.indent, p.prefix = outer_indent, outer_prefix
+
+
+def _level(p: Printer, query: QueryExpr) -> Level:
+    ranges: Sequence[Range] = query.ranges if isinstance(query, Select) else ()
+    taken = {name for level in p.levels for name in level.names}
+    names: list[str] = []
+    for item in ranges:
+        name, number = item.alias, 0
+        while name in taken:
+            number += 1
+            name = f"{item.alias}_{number}"
+        taken.add(name)
+        names.append(name)
+    return Level(
+        ranges=ranges,
+        names=names,
+        select=query if isinstance(query, Select) else None,
+        ctes=frozenset(cte.name for cte in query.ctes),
+    )
+
+
+def _indent_query(p: Printer) -> None:
+    if p.indented:
+        p.indent += INDENT_STEP
+        p.out += " "
+
+
+def _with(p: Printer, query: QueryBase) -> None:
+    if not query.ctes:
+        return
+    if p.indented:
+        p.indent += INDENT_STEP
+        p.out += " "
+    p.out += "WITH RECURSIVE " if any(cte.recursive for cte in query.ctes) else "WITH "
+    for index, cte in enumerate(query.ctes):
+        p.out += ", " if index else ""
+        p.out += quote_identifier(cte.name)
+        if tuple(c.name for c in cte.columns) != tuple(c.name for c in cte.query.columns):
+            p.out += "(" + ", ".join(quote_identifier(c.name) for c in cte.columns) + ")"
+        p.out += " AS "
+        if cte.materialized is not None:
+            p.out += "MATERIALIZED " if cte.materialized else "NOT MATERIALIZED "
+        p.out += "("
+        if p.indented:
+            p.keyword("", 0, 0, 0)
+        print_query(p, cte.query, True)
+        if p.indented:
+            p.keyword("", 0, 0, 0)
+        p.out += ")"
+    if p.indented:
+        p.indent -= INDENT_STEP
+        p.keyword("", 0, 0, 0)
+    else:
+        p.out += " "
+
+
+def _tail(p: Printer, query: QueryExpr) -> None:
+    if query.order:
+        p.keyword(" ORDER BY ", -INDENT_STEP, INDENT_STEP, 1)
+        for index, key in enumerate(query.order):
+            p.out += ", " if index else ""
+            p.order_suffix(_order_item(p, query, key), key.descending, key.nulls_first, key.lt)
+    if query.offset is not None:
+        p.keyword(" OFFSET ", -INDENT_STEP, INDENT_STEP, 0)
+        p.expr(query.offset, False)
+    if query.limit is not None:
+        if query.with_ties:
+            p.keyword(" FETCH FIRST ", -INDENT_STEP, INDENT_STEP, 0)
+            p.out += "("
+            p.expr(query.limit, False)
+            p.out += ") ROWS WITH TIES"
+        else:
+            p.keyword(" LIMIT ", -INDENT_STEP, INDENT_STEP, 0)
+            if isinstance(query.limit, Const) and query.limit.value is None:
+                p.out += "ALL"
+            else:
+                p.expr(query.limit, False)
+    if isinstance(query, Select):
+        for mark in query.row_marks:
+            if not mark.pushed:
+                p.keyword(f" FOR {mark.strength.upper()}", -INDENT_STEP, INDENT_STEP, 0)
+                p.out += f" OF {quote_identifier(p.levels[-1].names[mark.range])}"
+                p.out += {"block": "", "skip": " SKIP LOCKED", "nowait": " NOWAIT"}[mark.wait]
+
+
+def _order_item(p: Printer, query: QueryExpr, key: SortKey) -> int:
+    """Append what a sort key sorts by; returns its type."""
+    if isinstance(query, Select):
+        expr = query.targets[key.target].expr
+        p.sort_item(expr)
+        return expr.type.oid
+    p.out += str(key.target + 1)
+    return query.columns[key.target].type.oid
+
+
+def _values(p: Printer, query: Values) -> None:
+    p.out += "VALUES "
+    for index, row in enumerate(query.rows):
+        p.out += ", (" if index else "("
+        for position, cell in enumerate(row):
+            p.out += "," if position else ""
+            p.expr(cell, False)
+        p.out += ")"
+
+
+def _select(p: Printer, query: Select, names_visible: bool, names: Sequence[str]) -> None:
+    _indent_query(p)
+    p.out += "SELECT"
+    if query.distinct is True:
+        p.out += " DISTINCT"
+    elif query.distinct:
+        p.out += " DISTINCT ON ("
+        for index, target in enumerate(query.distinct):
+            p.out += ", " if index else ""
+            p.sort_item(query.targets[target].expr)
+        p.out += ")"
+    _targets(p, query, names_visible, names)
+    for index, item in enumerate(query.from_):
+        if index == 0:
+            p.keyword(" FROM ", -INDENT_STEP, INDENT_STEP, 2)
+            _from_item(p, item, query)
+        else:
+            p.out += ", "
+            _wrapped(p, lambda item=item: _from_item(p, item, query), True)  # type: ignore[misc]
+    if query.where is not None:
+        p.keyword(" WHERE ", -INDENT_STEP, INDENT_STEP, 1)
+        p.expr(query.where, False)
+    _group_by(p, query)
+    if query.having is not None:
+        p.keyword(" HAVING ", -INDENT_STEP, INDENT_STEP, 0)
+        p.expr(query.having, False)
+
+
+def _wrapped(p: Printer, emit: Callable[[], None], wrap: bool) -> bool:
+    """Append what ``emit`` prints, on a line of its own unless it begins with one.
+
+    Returns whether it took several lines. (PostgreSQL's wrap column is 0 for views: always wrap.)
+    """
+    before, p.out = p.out, ""
+    emit()
+    text, p.out = p.out, before
+    if p.indented:
+        if text.startswith("\n"):
+            p.out = p.out.rstrip(" ")
+        elif wrap:
+            p.keyword("", -INDENT_STEP, INDENT_STEP, INDENT_COLUMN)
+    p.out += text
+    return "\n" in text[1:]
+
+
+def _targets(p: Printer, query: Select, names_visible: bool, names: Sequence[str]) -> None:
+    separator = " "
+    shown = [target for target in query.targets if not target.junk]
+    for index, target in enumerate(shown):
+        p.out += separator
+        separator = ", "
+        wanted = names[index] if index < len(names) else target.name
+
+        def emit(expr: Expr = target.expr, wanted: str = wanted) -> None:
+            if isinstance(expr, Var) and expr.attnum != 0:
+                have: str | None = p.var(expr)
+            else:
+                p.expr(expr)
+                have = None if names_visible else "?column?"
+            if wanted and have != wanted:
+                p.out += f" AS {quote_identifier(wanted)}"
+
+        _wrapped(p, emit, index > 0)
+
+
+def _group_by(p: Printer, query: Select) -> None:
+    if not query.group and not query.grouping_sets:
+        return
+    p.keyword(" GROUP BY ", -INDENT_STEP, INDENT_STEP, 1)
+    p.out += "DISTINCT " if query.group_distinct else ""
+    if query.grouping_sets is None:
+        for index, expr in enumerate(query.group):
+            p.out += ", " if index else ""
+            p.sort_item(expr)
+        return
+    full = len(query.group)
+    prefixes = tuple(tuple(range(length)) for length in range(full, -1, -1))
+    if query.grouping_sets == prefixes:
+        p.out += "ROLLUP("
+        _grouped(p, query, prefixes[0])
+        p.out += ")"
+        return
+    p.out += "GROUPING SETS ("
+    for number, members in enumerate(query.grouping_sets):
+        p.out += ", (" if number else "("
+        _grouped(p, query, members)
+        p.out += ")"
+    p.out += ")"
+
+
+def _grouped(p: Printer, query: Select, members: Sequence[int]) -> None:
+    for index, member in enumerate(members):
+        p.out += ", " if index else ""
+        p.sort_item(query.group[member])
+
+
+_JOIN_WORDS = {
+    JoinKind.INNER: " JOIN ",
+    JoinKind.LEFT: " LEFT JOIN ",
+    JoinKind.RIGHT: " RIGHT JOIN ",
+    JoinKind.FULL: " FULL JOIN ",
+}
+
+
+def _from_item(p: Printer, item: FromItem, query: Select) -> None:
+    if isinstance(item, RangeRef):
+        _range(p, query.ranges[item.range], p.levels[-1].names[item.range])
+        return
+    p.open()
+    _from_item(p, item.left, query)
+    cross = item.kind == JoinKind.INNER and item.on is None
+    word = " CROSS JOIN " if cross else _JOIN_WORDS[item.kind]
+    p.keyword(word, -INDENT_STEP, INDENT_STEP, INDENT_JOIN)
+    right_paren = p.pretty and isinstance(item.right, Join)
+    p.out += "(" if right_paren else ""
+    _from_item(p, item.right, query)
+    p.out += ")" if right_paren else ""
+    if item.using:
+        p.out += f" USING ({', '.join(quote_identifier(name) for name in item.using)})"
+    elif item.on is not None:
+        p.out += " ON "
+        p.open()
+        p.expr(item.on, False)
+        p.close()
+    elif not cross:
+        p.out += " ON TRUE"
+    p.close()
+
+
+def _range(p: Printer, item: Range, name: str) -> None:
+    columns = ""
+    shown = quote_identifier(name)
+    listed = ", ".join(quote_identifier(c.name) for c in item.columns)
+    if isinstance(item, RelationRange):
+        p.out += _relation(p, item.schema, item.name)
+        alias = name != item.name
+    elif isinstance(item, SubqueryRange) and item.view is not None:
+        _, schema, view = item.view
+        p.out += _relation(p, schema, view)
+        alias = name != view
+    elif isinstance(item, SubqueryRange):
+        p.out += "LATERAL (" if item.lateral else "("
+        print_query(p, item.query, True)
+        p.out += ")"
+        alias = True
+        if tuple(c.name for c in item.columns) != tuple(c.name for c in item.query.columns):
+            columns = listed
+    elif isinstance(item, CteRange):
+        p.out += quote_identifier(item.name)
+        alias = name != item.name
+    elif isinstance(item, FunctionRange):
+        p.out += "LATERAL " if item.lateral else ""
+        alias, columns = True, listed
+        if len(item.functions) == 1 and not (item.ordinality and item.defined):
+            _function(p, item.functions[0])
+            if item.defined:
+                columns = _definitions(p, item.defined[0])
+                shown = shown if name else "AS "
+        elif len(item.functions) > 1 and all(_is_unnest(f) for f in item.functions):
+            arguments = [f.args[0] for f in item.functions if isinstance(f, FuncExpr)]
+            p.out += "UNNEST("
+            for index, argument in enumerate(arguments):
+                p.out += ", " if index else ""
+                p.expr(argument, False)
+            p.out += ")"
+        else:
+            _rows_from(p, item)
+        p.out += " WITH ORDINALITY" if item.ordinality else ""
+    else:
+        raise TypeError(f"cannot print range {type(item).__name__}")
+    if alias and name:
+        p.out += f" {shown}"
+    if columns:
+        p.out += f"({columns})"
+
+
+def _rows_from(p: Printer, item: FunctionRange) -> None:
+    """Append ROWS FROM (f(...) AS (a integer, ...), ...)."""
+    p.out += "ROWS FROM("
+    defined = item.defined or ((),) * len(item.functions)
+    for index, (function, columns) in enumerate(zip(item.functions, defined, strict=True)):
+        p.out += ", " if index else ""
+        _function(p, function)
+        if columns:
+            p.out += f" AS ({_definitions(p, columns)})"
+    p.out += ")"
+
+
+def _definitions(p: Printer, columns: Sequence[tuple[str, SqlType]]) -> str:
+    """Return a column definition list."""
+    return ", ".join(f"{quote_identifier(name)} {p.type_name(*type_)}" for name, type_ in columns)
+
+
+def _is_unnest(expr: Expr) -> bool:
+    """Tell whether a function of FROM is unnest of one array."""
+    return (
+        isinstance(expr, FuncExpr)
+        and not isinstance(expr, SqlCall)
+        and facts().procs[expr.proc].name == "unnest"
+        and len(expr.args) == 1
+    )
+
+
+def _function(p: Printer, expr: Expr) -> None:
+    """Append a function of FROM; what does not look like a call goes into CAST(...)."""
+    if isinstance(expr, FuncExpr) and expr.cast in ("implicit", "explicit"):
+        p.out += "CAST("
+        p.expr(expr.args[0], False)
+        p.out += f" AS {p.type_name(*expr.type)})"
+        return
+    p.expr(expr)
+
+
+def _relation(p: Printer, schema: str, name: str) -> str:
+    hidden = any(name in level.ctes for level in p.levels)
+    if hidden or p.qualify(schema, name):
+        return f"{quote_identifier(schema)}.{quote_identifier(name)}"
+    return quote_identifier(name)
+
+
+def _operands(query: QueryExpr) -> bool:
+    """Tell whether an operand of a set operation needs parentheses of its own."""
+    return bool(query.ctes or query.order or query.limit is not None or query.offset is not None)
+
+
+def _set_operation(p: Printer, query: SetOp, names_visible: bool, names: Sequence[str]) -> None:
+    left, right = query.left, query.right
+    left_set = isinstance(left, SetOp) and not _operands(left)
+    same = isinstance(left, SetOp) and (left.op, left.all) == (query.op, query.all)
+    paren = left_set and not same
+    step = INDENT_STEP if paren else 0
+    if paren:
+        p.out += "("
+        p.keyword("", step, 0, 0)
+    _operand(p, left, names_visible, names)
+    if paren:
+        p.keyword(") ", -step, 0, 0)
+    elif p.indented:
+        p.keyword("", -step, 0, 0)
+    else:
+        p.out += " "
+    p.out += f"{query.op.upper()} " + ("ALL " if query.all else "")
+    paren = isinstance(right, SetOp) and not _operands(right)
+    step = INDENT_STEP if paren else 0
+    p.out += "(" if paren else ""
+    p.keyword("", step, 0, 0)
+    _operand(p, right, False, names)
+    if p.indented:
+        p.indent -= step
+    if paren:
+        p.keyword(")", 0, 0, 0)
+
+
+def _operand(p: Printer, query: QueryExpr, names_visible: bool, names: Sequence[str]) -> None:
+    if isinstance(query, SetOp) and not _operands(query):
+        _set_operation(p, query, names_visible, names)
+        return
+    paren = _operands(query)
+    p.out += "(" if paren else ""
+    print_query(p, query, names_visible, names)
+    p.out += ")" if paren else ""

@@ -1,0 +1,164 @@
+"""How values of a type are compared where nobody names an operator: ORDER BY, GROUP BY, DISTINCT, btree and hash indexes.
+
+    type -> default operator class of the access method -> its family -> the family's operator for a strategy
+
+Strategies are those of btree (1 ``<``, 2 ``<=``, 3 ``=``, 4 ``>=``, 5 ``>``) and of hash (1 ``=``). Everything is read from
+PostgreSQL's own tables (``planner.facts``), so every answer is fixed and cached.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+
+from planner.casts import is_binary_coercible
+from planner.domains import base_oid
+from planner.errors import Span, SqlError
+from planner.facts import BOOL, OperatorFact, facts, rows
+from planner.typefacts import category, element_of, format_type, is_preferred
+
+_BTREE, _HASH = 403, 405
+
+
+@dataclass(slots=True)
+class _Families:
+    default_class: dict[tuple[int, int], int] = field(default_factory=dict)  # (am, type) -> family
+    class_input: dict[tuple[int, int], int] = field(default_factory=dict)  # (am, type) -> opcintype
+    operators: dict[tuple[int, int, int, int], int] = field(default_factory=dict)
+    procs: dict[tuple[int, int, int, int], str] = field(default_factory=dict)
+
+
+@functools.cache
+def _families() -> _Families:
+    families = _Families()
+    for row in rows("opclass"):
+        if row["opcdefault"] == "t" and int(row["opcmethod"]) in (_BTREE, _HASH):
+            key = (int(row["opcmethod"]), int(row["opcintype"]))
+            families.default_class[key] = int(row["opcfamily"])
+    for row in rows("extension_opclasses"):
+        if row["opcdefault"] == "t" and row["opcmethod"] in ("btree", "hash"):
+            method = _BTREE if row["opcmethod"] == "btree" else _HASH
+            families.default_class[method, int(row["opcintype"])] = int(row["opcfamily"])
+    for row in (*rows("amop"), *rows("extension_amop")):
+        if row["amoppurpose"] == "s" and int(row["amopmethod"]) in (_BTREE, _HASH):
+            families.operators[
+                int(row["amopfamily"]), int(row["amoplefttype"]), int(row["amoprighttype"]),
+                int(row["amopstrategy"]),
+            ] = int(row["amopopr"])  # fmt: skip
+    for row in rows("amproc"):
+        families.procs[
+            int(row["amprocfamily"]), int(row["amproclefttype"]), int(row["amprocrighttype"]),
+            int(row["amprocnum"]),
+        ] = row["amproc"]  # fmt: skip
+    return families
+
+
+@functools.cache
+def default_opclass(oid: int, method: int = _BTREE) -> tuple[int, int] | None:
+    """Return (operator family, its input type) of the type's default operator class, or None.
+
+    As GetDefaultOpClass: the type itself, else the only (or a preferred) one it is binary coercible to;
+    arrays use ``anyarray``'s, records ``record``'s.
+    """
+    table = _families().default_class
+    oid = base_oid(oid)
+    if (method, oid) in table:
+        return table[method, oid], oid
+    fits = [t for (m, t) in table if m == method and is_binary_coercible(oid, t)]
+    preferred = [t for t in fits if is_preferred(t) and category(t) == category(oid)]
+    for pool in (preferred, fits):
+        if len(pool) == 1:
+            return table[method, pool[0]], pool[0]
+    return None
+
+
+@functools.cache
+def _family_operator(oid: int, strategy: int, method: int = _BTREE) -> OperatorFact | None:
+    """Return the operator of a btree (1 <, 3 =, 5 >) or hash (1 =) strategy for equal operand types."""
+    found = default_opclass(oid, method)
+    if found is None:
+        return None
+    element = element_of(base_oid(oid))
+    if element and _family_operator(element, strategy, method) is None:
+        return None
+    family, input_type = found
+    op = _families().operators.get((family, input_type, input_type, strategy))
+    return facts().operators[op] if op else None
+
+
+def family_equality(family: int, left: int, right: int) -> int:
+    """Return the oid of a btree family's ``=`` for two operand types, 0 if it has none."""
+    return _families().operators.get((family, left, right, 3), 0)
+
+
+def find_equality(oid: int) -> OperatorFact | None:
+    """Return the type's default ``=`` (btree class, else hash class), or None."""
+    return _family_operator(oid, 3) or _family_operator(oid, 1, _HASH)
+
+
+def default_equality(oid: int, span: Span | None = None) -> OperatorFact:
+    """Return the type's default ``=`` operator; 42883 where there is none (json, point ...)."""
+    op = find_equality(oid)
+    if op is None:
+        raise SqlError(
+            "42883", f"could not identify an equality operator for type {format_type(oid)}", span=span
+        )
+    return op
+
+
+def _ordering(oid: int, strategy: int, span: Span | None) -> OperatorFact:
+    op = _family_operator(oid, strategy)
+    if op is None:
+        raise SqlError(
+            "42883",
+            f"could not identify an ordering operator for type {format_type(oid)}",
+            hint="Use an explicit ordering operator or modify the query.",
+            span=span,
+        )
+    return op
+
+
+def default_less(oid: int, span: Span | None = None) -> OperatorFact:
+    """Return the type's default ``<`` operator; 42883 where there is none."""
+    return _ordering(oid, 1, span)
+
+
+def find_less(oid: int) -> OperatorFact | None:
+    """Return the type's default ``<`` operator or None."""
+    return _family_operator(oid, 1)
+
+
+def family_operator(family: int, left: int, right: int, strategy: int) -> OperatorFact | None:
+    """Return the member operator of a btree family, or None."""
+    op = _families().operators.get((family, left, right, strategy))
+    return facts().operators[op] if op else None
+
+
+@functools.cache
+def operator_strategies(op: int) -> tuple[tuple[int, int], ...]:
+    """Return the (btree family, strategy 1..5) pairs the operator is a member of, by family oid."""
+    btree = {int_family for (am, _), int_family in _families().default_class.items() if am == _BTREE}
+    return tuple(
+        sorted(
+            (family, strategy)
+            for (family, _, _, strategy), member in _families().operators.items()
+            if member == op and family in btree
+        )
+    )
+
+
+@functools.cache
+def in_range_proc(order_type: int, offset_type: int) -> int:
+    """Return the pg_proc oid of the in_range function for RANGE offset frames, or 0.
+
+    ``offset_type`` must be exact; callers try the types the written offset can become.
+    """
+    found = default_opclass(order_type)
+    if found is None:
+        return 0
+    family, input_type = found
+    name = _families().procs.get((family, input_type, offset_type, 3))
+    if name is None or not name.endswith("in_range"):
+        return 0
+    wanted = (input_type, input_type, offset_type, BOOL, BOOL)
+    return next((p.oid for p in facts().procs_by_name.get("in_range", ()) if p.arg_types == wanted), 0)
