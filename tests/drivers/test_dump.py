@@ -41,10 +41,10 @@ def psql(url: str, script: str) -> str:
 
 
 def dump(url: str, *options: str) -> list[str]:
-    """Return the lines of a dump, without the key drawn for each and the version's suffix of the packager."""
+    """Return the lines of a dump, without the key drawn for each and the versions' minor parts."""
     lines = run("pg_dump", *options, "-d", url).splitlines()
     lines = [line for line in lines if "restrict " not in line]
-    return [line.split(" (")[0] if line.startswith("-- Dumped") else line for line in lines]
+    return [line.split(".")[0] if line.startswith("-- Dumped") else line for line in lines]
 
 
 def assert_same(got: list[str], expected: list[str]) -> None:
