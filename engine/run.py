@@ -14,6 +14,7 @@ from engine.connection.portal import Command, Outcome, Rows
 from engine.connection.rows import ReadyRows, RowStream
 from engine.ddl import (
     composites,
+    constraint_marks,
     databases,
     domains,
     drop,
@@ -78,6 +79,7 @@ _DDL: dict[type, Callable[..., Awaitable[Outcome]]] = {
     st.RefreshMaterializedView: materialized.refresh,
     st.CreateSequence: sequences.create_sequence,
     st.AlterSequence: sequences.alter_sequence,
+    st.MarkConstraints: constraint_marks.mark,
     st.CreateIndex: ddl.create_index,
     st.ReassignOwned: owned.reassign,
     st.DropOwned: owned.drop_owned,

@@ -71,7 +71,7 @@ def classify(statement: st.Statement) -> StatementClass:
             return StatementClass.WRITE_ONLY if statement.is_from else StatementClass.READ_ONLY
         case (
             st.CreateTable() | st.CreateSchema() | st.CreateView() | st.CreateMaterializedView()
-            | st.RefreshMaterializedView() | st.CreateIndex() | st.AlterTable()
+            | st.RefreshMaterializedView() | st.MarkConstraints() | st.CreateIndex() | st.AlterTable()
             | st.AlterSchemaOwner() | st.Rename() | st.Drop() | st.Truncate() | st.RoleStatement() | st.Comment()
             | st.CreateTimeline() | st.DropTimeline() | st.CreateSource() | st.AlterSource() | st.DropSource()
             | st.CreateDatabase() | st.AlterDatabase() | st.DropDatabase() | st.AlterDefaults()

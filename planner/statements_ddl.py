@@ -299,6 +299,13 @@ class RefreshMaterializedView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MarkConstraints:
+    """UPDATE of pg_constraint.convalidated; ``query``: oids of constraints (some perhaps several times), the new value of each."""
+
+    query: QueryExpr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateIndex:
     """CREATE [UNIQUE] INDEX.
 
@@ -594,6 +601,7 @@ Definition: TypeAlias = (
     | DropDatabase
     | DropSource
     | DropTimeline
+    | MarkConstraints
     | RefreshMaterializedView
     | Rename
     | Truncate

@@ -371,6 +371,8 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
             _read(wants, statement.depends_on, statement.sql)
         case st.RefreshMaterializedView():
             wants.relation(statement.table, rows=not statement.concurrently)
+        case st.MarkConstraints():
+            pass  # which constraints these are its query says; they are locked where they change
         case st.CreateSequence():
             name = session.temp_schema if statement.persistence == "t" else statement.schema
             _create(wants, catalog, name, statement.name, skips=statement.if_not_exists)

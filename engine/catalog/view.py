@@ -24,7 +24,7 @@ from engine.eager import settle
 from engine.reads.plans import Plan, Replan
 from engine.transaction.block_state import BLOCK, IMPLICIT
 from planner.errors import SqlError
-from planner.statements import CreateMaterializedView, CreateTable, RefreshMaterializedView
+from planner.statements import CreateMaterializedView, CreateTable, MarkConstraints, RefreshMaterializedView
 from txn.errors import SchemaChanged
 from txn.types import ShardId, Timestamp
 
@@ -224,7 +224,7 @@ class CatalogView:
         block.wrote = True
         await self.locks.take_for(plan)
         statement = plan.bound.statement
-        filled = CreateTable | CreateMaterializedView | RefreshMaterializedView
+        filled = CreateTable | CreateMaterializedView | RefreshMaterializedView | MarkConstraints
         if isinstance(statement, filled) and statement.query is not None:
             if plan.as_of is None:
                 await self._hold_tables(plan)

@@ -164,6 +164,8 @@ class _Check:
             case st.RefreshMaterializedView():
                 self._own(self._relation(statement.table))
                 self.query(statement.query, self.role)
+            case st.MarkConstraints():
+                raise _denied("table", "pg_constraint")
             case st.CreateSchema():
                 if not self.rights.database("C"):
                     raise _denied("database", self.session.database)

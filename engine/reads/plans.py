@@ -26,6 +26,7 @@ from planner.statements import (
     DeclareCursor,
     DeclareSubscribe,
     Maintenance,
+    MarkConstraints,
     Prepare,
     QueryStatement,
     RefreshMaterializedView,
@@ -54,7 +55,7 @@ def _locking(bound: BoundStatement) -> str:
 
 def _retryable(bound: BoundStatement) -> bool:
     statement = bound.statement
-    if isinstance(statement, RefreshMaterializedView):
+    if isinstance(statement, RefreshMaterializedView | MarkConstraints):
         return not bound.volatile
     return not bound.volatile and bound.class_ in _CACHED and not isinstance(statement, Copy)
 
@@ -73,7 +74,7 @@ class Replan(Exception):
 def _timelines(bound: BoundStatement, tables: Sequence[ShardId], catalog: CatalogSnapshot) -> frozenset[str]:
     """Return the timelines of the tables that a statement reads, writes, or says how to read."""
     statement = bound.statement
-    reading = CreateView | CreateTable | CreateMaterializedView | RefreshMaterializedView
+    reading = CreateView | CreateTable | CreateMaterializedView | RefreshMaterializedView | MarkConstraints
     if bound.class_ is StatementClass.DDL and not isinstance(statement, reading):
         return frozenset()
     if isinstance(statement, Maintenance):

@@ -125,6 +125,7 @@ def _binders() -> dict[type, _Binder]:
         absent,
         alter,
         composite,
+        constraint_marks,
         copy,
         database,
         ddl,
@@ -151,7 +152,7 @@ def _binders() -> dict[type, _Binder]:
     _BINDERS.update(
         {
             ast.Insert: dml.bind_insert,
-            ast.Update: dml.bind_update,
+            ast.Update: constraint_marks.bind_update_or_marks,
             ast.Delete: dml.bind_delete,
             ast.Merge: merge.bind_merge,
             ast.Copy: copy.bind_copy,
@@ -258,7 +259,10 @@ def _explain(context: BindContext, node: ast.Explain) -> st.Statement:
         raise not_supported(f"EXPLAIN of {command_tag(inner)}")
     if isinstance(inner, ast.Subscribe) and options.get("analyze", "off") in ("on", "true", "1", ""):
         raise not_supported("EXPLAIN ANALYZE of SUBSCRIBE, which goes on")
-    body = envelope(inner, context.text, context, bind_node(context, inner), finish=False)
+    bound = bind_node(context, inner)
+    if isinstance(bound, st.MarkConstraints):
+        raise not_supported("EXPLAIN of UPDATE of a catalog relation")
+    body = envelope(inner, context.text, context, bound, finish=False)
     return st.Explain(body=body, options=options)
 
 
@@ -293,6 +297,7 @@ def _secured(context: BindContext, bound: st.Statement) -> st.Statement:
 _RUN = (
     st.QueryStatement, qt.Insert, qt.Update, qt.Delete, qt.Merge, st.WithChanges, st.DeclareCursor, st.Copy,
     st.Subscribe, st.DeclareSubscribe, st.AcknowledgeSubscription, st.Call,
+    st.MarkConstraints,
 )  # fmt: skip
 """Statements that are run as they are bound."""
 
