@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.catalog.state import PG_CLASS_OID, PG_CONSTRAINT_OID, PG_PROC_OID, PG_TRIGGER_OID, CatalogSnapshot
 from engine.catalog.virtual import RowDict, by_oid, of_each, relation
-from engine.triggers.define import columns_of
+from engine.triggers.dependencies import columns_of
 from planner.builtins.system_triggers import condition_text, trigger_text
 from planner.catalog import RelationDef
 from planner.catalog_trigger import TriggerDef

@@ -37,7 +37,8 @@ from engine.sequences.define import (
     set_identity,
 )
 from engine.transaction.block_state import BLOCK
-from engine.triggers.define import enable_triggers, trigger_words
+from engine.triggers.define import enable_triggers
+from engine.triggers.dependencies import trigger_words
 from planner import statements as st
 from planner.acl import reowned
 from planner.bind.stored import rebase_default_text, stored_default

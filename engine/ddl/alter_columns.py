@@ -30,7 +30,7 @@ from engine.sequences.define import (
     retype_identity,
     with_sequences,
 )
-from engine.triggers.define import columns_of, comments_of, trigger_words, without_triggers
+from engine.triggers.dependencies import columns_of, comments_of, trigger_words, without_triggers
 from engine.writes.returning import make_env
 from engine.writes.shape import TableShape, table_layout
 from engine.writes.storable import refusal

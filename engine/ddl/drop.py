@@ -277,7 +277,8 @@ async def drop_relations(
         type_dependencies,
         used_types,
     )
-    from engine.triggers.define import drop_triggers, triggers_from  # they look for tables here
+    from engine.triggers.define import drop_triggers  # they look for tables here
+    from engine.triggers.dependencies import triggers_from
 
     named = list(targets)
     given = {t.oid for t in named}

@@ -18,7 +18,8 @@ from engine.ddl.alter_columns import drop_column
 from engine.ddl.dependents import Dependency, named_oids
 from engine.ddl.drop import default_words, described, drop_defaults, replace_table, table_of
 from engine.ddl.policies import drop_policies, policy_words
-from engine.triggers.define import drop_triggers, trigger_of, trigger_words
+from engine.triggers.define import drop_triggers, trigger_of
+from engine.triggers.dependencies import trigger_words
 from planner import statements as st
 from planner.bind.generated import columns_used
 from planner.bind.index import index_keys, without_indexes

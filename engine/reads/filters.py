@@ -14,14 +14,13 @@ hand it to ``Transaction.snapshot``; the row executor has its own filters at han
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from collections.abc import Set as AbstractSet
 
 from engine.executor import ExecContext
 from engine.index.access import has_sublink, is_volatile
 from planner.catalog import Catalog
-from planner.comparisons import conjuncts_of
+from planner.deciding import deciding
 from planner.evaluate import Env, Layout, RowFunction, Shared, compile_predicate
-from planner.query import Expr, FromItem, Join, JoinKind, QueryExpr, RangeRef, RelationRange, Select, Var
+from planner.query import Expr, QueryExpr, RelationRange, Select, Var
 from planner.walk import queries_of, ranges_of, walk
 from txn.api import Predicate
 from txn.types import Row, ShardId
@@ -91,11 +90,7 @@ def table_reads(query: QueryExpr) -> Iterator[tuple[int, int, list[Expr]]]:
     for block in queries_of(query):
         if not isinstance(block, Select):
             continue
-        found: dict[int, list[Expr]] = {}
-        for item in block.from_:
-            inner = _present(item)
-            _sort(conjuncts_of(block.where), inner, found)
-            _below(item, found)
+        found = _sort(block)
         for index, range_ in enumerate(block.ranges):
             if isinstance(range_, RelationRange):
                 seen += 1
@@ -108,40 +103,14 @@ def table_reads(query: QueryExpr) -> Iterator[tuple[int, int, list[Expr]]]:
             yield range_.oid, 0, []
 
 
-def _present(item: FromItem) -> set[int]:
-    """Return the ranges below ``item`` that give a row of their own to each of its rows (no NULLs in its place)."""
-    if isinstance(item, RangeRef):
-        return {item.range}
-    out: set[int] = set()
-    if item.kind in (JoinKind.INNER, JoinKind.LEFT):
-        out |= _present(item.left)
-    if item.kind in (JoinKind.INNER, JoinKind.RIGHT):
-        out |= _present(item.right)
-    return out
-
-
-def _below(item: FromItem, found: dict[int, list[Expr]]) -> None:
-    """Sort the conditions of the joins below ``item``."""
-    stack = [item]
-    while stack:
-        join = stack.pop()
-        if not isinstance(join, Join):
-            continue
-        decided: set[int] = set()  # a row of theirs that fails the condition has no part in the join
-        if join.kind in (JoinKind.INNER, JoinKind.RIGHT):
-            decided |= _present(join.left)
-        if join.kind in (JoinKind.INNER, JoinKind.LEFT):
-            decided |= _present(join.right)
-        _sort(conjuncts_of(join.on), decided, found)
-        stack += (join.left, join.right)
-
-
-def _sort(conjuncts: Sequence[Expr], ranges: AbstractSet[int], found: dict[int, list[Expr]]) -> None:
-    """Give each condition that looks at plain columns of one of ``ranges`` alone to that range."""
-    for conjunct in conjuncts:
+def _sort(block: Select) -> dict[int, list[Expr]]:
+    """Return the conditions of a query that look at plain columns of one range alone, and decide about it, by range."""
+    found: dict[int, list[Expr]] = {}
+    for conjunct, ranges in deciding(block):
         if is_volatile(conjunct) or has_sublink(conjunct):
             continue
         columns = [node for node in walk(conjunct) if isinstance(node, Var) and node.range >= 0]
         of = {column.range for column in columns}
         if len(of) == 1 and of <= ranges and all(c.level == 0 and c.attnum > 0 for c in columns):
             found.setdefault(of.pop(), []).append(conjunct)
+    return found

@@ -10,16 +10,15 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.state import PG_CONSTRAINT_OID, PG_TRIGGER_OID, CatalogSnapshot, StoredKey
 from engine.connection.portal import Command, Outcome
-from engine.ddl.drop import described, table_of
+from engine.ddl.drop import table_of
+from engine.ddl.partitions import inherit_below
 from engine.eager import settle
 from engine.reads.plans import Plan
+from engine.triggers.dependencies import comments_of, trigger_words, without_triggers
 from engine.triggers.firing import compiled
 from planner import statements as st
-from planner.bind.generated import columns_used
-from planner.bind.trigger import stored_condition
-from planner.catalog import Catalog, RelationDef
+from planner.catalog import RelationDef
 from planner.catalog_trigger import TriggerDef
 from planner.errors import SqlError
 from txn.types import ShardId
@@ -53,8 +52,6 @@ async def create_trigger(
     await _store(session, table, [*(t for t in table.triggers if t is not old), made])
     compiled(session, table_of(session, table.oid))  # what cannot be evaluated is refused now
     if table.kind == "p" and made.row:
-        from engine.ddl.partitions import inherit_below  # it alters tables, and looks for triggers here
-
         if made.old_table or made.new_table:
             raise SqlError(
                 "0A000",
@@ -132,37 +129,6 @@ async def drop_triggers(session: Session, table: RelationDef, names: Iterable[st
     await session.view.change([], comments_of(gone))
 
 
-def without_triggers(table: RelationDef, gone: Collection[TriggerDef]) -> RelationDef:
-    """Return a table without some triggers, and the constraints that these are."""
-    constraints = {trigger.constraint for trigger in gone if trigger.constraint}
-    return replace(
-        table,
-        triggers=tuple([trigger for trigger in table.triggers if trigger not in gone]),
-        constraints=tuple([c for c in table.constraints if c.oid not in constraints]),
-    )
-
-
-def comments_of(triggers: Iterable[TriggerDef]) -> list[StoredKey]:
-    """Return the keys of what comments there may be on triggers, and on the constraints that they are."""
-    found: list[StoredKey] = []
-    for trigger in triggers:
-        found.append((f"comment/{PG_TRIGGER_OID}", trigger.oid, 0))
-        if trigger.constraint:
-            found.append((f"comment/{PG_CONSTRAINT_OID}", trigger.constraint, 0))
-    return found
-
-
-def triggers_from(catalog: CatalogSnapshot, oids: Collection[int]) -> list[tuple[RelationDef, TriggerDef]]:
-    """Return the constraint triggers whose FROM names one of some relations, and that are not on one of them."""
-    return [
-        (table, trigger)
-        for table in catalog.user_relations()
-        if table.oid not in oids
-        for trigger in table.triggers
-        if trigger.from_table in oids
-    ]
-
-
 async def enable_triggers(session: Session, table: RelationDef, action: st.EnableTriggers) -> None:
     """ENABLE and DISABLE TRIGGER; ALL means foreign keys, too. Raises SqlError 42704; 42501 for foreign keys unless the user is a superuser."""
     if action.everything:
@@ -198,18 +164,3 @@ async def _store(session: Session, table: RelationDef, triggers: Iterable[Trigge
     by_name = tuple(sorted(triggers, key=lambda trigger: trigger.name))
     version = session.db.next_catalog_version()
     await session.view.change([replace(table, triggers=by_name, version=version)])
-
-
-# --- what triggers depend on ----------------------------------------------------------------------
-
-
-def columns_of(trigger: TriggerDef, table: RelationDef, catalog: Catalog) -> set[int]:
-    """Return the columns that a trigger names; a whole row names none, as in PostgreSQL."""
-    condition = stored_condition(trigger, table, catalog)
-    used = set(trigger.attnums) if condition is None else {*trigger.attnums, *columns_used(condition)}
-    return {attnum for attnum in used if attnum > 0}
-
-
-def trigger_words(session: Session, trigger: TriggerDef, table: RelationDef) -> str:
-    """Return how messages call a trigger: unlike other names PostgreSQL never quotes its one."""
-    return f"trigger {trigger.name} on {described(session, table)}"

@@ -24,7 +24,7 @@ from typing import Any, Final
 from planner.builtins.compare import hash_key, sort_key
 from planner.catalog import Catalog, RelationDef
 from planner.classify import is_volatile
-from planner.comparisons import conjuncts_of
+from planner.deciding import deciding
 from planner.domains import base_oid
 from planner.facts import BOOL, INT2, INT4, INT8, OID, TEXT, VARCHAR, facts
 from planner.partition import Divided, column_map, divided, leaves
@@ -38,9 +38,6 @@ from planner.query import (
     Const,
     Delete,
     Expr,
-    FromItem,
-    Join,
-    JoinKind,
     Merge,
     NullTest,
     OpExpr,
@@ -308,42 +305,7 @@ def _remapped(query: Select, index: int, new: Callable[[int], int]) -> Select:
 
 def _conditions(query: Select, index: int) -> list[Expr]:
     """Return the conditions on one range alone that a row of it has to meet to matter."""
-    found: list[Expr] = []
-    for item in query.from_:
-        if index in _ranges(item):
-            if index in _present(item):
-                found += conjuncts_of(query.where)
-            found += _joined(item, index)
-    return [test for test in found if _is_about(test, index)]
-
-
-def _ranges(item: FromItem) -> set[int]:
-    return {item.range} if isinstance(item, RangeRef) else _ranges(item.left) | _ranges(item.right)
-
-
-def _present(item: FromItem) -> set[int]:
-    """Return the ranges below ``item`` in whose place there are never NULLs."""
-    if isinstance(item, RangeRef):
-        return {item.range}
-    out: set[int] = set()
-    if item.kind in (JoinKind.INNER, JoinKind.LEFT):
-        out |= _present(item.left)
-    if item.kind in (JoinKind.INNER, JoinKind.RIGHT):
-        out |= _present(item.right)
-    return out
-
-
-def _joined(item: FromItem, index: int) -> list[Expr]:
-    """Return the conditions of the joins below ``item`` without which a row of the range has no part in them."""
-    if not isinstance(item, Join):
-        return []
-    decided: set[int] = set()
-    if item.kind in (JoinKind.INNER, JoinKind.RIGHT):
-        decided |= _present(item.left)
-    if item.kind in (JoinKind.INNER, JoinKind.LEFT):
-        decided |= _present(item.right)
-    own = conjuncts_of(item.on) if index in decided else []
-    return [*own, *_joined(item.left, index), *_joined(item.right, index)]
+    return [test for test, ranges in deciding(query) if index in ranges and _is_about(test, index)]
 
 
 def _is_about(test: Expr, index: int) -> bool:
