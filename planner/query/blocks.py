@@ -1,0 +1,152 @@
+"""Queries: SELECT blocks, set operations and VALUES, with what they have in common: WITH, ORDER BY, LIMIT."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from planner.query.expressions import Expr, OutputColumn, SortBy
+from planner.query.ranges import FromItem, Range
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One target; ``junk`` ones serve ORDER BY / DISTINCT ON only and are not output."""
+
+    expr: Expr
+    name: str
+    junk: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SortKey:
+    """ORDER BY item: an index into ``targets`` (Select) or ``columns`` (SetOp, Values)."""
+
+    target: int
+    descending: bool = False
+    nulls_first: bool = False
+    lt: int = 0
+    eq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameBound:
+    """One end of a window frame; ``offset`` for the two offset kinds (already non-volatile)."""
+
+    kind: Literal["unbounded_preceding", "preceding", "current", "following", "unbounded_following"]
+    offset: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """A window definition with inheritance resolved. Default frame: RANGE UNBOUNDED PRECEDING .. CURRENT.
+
+    ``in_range`` is the pg_proc oid of the in_range support function for RANGE with an offset, else 0.
+    """
+
+    partition: tuple[SortBy, ...]
+    order: tuple[SortBy, ...]
+    mode: Literal["range", "rows", "groups"] = "range"
+    start: FrameBound = FrameBound(kind="unbounded_preceding")
+    end: FrameBound = FrameBound(kind="current")
+    exclude: Literal["none", "current", "group", "ties"] = "none"
+    in_range: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cte:
+    """One WITH item. A recursive one has a SetOp(UNION) body whose right side refers to itself.
+
+    ``materialized`` None means the default. Data-modifying items are statements, see DataModifyingCte.
+    """
+
+    name: str
+    query: QueryExpr
+    columns: tuple[OutputColumn, ...]
+    recursive: bool = False
+    materialized: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryBase:
+    """What every query has: output columns, WITH items, ordering and limits.
+
+    Order of application: body, ORDER BY, OFFSET, LIMIT (with ties: LIMIT keeps peers of the last row).
+    """
+
+    columns: tuple[OutputColumn, ...]
+    ctes: tuple[Cte, ...] = ()
+    order: tuple[SortKey, ...] = ()
+    limit: Expr | None = None
+    offset: Expr | None = None
+    with_ties: bool = False
+
+
+LockStrength: TypeAlias = Literal["key share", "share", "no key update", "update"]
+LockWait: TypeAlias = Literal["block", "skip", "nowait"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowMark:
+    """FOR UPDATE and its kin for one range: a relation's rows are locked; at a sub-query's it stands for printing.
+
+    ``pushed``: it comes from the clause of a query around this one. Where a sub-query stands for a partitioned table, ``row`` are the
+    attnums of its columns that tell which row it is (table, id, version); inside, the marks are ``above``: rows are
+    read as those to be locked, and locked by the query around.
+    """
+
+    range: int
+    strength: LockStrength
+    wait: LockWait
+    pushed: bool = False
+    row: tuple[int, int, int] | None = None
+    above: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Select(QueryBase):
+    """A SELECT block. ``from_`` items are cross-joined; () means one empty row.
+
+    ``group``: the distinct grouping expressions. ``grouping_sets``: tuples of indexes into ``group``,
+    None for a plain GROUP BY. ``grouped`` is True when rows are aggregated at all (GROUP BY, HAVING or
+    an aggregate): with no ``group`` that yields exactly one row (before HAVING).
+    ``distinct``: False, True, or target indexes of DISTINCT ON. ``group_eqs`` / ``distinct_eqs`` are not
+    kept: equality is the type's default. ``row_marks``: ranges whose rows are locked (one each), after ORDER BY and
+    before LIMIT.
+    """
+
+    targets: tuple[Target, ...]
+    ranges: tuple[Range, ...] = ()
+    from_: tuple[FromItem, ...] = ()
+    where: Expr | None = None
+    grouped: bool = False
+    group: tuple[Expr, ...] = ()
+    grouping_sets: tuple[tuple[int, ...], ...] | None = None
+    group_distinct: bool = False
+    having: Expr | None = None
+    windows: tuple[Window, ...] = ()
+    distinct: bool | tuple[int, ...] = False
+    row_marks: tuple[RowMark, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetOp(QueryBase):
+    """UNION / INTERSECT / EXCEPT; both sides already give ``columns``' types."""
+
+    op: Literal["union", "intersect", "except"]
+    all: bool
+    left: QueryExpr
+    right: QueryExpr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Values(QueryBase):
+    """``VALUES (...), (...)``: every row as long as ``columns``, cells already of their types.
+
+    As the source of an INSERT a cell may be None: the column's default.
+    """
+
+    rows: tuple[tuple[Expr, ...], ...]
+
+
+QueryExpr: TypeAlias = Select | SetOp | Values

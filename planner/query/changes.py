@@ -1,0 +1,150 @@
+"""Statements that change rows: INSERT, UPDATE, DELETE, MERGE.
+
+Each has a ``source``, a query that finds the rows and computes the new values in an order of columns that its class describes, so that
+any executor can run it; what is done with the rows is the same whoever found them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from planner.query.blocks import QueryExpr, Select, Target
+from planner.query.expressions import Expr, OutputColumn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnConflict:
+    """ON CONFLICT. ``arbiters``: index oids that may arbitrate; empty = any unique index (DO NOTHING).
+
+    DO UPDATE expressions see range 0 = the existing row, range 1 = the proposed one (EXCLUDED); both
+    have the table's columns.
+    """
+
+    action: Literal["nothing", "update"]
+    arbiters: tuple[int, ...]
+    assignments: tuple[tuple[int, Expr], ...] = ()
+    where: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewUse:
+    """What a statement does to a view: the view's columns that it assigns, and reads."""
+
+    oid: int
+    assigned: frozenset[int]
+    read: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThroughViews:
+    """DML through views: those on the way, outermost first, and what new rows must be TRUE for (view, over range 0)."""
+
+    views: tuple[ViewUse, ...]
+    checks: tuple[tuple[str, Expr], ...]
+
+
+RowCheckKind: TypeAlias = Literal["insert", "update", "conflict", "merge update", "merge delete"]
+"""When a row is looked at: before it is stored, by an insert or an update; or the row that is there already, before ON CONFLICT or MERGE
+changes it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowCheck:
+    """What row-level security asks of a row (range 0), else 42501; ``policy``: of the restrictive one of this name."""
+
+    kind: RowCheckKind
+    policy: str
+    condition: Expr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Insert:
+    """INSERT. ``source`` yields one column per entry of ``attnums``, already of the column's type.
+
+    ``defaults``: (attnum, expression) for live columns not in ``attnums`` that have a default.
+    ``source`` None is DEFAULT VALUES. A ``Const``-free VALUES cell that was DEFAULT is already replaced
+    by the default expression (or NULL). ``returning`` uses Var(range=0) for the row as stored.
+    ``ctes`` are those of the statement's WITH (``source`` refers to them at level 1).
+    """
+
+    table: int
+    attnums: tuple[int, ...]
+    source: QueryExpr | None
+    defaults: tuple[tuple[int, Expr], ...] = ()
+    on_conflict: OnConflict | None = None
+    returning: tuple[Target, ...] = ()
+    columns: tuple[OutputColumn, ...] = ()
+    overriding: str = ""
+    through: ThroughViews | None = None
+    row_checks: tuple[RowCheck, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Update:
+    """UPDATE.
+
+    ``source`` is a Select that finds rows and computes values; its output columns are
+
+        [0]            the row id (Var attnum ROW_ID of range 0, the target)
+        [1 .. n]       the old values of all n live columns of the target, in table order
+        [n+1 .. n+k]   the new values, in the order of ``assigned`` (attnums), already coerced
+        [n+k+1 ..]     whatever RETURNING needs beside the row: columns of other ranges, sub-selects
+        [-1]           of a partitioned table: the table that has the row, one of ``leaves``
+
+    A target row joined with several source rows is updated once, by the first. ``returning`` sees
+    range 0 = the new row, range 1 = the extra outputs (attnum 1 = column n+k+1).
+    """
+
+    table: int
+    source: Select
+    assigned: tuple[int, ...]
+    returning: tuple[Target, ...] = ()
+    columns: tuple[OutputColumn, ...] = ()
+    through: ThroughViews | None = None
+    row_checks: tuple[RowCheck, ...] = ()
+    leaves: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delete:
+    """DELETE. ``source`` outputs [0] row id, [1..n] old values, [n+1..] extras, as for Update.
+
+    ``returning`` sees range 0 = the old row, range 1 = the extras.
+    """
+
+    table: int
+    source: Select
+    returning: tuple[Target, ...] = ()
+    columns: tuple[OutputColumn, ...] = ()
+    through: ThroughViews | None = None
+    leaves: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeAction:
+    """One WHEN clause of MERGE over range 0 = the target's row and range 1 = the source's extras.
+
+    ``values`` of the columns ``assigned`` (attnums), already coerced; an INSERT's other columns are NULL.
+    """
+
+    matched: bool
+    action: Literal["update", "delete", "insert", "nothing"]
+    condition: Expr | None
+    assigned: tuple[int, ...] = ()
+    values: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merge:
+    """MERGE: of the actions that fit a row of ``source``, the first whose condition holds is done.
+
+    ``source`` outputs [0] the row id, NULL where nothing matches, [1..n] the old values of the target's live columns,
+    [n+1..] the extras: what the actions ask of other ranges, and of the target beside its columns.
+    """
+
+    table: int
+    source: Select
+    actions: tuple[MergeAction, ...]
+    row_checks: tuple[RowCheck, ...] = ()
+    leaves: tuple[int, ...] = ()

@@ -1,0 +1,152 @@
+"""What FROM lists: relations, sub-queries, functions, and how they are joined.
+
+    FROM a JOIN b ON a.x = b.x, c      ranges [a, b, c]     from_ (Join(RangeRef 0, RangeRef 1), RangeRef 2)
+
+A range stands in the flat list ``Select.ranges``, which is what Vars count; the tree of joins refers to it by number.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from planner.query.expressions import Expr
+from planner.types import SqlType
+
+if TYPE_CHECKING:
+    from planner.query.blocks import QueryExpr, Select
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeColumn:
+    """A visible column of a range; ``attnum`` is what Vars use (dropped columns leave gaps)."""
+
+    name: str
+    type: SqlType
+    attnum: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """Base of FROM entries."""
+
+    alias: str
+    columns: tuple[RangeColumn, ...]
+    # of a relation or view in a function's body: whoever runs the statement needs the rights to it
+    invoker: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationRange(Range):
+    """A table (or virtual catalog relation) by oid; views are already expanded to SubqueryRange.
+
+    ``columns`` lists all live columns in table order; ``used`` the attnums that the statement refers
+    to (system ones included), so that executors read no more. ``guard``: row-level security; a row for which its WHERE, over
+    range 0, is not TRUE does not exist for this query, and nothing else may look at it before that is known. ``only``: of a partitioned table none of its partitions.
+    ``parent``, ``asked``: of a partition that stands in its parent's place, that and what was ``used`` of it.
+    """
+
+    oid: int
+    schema: str
+    name: str
+    virtual: bool = False
+    materialized: bool = False
+    used: frozenset[int] = frozenset()
+    guard: Select | None = None
+    only: bool = False
+    parent: int = field(default=0, compare=False)
+    asked: frozenset[int] = field(default=frozenset(), compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubqueryRange(Range):
+    """``(SELECT ...) alias``; with ``lateral`` its body may use Vars (level 1) of earlier ranges.
+
+    ``view``: (oid, schema, name) of the view whose expansion this is, for printing; None for a sub-query.
+    ``parent``: the partitioned table whose partitions these are, 0 for none, and ``asked``, what is used of it.
+    """
+
+    query: QueryExpr
+    lateral: bool = False
+    view: tuple[int, str, str] | None = field(default=None, compare=False)
+    parent: int = field(default=0, compare=False)
+    asked: frozenset[int] = field(default=frozenset(), compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CteRange(Range):
+    """A reference to ``ctes[name]`` of the query ``level`` levels out (0 = this query's own WITH).
+
+    ``recursive_ref``: the self-reference inside the recursive term (the working table).
+    """
+
+    name: str
+    level: int
+    recursive_ref: bool = False
+
+
+OLD_ROWS: Final = -1
+NEW_ROWS: Final = -2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRange(Range):
+    """The rows of part ``step`` of a statement whose WITH changes data (``planner.statements.WithChanges``).
+
+    ``OLD_ROWS`` and ``NEW_ROWS`` stand for the transition tables of the trigger whose function runs.
+    """
+
+    step: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionRange(Range):
+    """``function(...) [WITH ORDINALITY]``, or ROWS FROM of several; implicitly lateral.
+
+    Each function's columns follow each other; a scalar function gives one row of one column. The
+    ordinality column (bigint) is last. ``slots``: of functions whose values are of a composite type the places of its attributes, which
+    are the columns; None for others; empty where there are none such. ``defined``: the columns that a column definition list gives
+    each function, whatever an alias calls them, of types as declared; () for functions without one; empty where there are no lists.
+    """
+
+    functions: tuple[Expr, ...]
+    widths: tuple[int, ...]  # columns each function contributes
+    slots: tuple[tuple[int, ...] | None, ...] = ()
+    defined: tuple[tuple[tuple[str, SqlType], ...], ...] = ()
+    ordinality: bool = False
+    lateral: bool = False
+
+
+class JoinKind(enum.Enum):
+    """Join kinds; CROSS is INNER without a condition."""
+
+    INNER = "inner"
+    LEFT = "left"
+    RIGHT = "right"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeRef:
+    """A leaf of the FROM tree: index into ``Select.ranges``."""
+
+    range: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Join:
+    """A join; USING and NATURAL are already an ON condition, merged columns already expressions.
+
+    ``using``: the names of the merged columns, for printing only.
+    """
+
+    kind: JoinKind
+    left: FromItem
+    right: FromItem
+    on: Expr | None
+    using: tuple[str, ...] = field(default=(), compare=False)
+
+
+FromItem: TypeAlias = RangeRef | Join
