@@ -20,7 +20,7 @@ class Transition:
 class CreateTrigger(Node):
     """CREATE TRIGGER.
 
-    ``timing``: before, after, instead of. ``events``: letters of ``planner.catalog_trigger.TriggerEventKind``. ``transitions``: REFERENCING;
+    ``timing``: before, after, instead of. ``events``: letters of ``planner.catalog.trigger.TriggerEventKind``. ``transitions``: REFERENCING;
     ``constraint``: CREATE CONSTRAINT TRIGGER, ``from_table``: its FROM.
     """
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from planner.catalog import RelationDef
-from planner.catalog_trigger import TriggerDef
+from planner.catalog.trigger import TriggerDef
 from planner.deparse import STORED_READER, Reader
 from planner.deparse_expr import Level, Printer, quote_identifier, quote_literal
 from planner.query import ComposeRow, Expr, Range, RangeColumn, Var

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from planner.catalog_policy import PolicyDef
+from planner.catalog.policy import PolicyDef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from planner.catalog import ConstraintDef
-from planner.catalog_trigger import TriggerDef
+from planner.catalog.trigger import TriggerDef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

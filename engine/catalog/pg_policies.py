@@ -12,7 +12,7 @@ from engine.ddl.dependents import named_oids
 from engine.ddl.policies import columns_of
 from planner.builtins.system_definitions import get_expr
 from planner.catalog import RelationDef
-from planner.catalog_policy import COMMAND_WORDS, EVERYBODY
+from planner.catalog.policy import COMMAND_WORDS, EVERYBODY
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -11,7 +11,7 @@ from engine.catalog.virtual import RowDict, by_oid, of_each, relation
 from engine.triggers.dependencies import columns_of
 from planner.builtins.system_triggers import condition_text, trigger_text
 from planner.catalog import RelationDef
-from planner.catalog_trigger import TriggerDef
+from planner.catalog.trigger import TriggerDef
 from planner.deparse_trigger import EVENT_WORDS, TIMING_WORDS
 from planner.rights import Rights
 from planner.typefacts import FIRST_USER_OID

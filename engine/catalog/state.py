@@ -59,8 +59,8 @@ from planner.catalog import (
     TimelineDef,
     TypeDef,
 )
-from planner.catalog_policy import PolicyDef
-from planner.catalog_trigger import TriggerDef
+from planner.catalog.policy import PolicyDef
+from planner.catalog.trigger import TriggerDef
 from planner.extensions import PLPGSQL
 from planner.facts import (
     INFORMATION_SCHEMA_OID,

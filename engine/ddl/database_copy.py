@@ -43,8 +43,8 @@ from planner.catalog import (
     SourceDef,
     TypeDef,
 )
-from planner.catalog_policy import PolicyDef
-from planner.catalog_trigger import TriggerDef
+from planner.catalog.policy import PolicyDef
+from planner.catalog.trigger import TriggerDef
 from planner.errors import SqlError
 from planner.facts import REGCLASS, REGNAMESPACE, REGPROC, REGPROCEDURE, REGTYPE
 from planner.typefacts import FIRST_USER_OID

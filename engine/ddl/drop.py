@@ -32,7 +32,7 @@ from engine.triggers.firing import firing_of
 from planner import statements as st
 from planner.bind.index import without_indexes
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef
-from planner.catalog_policy import PolicyDef
+from planner.catalog.policy import PolicyDef
 from planner.errors import SqlError
 from planner.partition import ancestors, descendants
 from planner.rights import Rights

@@ -24,7 +24,7 @@ from planner import statements as st
 from planner.bind.policy import expressions, of_table, rebound_policies
 from planner.bind.stored import renamed
 from planner.catalog import Catalog, RelationDef
-from planner.catalog_policy import EVERYBODY, PolicyDef
+from planner.catalog.policy import EVERYBODY, PolicyDef
 from planner.errors import SqlError
 from planner.query import Expr, QueryBase, RelationRange, SubqueryRange, Var
 from planner.walk import children

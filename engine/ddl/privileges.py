@@ -32,7 +32,7 @@ from planner import query as q
 from planner import statements as st
 from planner.acl import memberships
 from planner.catalog import FunctionDef, RelationDef, RoleDef, SchemaDef, TypeDef
-from planner.catalog_policy import security_of
+from planner.catalog.policy import security_of
 from planner.errors import SqlError
 from planner.partition import column_map
 from planner.rights import Rights

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from planner.bind.context import WithStep
 from planner.catalog import RelationDef
-from planner.catalog_trigger import NO_TRANSITIONS
+from planner.catalog.trigger import NO_TRANSITIONS
 from planner.query import NEW_ROWS, OLD_ROWS, OutputColumn
 from txn.types import Row
 

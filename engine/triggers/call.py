@@ -17,7 +17,7 @@ from engine.plpgsql.event import TriggerEvent
 from engine.plpgsql.trigger import run_trigger
 from engine.triggers.text_search import TSVECTOR_UPDATE, TSVECTOR_UPDATE_COLUMN, update_vector
 from planner.bind.trigger import SUPPRESS_REDUNDANT_UPDATES
-from planner.catalog_trigger import NO_TRANSITIONS, TriggerDef
+from planner.catalog.trigger import NO_TRANSITIONS, TriggerDef
 from planner.errors import SqlError
 from planner.query import NEW_ROWS, OLD_ROWS
 from txn.types import Row

@@ -19,7 +19,7 @@ from engine.triggers.dependencies import comments_of, trigger_words, without_tri
 from engine.triggers.firing import compiled
 from planner import statements as st
 from planner.catalog import RelationDef
-from planner.catalog_trigger import TriggerDef
+from planner.catalog.trigger import TriggerDef
 from planner.errors import SqlError
 from txn.types import ShardId
 

@@ -11,7 +11,7 @@ from engine.ddl.drop import described
 from planner.bind.generated import columns_used
 from planner.bind.trigger import stored_condition
 from planner.catalog import Catalog, RelationDef
-from planner.catalog_trigger import TriggerDef
+from planner.catalog.trigger import TriggerDef
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -26,7 +26,7 @@ from planner.bind.generated import generated_from
 from planner.bind.runnable import runnable
 from planner.bind.trigger import NEW, OLD, stored_condition
 from planner.catalog import ConstraintDef, RelationDef
-from planner.catalog_trigger import NO_TRANSITIONS, TriggerDef
+from planner.catalog.trigger import NO_TRANSITIONS, TriggerDef
 from planner.evaluate import Env, Layout, RowFunction, Shared, compile_predicate
 from planner.query import TABLEOID
 from planner.rules.fold import fold

@@ -20,7 +20,7 @@ from planner.bind.expr import bind_clause
 from planner.bind.stored import stored_context, table_scope, without_spans
 from planner.casts import coerce_to_boolean
 from planner.catalog import Catalog, RelationDef
-from planner.catalog_policy import PolicyCommand, PolicyDef
+from planner.catalog.policy import PolicyCommand, PolicyDef
 from planner.deparse import deparse_expr
 from planner.errors import SqlError, not_supported
 from planner.parse import parse_expression

@@ -28,7 +28,7 @@ from planner.bind.inline import inline_calls
 from planner.bind.policy import stored_policy
 from planner.bind.stored import table_query, table_range
 from planner.catalog import RelationDef, RoleDef
-from planner.catalog_policy import PolicyCommand, PolicyDef
+from planner.catalog.policy import PolicyCommand, PolicyDef
 from planner.errors import SqlError, not_supported
 from planner.facts import BOOL
 from planner.query import (

@@ -19,7 +19,7 @@ from planner.bind.runnable import runnable
 from planner.bind.stored import stored_context, table_range, without_spans
 from planner.casts import coerce_to_boolean
 from planner.catalog import Catalog, ColumnDef, ConstraintDef, RelationDef
-from planner.catalog_trigger import TriggerDef
+from planner.catalog.trigger import TriggerDef
 from planner.deparse_trigger import deparse_when
 from planner.errors import SqlError, not_supported
 from planner.facts import TRIGGER, facts

@@ -9,7 +9,7 @@ from planner.builtins.session import EvalSession
 from planner.builtins.system import relation_visible
 from planner.builtins.system_functions import function_name
 from planner.catalog import RelationDef
-from planner.catalog_trigger import TriggerDef
+from planner.catalog.trigger import TriggerDef
 from planner.facts import facts
 
 

@@ -11,7 +11,7 @@ from planner import query as q
 from planner.bind import bind_statement
 from planner.bind.context import RowSecurity
 from planner.catalog import RoleDef, SystemCatalog
-from planner.catalog_policy import PolicyDef
+from planner.catalog.policy import PolicyDef
 from planner.errors import SqlError
 from planner.lower.common import lower_query
 from planner.lower.duckdb import DuckDialect

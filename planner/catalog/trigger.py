@@ -1,4 +1,4 @@
-"""What the catalog knows of a trigger. Read it as ``planner.catalog``."""
+"""What the catalog knows of a trigger."""
 
 from __future__ import annotations
 

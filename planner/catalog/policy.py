@@ -1,4 +1,4 @@
-"""What the catalog knows of a policy of row-level security. Read it as ``planner.catalog``."""
+"""What the catalog knows of a policy of row-level security."""
 
 from __future__ import annotations
 

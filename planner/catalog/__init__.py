@@ -1,0 +1,66 @@
+"""What the binder needs to know about relations, and the protocol that tells it.
+
+    relations   tables, views, indexes, sequences      objects    schemas, roles, databases, sources ...
+    types       users' types and functions             protocol   how they are looked up
+    policy, trigger   what belongs to a table, imported from where it is
+
+The engine implements ``Catalog`` over its versioned catalog; a catalog value is an immutable snapshot at
+one timestamp (plus the transaction's own DDL), so binding is a pure function of text and catalog.
+Built-in types, functions, operators and casts come from ``planner.facts``, not from here.
+"""
+
+from __future__ import annotations
+
+from planner.catalog.objects import (
+    AclDef,
+    DatabaseDef,
+    DefaultsDef,
+    ExtensionDef,
+    RoleDef,
+    SchemaDef,
+    SourceDef,
+    TimelineDef,
+)
+from planner.catalog.protocol import Catalog, SystemCatalog
+from planner.catalog.relations import (
+    DEFAULT_TIMELINE,
+    ColumnDef,
+    ConstraintDef,
+    ForeignKeyDef,
+    IndexDef,
+    IndexMethod,
+    PartitionBound,
+    PartitionKey,
+    RelationDef,
+    SequenceDef,
+)
+from planner.catalog.types import FIRST_RANK, RANGE_CONSTRUCTORS, EnumLabel, FunctionDef, RowType, TypeDef
+
+__all__ = [
+    "DEFAULT_TIMELINE",
+    "FIRST_RANK",
+    "RANGE_CONSTRUCTORS",
+    "AclDef",
+    "Catalog",
+    "ColumnDef",
+    "ConstraintDef",
+    "DatabaseDef",
+    "DefaultsDef",
+    "EnumLabel",
+    "ExtensionDef",
+    "ForeignKeyDef",
+    "FunctionDef",
+    "IndexDef",
+    "IndexMethod",
+    "PartitionBound",
+    "PartitionKey",
+    "RelationDef",
+    "RoleDef",
+    "RowType",
+    "SchemaDef",
+    "SequenceDef",
+    "SourceDef",
+    "SystemCatalog",
+    "TimelineDef",
+    "TypeDef",
+]

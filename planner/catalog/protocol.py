@@ -1,0 +1,108 @@
+"""The protocol by which binding and system functions look things up; the engine's snapshots implement it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from planner.acl import AclItem
+from planner.catalog.objects import DatabaseDef, ExtensionDef, RoleDef, SchemaDef
+from planner.catalog.relations import ConstraintDef, RelationDef
+from planner.catalog.trigger import TriggerDef
+from planner.catalog.types import FunctionDef, RowType, TypeDef
+
+
+class Catalog(Protocol):
+    """An immutable view of the catalog."""
+
+    def schema(self, name: str) -> SchemaDef | None:
+        """Return the schema called ``name``."""
+
+    def relation(self, schema: str, name: str) -> RelationDef | None:
+        """Return relation ``schema.name`` of any kind, indexes included."""
+
+    def relation_by_oid(self, oid: int) -> RelationDef | None:
+        """Return the relation with this oid."""
+
+    def relations(self, schema: str) -> Iterable[RelationDef]:
+        """Yield the relations of a schema, in any order."""
+
+    def partitions_of(self, oid: int) -> Sequence[RelationDef]:
+        """Return the partitions of a table, oldest first."""
+        ...
+
+    def role(self, name: str) -> RoleDef | None:
+        """Return the role called ``name``."""
+
+    def database_named(self, name: str) -> DatabaseDef | None:
+        """Return the server's database called ``name``."""
+
+    def type_oid(self, schema: str, name: str) -> int | None:
+        """Return the oid of the user's type, or array type, called ``schema.name``."""
+
+    def type_by_oid(self, oid: int) -> TypeDef | None:
+        """Return the user's type that has this oid, or whose array type has."""
+
+    def row_type(self, oid: int) -> RowType | None:
+        """Return the composite type with this oid, None for any other type."""
+
+    def constructors_named(self, name: str) -> Sequence[tuple[str, int]]:
+        """Return (schema, oid) of the constructors of users' range types that are called ``name``."""
+        ...
+
+    def functions_named(self, name: str) -> Sequence[FunctionDef]:
+        """Return the users' functions called ``name`` in any schema, oldest first."""
+
+    def functions_in(self, schema: str) -> Iterable[FunctionDef]:
+        """Yield the users' functions of a schema, oldest first."""
+
+    def function_by_oid(self, oid: int) -> FunctionDef | None:
+        """Return the user's function with this oid."""
+
+    def extension(self, name: str) -> ExtensionDef | None:
+        """Return the extension called ``name``."""
+
+
+class SystemCatalog(Catalog, Protocol):
+    """What catalog functions (``pg_get_constraintdef``, ``obj_description`` ...) ask besides: objects by oid."""
+
+    @property
+    def database(self) -> int:
+        """Oid of the database whose catalog this is."""
+
+    @property
+    def namespace_version(self) -> int:
+        """A number that changes when a name may resolve differently."""
+
+    def database_by_oid(self, oid: int) -> DatabaseDef | None:
+        """Return the server's database with this oid."""
+
+    def schemas(self) -> Iterable[SchemaDef]:
+        """Yield all schemas."""
+
+    def schema_by_oid(self, oid: int) -> SchemaDef | None:
+        """Return the schema with this oid."""
+
+    def role_by_oid(self, oid: int) -> RoleDef | None:
+        """Return the role with this oid."""
+
+    def constraint_by_oid(self, oid: int) -> tuple[RelationDef, ConstraintDef] | None:
+        """Return the constraint with this oid and its table."""
+
+    def domain_constraint(self, oid: int) -> tuple[TypeDef, ConstraintDef] | None:
+        """Return the CHECK of a domain with this oid, and the domain."""
+
+    def trigger_by_oid(self, oid: int) -> tuple[RelationDef, TriggerDef] | None:
+        """Return the trigger with this oid and its table."""
+
+    def sequences_of(self, table: int) -> Sequence[RelationDef]:
+        """Return the sequences that a table's columns own, oldest first."""
+
+    def row_type_relation(self, oid: int) -> tuple[RelationDef, bool] | None:
+        """Return the relation whose row type has this oid; True with it for the array type over that."""
+
+    def acl(self, class_oid: int, object_oid: int, sub_id: int = 0) -> tuple[AclItem, ...] | None:
+        """Return the access control list of an object of the catalog ``class_oid``, None where it is the default one."""
+
+    def comment(self, class_oid: int, object_oid: int, sub_id: int = 0) -> str | None:
+        """Return the comment on an object of the catalog ``class_oid``, or None."""

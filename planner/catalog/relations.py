@@ -1,0 +1,306 @@
+"""Tables, views, indexes and sequences as the catalog knows them, with their columns, constraints and partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from planner.catalog.policy import PolicyDef
+from planner.catalog.trigger import TriggerDef
+from planner.types import SqlType
+
+IndexMethod: TypeAlias = Literal["btree", "hash", "gist", "spgist", "gin", "brin"]
+
+DEFAULT_TIMELINE = "epoch_ms"
+"""Where tables are that do not say; it is there without being created."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnDef:
+    """A column. ``default_sql`` is the canonical text of its default (bound anew where used).
+
+    ``type`` is plain (``planner.domains``); ``domain`` is the oid of the domain, or array of domains, that it was declared
+    as, 0 for none. ``generated`` s(tored): that text is its expression. ``hidden``: a generated column that an index keeps for itself;
+    nobody sees it, and its place looks like that of a dropped column.
+    """
+
+    attnum: int
+    name: str
+    type: SqlType
+    not_null: bool = False
+    default_sql: str | None = None
+    dropped: bool = False
+    # the value of rows written before the column was added (domain of planner.types), else None
+    missing_value: object = None
+    collation: int = 0
+    storage: str = ""
+    identity: str = ""
+    generated: str = ""
+    hidden: bool = False
+    domain: int = 0
+
+    @property
+    def declared(self) -> SqlType:
+        """The type it was declared as, domains included."""
+        return SqlType(self.domain) if self.domain else self.type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexDef:
+    """An index; ``attnums`` are its key columns. ``descending``/``nulls_first`` are per key column.
+
+    Of an expression or partial index some of those are hidden columns, which hold what an expression gives, and of a
+    partial index's first key NULL where its condition does not hold. ``written``: per key the column that was written, 0
+    for an expression; ``expressions``: their canonical texts, "" for columns; ``where_sql``: that of the condition;
+    ``key_names``: what pg_attribute calls the keys. All but ``where_sql`` are empty for plain indexes. ``opclasses``: the
+    operator class of each key, "" for the default one; empty where all are.
+    """
+
+    oid: int
+    name: str
+    attnums: tuple[int, ...]
+    unique: bool = False
+    primary: bool = False
+    method: IndexMethod = "btree"
+    nulls_not_distinct: bool = False
+    descending: tuple[bool, ...] = ()
+    nulls_first: tuple[bool, ...] = ()
+    include: tuple[int, ...] = ()
+    constraint_oid: int = 0  # of the PRIMARY KEY / UNIQUE constraint it serves
+    deferrable: bool = False  # that constraint may be checked at commit
+    written: tuple[int, ...] = ()
+    expressions: tuple[str, ...] = ()
+    where_sql: str = ""
+    key_names: tuple[str, ...] = ()
+    opclasses: tuple[str, ...] = ()
+    parent: int = 0  # the index of the partitioned table that this one is a part of
+    valid: bool = True  # of a partitioned table's: whether every partition has one
+
+    @property
+    def by_value(self) -> bool:
+        """Whether its keys are the values of its columns, not what gin and gist make of them."""
+        return self.method in ("btree", "hash") or bool(self.constraint_oid)
+
+    @property
+    def stored(self) -> bool:
+        """Whether something is kept for it: a brin index is the bounds that every part has of every column."""
+        return self.method != "brin"
+
+    @property
+    def computed(self) -> bool:
+        """Whether it keeps hidden columns."""
+        return bool(self.written)
+
+    @property
+    def key_columns(self) -> tuple[int, ...]:
+        """The columns that its keys were written as, 0 for expressions (pg_index.indkey)."""
+        return self.written or self.attnums
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignKeyDef:
+    """What a foreign key refers to.
+
+    ``table`` and its columns ``attnums``, in the order of the referencing ones. ``match``: s(imple), f(ull). Actions:
+    a (none), r(estrict), c(ascade), n (set null), d (set default); ``delete_attnums``: the referencing columns that ON
+    DELETE SET changes, empty = all. The operators are pg_constraint's: referenced = referencing and so on.
+    """
+
+    table: int
+    attnums: tuple[int, ...]
+    match: str = "s"
+    on_update: str = "a"
+    on_delete: str = "a"
+    delete_attnums: tuple[int, ...] = ()
+    pf_operators: tuple[int, ...] = ()
+    pp_operators: tuple[int, ...] = ()
+    ff_operators: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConstraintDef:
+    """A constraint: kind p, u, c (check), f (foreign key), x (exclusion) or t (constraint trigger); ``check_sql`` is the canonical expression, or WHERE.
+
+    ``index_oid`` is the index of a key or exclusion constraint, and of a foreign key the one of the key it refers to. ``operators``:
+    those of an exclusion constraint, by oid, one for each column.
+    """
+
+    oid: int
+    name: str
+    kind: Literal["p", "u", "c", "f", "x", "t"]
+    attnums: tuple[int, ...] = ()
+    index_oid: int = 0
+    check_sql: str = ""
+    foreign: ForeignKeyDef | None = None
+    deferrable: bool = False
+    deferred: bool = False  # INITIALLY DEFERRED
+    no_inherit: bool = False  # a check that is the table's alone
+    operators: tuple[int, ...] = ()
+    validated: bool = True  # False: NOT VALID, existing rows have not been looked at
+    parent: int = (
+        0  # the constraint of the partitioned table that this one comes from; of a CHECK any number but 0
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequenceDef:
+    """What a sequence counts (pg_sequence); how far it is belongs to the server, not to the catalog.
+
+    ``type_oid``: int2, int4 or int8. ``generation`` is new with every RESTART, whose counting begins at ``restart``
+    (None: at ``start``). ``owner_table``, ``owner_attnum``: the column it goes with, 0 = none; ``internal``: that column
+    is an identity column and has made it.
+    """
+
+    type_oid: int
+    start: int
+    increment: int
+    minimum: int
+    maximum: int
+    cache: int = 1
+    cycle: bool = False
+    generation: int = 0
+    restart: int | None = None
+    owner_table: int = 0
+    owner_attnum: int = 0
+    internal: bool = False
+
+    @property
+    def first(self) -> int:
+        """The value that this generation begins with."""
+        return self.start if self.restart is None else self.restart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionKey:
+    """What the rows of a partitioned table are divided by: r(ange), l(ist) or h(ash).
+
+    Per key the column, 0 for an expression, whose canonical text is in ``expressions`` ("" for columns); its type, and its collation
+    as pg_partitioned_table has it.
+    """
+
+    strategy: Literal["r", "l", "h"]
+    attnums: tuple[int, ...]
+    expressions: tuple[str, ...]
+    types: tuple[SqlType, ...]
+    collations: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionBound:
+    """Which rows a partition has: r(ange), l(ist), h(ash) or d(efault).
+
+    Values are canonical texts, None is NULL. Of a range ``infinite`` and ``upper_infinite`` say of each place whether it is a
+    value (0), MINVALUE (-1) or MAXVALUE (1); where it is none its text is "".
+    """
+
+    strategy: Literal["r", "l", "h", "d"]
+    values: tuple[str | None, ...] = ()
+    infinite: tuple[int, ...] = ()
+    upper: tuple[str, ...] = ()
+    upper_infinite: tuple[int, ...] = ()
+    modulus: int = 0
+    remainder: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationDef:
+    """A table ('r'), partitioned table ('p', whose rows are in its partitions), view ('v'), materialized view ('m'), sequence ('S'), or virtual catalog relation ('r'/'v' with ``virtual``).
+
+    A composite type is one ('c') as far as names of relations and its attributes go; it is stored as a ``TypeDef``.
+
+    ``columns`` includes dropped ones, in attnum order, ``triggers`` and ``policies`` are ordered by name. ``row_security``:
+    the policies count, ``force_row_security``: for its owner, too (``planner.row_security``). ``keys_off``: changes of its rows
+    neither ask nor act on foreign keys (DISABLE TRIGGER ALL). ``version`` changes with every DDL on it.
+    ``view_sql`` is the canonical SELECT text of a view, bound with ``view_path`` as search path. ``populated`` False: a
+    materialized view that must be refreshed before it can be read.
+    """
+
+    oid: int
+    schema_oid: int
+    schema: str
+    name: str
+    kind: Literal["r", "v", "m", "i", "S", "c", "p"]
+    columns: tuple[ColumnDef, ...] = ()
+    indexes: tuple[IndexDef, ...] = ()
+    constraints: tuple[ConstraintDef, ...] = ()
+    triggers: tuple[TriggerDef, ...] = ()
+    policies: tuple[PolicyDef, ...] = ()
+    row_security: bool = False
+    force_row_security: bool = False
+    keys_off: bool = False
+    version: int = 0
+    virtual: bool = False
+    view_sql: str = ""
+    view_path: tuple[str, ...] = ()
+    # relations a view reads
+    depends_on: tuple[int, ...] = ()
+    owner: int = 10
+    persistence: Literal["p", "t", "u"] = "p"
+    options: Mapping[str, str] = field(default_factory=dict)
+    # the oid of the table an index ('i') belongs to
+    table_oid: int = 0
+    # the oid of the source that writes a table: nobody else does; 0 = there is none
+    source_oid: int = 0
+    populated: bool = True
+    sequence: SequenceDef | None = None
+    # of a partitioned table: by what; of a partition: of which table, and which rows
+    partition_key: PartitionKey | None = None
+    partition_of: int = 0
+    bound: PartitionBound | None = None
+
+    @property
+    def stored(self) -> bool:
+        """Whether it has a shard: tables and materialized views, but no catalog relations.
+
+        That of a partitioned table has no rows: it is there to be locked, and changed with the definition.
+        """
+        return self.kind in "rmp" and not self.virtual
+
+    @property
+    def timeline(self) -> str:
+        """The timeline that a table's rows are in (``WITH (timeline = ...)``)."""
+        return self.options.get("timeline", DEFAULT_TIMELINE)
+
+    @property
+    def live(self) -> tuple[ColumnDef, ...]:
+        """Columns that can be seen: neither dropped nor hidden, in attnum order."""
+        return tuple(c for c in self.columns if not c.dropped and not c.hidden)
+
+    @property
+    def stored_columns(self) -> tuple[ColumnDef, ...]:
+        """Columns that rows have values of: not dropped, in attnum order."""
+        return tuple(c for c in self.columns if not c.dropped)
+
+    @property
+    def generated(self) -> tuple[ColumnDef, ...]:
+        """Columns that are computed whenever a row is stored, in attnum order."""
+        return tuple(c for c in self.columns if c.generated and not c.dropped)
+
+    @property
+    def foreign_keys(self) -> tuple[ConstraintDef, ...]:
+        """Constraints that refer to other tables (or to this one), oldest first."""
+        return tuple(c for c in self.constraints if c.kind == "f")
+
+    @property
+    def exclusions(self) -> tuple[ConstraintDef, ...]:
+        """Exclusion constraints, oldest first."""
+        return tuple([c for c in self.constraints if c.kind == "x"])
+
+    @property
+    def has_deferrable_key(self) -> bool:
+        """Whether a PRIMARY KEY or UNIQUE constraint may be checked at commit."""
+        return any(i.deferrable and i.unique for i in self.indexes)
+
+    @property
+    def checks_late(self) -> bool:
+        """Whether a statement's rows are looked at once more when all of them are stored: see ``engine.constraints.effects``."""
+        return any(i.deferrable for i in self.indexes) or any(c.kind == "x" for c in self.constraints)
+
+    def has_instead(self, letter: str) -> bool:
+        """Tell whether INSTEAD OF triggers say what a kind of change (``TriggerEventKind``) of a view's rows means, on or off."""
+        return any(t.timing == "i" and letter in t.events for t in self.triggers)
+
+    def column(self, attnum: int) -> ColumnDef:
+        """Return the column with this number."""
+        return self.columns[attnum - 1]
