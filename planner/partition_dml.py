@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.errors import SqlError
 from planner.partition import column_map
-from planner.query import Expr, Insert, OnConflict, QueryBase, Var
+from planner.query import Expr, Insert, OnConflict, QueryBase, RowCheck, Var
 from planner.rewrite import replace_children
 
 
@@ -28,7 +29,14 @@ def insert_into(statement: Insert, parent: RelationDef, leaf: RelationDef, catal
         returning=(),
         columns=(),
         through=None,
+        row_checks=row_checks_of(statement.row_checks, parent, leaf),
     )
+
+
+def row_checks_of(checks: Sequence[RowCheck], parent: RelationDef, leaf: RelationDef) -> tuple[RowCheck, ...]:
+    """Return what row-level security asks of rows of ``parent`` as it is asked of rows of a partition."""
+    attnums = column_map(parent, leaf) if checks else {}
+    return tuple(replace(check, condition=over_columns(check.condition, attnums)) for check in checks)
 
 
 def _conflict(

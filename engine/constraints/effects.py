@@ -48,7 +48,8 @@ CHUNK_ROWS: Final = 2000
 class Change:
     """Rows of one table that one statement, or one action, inserted (no ``old``), deleted (no ``new``) or updated.
 
-    ``firing``: the triggers of it, if any; ``ends``: those of its statement fire behind it; ``tables``: what REFERENCING names.
+    ``firing``: the triggers of it, if any; ``ends``: those of its statement fire behind it; ``tables``: what REFERENCING names, made of
+    ``shown``, old rows and new ones, where these are not its own.
     """
 
     relation: RelationDef
@@ -57,6 +58,7 @@ class Change:
     firing: Firing | None = None
     ends: bool = True
     tables: Transitions | None = None
+    shown: tuple[Sequence[Row], Sequence[Row]] | None = None
 
 
 class Mixed:
@@ -171,7 +173,7 @@ class _Queue:
         key = (change.relation.oid, change.firing.op)
         if change.firing.transitions:
             change.tables = self._tables.setdefault(key, Transitions(change.relation))
-            change.tables.add(change.old, change.new)
+            change.tables.add(*(change.shown or (change.old, change.new)))
         if not change.ends:
             return
         before = self._ends.get(key)

@@ -534,7 +534,7 @@ async def _source_rows(session: Session, change: ChangePlan, result: Result) -> 
 async def run_update(session: Session, plan: Plan, statement: Update, params: tuple[Any, ...]) -> Outcome:
     """Run an UPDATE."""
     if statement.leaves or target_of(session, statement.table).kind == "p":
-        from engine.writes.partitioned import update_routed
+        from engine.writes.partitioned_changes import update_routed
 
         return await update_routed(session, plan, statement, params)
     if plan.dml is None:
@@ -650,7 +650,7 @@ async def _delete_by_key(
 async def run_delete(session: Session, plan: Plan, statement: Delete, params: tuple[Any, ...]) -> Outcome:
     """Run a DELETE."""
     if statement.leaves or target_of(session, statement.table).kind == "p":
-        from engine.writes.partitioned import delete_routed
+        from engine.writes.partitioned_changes import delete_routed
 
         return await delete_routed(session, plan, statement, params)
     if plan.dml is None:

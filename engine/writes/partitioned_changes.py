@@ -1,0 +1,280 @@
+"""UPDATE and DELETE of partitioned tables, and what MERGE has of them.
+
+    UPDATE   source rows, with the table each is in ──> new row ─┬─ same partition   updated there
+                                                                 └─ another one      deleted here, inserted there
+    DELETE   source rows, with the table each is in ──> deleted there
+
+Changes are staged at the statement's end: what goes, what changes, what comes. Where BEFORE ROW triggers look at rows, or row triggers
+fire for one that moves, it is staged at once, as PostgreSQL does it, and what waits before it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from engine.connection.portal import Outcome
+from engine.connection.rows import ReadyRows
+from engine.eager import settle
+from engine.executor import CHANGES
+from engine.reads.plans import Plan
+from engine.reads.query import collect, compiled_query, context, prepare_source, run_query
+from engine.slices import SLICE_ROWS
+from engine.triggers.firing import Operation, updated_columns
+from engine.triggers.rows import begin, changed_already, delete_each, refuse_changed
+from engine.writes.dml import outcome, tables_to_lock, target_of
+from engine.writes.partitioned import Noted, Part, Partitioned, let_in, statement_firing, store_in
+from engine.writes.returning import make_env
+from planner.catalog import RelationDef
+from planner.errors import SqlError
+from planner.evaluate import Env
+from planner.query import Delete, Merge, Update
+from txn.types import Row, RowId, ShardId
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+Stored = tuple[RelationDef, RowId, Row, Row]
+
+
+class _Coming(NamedTuple):
+    """A row that comes to a partition: its place among the rows that count, the partition's row, extras."""
+
+    place: int
+    row: Row
+    extra: Row
+
+
+class Changes:
+    """What a statement does to rows of a partitioned table, row by row.
+
+    ``stored``: for each row that counts its partition, id, the row there (of a DELETE: as it was), and extras.
+    """
+
+    def __init__(
+        self, session: Session, made: Partitioned, env: Env, noted: Noted, verb: str | None = None
+    ) -> None:
+        """``verb``: what messages say is done to rows, None: what is."""
+        self._session, self._made, self._env, self._noted, self._verb = session, made, env, noted, verb
+        self._stored: list[Stored | None] = []
+        self._gone: dict[int, list[RowId]] = {}
+        self._changed: dict[int, list[tuple[RowId, Row]]] = {}
+        self._come: dict[tuple[int, Operation], list[_Coming]] = {}
+
+    @property
+    def stored(self) -> list[Stored]:
+        """The rows that count, in their order, once all is staged."""
+        return [one for one in self._stored if one is not None]
+
+    async def update(
+        self, part: Part, row_id: RowId, old: Row, new: Row, assigned: Sequence[int], extra: Row = ()
+    ) -> None:
+        """Update a row of the parent that is in ``part``. ``assigned``: attnums, of all such rows the same."""
+        session, made = self._session, self._made
+        changed = part.changes(session, made.parent, assigned)
+        await part.prepare(session, "update", changed)
+        own = part.firing(session, "UPDATE", changed)
+        at_once = own is not None and bool(own.before_row)
+        before, now = made.routing.forth(part.leaf, old), made.routing.forth(part.leaf, new)
+        if own is not None:
+            verb = self._verb or "updated"
+            refuse_changed(session, part.shape, [row_id], verb)
+            let = await own.before(session, before, now)
+            if let is None:
+                return
+            now = let
+            if at_once:
+                refuse_changed(session, part.shape, [row_id], verb)
+        whole = made.routing.back(part.leaf, now)
+        target = made.routing.find(whole, self._env)
+        if target.oid != part.leaf.oid:
+            await self._move(part, row_id, before, whole, target, extra)
+            return
+        [full] = await part.made("update", [now], self._env)
+        if at_once:
+            await self.stage()
+            if not all(await settle(session.block.ensure_txn().update(part.shape.shard, [(row_id, full)]))):
+                raise changed_already(self._verb or "updated")
+        else:
+            self._changed.setdefault(part.leaf.oid, []).append((row_id, full))
+        self._noted.add(part, "UPDATE", own, before, full)
+        self._stored.append((part.leaf, row_id, full, extra))
+
+    async def _move(
+        self, part: Part, row_id: RowId, before: Row, whole: Row, target: RelationDef, extra: Row
+    ) -> None:
+        """Delete a row here, and insert the parent's row ``whole`` in ``target``. Raises SqlError 0A000 where others refer to it."""
+        session, made = self._session, self._made
+        if session.catalog.foreign_keys_to(part.leaf.oid):
+            raise SqlError("0A000", "moving a row that others refer to into another partition")
+        there = made.part(session, target)
+        await part.prepare(session, "delete")
+        await there.prepare(session, "insert")
+        deleting, inserting = part.firing(session, "DELETE"), there.firing(session, "INSERT")
+        at_once = deleting is not None or inserting is not None
+        if await self._go(part, row_id, before, at_once=at_once):
+            self._noted.add(part, "DELETE", deleting, before, None, by="UPDATE")
+            await self._arrive(there, made.routing.forth(target, whole), extra, "UPDATE", at_once=at_once)
+
+    async def delete(self, part: Part, row_id: RowId, old: Row, extra: Row = ()) -> None:
+        """Delete a row of the parent that is in ``part``."""
+        session = self._session
+        await part.prepare(session, "delete")
+        own = part.firing(session, "DELETE")
+        before = self._made.routing.forth(part.leaf, old)
+        if not await self._go(part, row_id, before, at_once=own is not None and bool(own.before_row)):
+            return
+        self._noted.add(part, "DELETE", own, before, None)
+        self._stored.append((part.leaf, row_id, before, extra))
+
+    async def _go(self, part: Part, row_id: RowId, old: Row, *, at_once: bool) -> bool:
+        """Delete a row of a partition; tell whether triggers let it go."""
+        if not at_once:
+            self._gone.setdefault(part.leaf.oid, []).append(row_id)
+            return True
+        session = self._session
+        await self.stage()
+        firing = part.firing(session, "DELETE")
+        if firing is not None:
+            verb = self._verb or "deleted"
+            return bool(await delete_each(session, firing, part.shape, [(row_id, old)], verb))
+        await settle(session.block.ensure_txn().delete(part.shape.shard, [row_id]))
+        return True
+
+    async def insert(self, new: Row) -> None:
+        """Insert a row of the parent. Raises SqlError 23514 where no partition has it."""
+        session, made = self._session, self._made
+        target = made.routing.find(new, self._env)
+        there = made.part(session, target)
+        await there.prepare(session, "insert")
+        at_once = there.firing(session, "INSERT") is not None
+        await self._arrive(there, made.routing.forth(target, new), (), "INSERT", at_once=at_once)
+
+    async def _arrive(self, there: Part, row: Row, extra: Row, by: Operation, *, at_once: bool) -> None:
+        one = _Coming(len(self._stored), row, extra)
+        self._stored.append(None)
+        if at_once:
+            await self.stage()
+            await self._store(there, [one], by)
+        else:
+            self._come.setdefault((there.leaf.oid, by), []).append(one)
+
+    async def _store(self, there: Part, rows: Sequence[_Coming], by: Operation) -> None:
+        """Store rows in a partition that were inserted, or ``by`` an UPDATE came from another one."""
+        session = self._session
+        firing = there.firing(session, "INSERT")
+        let: list[Row] = []
+        for _place, row, _extra in rows:
+            if firing is not None and firing.before_row:
+                found = await let_in(session, self._made, there, firing, row, self._env)
+                if found is None:
+                    return  # one at a time: triggers look at each
+                row = found
+            let.append(row)
+        kept = await store_in(session, there, let, self._env, "update" if by == "UPDATE" else "insert")
+        for one, (row_id, full) in zip(rows, kept, strict=True):
+            self._noted.add(there, "INSERT", firing, None, full, by=by)
+            self._stored[one.place] = (there.leaf, row_id, full, one.extra)
+
+    async def stage(self) -> None:
+        """Write what is not staged yet: what goes, what changes, what comes."""
+        txn = self._session.block.ensure_txn()
+        gone, changed, come = self._gone, self._changed, self._come
+        self._gone, self._changed, self._come = {}, {}, {}
+        for oid, row_ids in gone.items():
+            await settle(txn.delete(ShardId(oid), row_ids))
+        for oid, changes in changed.items():
+            await settle(txn.update(ShardId(oid), changes))
+        for (oid, by), rows in come.items():
+            for start in range(0, len(rows), SLICE_ROWS):
+                await self._store(self._made.parts[oid], rows[start : start + SLICE_ROWS], by)
+                await asyncio.sleep(0)
+
+
+async def source_rows(
+    session: Session,
+    plan: Plan,
+    made: Partitioned,
+    statement: Update | Delete | Merge,
+    params: tuple[Any, ...],
+) -> tuple[Sequence[Row], Env]:
+    """Take the statement's locks; return its source's rows."""
+    query = compiled_query(plan, "source", statement.source)
+    prepare_source(session, query)
+    ctx = context(session, plan, params, for_update=CHANGES)
+    shards = [
+        ShardId(made.parent.oid),
+        *(ShardId(oid) for oid in statement.leaves if ShardId(oid) in query.tables),
+    ]
+    await session.view.start_write(plan, shards, tables_to_lock(session, plan, "source"))
+    session.view.use(plan)
+    result = await run_query(session, plan, "source", statement.source, ctx)
+    rows = result.rows if isinstance(result, ReadyRows) else await collect(session, result)
+    return rows, make_env(ctx)
+
+
+def _once(session: Session, rows: Sequence[Row]) -> Sequence[Row]:
+    """Return rows of a source, of those that a join gives for one row of the table the first."""
+    first: dict[tuple[int, int], Row] = {}
+    for row in rows:
+        first.setdefault((row[-1], row[0]), row)
+    if session.parts is None:
+        return list(first.values())
+    kept: list[Row] = []
+    for oid in dict.fromkeys(row[-1] for row in first.values()):
+        some = [row for row in first.values() if row[-1] == oid]
+        kept += session.parts.first_to_change(ShardId(oid), some)
+    return kept
+
+
+async def update_routed(session: Session, plan: Plan, statement: Update, params: tuple[Any, ...]) -> Outcome:
+    """Run an UPDATE of a partitioned table. Raises as ``run_update``; SqlError 23514 for a row without a partition."""
+    if plan.dml is None:
+        plan.dml = Partitioned(session, statement)
+    made: Partitioned = plan.dml
+    found, env = await source_rows(session, plan, made, statement, params)
+    rows = _once(session, found)
+    parent = made.parent
+    assigned = updated_columns(session, parent, statement.assigned)
+    firing = statement_firing(session, parent, "UPDATE", assigned)
+    await begin(session, firing)
+    noted = Noted(made, [firing])
+    changes = Changes(session, made, env, noted)
+    values_from = 1 + len(parent.live)
+    extra = values_from + len(statement.assigned)
+    for number, row in enumerate(rows):
+        cells = made.cells(row)
+        old = tuple(cells)
+        for at, attnum in enumerate(statement.assigned, values_from):
+            cells[attnum - 1] = row[at]
+        part = made.part(session, target_of(session, row[-1]))
+        await changes.update(part, RowId(row[0]), old, tuple(cells), statement.assigned, row[extra:-1])
+        if number % SLICE_ROWS == SLICE_ROWS - 1:
+            await asyncio.sleep(0)
+    await changes.stage()
+    await noted.follow(session)
+    stored = changes.stored
+    return outcome("UPDATE", len(stored), made.returning, await made.returned(stored, env))
+
+
+async def delete_routed(session: Session, plan: Plan, statement: Delete, params: tuple[Any, ...]) -> Outcome:
+    """Run a DELETE of rows of a partitioned table. Raises as ``run_delete``."""
+    if plan.dml is None:
+        plan.dml = Partitioned(session, statement)
+    made: Partitioned = plan.dml
+    found, env = await source_rows(session, plan, made, statement, params)
+    firing = statement_firing(session, made.parent, "DELETE")
+    await begin(session, firing)
+    noted = Noted(made, [firing])
+    changes = Changes(session, made, env, noted)
+    extra = 1 + len(made.parent.live)
+    for number, row in enumerate(_once(session, found)):
+        part = made.part(session, target_of(session, row[-1]))
+        await changes.delete(part, RowId(row[0]), tuple(made.cells(row)), row[extra:-1])
+        if number % SLICE_ROWS == SLICE_ROWS - 1:
+            await asyncio.sleep(0)
+    await changes.stage()
+    await noted.follow(session)
+    stored = changes.stored
+    return outcome("DELETE", len(stored), made.returning, await made.returned(stored, env))

@@ -1,0 +1,107 @@
+"""Which partition a row of a partitioned table belongs to, and rows of either as rows of the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.writes.shape import TableShape, runnable_check, table_layout
+from pgwire.codecs.registry import text_output
+from planner.bind.partition import partition_check
+from planner.catalog import RelationDef
+from planner.errors import SqlError
+from planner.evaluate import Env, RowFunction, compile_expr
+from planner.partition import divided
+from planner.rights import Rights
+from txn.types import Row
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+
+class Routing:
+    """The way from rows of a partitioned table to its partitions, and back, under one catalog."""
+
+    __slots__ = ("_back", "_bound", "_forth", "_session", "parent")
+
+    def __init__(self, session: Session, parent: RelationDef) -> None:
+        """Route rows of ``parent``."""
+        self._session = session
+        self.parent = parent
+        self._forth: dict[int, list[int] | None] = {}
+        self._back: dict[int, list[int] | None] = {}
+        expr = partition_check(parent, session.catalog)
+        self._bound: RowFunction | None = (
+            None  # of a partition that is divided again, and named by the statement
+        )
+        if expr is not None:
+            self._bound = compile_expr(runnable_check(expr, session), table_layout(parent))
+
+    def find(self, row: Row, env: Env) -> RelationDef:
+        """Return the table for a row of the parent. Raises SqlError 23514."""
+        catalog = self._session.catalog
+        table = self.parent
+        if self._bound is not None and self._bound((*row, table.oid), env) is False:
+            raise TableShape.of(table, self._session).out_of_bound(row)
+        while table.kind == "p":
+            parts = divided(table, catalog)
+            key = parts.key_of(row, env)
+            found = parts.find(key)
+            if found is None:
+                raise self._nowhere(table, key)
+            if found.kind == "p":
+                row = moved(row, slots_of(table, found))
+            table = found
+        return table
+
+    def forth(self, leaf: RelationDef, row: Row) -> Row:
+        """Return a row of the parent as one of a partition."""
+        if leaf.oid not in self._forth:
+            self._forth[leaf.oid] = slots_of(self.parent, leaf)
+        return moved(row, self._forth[leaf.oid])
+
+    def back(self, leaf: RelationDef, row: Row) -> Row:
+        """Return a row of a partition as one of the parent."""
+        if leaf.oid not in self._back:
+            self._back[leaf.oid] = slots_of(leaf, self.parent)
+        return moved(row, self._back[leaf.oid])
+
+    def _nowhere(self, table: RelationDef, key: Row) -> SqlError:
+        """Return 23514 for a row that no partition has; its key is shown to who may read all of it."""
+        session = self._session
+        made = table.partition_key
+        assert made is not None
+        detail = None
+        rights = Rights(session.catalog, session.role)
+        if rights.relation(table, "r") or all(
+            attnum and rights.column(table, attnum, "r") for attnum in made.attnums
+        ):
+            names = [
+                table.column(attnum).name if attnum else text
+                for attnum, text in zip(made.attnums, made.expressions, strict=True)
+            ]
+            values = [
+                "null" if value is None else text_output(type_.oid, value, session.codec_settings)
+                for value, type_ in zip(key, made.types, strict=True)
+            ]
+            detail = (
+                f"Partition key of the failing row contains ({', '.join(names)}) = ({', '.join(values)})."
+            )
+        return SqlError(
+            "23514",
+            f'no partition of relation "{table.name}" found for row',
+            detail=detail,
+            schema=table.schema,
+            table=table.name,
+        )
+
+
+def slots_of(table: RelationDef, other: RelationDef) -> list[int] | None:
+    """Return for each column of ``other`` where rows of ``table`` have it, -1 for nowhere; None where rows are the same."""
+    named = {c.name: c.attnum - 1 for c in table.live}
+    found = [-1 if c.dropped or c.hidden else named.get(c.name, -1) for c in other.columns]
+    return None if found == list(range(len(table.columns))) else found
+
+
+def moved(row: Row, slots: list[int] | None) -> Row:
+    """Return a row with its values in other places (``slots_of``)."""
+    return row if slots is None else tuple([None if at < 0 else row[at] for at in slots])
