@@ -7,7 +7,7 @@ are kept before they are counted as fetched (L40).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,11 +15,12 @@ from engine.connection.kept_rows import KeptRows
 from engine.connection.portal import Cursor, Portal, RowReader, Rows
 from engine.connection.rows import RowBatch, RowTuple
 from planner.errors import SqlError, not_supported
-from planner.statements import DeclareCursor, DeclareSubscribe, Fetch
+from planner.statements import DeclareCursor, DeclareSubscribe, Fetch, QueryStatement
 from txn.errors import TxnError
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
+    from engine.reads.plans import Plan
     from engine.subscriptions.subscribe import Source
 
 MAX_CURSORS = 1000
@@ -56,6 +57,21 @@ class Cursors:
         """Whether one is open."""
         return bool(self._open)
 
+    def reading(self) -> Iterator[Plan]:
+        """Yield the plans of cursors, and of portals with a name, that have been started and not been closed.
+
+        The unnamed portal goes with the next statement. A cursor that has outlived its transaction has all its rows.
+        """
+        for cursor in self._open.values():
+            if cursor.plan is not None and cursor.savepoint_depth >= 0 and not cursor.reader.broken:
+                yield cursor.plan
+        for portal in self._portals.values():
+            plan, broken = portal.plan, portal.reader is not None and portal.reader.broken
+            if not portal.name or plan is None or not isinstance(plan.bound.statement, QueryStatement):
+                continue
+            if isinstance(portal.outcome, Rows) and not broken:
+                yield plan
+
     @property
     def any_reading(self) -> bool:
         """Whether a cursor or portal may read more rows."""
@@ -83,6 +99,7 @@ class Cursors:
             savepoint_depth=len(self._session.block.savepoints),
             keys=statement.keys,
             current=current,
+            plan=rows.plan,
         )
 
     def declare_rows(self, name: str, rows: Rows, *, scroll: bool | None) -> None:
@@ -99,6 +116,7 @@ class Cursors:
             binary=False,
             created_us=self._session.statement_time_us,
             savepoint_depth=len(self._session.block.savepoints),
+            plan=rows.plan,
         )
 
     def free_name(self) -> str:

@@ -100,6 +100,7 @@ def execute(
     session = conn.session
     if session.block.state is FAILED and not _runs_when_failed(plan):
         raise SqlError("25P02", IN_FAILED_BLOCK)
+    session.running = plan
     conn.touch(portal.prepared.text)  # also of one that goes on: the time limits count anew
     if portal.outcome is None and not portal.done:
         session.block.reads_alone = plan.only_reads and out.sync_follows

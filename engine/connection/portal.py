@@ -43,6 +43,7 @@ class Rows:
     tag: str = "SELECT"
     final_tag: bool = False
     binary: bool = False
+    plan: Plan | None = None  # of a cursor's query, and of a routine's statement
 
     def completion(self, count: int) -> str:
         """Return the command tag after ``count`` rows."""
@@ -146,6 +147,9 @@ class Cursor:
     keys: tuple[CursorKey, ...] = ()
     current: Sequence[RowTuple] = ()
     """Of a cursor that locks rows: the keys of each row, for WHERE CURRENT OF."""
+
+    plan: Plan | None = None
+    """What it reads, where tables are meant that may not be changed meanwhile (``engine.ddl.in_use``)."""
 
     def close(self) -> None:
         """Stop reading and drop what was read."""

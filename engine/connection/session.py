@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from engine.connection.cursors import Cursors
     from engine.connection.statement_log import StatementLog
     from engine.database import Database
+    from engine.reads.plans import Plan
     from engine.writes.parts import Parts
     from txn.types import Row
 
@@ -93,6 +94,8 @@ class Session:
         self.view = CatalogView(self)
         self.timing = Timing()
         self.parts: Parts | None = None  # of a running statement whose WITH changes data
+        self.running: Plan | None = None  # of the client's statement
+        self.within: list[Plan] = []  # of routines' statements and loops that run within it, innermost last
         self.transitions: Mapping[int, Sequence[Row]] = {}  # of the trigger whose function runs, by number
         self.ahead = BuiltAhead(self)
         self.system = SystemView(self)

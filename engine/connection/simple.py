@@ -145,6 +145,7 @@ def _executed(conn: Connection, statement: ast.Node) -> Prepared | None:
 
 async def _by_key(session: Session, plan: Plan, values: tuple[Any, ...]) -> Result | None:
     """Run a read by key, if nothing that it could lose would let it run again; None: the general way must."""
+    session.running = plan
     block = session.block
     if block.state is BLOCK:
         if block.txn is None or block.watching:

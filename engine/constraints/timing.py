@@ -128,13 +128,8 @@ class Timing:
         waiting = Waiting(constraint.oid, table, "trigger", {}, False, self._state.waiting, call)
         self._state = self._state._replace(waiting=waiting)
 
-    def refuse_change(self, relation: RelationDef, what: str) -> None:
-        """Raise 55006 for a table about to be altered, dropped or truncated whose triggers run, or from whose changes checks wait."""
-        if relation.oid in self.in_use:
-            raise SqlError(
-                "55006",
-                f'cannot {what} "{relation.name}" because it is being used by active queries in this session',
-            )
+    def refuse_pending(self, relation: RelationDef, what: str) -> None:
+        """Raise 55006 for a table about to be altered, dropped or truncated from whose changes checks wait."""
         node = self._state.waiting
         while node is not None:
             if node.table == relation.oid:

@@ -24,6 +24,7 @@ from engine.ddl.alter_columns import (
 )
 from engine.ddl.dependents import still_needed
 from engine.ddl.drop import described, drop_relations, notice_cascade, table_of
+from engine.ddl.in_use import refuse_change
 from engine.ddl.keys import add_checks, add_keys
 from engine.ddl.members import named_role
 from engine.ddl.partitions import attach, attach_index, check_keys, detach, inherit_below, stands_alone
@@ -65,7 +66,8 @@ async def apply_actions(conn: Connection, plan: Plan, statement: st.AlterTable) 
         relation = session.catalog.relation_by_oid(statement.table)
         if relation is None:
             raise RuntimeError("the altered relation is gone")
-        session.timing.refuse_change(relation, "ALTER TABLE")
+        if not isinstance(action, st.SetSchema):  # which changes a name
+            refuse_change(session, relation, "ALTER TABLE")
         await _apply(session, plan, relation, action)
         if relation.kind == "p" and not statement.only:
             await _below(session, plan, relation, action)
@@ -89,6 +91,7 @@ async def _below(session: Session, plan: Plan, before: RelationDef, action: st.A
                            default_sql=None if action.column.identity else parent.columns[-1].default_sql),
         )  # fmt: skip
         for child in session.catalog.partitions_of(parent.oid):
+            refuse_change(session, child, "ALTER TABLE")
             await add_column(session, plan, child, alone)
             if child.kind == "p":
                 await _below(session, plan, child, alone)
@@ -102,7 +105,7 @@ async def _below(session: Session, plan: Plan, before: RelationDef, action: st.A
     ):  # fmt: skip
         return
     for child in session.catalog.partitions_of(parent.oid):
-        session.timing.refuse_change(child, "ALTER TABLE")
+        refuse_change(session, child, "ALTER TABLE")
         below = action
         if isinstance(action, st.DropConstraint | st.AlterConstraint | st.ValidateConstraint):
             gone = next((c for c in before.constraints if c.name == action.name), None)
@@ -398,12 +401,13 @@ async def _set_schema(session: Session, relation: RelationDef, name: str) -> Non
     from engine.ddl.create import rebase_views
 
     schema = session.catalog.schema(name)
-    if schema is None:
+    if schema is None and name != "pg_temp":
         raise SqlError("3F000", f'schema "{name}" does not exist')
     if name in ("pg_catalog", "information_schema") or "pg_temp" in (name[:7], relation.schema[:7]):
         raise SqlError("0A000", "cannot move objects into or out of temporary schemas"
                        if "pg_temp" in (name[:7], relation.schema[:7])
                        else f"cannot move objects into schema {name}")  # fmt: skip
+    assert schema is not None
     if schema.name == relation.schema:
         return
     _refuse_if_owned(session, relation, "cannot move an owned sequence into another schema")

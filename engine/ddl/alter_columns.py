@@ -17,6 +17,7 @@ from engine.ddl import functions
 from engine.ddl.dependents import in_report_order, still_needed
 from engine.ddl.drop import default_words, described, drop_defaults, drop_relations, notice_cascade, table_of
 from engine.ddl.held_rows import refuse_held_rows
+from engine.ddl.in_use import refuse_change
 from engine.ddl.keys import add_checks, add_keys
 from engine.ddl.policies import comments_of as policy_comments
 from engine.ddl.policies import drop_policies, policies_on, policy_words
@@ -272,7 +273,7 @@ async def add_computed_index(
     """Add an expression or partial index with its columns: every row gets a value of them. Raises SqlError 23505, 54011."""
     if len(table.columns) + len(hidden) > MAX_COLUMNS:
         raise SqlError("54011", f"tables can have at most {MAX_COLUMNS} columns")
-    session.timing.refuse_change(table, "CREATE INDEX")
+    refuse_change(session, table, "CREATE INDEX")
     changed = replace(table, columns=(*table.columns, *hidden), indexes=(*table.indexes, index))
     shape = TableShape.of(changed, session)
     env = make_env(context(session, plan, ()))

@@ -25,6 +25,7 @@ from engine.ddl.databases import rename_database
 from engine.ddl.drop import replace_table, table_of
 from engine.ddl.field_names import rename_fields
 from engine.ddl.functions import rebase_functions
+from engine.ddl.in_use import refuse_change
 from engine.ddl.index_ahead import index_of, lock_between_writers
 from engine.ddl.keys import add_checks, add_keys, unused_name
 from engine.ddl.members import named_role
@@ -399,7 +400,7 @@ async def create_index(conn: Connection, plan: Plan, statement: st.CreateIndex, 
         name = unused_name(session, table.schema, table.name, statement.names, "idx")
     elif exists_already(session, table.schema, name, statement.if_not_exists):
         return Command("CREATE INDEX")
-    session.timing.refuse_change(table, "CREATE INDEX")
+    refuse_change(session, table, "CREATE INDEX")
     index = index_of(statement, name)
     index = replace(index, oid=session.ahead.oid_of(table, index))
     if table.kind == "p":

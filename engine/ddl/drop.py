@@ -21,6 +21,7 @@ from engine.connection.session import Session
 from engine.constraints import define
 from engine.ddl import functions as depends
 from engine.ddl.dependents import Dependency, in_report_order, still_needed
+from engine.ddl.in_use import refuse_change
 from engine.ddl.keys import building_indexes
 from engine.ddl.policies import drop_policies, policies_over, policy_words
 from engine.ddl.roles import function_words, shown_name
@@ -148,7 +149,7 @@ async def _drop_indexes(session: Session, targets: Iterable[RelationDef], *, cas
                 f"on table {table.name} requires it",
                 hint=f"You can drop constraint {index.name} on table {table.name} instead.",
             )
-        session.timing.refuse_change(table, "DROP INDEX")
+        refuse_change(session, table, "DROP INDEX")
         keys = define.dependents(session, [table.oid], [index.oid])
         if keys and not cascade:
             raise still_needed(
@@ -266,10 +267,12 @@ async def drop_relations(
     cascade: bool,
     quiet: bool = False,
     of_source: int = 0,
+    ending: bool = False,
 ) -> None:
     """Drop tables and views; with ``cascade`` also the views that read them and the foreign keys that refer to them.
 
-    Tables of a source are dropped with it (``of_source``), else refused.
+    Tables of a source are dropped with it (``of_source``), else refused. ``ending``: at the end of a transaction or session,
+    when nothing reads them any more.
     """
     from engine.ddl.types import (  # they drop columns and views
         drop_uses_of_rows,
@@ -286,7 +289,6 @@ async def drop_relations(
     targets = [*named, *(p for oid, p in below.items() if oid not in given)]
     oids = {t.oid for t in targets}
     for target in targets:
-        session.timing.refuse_change(target, "DROP TABLE")
         if target.source_oid != of_source:
             guard.refuse_drop(session.catalog, target)
     dependents, functions, found = depends.dependents(session, oids)
@@ -328,6 +330,10 @@ async def drop_relations(
         )
     if not quiet:
         notice_cascade(session, [one.what for one in told])
+    if not ending:
+        # the latest first, as they go in PostgreSQL
+        for gone in sorted((*targets, *dependents), key=lambda r: -r.oid):
+            refuse_change(session, gone, "DROP TABLE")
     if any(one.what for one in of_rows):
         await drop_uses_of_rows(session, typed)
     await define.drop_foreign_keys(session, keys)
@@ -440,7 +446,7 @@ async def drop_temporary(session: Session) -> None:
 
     mine = [r for r in session.catalog.user_relations() if r.schema == session.temp_schema]
     if mine:
-        await drop_relations(session, mine, cascade=True, quiet=True)
+        await drop_relations(session, mine, cascade=True, quiet=True, ending=True)
     functions = list(session.catalog.functions_in(session.temp_schema))
     await depends.drop_functions(session, functions, cascade=True, quiet=True)
     types = [t for t in session.catalog.user_types() if t.schema == session.temp_schema]
@@ -455,8 +461,10 @@ async def truncate(conn: Connection, plan: Plan, statement: st.Truncate, params:
     session = conn.session
     oids = list(statement.tables)
     for oid in oids:  # grows
+        refuse_change(session, table_of(session, oid), "TRUNCATE")
         below = session.catalog.partitions_of(oid)
         oids += [partition.oid for partition in below if partition.oid not in oids]
+    for oid in oids:  # grows
         for child, _constraint in session.catalog.foreign_keys_to(oid):
             if child.oid in oids or any(a.oid in oids for a in ancestors(child, session.catalog)):
                 continue
@@ -471,9 +479,10 @@ async def truncate(conn: Connection, plan: Plan, statement: st.Truncate, params:
             if not Rights(session.catalog, session.role).relation(child, "D"):
                 raise SqlError("42501", f"permission denied for table {child.name}")
             session.notice(f'truncate cascades to table "{child.name}"')
-            oids.append(child.oid)
-    for oid in oids:
-        session.timing.refuse_change(table_of(session, oid), "TRUNCATE")
+            for table in (child, *descendants(child, session.catalog)):
+                refuse_change(session, table, "TRUNCATE")
+                if table.oid not in oids:
+                    oids.append(table.oid)
     firings = [firing_of(session, table_of(session, oid), "TRUNCATE") for oid in oids]
     for firing in firings:
         if firing is not None:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.connection.portal import Command, Outcome
+from engine.ddl.in_use import refuse_change
 from engine.ddl.privileges import maintainable
 from engine.reads.plans import Plan
 from pgwire.backend import Responder
@@ -38,6 +39,9 @@ async def maintain(
         verb = statement.what
         session.warning(f'skipping "{name}" --- cannot {verb} non-tables or special system tables', "01000")
     tables = maintainable(session, statement.tables, statement.what)
+    if statement.what == "cluster" and statement.named:
+        for relation in filter(None, map(session.catalog.relation_by_oid, tables)):
+            refuse_change(session, relation, "CLUSTER")
     told = _Told(session) if statement.verbose else None
     if statement.what == "vacuum" or (statement.what == "cluster" and statement.named):
         await _flush(session, tables if statement.named else None, statement.what, told)

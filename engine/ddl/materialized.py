@@ -20,6 +20,7 @@ from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl.create import OIDS_PER_RELATION, exists_already, fill_from, target_schema
 from engine.ddl.drop import table_of
+from engine.ddl.in_use import refuse_change
 from engine.ddl.keys import building_indexes
 from engine.eager import settle
 from engine.executor import ExecContext
@@ -110,7 +111,7 @@ async def refresh(
     """
     session = conn.session
     relation = table_of(session, statement.table)
-    session.timing.refuse_change(relation, "REFRESH MATERIALIZED VIEW")
+    refuse_change(session, relation, "REFRESH MATERIALIZED VIEW")
     txn, shard = session.block.ensure_txn(), ShardId(relation.oid)
     populated = replace(
         relation, populated=statement.query is not None, version=session.db.next_catalog_version()

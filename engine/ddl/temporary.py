@@ -59,7 +59,7 @@ class CommitActions:
             from engine.ddl.drop import drop_relations
 
             txn.next_statement()  # what this statement itself created is to be found
-            await drop_relations(session, dropped, cascade=True, quiet=True)
+            await drop_relations(session, dropped, cascade=True, quiet=True, ending=True)
 
     def _check_references(self, session: Session) -> None:
         """Raise 0A000 where a table to be emptied is referred to by one that keeps its rows."""

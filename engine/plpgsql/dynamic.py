@@ -157,6 +157,11 @@ def rows_of(outcome: Outcome) -> tuple[Sequence[OutputColumn], Sequence[Row]]:
     return outcome.columns, outcome.result.rows
 
 
+def plan_of(outcome: Outcome) -> Plan | None:
+    """Return the plan of a query that has been run."""
+    return outcome.plan if isinstance(outcome, Rows) else None
+
+
 # --- INTO -----------------------------------------------------------------------------------------
 
 
@@ -283,19 +288,21 @@ async def open_cursor(frame: Frame, statement: tree.Open) -> None:
         for number, piece in zip(variable.cursor.arguments, statement.arguments, strict=True):
             value, type_ = await frame.value(piece)
             await frame.store(number, value, type_)
-        columns, rows = rows_of(await frame.run(variable.cursor.query))
+        outcome = await frame.run(variable.cursor.query)
         scroll = variable.cursor.scroll
     elif statement.dynamic:
         assert statement.query is not None
-        columns, rows = await query_of(frame, statement.query, statement.params)
+        outcome, _ = await execute(frame, statement.query, statement.params)
     else:
         assert statement.query is not None
-        columns, rows = rows_of(await frame.run(statement.query))
+        outcome = await frame.run(statement.query)
+    columns, rows = rows_of(outcome)
     cursors = _cursors(frame)
     name = frame.values[variable.number]
     if name is None:
         name = variable.name if variable.cursor is not None else cursors.free_name()
-    cursors.declare_rows(name, Rows(tuple(columns), ReadyRows(tuple(columns), rows)), scroll=scroll)
+    found = Rows(tuple(columns), ReadyRows(tuple(columns), rows), plan=plan_of(outcome))
+    cursors.declare_rows(name, found, scroll=scroll)
     frame.values[variable.number] = name
 
 

@@ -10,10 +10,11 @@ runs. Errors by which a transaction loses a race are never handled: the statemen
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.connection.portal import Rows
+from engine.connection.portal import Outcome, Rows
 from engine.plpgsql import dynamic, raising, results
 from engine.plpgsql.frame import Frame, affected, told
 from engine.plpgsql.program import Program
@@ -279,14 +280,25 @@ class Interpreter:
         routines = self.session.system.routines
         routines.changing_loops += changes
         try:
-            return await self._each_row(
-                statement, statement.into, columns, rows, statement.label, statement.body
-            )
+            with self._reading(outcome):
+                return await self._each_row(
+                    statement, statement.into, columns, rows, statement.label, statement.body
+                )
         finally:
             routines.changing_loops -= changes
 
-    async def _rows(self, piece: tree.Piece) -> tuple[Sequence[OutputColumn], Sequence[Row]]:
-        return dynamic.rows_of(await self.frame.run(piece))
+    @contextmanager
+    def _reading(self, outcome: Outcome) -> Iterator[None]:
+        """A loop over rows goes on: the tables that they come from stay as they are."""
+        plan = dynamic.plan_of(outcome)
+        if plan is None:
+            yield
+            return
+        self.session.within.append(plan)
+        try:
+            yield
+        finally:
+            self.session.within.pop()
 
     async def _each_row(
         self, statement: tree.Statement, into: tree.Into, columns: Sequence[OutputColumn], rows: Sequence[Row], label: str,
@@ -314,9 +326,11 @@ class Interpreter:
         for number, piece in zip(variable.cursor.arguments, statement.arguments, strict=True):
             value, type_ = await frame.value(piece)
             await frame.store(number, value, type_)
-        columns, rows = await self._rows(variable.cursor.query)
+        outcome = await frame.run(variable.cursor.query)
+        columns, rows = dynamic.rows_of(outcome)
         into = tree.Into([tree.Target(statement.variable)], whole=True)
-        return await self._each_row(statement, into, columns, rows, statement.label, statement.body)
+        with self._reading(outcome):
+            return await self._each_row(statement, into, columns, rows, statement.label, statement.body)
 
     async def _for_each(self, statement: tree.ForEach) -> Signal | None:
         frame = self.frame

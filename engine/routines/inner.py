@@ -57,9 +57,14 @@ async def run_inner(
         plan, values = plan_of()
         if plan.bound.class_ not in _ANYWHERE and block.ensure_txn().read_only:
             raise SqlError("25006", f"cannot execute {plan.bound.tag} in a read-only transaction")
+        session.within.append(plan)
         try:
             outcome = await run(conn, plan, values, session.out)
-            return outcome if isinstance(outcome, Command) else await _gathered(session, outcome)
+            if isinstance(outcome, Command):
+                return outcome
+            rows = await _gathered(session, outcome)
+            rows.plan = plan
+            return rows
         except Replan:
             replans += 1
             if replans > MAX_REPLANS:
@@ -76,6 +81,8 @@ async def run_inner(
             block.restart()
             if not plan.fresh(session.catalog):
                 again()
+        finally:
+            session.within.pop()
 
 
 async def _gathered(session: Session, outcome: Rows) -> Rows:

@@ -62,6 +62,7 @@ async def run_with_retries(
     whose scans were not locked may commit here, where a lost race can still be run again.
     """
     session = conn.session
+    session.running = plan
     alone = session.block.txn is None and session.block.state is IDLE
     if not plan.retryable:
         refuse_in_block(session, plan)

@@ -548,7 +548,7 @@ def bind_set_schema(context: BindContext, node: ast.SetSchema) -> st.Statement:
         raise SqlError("42809", f'"{relation.name}" is not {_ARTICLES[node.what]}')
     if relation.virtual:
         raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
-    if context.catalog.schema(node.new) is None:
+    if node.new != "pg_temp" and context.catalog.schema(node.new) is None:
         raise SqlError("3F000", f'schema "{node.new}" does not exist')
     return st.AlterTable(table=relation.oid, actions=(st.SetSchema(schema=node.new),))
 

@@ -1,0 +1,55 @@
+"""Tables that queries of the same session are reading, or have checks waiting from: they are not altered, dropped or truncated (55006).
+
+    open cursors and named portals         until they are closed, also where all their rows were fetched
+    WITH HOLD                              until the transaction ends, which gathers their rows
+    statements around a routine            SELECT f() FROM t, where f drops t; the query of a FOR loop; triggers of t
+    checks that wait for the commit        "pending trigger events"
+
+What a view reads is in use, the view is not: its definition has gone into the plan. Other sessions wait for locks instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from planner import statements as st
+from planner.catalog import RelationDef
+from planner.classify import relations_written
+from planner.errors import SqlError
+from planner.query import RelationRange
+from planner.walk import walk
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+    from engine.reads.plans import Plan
+
+
+def refuse_change(session: Session, relation: RelationDef, what: str) -> None:
+    """Raise SqlError 55006 for a relation about to be changed by ``what`` (ALTER TABLE, TRUNCATE ...) that is in use, or has checks waiting."""
+    if relation.oid in session.timing.in_use or any(relation.oid in _tables(p) for p in _reading(session)):
+        raise SqlError(
+            "55006",
+            f'cannot {what} "{relation.name}" because it is being used by active queries in this session',
+        )
+    session.timing.refuse_pending(relation, what)
+
+
+def _reading(session: Session) -> Iterator[Plan]:
+    """Yield the plans of what has not ended yet, but for the statement that asks."""
+    cursors = session.cursors
+    if cursors is not None:
+        yield from cursors.reading()
+    if session.within:
+        if session.running is not None:
+            yield session.running
+        yield from session.within[:-1]
+
+
+def _tables(plan: Plan) -> frozenset[int]:
+    """Return the relations that a statement reads or writes; of a partitioned table the partitions that are left in."""
+    statement = plan.bound.statement
+    if isinstance(statement, st.Explain):
+        statement = statement.body.statement
+    read = frozenset(item.oid for item in walk(statement) if isinstance(item, RelationRange))
+    return read | relations_written(statement)
