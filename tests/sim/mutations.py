@@ -369,12 +369,14 @@ MUTATIONS: Final[dict[str, Mutation]] = {
 
 
 HINTS: Final = {
+    "blob": 15,
+    "history parts": 18,
     "position": 53,
     "durable point": 2,
     "matrix X-X": 6,
     "gap": 14,
     "beyond": 15,
-    "scans in batch": 92,
+    "scans in batch": 24,
     "renewal": 4,
     "schema check": 15,
     "ends again": 4,
@@ -383,10 +385,10 @@ HINTS: Final = {
     "flush ends": 18,
     "split commit": 13,
     "cut window": 3,
-    "staged scans": 12,
+    "staged scans": 37,
     "key share": 42,
     "skip locked": 6,
-    "reach": 24,
+    "reach": 13,
     "timeline oracle": 2,
     "building index": 3,
     "unique build": 108,
