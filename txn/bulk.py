@@ -21,11 +21,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn import promotion
 from txn.bulk_ends import end_rows
 from txn.columns import table_schema
 from txn.duplicates import Run, first_duplicate, ranges_meet
-from txn.errors import DuplicateKey
-from txn.locks.mode import IX
+from txn.errors import DuplicateKey, SchemaChanged
+from txn.journal import undo_to
+from txn.locks.mode import IX, X
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY
 from txn.persist.part_job import PartJob, WrittenPart
@@ -54,6 +56,40 @@ def let_go(txn: StoreTransaction, shard: ShardId) -> None:
         return
     txn.forget_view(shard)
     txn.core.locks.demote(owner, shard, None)
+
+
+async def unless_locked(
+    txn: StoreTransaction, shard: ShardId, change: Callable[[View], Awaitable[int]]
+) -> int | None:
+    """Do it under X on the table, or return None where somebody else has a lock on it.
+
+    Not waited for: what the rows were found by may have been overtaken when the lock comes.
+    """
+    txn.life.check_active()
+    if not txn.core.locks.try_acquire(txn.owner, shard, X):
+        return None
+    txn.check_scans()
+    txn.life.busy += 1
+    try:
+        return await change(txn.write_view(shard))
+    finally:
+        txn.life.busy -= 1
+
+
+async def under_lock(txn: StoreTransaction, shard: ShardId, load: Callable[[View], Awaitable[int]]) -> int:
+    """Lock the table for a load, and do it."""
+    spec = txn.view(shard).spec
+    let_go(txn, shard)
+    lock = txn.run(promotion.begin_write(txn, {shard: X}))
+    if isinstance(lock, Awaitable):
+        await lock
+    if txn.view(shard).spec is not spec:
+        raise SchemaChanged(shard)
+    txn.life.busy += 1
+    try:
+        return await load(txn.write_view(shard))
+    finally:
+        txn.life.busy -= 1
 
 
 async def insert(
@@ -97,7 +133,7 @@ async def insert(
             await write()
         await _check_new(txn, view, new_parts, changed)
     except BaseException:
-        txn.undo_to(mark)
+        undo_to(txn, mark)
         raise
     return total
 
@@ -135,7 +171,7 @@ async def insert_parts(
     try:
         written = await write(job)
     except BaseException:  # also when it is cancelled: what workers are still at must not outlive this
-        txn.undo_to(mark)
+        undo_to(txn, mark)
         await log.jobs.end_parts(job, ())
         raise
     new_parts: list[PartState] = []
@@ -150,7 +186,7 @@ async def insert_parts(
     except BaseException:
         for ref in left:
             txn.core.discard_later(ref.name)
-        txn.undo_to(mark)
+        undo_to(txn, mark)
         raise
     return sum(part.ref.rows for part in written)
 

@@ -26,6 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn.columns import int64_array
+from txn.journal import undo_to
 from txn.mvcc.generation import StoreCorrupted
 from txn.mvcc.own_ends import Ended
 from txn.mvcc.parts import PartState
@@ -74,7 +75,7 @@ async def end_rows(txn: StoreTransaction, view: View, row_ids: Any) -> int:
             found = txn.delete(view.shard, some)
             count += sum(await found if isinstance(found, Awaitable) else found)
     except BaseException:
-        txn.undo_to(mark)
+        undo_to(txn, mark)
         raise
     return count
 

@@ -25,9 +25,12 @@ from txn.holds import Hold, Serials
 from txn.locks.granule import Granule, describe
 from txn.locks.policy import Policy
 from txn.locks.table import LockTable
+from txn.mvcc.eviction import dismantle
 from txn.mvcc.generation import VERSION_BYTES, Generation, StoreCorrupted
 from txn.mvcc.history import ShardHistory
 from txn.mvcc.parts import PartState
+from txn.mvcc.vacuum import vacuum
+from txn.mvcc.validate import validate
 from txn.mvcc.version import Version
 from txn.persist.location import Offload, in_thread
 from txn.records import Batch, PartSwap, WriteSet
@@ -508,7 +511,7 @@ class Coordinator:
             if not garbage or garbage[0][0] > watermark:
                 break
             _ts, generation, row_id, newer = garbage.popleft()
-            generation.vacuum(row_id, newer, watermark)
+            vacuum(generation, row_id, newer, watermark)
         return bool(garbage) and garbage[0][0] <= watermark
 
     def _has_garbage(self) -> bool:
@@ -594,7 +597,7 @@ class Coordinator:
                 for generation in history.prune(watermarks[history.domain]):
                     for part in generation.parts + generation.history:
                         self.discard_later(part.ref.name)
-                    self.take_apart(generation.dismantle())
+                    self.take_apart(dismantle(generation))
             entry = history.latest
             if entry.generation is not None and not entry.generation.pinned:
                 # one that is read under its only schema has all of that schema's indexes: most shards have no others
@@ -635,7 +638,7 @@ class Coordinator:
             domain.garbage.clear()
         for history in self.shards.values():
             for generation in history.generations():
-                for _ in generation.dismantle():
+                for _ in dismantle(generation):
                     pass
 
     # -- checking ----------------------------------------------------------------------------------
@@ -645,4 +648,4 @@ class Coordinator:
         self.locks.validate()
         for history in self.shards.values():
             for generation in history.generations():
-                generation.validate()
+                validate(generation)

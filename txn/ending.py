@@ -13,7 +13,7 @@ from collections.abc import Awaitable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from txn import writes
+from txn import entering, journal, writes
 from txn.errors import CommitWithdrawn, WriteConflict
 from txn.lifetime import ACTIVE, COMMITTING, ENDED
 from txn.locks.entry import NOBODY
@@ -138,7 +138,7 @@ def _refused(txn: StoreTransaction) -> None:
 def rollback(txn: StoreTransaction) -> None:
     """Roll back; see ``txn.api``. While a commit is under way it has no effect: the commit decides."""
     if txn.life.state is ACTIVE:
-        txn.undo_all()
+        journal.undo_all(txn)
         _finish(txn)
 
 
@@ -149,7 +149,7 @@ def _finish(txn: StoreTransaction) -> None:
         core.locks.release_all(txn.owner)
     txn.hold.release()
     if txn.others:
-        txn.release_others()
+        entering.release_others(txn)
     core.active.pop(txn.id, None)
     if txn.scans is not None:
         txn.scans.end()
@@ -158,7 +158,7 @@ def _finish(txn: StoreTransaction) -> None:
     if txn.owner is NOBODY:
         return
     txn.views.clear()
-    if len(txn.journal) > writes.PREPARE_ROWS:
+    if len(txn.journal) > journal.UNDO_ROWS:
         for own in txn.own.values():
             core.take_apart(own.take_apart())
         core.dismantle(txn.journal)

@@ -30,6 +30,7 @@ import pyarrow as pa
 from txn.columns import rows_to_table
 from txn.compaction import Size, choose, worth_a_job
 from txn.coordinator import Coordinator, SwapJob, swap_key
+from txn.mvcc.eviction import evict_all, evict_segment
 from txn.mvcc.generation import Generation
 from txn.mvcc.history import ShardHistory
 from txn.mvcc.hotlog import Segment
@@ -440,11 +441,11 @@ class Job:
     async def _evict(self, segments: Captured, *, everything: bool) -> None:
         core, generation = self._core, self._generation
         if everything:
-            for _ in generation.evict_all(segments, SLICE_ROWS):
+            for _ in evict_all(generation, segments, SLICE_ROWS):
                 await asyncio.sleep(0)
         else:
             for segment, _length in segments:
-                generation.evict_segment(segment, self._domain.low_watermark())
+                evict_segment(generation, segment, self._domain.low_watermark())
                 await asyncio.sleep(0)
         generation.finish_eviction()
         for segment in generation.log.sparse():

@@ -14,7 +14,9 @@ import asyncio
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from txn import entering
 from txn.errors import ReadOnlyTransaction, SchemaChanged, WriteConflict
+from txn.lifetime import ACTIVE
 from txn.locks.entry import NOBODY
 from txn.locks.granule import Granule
 from txn.locks.mode import S
@@ -114,3 +116,20 @@ def check_schemas(txn: StoreTransaction) -> None:
         latest = txn.core.shards[shard].latest
         if latest.spec is not view.spec or latest.generation is not view.generation:
             raise SchemaChanged(shard)
+
+
+def renew(txn: StoreTransaction, *, after_reads: bool) -> bool:
+    """Read from now on at the newest timestamp, where nothing that was read says otherwise; see ``txn.api``."""
+    if txn.read_only or txn.writing or txn.life.busy or txn.life.state is not ACTIVE:
+        return False
+    if txn.views or txn.reads_so_far is not None:
+        if not after_reads or txn.others or not is_current(txn):
+            return False
+        txn.views.clear()
+    txn.hold.release()
+    txn.hold = txn.timeline.holds.acquire()
+    txn.read_ts = txn.hold.ts
+    if txn.others:
+        entering.release_others(txn)
+        txn.others = entering.hold_others(txn, None, None)
+    return True

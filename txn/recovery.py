@@ -26,6 +26,7 @@ from txn.errors import DamagedFile
 from txn.mvcc.generation import Generation
 from txn.mvcc.history import ShardHistory
 from txn.mvcc.parts import PartState
+from txn.mvcc.vacuum import vacuum
 from txn.persist.manifest import Manifest, ManifestPart
 from txn.records import Batch
 from txn.types import ShardId
@@ -83,7 +84,7 @@ async def recover(core: Coordinator) -> None:
                 if not garbage or garbage[0][0] > watermark:
                     break
                 _ts, generation, row_id, newer = garbage.popleft()
-                generation.vacuum(row_id, newer, watermark)
+                vacuum(generation, row_id, newer, watermark)
             await asyncio.sleep(0)
     for history in core.shards.values():
         history.prune(history.domain.restarted())

@@ -11,11 +11,15 @@ are built ahead, while others go on writing (``txn.index_build``); here they are
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from txn.errors import DuplicateKey
+from txn import promotion
+from txn.errors import DuplicateKey, ReadOnlyTransaction
 from txn.index_build import merge_parts
+from txn.journal import undo_to
+from txn.locks.mode import X
 from txn.mvcc.generation import Generation, Padding
 from txn.mvcc.index import BuildingIndex, HotIndex
 from txn.mvcc.intents import Intent, OwnWrites
@@ -59,6 +63,21 @@ def _set(txn: StoreTransaction, shard: ShardId, state: SchemaState) -> None:
 
 def _state(txn: StoreTransaction, view: View) -> SchemaState:
     return txn.schema_states.get(view.shard) or SchemaState(view.generation, view.spec, view.own)
+
+
+def change(txn: StoreTransaction, shard: ShardId, work: Callable[[], Steps[None] | None]) -> Steps[None]:
+    """Lock a shard X and do ``work``, all at once or in the steps that it returns; what it has done is undone if it fails."""
+    if txn.read_only:
+        raise ReadOnlyTransaction("cannot change a schema in a read-only transaction")
+    yield from promotion.begin_write(txn, {shard: X})
+    mark = len(txn.journal)
+    try:
+        steps = work()
+        if steps is not None:
+            yield from steps
+    except BaseException:
+        undo_to(txn, mark)
+        raise
 
 
 def create(txn: StoreTransaction, spec: ShardSpec) -> None:

@@ -21,7 +21,7 @@ from txn.api import ShardStats
 from txn.columns import int64_array, rows_to_table, table_schema
 from txn.mvcc.hotlog import Segment
 from txn.mvcc.parts import PartState
-from txn.types import Row, RowId, ShardSpec, Snapshot, SnapshotPart, StoredRow, Timestamp
+from txn.types import Row, RowId, ShardId, ShardSpec, Snapshot, SnapshotPart, StoredRow, Timestamp
 from txn.view import Steps, View
 
 if TYPE_CHECKING:
@@ -243,4 +243,23 @@ async def scan_part(
             await asyncio.sleep(0)
 
 
-__all__ = ["ShardStats", "scan", "scan_part", "take"]
+def stats(txn: StoreTransaction, shard: ShardId) -> ShardStats:
+    """Return how much a shard has, as the transaction sees it; KeyError if it does not exist, DamagedFile if it cannot be served."""
+    history = txn.core.shards.get(shard)
+    if history is not None and not txn.writing and shard not in txn.schema_states:
+        # a look at the catalog asks for all tables: views of them would be made and thrown away
+        entry = history.latest if history.domain is not txn.timeline else history.at(txn.read_ts)
+        if entry is None or entry.generation is None:
+            raise KeyError(shard)
+        if entry.generation.damage is not None and history.domain is txn.timeline:
+            raise entry.generation.damage
+        rows, hot, size = entry.generation.counts()
+        return ShardStats(rows=rows, hot_rows=hot, parts=len(entry.generation.parts), bytes=size)
+    view = txn.view(shard)
+    rows, hot, size = view.generation.counts()
+    if view.own is not None:
+        rows += len(view.own.rows) + sum(p.ref.rows for _s, p in view.own.parts)
+    return ShardStats(rows=rows, hot_rows=hot, parts=len(view.generation.parts), bytes=size)
+
+
+__all__ = ["ShardStats", "scan", "scan_part", "stats", "take"]

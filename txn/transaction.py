@@ -15,24 +15,36 @@ Which locks each operation takes is a table in docs/transactions.md.
 
 Operations are generators that yield what they have to wait for; ``run`` drives one without suspending while
 nothing has to be waited for, so the usual case is a plain function call. What they do is elsewhere, each a module of
-functions over the transaction: ``reads``, ``row_locks``, ``writes``, ``bulk``, ``schema``, ``promotion`` and ``ending``.
+functions over the transaction: ``entering``, ``reads``, ``row_locks``, ``writes``, ``bulk``, ``schema``, ``promotion``, ``journal`` and ``ending``.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, TypeVar
 
-from txn import bulk, bulk_ends, ending, one_row, promotion, reads, row_locks, schema, snapshot, writes
+from txn import (
+    bulk,
+    bulk_ends,
+    ending,
+    entering,
+    journal,
+    one_row,
+    promotion,
+    reads,
+    row_locks,
+    schema,
+    snapshot,
+    writes,
+)
 from txn.api import RowWait
 from txn.coordinator import Coordinator
-from txn.errors import ReadOnlyTransaction, SchemaChanged, TxnError
+from txn.errors import ReadOnlyTransaction, TxnError
 from txn.holds import Hold
 from txn.lifetime import ACTIVE, Lifetime
 from txn.locks.entry import NOBODY, LockOwner
 from txn.locks.granule import Granule
-from txn.locks.mode import IX, MODES, SUPREMUM, RowLock, S, X
+from txn.locks.mode import IX, MODES, SUPREMUM, RowLock, S
 from txn.mvcc.generation import Generation
 from txn.mvcc.intents import OwnWrites
 from txn.mvcc.version import INFINITY
@@ -108,7 +120,7 @@ class StoreTransaction:
         self.hold = timeline.holds.acquire(at)
         self.others: dict[Timeline, Hold] | None = None
         if open_to_all:
-            self.others = self._hold_others(at, points) if len(core.timelines) > 1 else _NO_OTHERS
+            self.others = entering.hold_others(self, at, points) if len(core.timelines) > 1 else _NO_OTHERS
         self.id = core.new_txn_id()
         self.read_ts: Timestamp = self.hold.ts
         self.read_only = read_only
@@ -140,50 +152,9 @@ class StoreTransaction:
 
     # -- timelines ---------------------------------------------------------------------------------
 
-    def _hold_others(
-        self, at: Timestamp | None, points: Mapping[str, Timestamp] | None
-    ) -> dict[Timeline, Hold]:
-        """Hold in every other timeline the state of this moment, or of ``at``, as far as it is readable."""
-        held: dict[Timeline, Hold] = {}
-        for timeline in self.core.timelines:
-            if timeline is not self.timeline and (points is None or timeline.name in points):
-                ts = timeline.read_ts()
-                if points is not None:
-                    ts = points[timeline.name]
-                elif at is not None and at < ts:
-                    ts = at
-                if ts >= timeline.since:
-                    held[timeline] = timeline.holds.acquire(ts)
-        return held
-
     def enter(self, name: str) -> str | None:
         """See ``txn.api``."""
-        if self.timeline.name == name:
-            if self.others:
-                self.release_others()
-            self.others = None
-            return None
-        if self.others is None:
-            return self.timeline.name
-        timeline = self.core.timelines.by_name.get(name)
-        if timeline is None:
-            raise KeyError(name)
-        hold = self.others.pop(timeline, None)
-        if hold is None:
-            hold = timeline.holds.acquire(None if self.writing else self.read_ts)
-        self.hold.release()
-        self.timeline, self.hold, self.read_ts = timeline, hold, hold.ts
-        self._leave_others()
-        return None
-
-    def _leave_others(self) -> None:
-        self.release_others()
-        self.others = None
-
-    def release_others(self) -> None:
-        """Give the holds up that are for timelines it has not entered."""
-        for hold in (self.others or {}).values():
-            hold.release()
+        return entering.enter(self, name)
 
     @property
     def timeline_name(self) -> str | None:
@@ -198,10 +169,7 @@ class StoreTransaction:
 
     def read_points(self) -> dict[str, Timestamp]:
         """See ``txn.api``."""
-        points = {self.timeline.name: self.timeline.read_ts() if self.writing else self.read_ts}
-        for timeline, hold in (self.others or {}).items():
-            points[timeline.name] = timeline.read_ts() if self.writing else hold.ts
-        return points
+        return entering.read_points(self)
 
     # -- running operations ------------------------------------------------------------------------
 
@@ -255,20 +223,7 @@ class StoreTransaction:
 
     def renew(self, *, after_reads: bool = False) -> bool:
         """See ``txn.api``."""
-        if self.read_only or self.writing or self.life.busy or self.life.state is not ACTIVE:
-            return False
-        if self.views or self.reads_so_far is not None:
-            if not after_reads or self.others or not promotion.is_current(self):
-                return False
-            self.views.clear()
-        self.hold.release()
-        self.hold = self.timeline.holds.acquire()
-        self.read_ts = self.hold.ts
-        if self.others:
-            for hold in self.others.values():
-                hold.release()
-            self.others = self._hold_others(None, None)
-        return True
+        return promotion.renew(self, after_reads=after_reads)
 
     def next_statement(self) -> int:
         """Start a statement; see ``txn.api``."""
@@ -336,21 +291,7 @@ class StoreTransaction:
 
     def stats(self, shard: ShardId) -> snapshot.ShardStats:
         """See ``txn.api``."""
-        history = self.core.shards.get(shard)
-        if history is not None and not self.writing and shard not in self.schema_states:
-            # a look at the catalog asks for all tables: views of them would be made and thrown away
-            entry = history.latest if history.domain is not self.timeline else history.at(self.read_ts)
-            if entry is None or entry.generation is None:
-                raise KeyError(shard)
-            if entry.generation.damage is not None and history.domain is self.timeline:
-                raise entry.generation.damage
-            rows, hot, size = entry.generation.counts()
-            return snapshot.ShardStats(rows=rows, hot_rows=hot, parts=len(entry.generation.parts), bytes=size)
-        view = self.view(shard)
-        rows, hot, size = view.generation.counts()
-        if view.own is not None:
-            rows += len(view.own.rows) + sum(p.ref.rows for _s, p in view.own.parts)
-        return snapshot.ShardStats(rows=rows, hot_rows=hot, parts=len(view.generation.parts), bytes=size)
+        return snapshot.stats(self, shard)
 
     # -- reading -----------------------------------------------------------------------------------
 
@@ -532,7 +473,7 @@ class StoreTransaction:
 
     async def bulk_insert(self, shard: ShardId, batches: AsyncIterator[Any]) -> int:
         """See ``txn.api``."""
-        return await self._load(shard, lambda view: bulk.insert(self, view, batches))
+        return await bulk.under_lock(self, shard, lambda view: bulk.insert(self, view, batches))
 
     async def bulk_insert_parts(
         self,
@@ -541,7 +482,7 @@ class StoreTransaction:
         changed: frozenset[int] | None = None,
     ) -> int:
         """See ``txn.api``."""
-        return await self._load(shard, lambda view: bulk.insert_parts(self, view, write, changed))
+        return await bulk.under_lock(self, shard, lambda view: bulk.insert_parts(self, view, write, changed))
 
     async def bulk_replace(
         self,
@@ -550,44 +491,11 @@ class StoreTransaction:
         changed: frozenset[int],
     ) -> int | None:
         """See ``txn.api``."""
-        self.life.check_active()
-        # Not waited for: what the rows were found by may have been overtaken when the lock comes.
-        if not self.core.locks.try_acquire(self.owner, shard, X):
-            return None
-        self.check_scans()
-        self.life.busy += 1
-        try:
-            return await bulk.replace(self, self.write_view(shard), changes, changed)
-        finally:
-            self.life.busy -= 1
+        return await bulk.unless_locked(self, shard, lambda view: bulk.replace(self, view, changes, changed))
 
     async def bulk_delete(self, shard: ShardId, row_ids: Any) -> int | None:
         """See ``txn.api``."""
-        self.life.check_active()
-        # Not waited for: what the rows were found by may have been overtaken when the lock comes.
-        if not self.core.locks.try_acquire(self.owner, shard, X):
-            return None
-        self.check_scans()
-        self.life.busy += 1
-        try:
-            return await bulk_ends.end_rows(self, self.write_view(shard), row_ids)
-        finally:
-            self.life.busy -= 1
-
-    async def _load(self, shard: ShardId, load: Callable[[View], Awaitable[int]]) -> int:
-        """Lock the table for a load, and do it."""
-        spec = self.view(shard).spec
-        bulk.let_go(self, shard)
-        lock = self.run(promotion.begin_write(self, {shard: X}))
-        if isinstance(lock, Awaitable):
-            await lock
-        if self.view(shard).spec is not spec:
-            raise SchemaChanged(shard)
-        self.life.busy += 1
-        try:
-            return await load(self.write_view(shard))
-        finally:
-            self.life.busy -= 1
+        return await bulk.unless_locked(self, shard, lambda view: bulk_ends.end_rows(self, view, row_ids))
 
     # -- schema ------------------------------------------------------------------------------------
 
@@ -614,7 +522,7 @@ class StoreTransaction:
 
     def alter_shard(self, spec: ShardSpec) -> Awaitable[None] | None:
         """See ``txn.api``."""
-        return self.run(self._schema_change(spec.shard, lambda: schema.alter(self, spec)))
+        return self.run(schema.change(self, spec.shard, lambda: schema.alter(self, spec)))
 
     def rewrite(self, shard: ShardId, rows: Sequence[Row]) -> Awaitable[None] | None:
         """See ``txn.api``."""
@@ -623,36 +531,15 @@ class StoreTransaction:
             schema.truncate(self, shard)
             yield from writes.insert(self, shard, rows)
 
-        return self.run(self._schema_change(shard, steps))
+        return self.run(schema.change(self, shard, steps))
 
     def truncate(self, shard: ShardId) -> Awaitable[None] | None:
         """See ``txn.api``."""
-
-        def steps() -> Steps[None]:
-            schema.truncate(self, shard)
-            yield from ()
-
-        return self.run(self._schema_change(shard, steps))
+        return self.run(schema.change(self, shard, lambda: schema.truncate(self, shard)))
 
     def drop_shard(self, shard: ShardId) -> Awaitable[None] | None:
         """See ``txn.api``."""
-
-        def steps() -> Steps[None]:
-            schema.drop(self, shard)
-            yield from ()
-
-        return self.run(self._schema_change(shard, steps))
-
-    def _schema_change(self, shard: ShardId, steps: Callable[[], Steps[None]]) -> Steps[None]:
-        if self.read_only:
-            raise ReadOnlyTransaction("cannot change a schema in a read-only transaction")
-        yield from promotion.begin_write(self, {shard: X})
-        mark = len(self.journal)
-        try:
-            yield from steps()
-        except BaseException:
-            self.undo_to(mark)
-            raise
+        return self.run(schema.change(self, shard, lambda: schema.drop(self, shard)))
 
     def new_generation(self, shard: ShardId) -> Generation | None:
         """Return the generation this transaction has made for a shard, if it made one."""
@@ -677,23 +564,10 @@ class StoreTransaction:
     def rollback_to(self, savepoint: int) -> Awaitable[None] | None:
         """See ``txn.api``."""
         self.life.check_idle()
-        if len(self.journal) - savepoint > writes.PREPARE_ROWS:
-            return self._undo_slowly(savepoint)
-        self.undo_to(savepoint)
+        if len(self.journal) - savepoint > journal.UNDO_ROWS:
+            return journal.undo_slowly(self, savepoint)
+        journal.undo_to(self, savepoint)
         return None
-
-    async def _undo_slowly(self, mark: int) -> None:
-        """Undo much, a slice per turn of the loop; who gives up in between finds what is left in the journal."""
-        self.life.busy += 1
-        try:
-            while len(self.journal) - mark > writes.PREPARE_ROWS:
-                self.undo_to(len(self.journal) - writes.PREPARE_ROWS)
-                await asyncio.sleep(0)
-                if self.life.state is not ACTIVE:
-                    raise self.life.ended()
-        finally:
-            self.life.busy -= 1
-        self.undo_to(mark)
 
     def on_undo(self, callback: Callable[[], object]) -> None:
         """See ``txn.api``."""
@@ -711,31 +585,11 @@ class StoreTransaction:
         self.life.check_idle()
         if not self.writing:
             return False
-        self.undo_to(mark)
+        journal.undo_to(self, mark)
         if self.scans is not None:
             self.scans.forget()
             self.scans.check()
         return True
-
-    def undo_to(self, mark: int) -> None:
-        """Undo everything the journal holds beyond ``mark``, latest first."""
-        journal = self.journal
-        while len(journal) > mark:
-            entry = journal.pop()
-            if isinstance(entry, tuple):
-                own, row_id = entry
-                own.pop(row_id)
-            else:
-                entry()
-
-    def undo_all(self) -> None:
-        """Undo everything, of a transaction that ends: many intents go with what holds them (``txn.ending``)."""
-        if len(self.journal) <= writes.PREPARE_ROWS:
-            self.undo_to(0)
-            return
-        for entry in reversed(self.journal):
-            if not isinstance(entry, tuple):
-                entry()
 
     def commit_at(self, ts: Timestamp) -> Timestamp | Awaitable[Timestamp]:
         """See ``txn.api``."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from txn.errors import DuplicateKey
 from txn.escalation import escalate
+from txn.journal import undo_to
 from txn.locks.mode import IX, SIX, SUPREMUM, S, X
 from txn.mvcc.generation import Cold
 from txn.mvcc.intents import Intent, OwnWrites
@@ -81,7 +82,7 @@ def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[
             if count % CHUNK_ROWS == 0:
                 yield asyncio.sleep(0)
     except BaseException:
-        txn.undo_to(mark)
+        undo_to(txn, mark)
         raise
     return ids
 
@@ -318,7 +319,7 @@ def change(
             if count % CHUNK_ROWS == 0:
                 yield asyncio.sleep(0)
     except BaseException:
-        txn.undo_to(mark)
+        undo_to(txn, mark)
         raise
     return [base is not None for base in bases]
 
@@ -344,7 +345,7 @@ def _replace_plainly(
                     note((own, row_id))
             yield asyncio.sleep(0)
     except BaseException:
-        txn.undo_to(mark)
+        undo_to(txn, mark)
         raise
     return found
 

@@ -23,11 +23,11 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 from txn.errors import DamagedFile
-from txn.mvcc.hotlog import GONE, IN_PART, HotLog, Segment
-from txn.mvcc.index import BuildingIndex, HotIndex, bounds_of
-from txn.mvcc.keys import KeyMaker, but, each, under
+from txn.mvcc.hotlog import IN_PART, HotLog, Segment
+from txn.mvcc.index import HotIndex, bounds_of
+from txn.mvcc.keys import KeyMaker
 from txn.mvcc.parts import PartState, mask_of
-from txn.mvcc.version import INFINITY, Version, at
+from txn.mvcc.version import Version, at
 from txn.records import EndedRows, RowOp
 from txn.types import IndexId, Key, KeyRange, Row, RowId, ShardColumn, ShardId, ShardSpec
 
@@ -37,14 +37,6 @@ Garbage: TypeAlias = "deque[tuple[int, Generation, RowId, Version]]"
 
 
 VERSION_BYTES: Final = 400  # of a hot version beside its encoded values: objects, index and log entries
-DISMANTLE_ROWS: Final = 5000  # about a millisecond
-
-
-def _unlink(version: Version) -> Version | None:
-    """Detach a version from the older ones and return the next: freeing a long chain in one go would recurse."""
-    older = version.older
-    version.older = None
-    return older
 
 
 class StoreCorrupted(AssertionError):
@@ -336,6 +328,10 @@ class Generation:
                     index.add(index.make.of_row(values), row_id)
         self.last_change = ts
 
+    def padded(self, values: Row) -> Row:
+        """Return the values of a row in the full width of the schema, that under way included."""
+        return values if len(values) >= self.padding.width else self.padding.pad(values)
+
     def is_current(self, row_id: RowId, begin: int) -> bool:
         """Tell whether a row's current version is the one that began at ``begin``."""
         head = self.rows.get(row_id)
@@ -375,77 +371,6 @@ class Generation:
 
     def _note_newest(self, parts: Iterable[PartState]) -> None:
         self.newest_part = max(self.newest_part, *(part.ref.min_begin for part in parts), 0)
-
-    # -- garbage (L34, D62, D71) -------------------------------------------------------------------
-
-    def vacuum(self, row_id: RowId, newer: Version, watermark: int) -> None:
-        """Drop what ``newer`` superseded: its garbage entry's time has come (O(1) however long the chain is)."""
-        if newer.values is None or newer.segment == IN_PART:
-            self.vacuum_row(row_id, watermark)
-            return
-        older = newer.older
-        if older is None:
-            return
-        newer.older = None
-        head = self.rows.get(row_id)
-        if older.older is None and older.values is not None and self._same_keys(newer, older):
-            self.log.drop(older)
-        else:
-            self._drop_versions(row_id, head, older)
-
-    def _same_keys(self, newer: Version, older: Version) -> bool:
-        """Tell whether two versions have equal keys in every index: then dropping one frees no index entry."""
-        a, b = self._padded(newer.values or ()), self._padded(older.values or ())
-        return all(i.make.of_row(a) == i.make.of_row(b) for i in self.indexes.values())
-
-    def vacuum_row(self, row_id: RowId, watermark: int) -> None:
-        """Drop the versions of a row that nobody at or above ``watermark`` can see, with their index entries."""
-        head = self.rows.get(row_id)
-        keep = at(head, watermark)
-        if keep is None:
-            return
-        older = keep.older
-        keep.older = None
-        if older is not None:
-            self._drop_versions(row_id, head, older)
-        if keep is head and (keep.values is None or keep.segment == IN_PART):
-            del self.rows[row_id]
-            if keep.values is not None:
-                for index in self.indexes.values():
-                    index.discard(index.make.of_row(self._padded(keep.values)), row_id)
-        elif keep.values is None and head is not None:
-            # A tombstone at the bottom of a chain says no more than the chain's end does.
-            newer = head
-            while newer.older is not keep:
-                assert newer.older is not None
-                newer = newer.older
-            newer.older = None
-
-    def _padded(self, values: Row) -> Row:
-        return values if len(values) >= self.padding.width else self.padding.pad(values)
-
-    def _drop_versions(self, row_id: RowId, head: Version | None, dropped: Version | None) -> None:
-        """Remove index entries of ``dropped`` and older, unless a version still in the chain has the key."""
-        kept: list[Row] = []
-        version = head
-        while version is not None:
-            if version.values is not None:
-                kept.append(self._padded(version.values))
-            version = version.older
-        for index in self.indexes.values():
-            of_row = index.make.of_row
-            keys = [of_row(values) for values in kept]
-            version = dropped
-            while version is not None:
-                if version.values is not None:
-                    key = of_row(self._padded(version.values))
-                    if key not in keys:
-                        index.discard(but(key, keys), row_id)
-                        keys.append(key)
-                version = version.older
-        while dropped is not None:
-            self.log.drop(dropped)
-            dropped = _unlink(dropped)
 
     # -- flush -------------------------------------------------------------------------------------
 
@@ -512,103 +437,12 @@ class Generation:
         self.history += tuple(parts)
         self.history_until = max((p.last_end for p in self.history), default=0)
 
-    def evict_segment(self, segment: Segment, watermark: int) -> None:
-        """Drop a segment's versions that are in a part, from the log and, where nothing newer needs them, hot.
-
-        A version whose chain has older ones that somebody may still read stays (marked IN_PART) until vacuum.
-        """
-        resident = self.resident
-        keep: list[int] = []
-        for offset in list(segment.live()):
-            version = segment.versions[offset]
-            if version.begin > resident or segment.ends[offset] <= resident:
-                keep.append(offset)
-                continue
-            row_id = RowId(segment.row_ids[offset])
-            self.log.leave(segment, offset)
-            if version.older is not None and version.begin <= watermark:
-                self.vacuum_row(row_id, watermark)
-            head = self.rows.get(row_id)
-            if head is None or version.older is not None:
-                continue
-            if head is version:
-                del self.rows[row_id]
-                for index in self.indexes.values():
-                    index.discard(index.make.of_row(self._padded(version.values or ())), row_id)
-                continue
-            newer = head
-            while newer.older is not None and newer.older is not version:
-                newer = newer.older
-            if newer.older is version:
-                newer.older = None
-                self._drop_versions(row_id, head, version)
-        self.log.rewrite(segment, [o for o in keep if segment.versions[o].segment >= 0])
-
-    def evict_all(self, segments: Sequence[tuple[Segment, int]], slice_rows: int) -> Iterator[None]:
-        """Drop all versions that began by ``resident`` from memory, in slices of about ``slice_rows``.
-
-        All of them are in parts: current ones in the flushed part, superseded ones in a history part unless nobody
-        can read them. Chains are cut once, where the cut of the flush went through them.
-        """
-        resident = self.resident
-        done = 0
-        for segment, length in segments:
-            for offset in range(length):
-                version = segment.versions[offset]
-                if version.segment != segment.number or version.offset != offset:
-                    continue
-                done += 1
-                if done % slice_rows == 0:
-                    yield
-                row_id = RowId(segment.row_ids[offset])
-                newer: Version | None = None
-                found = self.rows.get(row_id)
-                while found is not None and found.begin > resident:
-                    newer, found = found, found.older
-                if found is None:
-                    self.log.drop(version)
-                    continue
-                if newer is not None:
-                    newer.older = None
-                else:
-                    del self.rows[row_id]
-                while found is not None:
-                    self._forget(row_id, found)
-                    found = _unlink(found)
-                    done += 1
-                    if done % slice_rows == 0:
-                        yield
-            self.log.segments.pop(segment.number, None)
-
-    def _forget(self, row_id: RowId, version: Version) -> None:
-        """Drop one version that has left its chain, with its index entries unless the chain still has the key."""
-        self.log.drop(version)
-        if version.values is None:
-            return
-        values = self._padded(version.values)
-        kept = [self._padded(v.values) for v in self._chain(row_id) if v.values is not None]
-        for index in self.indexes.values():
-            of_row = index.make.of_row
-            key = of_row(values)
-            others = [of_row(other) for other in kept]
-            if key not in others:
-                index.discard(but(key, others), row_id)
-
     def finish_eviction(self) -> None:
         """All segments of the last flush are evicted: nothing is in both places any more."""
         self.resident = 0
         self.resident_history = False
         self.log.frozen = False
         self.flushing = False
-
-    def dismantle(self) -> Iterator[None]:
-        """Take all chains apart, once nobody can read this generation any more; a slice of rows between two yields."""
-        for count, head in enumerate(self.rows.values(), 1):
-            version: Version | None = head
-            while version is not None:
-                version = _unlink(version)
-            if count % DISMANTLE_ROWS == 0:
-                yield
 
     # -- schema ------------------------------------------------------------------------------------
 
@@ -652,52 +486,8 @@ class Generation:
                 yield RowId(row_id), version
                 version = version.older
 
-    def validate(self) -> None:
-        """Raise StoreCorrupted unless chains, indexes and log agree."""
-        for row_id, head in self.rows.items():
-            version: Version | None = head
-            end = None
-            while version is not None:
-                if version.older is not None and version.older.begin >= version.begin:
-                    raise StoreCorrupted(f"row {row_id}: begins do not fall")
-                if version.values is not None:
-                    if len(version.values) > self.padding.width:
-                        raise StoreCorrupted(f"row {row_id} has a value for a column that is not there")
-                    for index in self.indexes.values():
-                        if isinstance(index, BuildingIndex):
-                            continue
-                        key = index.make.of_row(self._padded(version.values))
-                        if any(row_id not in index.ids(one) for one in each(key)):
-                            raise StoreCorrupted(f"row {row_id} is missing in index {index.definition.index}")
-                    if version.segment >= 0:
-                        segment = self.log.segments.get(version.segment)
-                        offset = version.offset
-                        if segment is None or segment.versions[offset] is not version:
-                            raise StoreCorrupted(f"row {row_id}: its log entry is another's")
-                        if end is not None and segment.ends[offset] != end:
-                            raise StoreCorrupted(f"row {row_id}: the log does not know its end")
-                    elif version.segment == GONE:
-                        raise StoreCorrupted(f"row {row_id}: a readable version left the log")
-                end = version.begin
-                version = version.older
-        for index in self.indexes.values():
-            for key, ids in index.entries.items():
-                for row_id in (ids,) if isinstance(ids, int) else ids:
-                    if not any(
-                        v.values is not None and under(index.make.of_row(self._padded(v.values)), key)
-                        for v in self._chain(row_id)
-                    ):
-                        raise StoreCorrupted(f"index {index.definition.index} keeps {key!r} of row {row_id}")
-
-        current = entries = 0
-        for segment in self.log.segments.values():
-            for offset in segment.live():
-                entries += 1
-                current += segment.ends[offset] == INFINITY
-        if (entries, current) != (self.log.entries, self.log.current):
-            raise StoreCorrupted(f"the log counts {self.log.entries} entries, {self.log.current} current")
-
-    def _chain(self, row_id: int) -> Iterator[Version]:
+    def chain(self, row_id: int) -> Iterator[Version]:
+        """Yield a row's hot versions, the newest first."""
         version = self.rows.get(row_id)
         while version is not None:
             yield version

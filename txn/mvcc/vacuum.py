@@ -1,0 +1,94 @@
+"""Dropping versions that nobody can read any more (L34, D62, D71): out of their chains, the hot indexes and the columnar log.
+
+    chain      5 ──> 3 ──> 1        low watermark 4: a reader at 4 sees 3, nobody sees 1
+
+Each superseded version has one entry in the garbage queue, in the order of time, so that the work is done in the order in which it falls due.
+An index entry goes with the last version of the chain that has its key.
+"""
+
+from __future__ import annotations
+
+from txn.mvcc.generation import Generation
+from txn.mvcc.hotlog import IN_PART
+from txn.mvcc.keys import but
+from txn.mvcc.version import Version, at
+from txn.types import Row, RowId
+
+
+def unlink(version: Version) -> Version | None:
+    """Detach a version from the older ones and return the next: freeing a long chain in one go would recurse."""
+    older = version.older
+    version.older = None
+    return older
+
+
+def vacuum(generation: Generation, row_id: RowId, newer: Version, watermark: int) -> None:
+    """Drop what ``newer`` superseded: its garbage entry's time has come (O(1) however long the chain is)."""
+    if newer.values is None or newer.segment == IN_PART:
+        vacuum_row(generation, row_id, watermark)
+        return
+    older = newer.older
+    if older is None:
+        return
+    newer.older = None
+    head = generation.rows.get(row_id)
+    if older.older is None and older.values is not None and _same_keys(generation, newer, older):
+        generation.log.drop(older)
+    else:
+        drop_versions(generation, row_id, head, older)
+
+
+def _same_keys(generation: Generation, newer: Version, older: Version) -> bool:
+    """Tell whether two versions have equal keys in every index: then dropping one frees no index entry."""
+    a, b = generation.padded(newer.values or ()), generation.padded(older.values or ())
+    return all(i.make.of_row(a) == i.make.of_row(b) for i in generation.indexes.values())
+
+
+def vacuum_row(generation: Generation, row_id: RowId, watermark: int) -> None:
+    """Drop the versions of a row that nobody at or above ``watermark`` can see, with their index entries."""
+    head = generation.rows.get(row_id)
+    keep = at(head, watermark)
+    if keep is None:
+        return
+    older = keep.older
+    keep.older = None
+    if older is not None:
+        drop_versions(generation, row_id, head, older)
+    if keep is head and (keep.values is None or keep.segment == IN_PART):
+        del generation.rows[row_id]
+        if keep.values is not None:
+            for index in generation.indexes.values():
+                index.discard(index.make.of_row(generation.padded(keep.values)), row_id)
+    elif keep.values is None and head is not None:
+        # A tombstone at the bottom of a chain says no more than the chain's end does.
+        newer = head
+        while newer.older is not keep:
+            assert newer.older is not None
+            newer = newer.older
+        newer.older = None
+
+
+def drop_versions(
+    generation: Generation, row_id: RowId, head: Version | None, dropped: Version | None
+) -> None:
+    """Remove index entries of ``dropped`` and older, unless a version still in the chain has the key."""
+    kept: list[Row] = []
+    version = head
+    while version is not None:
+        if version.values is not None:
+            kept.append(generation.padded(version.values))
+        version = version.older
+    for index in generation.indexes.values():
+        of_row = index.make.of_row
+        keys = [of_row(values) for values in kept]
+        version = dropped
+        while version is not None:
+            if version.values is not None:
+                key = of_row(generation.padded(version.values))
+                if key not in keys:
+                    index.discard(but(key, keys), row_id)
+                    keys.append(key)
+            version = version.older
+    while dropped is not None:
+        generation.log.drop(dropped)
+        dropped = unlink(dropped)
