@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from planner import ast
 from planner.catalog import RelationDef
 from planner.composite import compose
 from planner.errors import Span, SqlError
@@ -514,3 +515,23 @@ def window_call_in(expr: Expr) -> WindowFunc | None:
         if not isinstance(node, QueryBase):
             stack.extend(reversed(list(children(node))))
     return None
+
+
+def under_alias(
+    columns: Sequence[RangeColumn], alias: ast.Alias | None, name: str, what: str = "table"
+) -> tuple[RangeColumn, ...]:
+    """Apply an alias's column names. Raises 42P10 when there are too many."""
+    if alias is None or not alias.columns:
+        return tuple(columns)
+    if len(alias.columns) > len(columns):
+        raise SqlError(
+            "42P10",
+            f'{what} "{name}" has {len(columns)} columns available but '
+            f"{len(alias.columns)} columns specified",
+        )
+    return tuple(
+        [
+            replace(column, name=alias.columns[i]) if i < len(alias.columns) else column
+            for i, column in enumerate(columns)
+        ]
+    )

@@ -8,42 +8,33 @@ its stored query as a SubqueryRange, bound under its own search path. A WITH nam
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
-from dataclasses import replace
 
 from planner import ast
-from planner.bind.columns import function_columns
 from planner.bind.context import WithStep
-from planner.bind.expr import bind_boolean, bind_clause
-from planner.bind.output_names import column_name
-from planner.casts import resolve_unknown
+from planner.bind.expr import bind_boolean
+from planner.bind.from_function import bind_function
 from planner.catalog import RelationDef
 from planner.common_types import coerce_to_common, select_common_type, select_common_typmod
-from planner.composite import is_composite
-from planner.domains import base_oid
-from planner.errors import Span, SqlError
-from planner.facts import BOOL, INT8, RECORD, facts
+from planner.errors import SqlError
+from planner.facts import BOOL
 from planner.query import (
     BoolExpr,
     CoalesceExpr,
     CteRange,
     Expr,
     FromItem,
-    FuncExpr,
-    FunctionRange,
     Join,
     JoinKind,
     RangeColumn,
     RangeRef,
     RelationRange,
-    SqlCall,
     StepRange,
     SubqueryRange,
     Var,
 )
 from planner.resolve import make_operator
-from planner.scope import Item, Origin, Scope, check_names, index_names
+from planner.scope import Item, Origin, Scope, check_names, index_names, under_alias
 from planner.types import SqlType
 
 _JOIN_KINDS = {
@@ -83,33 +74,13 @@ def bind_from_item(scope: Scope, node: ast.FromNode) -> tuple[FromItem, list[Ite
     elif isinstance(node, ast.SubqueryRef):
         index, item = _subquery(scope, node)
     elif isinstance(node, ast.FunctionRef):
-        index, item = _function(scope, node)
+        index, item = bind_function(scope, node)
     else:
         return _join(scope, node)
     return RangeRef(range=index), [item]
 
 
 # --- columns and aliases ------------------------------------------------------------------------
-
-
-def _renamed(
-    columns: Sequence[RangeColumn], alias: ast.Alias | None, name: str, what: str = "table"
-) -> tuple[RangeColumn, ...]:
-    """Apply an alias's column names. Raises 42P10 when there are too many."""
-    if alias is None or not alias.columns:
-        return tuple(columns)
-    if len(alias.columns) > len(columns):
-        raise SqlError(
-            "42P10",
-            f'{what} "{name}" has {len(columns)} columns available but '
-            f"{len(alias.columns)} columns specified",
-        )
-    return tuple(
-        [
-            replace(column, name=alias.columns[i]) if i < len(alias.columns) else column
-            for i, column in enumerate(columns)
-        ]
-    )
 
 
 _COLUMN_CACHE: dict[int, tuple[RelationDef, tuple[RangeColumn, ...], list[str], dict[str, int]]] = {}
@@ -164,7 +135,7 @@ def _step_reference(scope: Scope, node: ast.TableRef, step: WithStep) -> tuple[i
             for position, column in enumerate(step.columns, 1)
         ]
     )
-    renamed = _renamed(columns, node.alias, alias)
+    renamed = under_alias(columns, node.alias, alias)
     index = scope.add_range(StepRange(alias=alias, columns=renamed, step=step.number, name=node.name))
     return index, scope.item(index, aliased=node.alias is not None)
 
@@ -202,7 +173,7 @@ def range_of_relation(scope: Scope, relation: RelationDef, node: ast.TableRef) -
     columns, names, index = _relation_columns(relation)
     renamed = columns
     if node.alias is not None and node.alias.columns:
-        renamed = _renamed(columns, node.alias, alias)
+        renamed = under_alias(columns, node.alias, alias)
         names = [column.name for column in renamed]
         index = index_names(names)
     made = RelationRange(
@@ -242,7 +213,7 @@ def _view(scope: Scope, relation: RelationDef, node: ast.TableRef, alias: str) -
             for position, (column, output) in enumerate(zip(live, query.columns, strict=True), 1)
         ]
     )
-    renamed = _renamed(columns, node.alias, alias)
+    renamed = under_alias(columns, node.alias, alias)
     made = SubqueryRange(
         alias=alias,
         columns=renamed,
@@ -268,7 +239,7 @@ def _cte_reference(scope: Scope, node: ast.TableRef, level: int, entry: object) 
     )
     made = CteRange(
         alias=alias,
-        columns=_renamed(columns, node.alias, alias),
+        columns=under_alias(columns, node.alias, alias),
         name=entry.name,
         level=level,
         recursive_ref=entry.recursive,
@@ -299,170 +270,13 @@ def _subquery(scope: Scope, node: ast.SubqueryRef) -> tuple[int, Item]:
     alias = node.alias.name
     made = SubqueryRange(
         alias=alias,
-        columns=_renamed(columns, node.alias, alias),
+        columns=under_alias(columns, node.alias, alias),
         query=query,
         lateral=node.lateral,
     )
     origins = [(column.table_oid, column.attnum) for column in query.columns]
     index = scope.add_range(made, origins)
     return index, scope.item(index, aliased=True)
-
-
-# --- functions ----------------------------------------------------------------------------------
-
-
-def _function(scope: Scope, node: ast.FunctionRef) -> tuple[int, Item]:
-    before = scope.lateral_active, scope.clause
-    scope.lateral_active, scope.clause = True, "FROM FUNCTION"
-    try:
-        calls = _calls(scope, node)
-    finally:
-        scope.lateral_active, scope.clause = before
-    alias_name = node.alias.name if node.alias is not None else calls[0][1]
-    single = len(calls) == 1
-    columns: list[RangeColumn] = []
-    widths: list[int] = []
-    defined: list[tuple[tuple[str, SqlType], ...]] = []
-    for expr, name, definitions in calls:
-        listed = definitions or (node.definitions if single else ())
-        scalar_name = alias_name if single and node.alias is not None else name
-        found = _function_output(scope, expr, scalar_name, listed, node.span)
-        defined.append(tuple(found) if listed else ())
-        widths.append(len(found))
-        for column, type_ in found:
-            columns.append(RangeColumn(name=column, type=type_, attnum=len(columns) + 1))
-    if node.ordinality:
-        if node.definitions:
-            raise SqlError(
-                "42601",
-                "WITH ORDINALITY cannot be used with a column definition list",
-                hint="Put the column definition list inside ROWS FROM().",
-                span=node.span,
-            )
-        columns.append(RangeColumn(name="ordinality", type=SqlType(INT8), attnum=len(columns) + 1))
-    slots = tuple(_attribute_places(scope, expr) for expr, _, _ in calls)
-    made = FunctionRange(
-        alias=alias_name,
-        slots=slots if any(places is not None for places in slots) else (),
-        columns=_renamed(columns, node.alias, alias_name),
-        functions=tuple([expr for expr, _, _ in calls]),
-        widths=tuple(widths),
-        defined=tuple(defined) if any(defined) else (),
-        ordinality=node.ordinality,
-        lateral=_reads_outside(calls) or node.lateral,
-    )
-    index = scope.add_range(made)
-    item = scope.item(index, aliased=node.alias is not None)
-    item.scalar = (
-        single
-        and not node.ordinality
-        and calls[0][0].type.oid != RECORD
-        and len(columns) == 1
-        and slots[0] is None
-    )
-    if single and not node.ordinality and slots[0] is not None:
-        item.row = base_oid(calls[0][0].type.oid)
-    return index, item
-
-
-def _attribute_places(scope: Scope, expr: Expr) -> tuple[int, ...] | None:
-    """Return where values of a composite type have its attributes, None for any other type."""
-    row = scope.context.env.row_type(base_oid(expr.type.oid)) if is_composite(expr.type.oid) else None
-    return None if row is None else row.slots
-
-
-_Call = tuple[Expr, str, tuple[ast.ColumnDefinition, ...]]
-
-
-def _reads_outside(calls: Sequence[_Call]) -> bool:
-    from planner.walk import walk
-
-    return any(
-        isinstance(found, Var) and found.level == 0 and found.range >= 0
-        for expr, _, _ in calls
-        for found in walk(expr)
-    )
-
-
-def _calls(scope: Scope, node: ast.FunctionRef) -> list[_Call]:
-    from planner.bind.funcs import bind_call
-
-    calls: list[_Call] = []
-    for call, definitions in node.functions:
-        name = column_name(call)
-        parts: Sequence[ast.Expression] = (call,)
-        if isinstance(call, ast.FuncCall):
-            plain = not (call.star or call.distinct or call.order or call.variadic)
-            if call.name == ("unnest",) and len(call.args) > 1 and plain and not definitions:
-                # unnest(a, b) in FROM is one call per array, side by side
-                parts = [
-                    ast.FuncCall(name=("pg_catalog", "unnest"), args=(arg,), span=call.span)
-                    for arg in call.args
-                ]
-        for part in parts:
-            if isinstance(part, ast.FuncCall):
-                expr = bind_call(scope, part, in_from=True)
-            else:
-                expr = bind_clause(scope, part, "FROM FUNCTION")
-            calls.append((resolve_unknown(expr, scope.context.env), name, definitions))
-    return calls
-
-
-def _function_output(
-    scope: Scope, expr: Expr, name: str, definitions: Sequence[ast.ColumnDefinition], span: Span | None
-) -> list[tuple[str, SqlType]]:
-    """Return (name, type) of the columns a function contributes."""
-    if isinstance(expr, FuncExpr):
-        declared = function_columns(expr)
-        if declared is not None and (len(declared) > 1 or expr.type.oid == RECORD):
-            if definitions:
-                raise SqlError(
-                    "42601",
-                    "a column definition list is redundant for a function with OUT parameters",
-                    span=definitions[0].span,
-                )
-            return declared
-    if is_composite(expr.type.oid):
-        row = scope.context.env.row_type(base_oid(expr.type.oid))
-        if row is not None:
-            if definitions:
-                raise SqlError(
-                    "42601",
-                    "a column definition list is redundant for a function returning a named composite type",
-                    span=definitions[0].span,
-                )
-            return [(column.name, column.declared) for column in row.live]
-    if expr.type.oid == RECORD:
-        if not definitions:
-            raise SqlError(
-                "42601",
-                'a column definition list is required for functions returning "record"',
-                span=expr.span or span,
-            )
-        return [(item.name, scope.context.type_of(item.type)) for item in definitions]
-    if definitions:
-        raise SqlError(
-            "42601",
-            'a column definition list is only allowed for functions returning "record"',
-            span=definitions[0].span,
-        )
-    if isinstance(expr, SqlCall):
-        name = expr.outputs[0].name if len(expr.outputs) == 1 else name
-    elif isinstance(expr, FuncExpr):
-        name = _single_output_name(expr.proc) or name
-    return [(name, expr.type)]
-
-
-@functools.cache
-def _single_output_name(oid: int) -> str:
-    """Return the name of a function's only OUT parameter, "" where there is none."""
-    proc = facts().procs[oid]
-    outs = [
-        name
-        for mode, name in zip(proc.arg_modes or (), proc.arg_names or (), strict=False)
-        if mode in ("o", "b")
-    ]
-    return outs[0] if len(outs) == 1 else ""
 
 
 # --- joins --------------------------------------------------------------------------------------

@@ -33,9 +33,10 @@ def _small_limits() -> None:
     import txn.compaction
     import txn.coordinator
     import txn.group_commit
+    import txn.journal
     import txn.writes
 
-    txn.writes.PREPARE_ROWS = 200
+    txn.writes.PREPARE_ROWS = txn.journal.UNDO_ROWS = 200
     txn.compaction.FANOUT = 3
     txn.group_commit.SPILL_BYTES = 64 << 10
     engine.writes.dml.BULK_ROWS = 2_000

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.durable import run
 from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store, spec
-from txn import writes
+from txn import journal, writes
 from txn.store import ShardStore
 from txn.transaction import StoreTransaction
 from txn.types import RowId
@@ -22,6 +22,7 @@ KEYS = [(k,) for k in range(1, 31)]
 @pytest.fixture(autouse=True)
 def _small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writes, "PREPARE_ROWS", 4)
+    monkeypatch.setattr(journal, "UNDO_ROWS", 4)
 
 
 async def _begin(store: ShardStore) -> tuple[StoreTransaction, list[RowId]]:
