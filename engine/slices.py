@@ -10,6 +10,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 SLICE_ROWS: Final = 2000  # a few milliseconds of Python
+SLICE_S: Final = 0.005  # the loop gets a turn at least this often
 
 
 async def in_slices(items: Sequence[T], work: Callable[[Sequence[T]], Iterable[U]]) -> list[U]:

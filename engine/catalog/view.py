@@ -242,7 +242,11 @@ class CatalogView:
     # -- changes -----------------------------------------------------------------------------------
 
     async def change(self, puts: Sequence[Stored], deletes: Sequence[StoredKey] = ()) -> None:
-        """Stage catalog changes in the transaction; it sees them at once, others when it commits."""
+        """Stage catalog changes in the transaction; it sees them at once, others when it commits.
+
+        A statement may make thousands of them (CASCADE, partitions) without anything to wait for: others get their turn in between.
+        """
+        await self._session.cancelled.turn()
         txn = self._session.block.ensure_txn()
         puts = [*puts, *lists_for_new(self._seen, puts)]
         await self.locks.cover(puts, deletes)

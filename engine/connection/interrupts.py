@@ -12,11 +12,13 @@ cancel no longer reaches it (``engine.transaction.block``).
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Coroutine
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from engine.connection.limits import TRANSACTION_TIMEOUT
 from engine.eager import Started, eager
+from engine.slices import SLICE_S
 from pgwire.backend import MaybeAwaitable
 from pgwire.errors import BackendError
 from planner.errors import SqlError
@@ -37,12 +39,13 @@ class CancelFlag:
         deadline_s: when statement_timeout is over, on the loop's clock; 0 for never.
     """
 
-    __slots__ = ("deadline_s", "reason")
+    __slots__ = ("deadline_s", "reason", "slice_ends")
 
     def __init__(self) -> None:
         """Nobody wants it to end."""
         self.reason = ""
         self.deadline_s = 0.0
+        self.slice_ends = 0.0  # of ``turn``; 0 until it is asked for the first time
 
     def check(self) -> None:
         """Raise SqlError 57014 if it should have ended; between steps that hold the loop up, when no timer can fire."""
@@ -51,6 +54,19 @@ class CancelFlag:
         if self.reason:
             reason, self.reason = self.reason, ""
             raise SqlError("57014", reason)
+
+    async def turn(self) -> None:
+        """Between steps, each of which may be over without a wait: let others go on once a slice of time is used up, and notice a cancel.
+
+        The first call since the statement began starts the slice. Raises SqlError 57014.
+        """
+        now = time.monotonic()
+        if not self.slice_ends:
+            self.slice_ends = now + SLICE_S
+        elif now > self.slice_ends:
+            self.check()
+            await asyncio.sleep(0)
+            self.slice_ends = time.monotonic() + SLICE_S
 
     def is_set(self) -> bool:
         """Return whether a cancel or timeout is pending."""
@@ -73,6 +89,7 @@ class Interrupts:
         """A new statement comes: what concerned the one before is forgotten."""
         self._unending = False
         self._session.cancelled.reason = ""
+        self._session.cancelled.slice_ends = 0.0
         self._set_deadline()
 
     def next_statement(self) -> None:

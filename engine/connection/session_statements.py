@@ -31,7 +31,7 @@ async def set_variable(
     if name == "all" and statement.value is None:
         session.settings.reset_all()
         return Command("RESET")
-    if statement.local and session.block.is_alone and not session.system.routines.stack:
+    if statement.local and session.block.is_alone:
         session.warning("SET LOCAL can only be used in transaction blocks", "25P01")
     if name in ("transaction_isolation", "transaction_read_only", "transaction_deferrable"):
         return await set_mode(conn, name, statement.value)

@@ -123,6 +123,8 @@ async def run_text(
             await _simple(conn, statement, out, alone=alone)
             if number % STATEMENTS_IN_A_ROW == 0:
                 await asyncio.sleep(0)
+            else:
+                await session.cancelled.turn()  # those that define something take long
         if session.block.state is IMPLICIT:
             await session.block.commit()
     except Exception as error:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from engine.catalog.state import CatalogSnapshot, row_array_oid, row_type_oid
 from planner.catalog import ColumnDef, RelationDef
 from planner.errors import SqlError, not_supported
+from planner.typefacts import FIRST_USER_OID
 
 
 def parts_of(catalog: CatalogSnapshot, oid: int) -> Iterator[int]:
@@ -41,6 +42,8 @@ def columns_holding(
             continue
         for column in reversed(relation.stored_columns):
             declared = column.declared.oid
+            if declared < FIRST_USER_OID:
+                continue
             if declared in (oid, array_oid) or oid in set(parts_of(catalog, declared)):
                 yield relation, column
 

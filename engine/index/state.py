@@ -23,13 +23,13 @@ from engine.connection.rows import RowBatch, RowTuple
 from engine.eager import Started, eager
 from engine.executor import ExecContext
 from engine.index.growth import Growth
+from engine.slices import SLICE_S
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, Shared, Suspend
 
 Rows: TypeAlias = list[RowTuple]
 BATCH = 1024
 FEW = 16  # rows at a time where each may run a sub-select
-SLICE_S = 0.005  # the loop gets a turn at least this often
 SLEEP_SLICE_S = 0.05  # a sleeping statement notices a cancel at least this often
 
 

@@ -8,8 +8,6 @@ assign     a value to a variable or a part  converted to its type
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.connection.portal import Command, Outcome, Rows
 from engine.ddl.privileges import check as check_privileges
 from engine.executor import READS, ExecContext
-from engine.index.state import SLICE_S, value_of
+from engine.index.state import value_of
 from engine.plpgsql.body import Body, Ready, value_at
 from engine.plpgsql.open_row import OpenRow
 from engine.reads.plans import Plan
@@ -56,7 +54,6 @@ class Frame:
 
     __slots__ = (
         "_count",
-        "_deadline",
         "_signature",
         "atomic",
         "body",
@@ -99,7 +96,6 @@ class Frame:
         self.mismatch = "returned record type does not match expected record type"
         self.handling: list[ErrorReport] = []
         self._count = 0
-        self._deadline = 0.0
 
     @property
     def signature(self) -> str:
@@ -117,13 +113,7 @@ class Frame:
     async def turn(self) -> None:
         """Between statements: let others go on now and then, and notice a cancel. Raises SqlError 57014."""
         self._count = 0
-        now = time.monotonic()
-        if not self._deadline:
-            self._deadline = now + SLICE_S
-        elif now > self._deadline:
-            self.session.cancelled.check()
-            await asyncio.sleep(0)
-            self._deadline = time.monotonic() + SLICE_S
+        await self.session.cancelled.turn()
 
     def due(self) -> bool:
         """Tell whether ``turn`` is to be called before the next statement."""

@@ -173,8 +173,7 @@ class Routines:
     @property
     def may_end(self) -> bool:
         """Whether the procedure that is called next may end transactions: nothing but such procedures is around it."""
-        alone = not self.stack and self.session.block.is_alone
-        return alone or self.offered == len(self.stack)
+        return self.session.block.is_alone or self.offered == len(self.stack)
 
     async def rows(
         self, call: SqlCall, args: Sequence[Any], *, atomic: bool = True

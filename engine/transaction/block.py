@@ -107,15 +107,17 @@ class Block:
 
     @property
     def is_alone(self) -> bool:
-        """Whether the statement to run is neither in a block nor one of several of a Query message."""
-        return not self.in_block and not self.one_of_several
+        """Whether the statement to run is neither in a block, nor one of several of a Query message, nor a function's."""
+        return not self.in_block and not self.one_of_several and not self._session.system.routines.stack
 
     def must_be_alone(self, what: str) -> None:
-        """Refuse what no transaction can hold within a block, beside other statements in a Query, or behind some in a pipeline: 25001."""
-        if not self.is_alone:
+        """Refuse what no transaction can hold within a block, beside other statements in a Query, behind some in a pipeline or in a function: 25001."""
+        if self.in_block or self.one_of_several:
             raise SqlError("25001", f"{what} cannot run inside a transaction block")
         if self.executes > 1:
             raise SqlError("25001", f"{what} cannot be executed within a pipeline")
+        if self._session.system.routines.stack:
+            raise SqlError("25001", f"{what} cannot be executed from a function")
 
     @property
     def is_untouched(self) -> bool:

@@ -156,7 +156,7 @@ async def set_constraints(
 ) -> Outcome:
     """SET CONSTRAINTS. Raises SqlError 42704, 42809, 3F000, and what checks that are made at once find."""
     session = conn.session
-    if session.block.is_alone and not session.system.routines.stack:
+    if session.block.is_alone:
         session.warning("SET CONSTRAINTS can only be used in transaction blocks", "25P01")
     elif not session.block.in_block:
         session.block.ensure_txn()

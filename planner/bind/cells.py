@@ -66,8 +66,10 @@ def cell_reader(column: ColumnDef) -> CellReader:
                 return None
         elif kind == "float":
             if oid == FLOAT8:
-                value = float(Decimal(str(written)))
-                return Const(type=type_, value=value, span=node.span) if math.isfinite(value) else None
+                exact = Decimal(str(written))
+                value = float(exact) or 0.0  # numeric has no -0
+                fits = math.isfinite(value) and (value != 0.0 or not exact)
+                return Const(type=type_, value=value, span=node.span) if fits else None
             if oid != NUMERIC:
                 return None
         elif kind == "bool" and oid == BOOL:

@@ -514,7 +514,7 @@ def _named(node: ast.Expression, names: Sequence[str]) -> int | None:
         if len(found) > 1:
             raise SqlError("42702", f'ORDER BY "{node.names[0]}" is ambiguous', span=node.span)
         return found[0] if found else None
-    if isinstance(node, ast.Constant) and node.kind != "null":
+    if isinstance(node, ast.Constant):
         if node.kind != "int" or not isinstance(node.value, int):
             raise SqlError("42601", "non-integer constant in ORDER BY", span=node.span)
         if not 1 <= node.value <= len(names):

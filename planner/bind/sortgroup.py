@@ -118,7 +118,7 @@ def find_target(scope: Scope, targets: list[Target], node: ast.Expression, claus
                     found = index
             if found >= 0:
                 return found
-    if isinstance(node, ast.Constant) and node.kind != "null":
+    if isinstance(node, ast.Constant):
         return _by_position(node, targets, clause)
     return find_expression(scope, targets, node, clause)
 

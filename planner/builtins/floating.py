@@ -438,9 +438,9 @@ def numeric_to_float8(x: Decimal) -> float:
     if x.is_nan():
         return NAN
     r = float(x)
-    if math.isinf(r) and not x.is_infinite():
+    if (math.isinf(r) and not x.is_infinite()) or (r == 0.0 and x):
         raise SqlError("22003", f'"{x:f}" is out of range for type double precision')
-    return r
+    return r or 0.0  # numeric has no -0
 
 
 def numeric_to_float4(x: Decimal) -> float:
@@ -450,7 +450,7 @@ def numeric_to_float4(x: Decimal) -> float:
     r = single(float(x))
     if (math.isinf(r) and not x.is_infinite()) or (r == 0.0 and x):
         raise SqlError("22003", f'"{x:f}" is out of range for type real')
-    return r
+    return r or 0.0
 
 
 def in_range(value: float, base: float, offset: float, sub_: bool, less: bool) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from engine.connection import interrupts
 from engine.connection.simple import STATEMENTS_IN_A_ROW
 from engine.index.executor import IndexExecutor
 from engine.index.from_plan import FromPlanner
@@ -229,6 +230,40 @@ def test_many_statements_of_one_message_let_others_run() -> None:
         ended = True
         await witness
         assert turns > 400 // STATEMENTS_IN_A_ROW - 2
+        await database.close()
+
+    asyncio.run(main())
+
+
+def test_statements_that_define_much_let_others_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interrupts, "SLICE_S", 0.0)  # so that it does not depend on how fast the machine is
+    statements = (
+        "DO $$ BEGIN FOR i IN 1..20 LOOP EXECUTE format('CREATE TABLE u%s (a int)', i); END LOOP; END $$",
+        "ALTER TABLE p ALTER b TYPE text",
+        ";".join(f"CREATE TABLE v{n} (a int)" for n in range(12)),
+    )
+
+    async def main() -> None:
+        database = await open_database(MemoryDisk())
+        session = Session(database, 1)
+        await session.run("CREATE TABLE p (a int, b varchar(9)) PARTITION BY LIST (a)")
+        for n in range(12):
+            await session.run(f"CREATE TABLE p{n} PARTITION OF p FOR VALUES IN ({n})")
+        for statement in statements:
+            turns = 0
+            ended = False
+
+            async def other() -> None:
+                nonlocal turns
+                while not ended:  # the witness ends with its statement
+                    turns += 1
+                    await asyncio.sleep(0)
+
+            witness = asyncio.ensure_future(other())
+            await session.run(statement)
+            ended = True
+            await witness
+            assert turns > 10, statement
         await database.close()
 
     asyncio.run(main())

@@ -119,7 +119,7 @@ def _answer(connection: Connection, message: m.BackendMessage) -> None:
 POSTGRES_INTERNAL = (
     "unsupported jsonb version number", "unsupported jsonpath version number", "invalid size of ts", "malformed tsquery",
     "invalid tsquery", "unrecognized tsquery node type", "tsquery stack too small", "invalid tsvector",
-    "unexpected number of tsvector positions", "position information is misordered",
+    "unexpected number of tsvector positions", "position information is misordered", "Unexpected end of string", "Syntax error near",
 )  # fmt: skip
 """What PostgreSQL answers with XX000 as well."""
 TYPES = tuple(sorted(registry._CODECS))

@@ -110,3 +110,17 @@ do $$ begin insert into undone values (0); begin insert into undone select gener
 select count(*), min(a), max(a) from undone;
 do $$ begin begin for i in 1..6000 loop insert into undone values (i); end loop; update undone set a = a + 100000; insert into undone values (100000); exception when unique_violation then null; end; end $$;
 select count(*), min(a), max(a) from undone;
+-- a function counts as a transaction block for what needs one, and as none for what cannot be in one
+create table held (a int);
+do $$ begin lock table held; end $$;
+do $$ begin execute 'declare cc cursor for select 7 as n'; execute 'fetch 1 from cc'; end $$;
+create function locks() returns int language plpgsql as $$ begin lock table held in share mode nowait; return 1; end $$;
+select locks();
+create function locks_too() returns int language sql as $$ lock table held; select 2 $$;
+select locks_too();
+create procedure locks_again() language plpgsql as $$ begin lock table held; commit; lock table held; insert into held values (3); end $$;
+call locks_again();
+do $$ begin execute 'vacuum held'; end $$;
+do $$ begin execute 'create database nothing'; end $$;
+do $$ begin execute 'create index concurrently on held (a)'; end $$;
+table held;
