@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from engine.connection.portal import Command, Outcome, Rows
 from engine.connection.rows import ReadyRows
+from engine.ddl.index_ahead import refuse_in_block
 from engine.executor import RowsChanged
 from engine.reads.plans import Plan, Replan
 from engine.reads.query import collect
@@ -44,7 +45,7 @@ async def run_inner(
 ) -> Outcome:
     """Run the plan and parameters that ``plan_of`` returns; rows are gathered. ``again`` has it planned anew.
 
-    Raises SqlError 25006 for a change in a transaction that only reads, 40001 where it was run again too often, and what it raises.
+    Raises SqlError 25006 for a change in a transaction that only reads, 25001 for what cannot be part of one, 40001 where it was run again too often, and what it raises.
     """
     from engine.run import run  # which knows this module
 
@@ -58,6 +59,7 @@ async def run_inner(
         plan, values = plan_of()
         if plan.bound.class_ not in _ANYWHERE and block.ensure_txn().read_only:
             raise SqlError("25006", f"cannot execute {plan.bound.tag} in a read-only transaction")
+        refuse_in_block(session, plan)
         session.within.append(plan)
         try:
             outcome = await run(conn, plan, values, session.out)
