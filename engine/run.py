@@ -32,6 +32,7 @@ from engine.ddl import (
 from engine.ddl import create as ddl
 from engine.ddl.maintenance import maintain
 from engine.ddl.privileges import check as check_privileges
+from engine.ddl.rename import rename
 from engine.index.state import value_of
 from engine.plpgsql.routine import run_do
 from engine.reads import explain
@@ -114,7 +115,7 @@ _DDL: dict[type, Callable[..., Awaitable[Outcome]]] = {
     st.RenameTrigger: triggers.rename_trigger,
     st.DropTrigger: triggers.drop_trigger,
     st.AlterSchemaOwner: ddl.alter_schema_owner,
-    st.Rename: ddl.rename,
+    st.Rename: rename,
     st.Drop: drop.drop,
     st.Truncate: drop.truncate,
     st.Grant: grant.run_grant,

@@ -32,11 +32,7 @@ from engine.ddl.policies import set_row_security
 from engine.ddl.rewrite import RowCheck, store_definition, validate_checks
 from engine.eager import settle
 from engine.reads.plans import Plan
-from engine.sequences.define import (
-    add_identity,
-    drop_identity,
-    set_identity,
-)
+from engine.sequences.define import add_identity, drop_identity, set_identity
 from engine.transaction.block_state import BLOCK
 from engine.triggers.define import enable_triggers
 from engine.triggers.dependencies import trigger_words
@@ -398,7 +394,7 @@ async def _drop_views_on(
 
 async def _set_schema(session: Session, relation: RelationDef, name: str) -> None:
     """SET SCHEMA: the relation with its indexes moves; views that read it name it anew."""
-    from engine.ddl.create import rebase_views
+    from engine.ddl.rename import rebase_views
 
     schema = session.catalog.schema(name)
     if schema is None and name != "pg_temp":

@@ -15,16 +15,24 @@ A unit is tied to those joined so far by lookup (a key from the left row), else 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.virtual import keyed_columns
-from engine.index.access import Access, column_uses, find, has_sublink, is_volatile, ranges_used, returns_set
+from engine.index.access import Access, column_uses, find, has_sublink, is_volatile, ranges_used
 from engine.index.candidates import CandidateScan
 from engine.index.catalog_join import CatalogJoin
 from engine.index.computed import CteSource, FunctionSource, StepSource, SubquerySource
+from engine.index.from_needs import (
+    catalog_rank,
+    columns_named,
+    hash_keys,
+    needed_columns,
+    ranges_of,
+    row_security_of,
+    without_unused,
+)
 from engine.index.intervals import IntervalScan, find_intervals
 from engine.index.inverted import EntriesScan, find_inverted
 from engine.index.joins import DependentJoin, HashJoin, LoopJoin
@@ -44,32 +52,19 @@ from engine.index.partitions import (
 )
 from engine.index.push_down import pushed_down
 from engine.index.reduce_joins import reduced
-from engine.index.sources import (
-    IndexSource,
-    Source,
-    SourceNode,
-    TableScan,
-    reading_for,
-)
+from engine.index.sources import IndexSource, Source, SourceNode, TableScan, reading_for
 from engine.index.virtual_sources import VirtualLookup, VirtualScan
 from planner.comparisons import conjuncts_of
 from planner.errors import not_supported
 from planner.evaluate import Layout, compile_row
-from planner.facts import FLOAT4, FLOAT8, INT2, INT4, INT8, NAME, OID, REGPROC, TEXT, VARCHAR, facts
 from planner.query import (
     ROW_ID,
-    Const,
     CteRange,
     Expr,
     FromItem,
     FunctionRange,
     Join,
     JoinKind,
-    OpExpr,
-    QueryBase,
-    QueryExpr,
-    Range,
-    RangeColumn,
     RangeRef,
     RelationRange,
     Select,
@@ -77,72 +72,11 @@ from planner.query import (
     SubqueryRange,
     Var,
 )
-from planner.rewrite import at_range
-from planner.walk import children
 
 if TYPE_CHECKING:
     from engine.index.plan import Planning
 
 _LATER = (2, 2)  # behind what is made: its rows have keys of single rows, where a range would lock more
-_FAMILIES = (frozenset((INT2, INT4, INT8)), frozenset((FLOAT4, FLOAT8)), frozenset((TEXT, VARCHAR, NAME)))
-
-
-def needed_columns(query: Select) -> dict[int, set[int]]:
-    """Return the attnums used of each range, in the query itself and in sub-selects below it."""
-    out: dict[int, set[int]] = {i: set() for i in range(len(query.ranges))}
-    stack: list[tuple[Any, int]] = [(query, -1)]
-    while stack:
-        node, depth = stack.pop()
-        if isinstance(node, QueryBase):
-            depth += 1
-        if isinstance(node, Var):
-            if node.level == depth and node.range >= 0:
-                out[node.range].add(node.attnum)
-            continue
-        stack.extend((child, depth) for child in children(node))
-    return out
-
-
-def ranges_of(item: FromItem) -> set[int]:
-    """Return the ranges below a FROM item."""
-    if isinstance(item, RangeRef):
-        return {item.range}
-    return ranges_of(item.left) | ranges_of(item.right)
-
-
-def hash_keys(conjunct: Expr, left: AbstractSet[int], right: AbstractSet[int]) -> tuple[Expr, Expr] | None:
-    """Return (left key, right key) if ``conjunct`` equates the two sides by a hashable equality."""
-    if not isinstance(conjunct, OpExpr) or len(conjunct.args) != 2:
-        return None
-    operator = facts().operators.get(conjunct.op)
-    if operator is None or not operator.can_hash or operator.name != "=":
-        return None
-    a, b = conjunct.args
-    if a.type.oid != b.type.oid and not any(a.type.oid in f and b.type.oid in f for f in _FAMILIES):
-        return None
-    if is_volatile(conjunct):
-        return None
-    used_a, used_b = ranges_used(a), ranges_used(b)
-    if not used_a or not used_b:
-        return None
-    if used_a <= left and used_b <= right:
-        return a, b
-    if used_b <= left and used_a <= right:
-        return b, a
-    return None
-
-
-_WIDE = ("namespace", "owner", "_schema", "_catalog", "schemaname")
-
-
-def _catalog_rank(oid: int, column: RangeColumn) -> int:
-    """Return how many rows of a catalog relation a value of a column is likely to mean; the lowest: few."""
-    is_oid, is_name = column.type.oid in (OID, REGPROC), column.type.oid in (TEXT, NAME, VARCHAR)
-    if column.attnum in keyed_columns(oid) or column.name == "oid":
-        return 0 if is_oid else 1
-    if not (is_oid or is_name):
-        return 5
-    return 4 if column.name.endswith(_WIDE) else 2 if is_oid else 3
 
 
 def _dependent(left: Node, right: Source, kind: JoinKind, conjuncts: Sequence[Expr]) -> Node:
@@ -150,22 +84,6 @@ def _dependent(left: Node, right: Source, kind: JoinKind, conjuncts: Sequence[Ex
     if isinstance(right, VirtualLookup) and right.by_batches:
         return CatalogJoin(left, right, kind, conjuncts)
     return DependentJoin(left, right, kind, conjuncts)
-
-
-def _guards(item: Range, number: int) -> list[Expr]:
-    """Return what row-level security asks of the rows of range ``number``."""
-    if not isinstance(item, RelationRange) or item.guard is None:
-        return []
-    made: list[Expr] = [at_range(expr, number) for expr in conjuncts_of(item.guard.where)]
-    return made
-
-
-def _columns_of(node: Any, number: int, depth: int = 0) -> set[int]:
-    """Return the columns of a range that an expression names, be it from within its sub-selects."""
-    if isinstance(node, Var):
-        return {node.attnum} if node.level == depth and node.range == number else set()
-    inside = depth + isinstance(node, QueryBase)
-    return {attnum for child in children(node) for attnum in _columns_of(child, number, inside)}
 
 
 class FromPlanner:
@@ -179,9 +97,9 @@ class FromPlanner:
         self.query = query
         self.outer = outer
         self.needed = needed_columns(query)
-        self.guards = [_guards(item, number) for number, item in enumerate(query.ranges)]
+        self.guards = [row_security_of(item, number) for number, item in enumerate(query.ranges)]
         for number, guards in enumerate(self.guards):
-            self.needed[number] |= {attnum for guard in guards for attnum in _columns_of(guard, number)}
+            self.needed[number] |= {attnum for guard in guards for attnum in columns_named(guard, number)}
         self.narrow = len(query.ranges) > 1
         self.narrow_catalog = self.narrow or bool(late_targets(query))  # rows are copied on their way
         self.found = Parts() if parts is None else parts
@@ -394,7 +312,7 @@ class FromPlanner:
             value = use.equal if use.equal is not None else use.members
             if value is None or has_sublink(value):
                 continue
-            rank = _catalog_rank(item.oid, names[attnum])
+            rank = catalog_rank(item.oid, names[attnum])
             if rank < lowest:
                 lowest, best = rank, (attnum, value, use.equal is None)
         return best
@@ -472,7 +390,7 @@ class FromPlanner:
             if not self._is_barrier(item):
                 query, conjuncts = pushed_down(item.query, index, conjuncts)
                 item = replace(item, query=query)
-            plan = self.planning.query(_without_unused(item.query, needed), inner)
+            plan = self.planning.query(without_unused(item.query, needed), inner)
             source = SubquerySource(item, index, needed, plan, lateral=lateral, keyed=True)
         elif isinstance(item, CteRange):
             source = CteSource(item, index, needed)
@@ -628,25 +546,3 @@ class FromPlanner:
         given = {id(b) for b in below}
         on = [c for c in on if id(c) not in given] + unused
         return self._tie(left_node, left_ranges, right_node, right_ranges, kind, on, keep=False)[0], conjuncts
-
-
-def _without_unused(query: QueryExpr, needed: Collection[int]) -> QueryExpr:
-    """Return a sub-select of FROM whose columns that nobody reads compute no sub-selects, as in PostgreSQL.
-
-    ``needed``: attnums of its columns, 0 for all.
-    """
-    if not isinstance(query, Select) or query.distinct or 0 in needed:
-        return query
-    keys = {key.target for key in query.order}
-    targets = tuple(
-        replace(target, expr=Const(type=target.expr.type, value=None))
-        if position + 1 not in needed
-        and not target.junk
-        and position not in keys
-        and has_sublink(target.expr)
-        and not is_volatile(target.expr)
-        and not returns_set(target.expr)
-        else target
-        for position, target in enumerate(query.targets)
-    )
-    return replace(query, targets=targets)
