@@ -13,7 +13,7 @@ import duckdb
 
 from engine.executor import EngineLimit
 from planner.errors import SqlError
-from planner.lower.dialect import ERROR_END, ERROR_MARK
+from planner.lower.dialect import ERROR_END, ERROR_MARK, error_of
 from planner.lower.numeric import OVERFLOW
 
 _MARKED = re.compile(re.escape(ERROR_MARK) + r"([0-9A-Z]{5}):(.*)", re.DOTALL)
@@ -48,7 +48,7 @@ def to_sql_error(error: Exception) -> SqlError:
         sqlstate, message = marked.group(1), _message(marked.group(2))
         if (sqlstate, message) == OVERFLOW:  # NaN, an infinity, or more than 38 digits
             return EngineLimit(sqlstate, message)
-        return SqlError(sqlstate, message)
+        return error_of(sqlstate, message)
     if isinstance(error, duckdb.InterruptException):
         return SqlError("57014", "canceling statement due to user request")
     if isinstance(error, duckdb.OutOfMemoryException):

@@ -15,11 +15,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from planner.lower import literals
+from planner.lower import build as b
+from planner.lower import literals, numeric
 from planner.lower.common import RelationUse
 from planner.lower.duckdb import DuckDialect
+from planner.lower.value import Fixed
 from planner.types import SqlType
-from txn.types import ShardColumn, Snapshot, SnapshotPart
+from txn.types import PhysicalType, ShardColumn, Snapshot, SnapshotPart
 
 
 @dataclass(slots=True)
@@ -97,8 +99,9 @@ def _targets(
         elif column.type.kind == "list":
             # Arrays of several dimensions have their sizes beside them; engines hold flat lists only.
             refused = dialect.text(dialect.error("0A000", "an array of several dimensions in this executor"))
+            items = _items(dialect, f"c{attnum}", column.type)
             targets.append(
-                f"CASE WHEN c{attnum}_dims IS NOT NULL THEN {refused} ELSE c{attnum} END AS c{attnum}"
+                f"CASE WHEN c{attnum}_dims IS NOT NULL THEN {refused} ELSE {items} END AS c{attnum}"
             )
         else:
             targets.append(f"CAST(c{attnum} AS {engine_type}) AS c{attnum}")
@@ -107,6 +110,16 @@ def _targets(
     if not targets:
         targets.append("1 AS s_none")
     return ", ".join(targets)
+
+
+def _items(dialect: DuckDialect, name: str, stored: PhysicalType) -> str:
+    """Return a column of arrays as queries have it: numerics in them are of any scale, whatever was declared."""
+    element = stored.element
+    if element is None or element.kind != "decimal":
+        return name
+    item = dialect.fresh("x")
+    value = numeric.numeric(b.bare(item), Fixed(element.precision, element.scale))
+    return dialect.text(dialect.mapped(b.bare(name), item, numeric.to_floating(dialect, value)))
 
 
 def _quoted(path: str) -> str:

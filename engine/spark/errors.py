@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from planner.errors import SqlError
-from planner.lower.dialect import ERROR_END, ERROR_MARK
+from planner.lower.dialect import ERROR_END, ERROR_MARK, error_of
 
 # Only where it was raised: a plan printed with another error holds the marks of all its expressions.
 _MARKED = re.compile(r"\[USER_RAISED_EXCEPTION\] " + re.escape(ERROR_MARK) + r"([0-9A-Z]{5}):(.*)")
@@ -101,7 +101,7 @@ def from_text(text: str, overflowed: Overflowed = _unknown) -> SqlError:
     """
     marked = _MARKED.search(text)
     if marked is not None:
-        return SqlError(marked.group(1), _TAIL.sub("", marked.group(2).split(ERROR_END)[0]).strip())
+        return error_of(marked.group(1), _TAIL.sub("", marked.group(2).split(ERROR_END)[0]))
     # The first one is the error's own; what follows may be text of the query.
     condition = next((each for each in _CONDITION.finditer(text) if each.group(1) not in _WRAPPERS), None)
     known = None if condition is None else _known(condition.group(1), text[condition.start() :], overflowed)

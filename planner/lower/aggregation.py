@@ -225,7 +225,7 @@ def aggregate(lw: Lowering, select: q.Select, scope: Scope, source: Node | None,
             group.append(value.node)
             targets.append(b.alias(value.node, f"g{index + 1}"))
         else:
-            key = expressions.sort_key(lw.d, value)
+            key = expressions.equality_key(lw.d, value)
             group.append(key)
             some = lw.d.any_value(value.node)
             if select.grouping_sets is not None:

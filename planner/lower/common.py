@@ -189,6 +189,8 @@ class Lowering:
         self, cte: q.Cte, scope: Scope, label: str
     ) -> tuple[str, Sequence[str], Node, bool | None]:
         body = cte.query
+        if any(isinstance(node, q.Cte) and node.recursive for node in walk(body)):
+            raise not_supported("a recursive WITH inside another in this executor")  # it may never end
         if (
             not isinstance(body, q.SetOp)
             or body.op != "union"
@@ -353,7 +355,7 @@ class Lowering:
         label = self.d.fresh("r")
         targets = []
         values = inner.values(label)
-        groups = [expressions.sort_key(self.d, v) for v in values]
+        groups = [expressions.equality_key(self.d, v) for v in values]
         for value, column, key in zip(values, inner.columns, groups, strict=True):
             itself = key is value.node and expressions.groups_as_is(self.d, value)
             targets.append(b.alias(value.node if itself else self.d.any_value(value.node), column.name))

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
+from pgwire.codecs.errors import DataError
 from planner.catalog import Catalog, EnumLabel
-from planner.errors import not_supported
+from planner.errors import SqlError, not_supported
 from planner.lower import build as b
 from planner.lower.build import Node
 from planner.lower.value import Fixed, Num, Val, element_of, kind_of
@@ -36,6 +37,24 @@ Step: TypeAlias = Callable[[Named], Parts] | Loop
 # Raised errors travel through the engine as this prefix, SQLSTATE, colon, message.
 ERROR_MARK = "HF!"
 ERROR_END = "\x1f"
+ERROR_FIELD = "\x1e"  # between the message and its DETAIL and HINT, where there are such
+
+# In the text of a jsonb value: a string, or a number's zeros after the point that tell nothing; both groups are kept.
+JSON_ZEROS = r'("[^"\\]*(?:\\.[^"\\]*)*")|(\.[0-9]*[1-9])0+\b|\.0+\b'
+
+
+def error_text(error: DataError) -> str:
+    """Return the message of an error with its DETAIL and HINT, as ``error_of`` reads it."""
+    if error.detail is None and error.hint is None:
+        return error.message
+    return ERROR_FIELD.join((error.message, error.detail or "", error.hint or ""))
+
+
+def error_of(sqlstate: str, text: str) -> SqlError:
+    """Return the error whose ``error_text`` an engine has given back."""
+    message, _, fields = text.partition(ERROR_FIELD)
+    detail, _, hint = fields.partition(ERROR_FIELD)
+    return SqlError(sqlstate, message.strip(), detail=detail.strip() or None, hint=hint.strip() or None)
 
 
 Labels = Callable[[int], Sequence[EnumLabel]]
@@ -325,6 +344,10 @@ class Dialect(ABC):
     @abstractmethod
     def contains_match(self, node: Node, pattern: str) -> Node:
         """Return whether ``pattern`` matches somewhere in the text; ``.`` matches line ends too."""
+
+    @abstractmethod
+    def same_document(self, node: Node) -> Node:
+        """Return a text that is the same for the texts of equal jsonb values: their numbers without zeros at the end."""
 
     @abstractmethod
     def failing(self, sqlstate: str, message: Node) -> Node:

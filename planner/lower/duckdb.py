@@ -16,7 +16,7 @@ from typing import Any
 from planner.errors import not_supported
 from planner.lower import build as b
 from planner.lower.build import Node
-from planner.lower.dialect import ERROR_END, ERROR_MARK, Dialect
+from planner.lower.dialect import ERROR_END, ERROR_MARK, JSON_ZEROS, Dialect
 from planner.lower.numeric import unscaled_integer
 from planner.lower.value import (
     FLOATING,
@@ -260,6 +260,15 @@ class DuckDialect(Dialect):
     def contains_match(self, node: Node, pattern: str) -> Node:
         """regexp_matches with the option s."""
         return b.fn("regexp_matches", node, b.string(pattern), b.string("s"))
+
+    def same_document(self, node: Node) -> Node:
+        """Search the text with RE2, which a long string costs no stack."""
+
+        def shortened(x: Node) -> Node:
+            made = b.fn("regexp_replace", x, b.string(JSON_ZEROS), b.string(r"\1\2"), b.string("g"))
+            return b.case([(b.fn("contains", x, b.string(".")), made)], x)
+
+        return self.repeat([node], shortened)
 
     def failing(self, sqlstate: str, message: Node) -> Node:
         """error()."""

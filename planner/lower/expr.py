@@ -21,8 +21,9 @@ from planner.facts import facts
 from planner.lower import build as b
 from planner.lower import callouts, coercion, numeric, sublinks, varying
 from planner.lower.build import Node
-from planner.lower.dialect import Dialect
+from planner.lower.dialect import Dialect, error_text
 from planner.lower.value import (
+    GEOMETRIC,
     Fixed,
     Floating,
     Num,
@@ -55,7 +56,7 @@ def lower(lw: Lowering, expr: q.Expr) -> Val:
     except DataError as error:
         if error.sqlstate != "0A000":
             # Raised only if evaluation gets there; an engine would fold the call and raise too early.
-            failing = lw.d.error(error.sqlstate, error.message)
+            failing = lw.d.error(error.sqlstate, error_text(error))
             return Val(failing, expr.type, Fixed(1, 0) if expr.type.oid == f.NUMERIC else None)
         folded = None
     if folded is not None:
@@ -265,6 +266,8 @@ def is_plain(value: Val) -> bool:
         return False
     if value.type.oid == f.JSONB:
         raise not_supported("comparison of jsonb in this executor")
+    if value.type.oid in GEOMETRIC:  # by area, length or nearness, whatever their bytes are
+        raise not_supported("comparison of geometric values in this executor")
     if value.type.oid == f.BPCHAR:
         return False
     kind = kind_of(value.type.oid)
@@ -279,7 +282,7 @@ def is_plain_for_equality(value: Val) -> bool:
     if value.type.oid == f.BPCHAR:
         return value.padded > 0
     if value.type.oid == f.JSONB:
-        return True
+        return False
     return is_plain(value)
 
 
@@ -306,6 +309,11 @@ def sort_key(d: Dialect, value: Val) -> Node:
     if kind == "tailed":
         return d.let([value.node], lambda x: _without_tail(d, x))
     raise not_supported("comparison of arrays of this element type in this executor")
+
+
+def equality_key(d: Dialect, value: Val) -> Node:
+    """Return an engine value that equals as PostgreSQL's value does, whatever its order."""
+    return d.same_document(value.node) if value.type.oid == f.JSONB else sort_key(d, value)
 
 
 def sort_keys(d: Dialect, value: Val) -> list[Node]:
@@ -380,7 +388,7 @@ def equality_keys(d: Dialect, left: Val, right: Val) -> tuple[Node, Node]:
             if len(sides) == 2:
                 return sides[0], sides[1]
     if left.type.oid == f.JSONB and right.type.oid == f.JSONB:
-        return left.node, right.node
+        return equality_key(d, left), equality_key(d, right)
     return keys(d, left, right)
 
 
@@ -599,4 +607,14 @@ _HANDLERS: dict[type, Callable[[Lowering, Any], Val]] = {
     q.WindowFunc: _window,
 }
 
-__all__ = ["Num", "call", "constant", "equality_keys", "is_plain", "keys", "lower", "sort_key"]
+__all__ = [
+    "Num",
+    "call",
+    "constant",
+    "equality_key",
+    "equality_keys",
+    "is_plain",
+    "keys",
+    "lower",
+    "sort_key",
+]

@@ -14,7 +14,7 @@ from pgwire.codecs.domain import DATE_INFINITY, TIMESTAMP_INFINITY
 from planner.errors import not_supported
 from planner.lower import build as b
 from planner.lower.build import Node
-from planner.lower.dialect import ERROR_MARK, Dialect, Loop, Named, Parts, Step
+from planner.lower.dialect import ERROR_MARK, JSON_ZEROS, Dialect, Loop, Named, Parts, Step
 from planner.lower.duckdb import iso_date, iso_timestamp
 from planner.lower.value import Fixed, Val, kind_of
 from planner.types import SqlType
@@ -71,6 +71,16 @@ class SparkDialect(Dialect):
     def error(self, sqlstate: str, message: str, witness: Node | None = None) -> Node:
         """Return a failing expression."""
         return b.fn("raise_error", b.string(f"{ERROR_MARK}{sqlstate}:{message}"))
+
+    def same_document(self, node: Node) -> Node:
+        """Never try a part of a string again: Java would keep each try on its stack."""
+        pattern = JSON_ZEROS.replace("]*", "]*+", 2).replace(")*", ")*+")
+
+        def shortened(x: Node) -> Node:
+            made = b.fn("regexp_replace", x, b.string(pattern), b.string("$1$2"))
+            return b.case([(b.fn("contains", x, b.string(".")), made)], x)
+
+        return self.repeat([node], shortened)
 
     def failing(self, sqlstate: str, message: Node) -> Node:
         """Return an expression that fails with a computed message."""

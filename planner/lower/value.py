@@ -134,7 +134,9 @@ KINDS.update(
         f.HSTORE: "bytes",
     }
 )
-KINDS.update(dict.fromkeys((600, 601, 602, 603, 604, 628, 718), "bytes"))  # geometric types
+GEOMETRIC = frozenset((600, 601, 602, 603, 604, 628, 718))
+"""Types of points, lines and areas: none of their operators compares bytes."""
+KINDS.update(dict.fromkeys(GEOMETRIC, "bytes"))
 
 INTEGER_DIGITS = {"int16": 5, "int32": 10, "int64": 19}
 

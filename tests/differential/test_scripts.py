@@ -2,12 +2,13 @@
 
 Each script below ``scripts/`` runs in a schema of its own on both servers, statement by statement. What PostgreSQL decides
 by the order in which it happens to meet rows is not in them (docs/sql.md). A script with the line ``-- also: local`` runs once more
-pinned to that executor, which may refuse statements: the router then chooses again.
+pinned to that executor, which may refuse statements: the router then chooses again. ``make diff`` runs all others so, too.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -23,6 +24,21 @@ __all__ = ["postgres"]
 SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*/*.sql"))
 ALSO = re.compile(r"^-- also: (\w+)$", re.MULTILINE)
 RUNS = [(path, executor) for path in SCRIPTS for executor in ("auto", *ALSO.findall(path.read_text()))]
+DIFFERENT = {
+    "statements-literals_of_shared_plans": ("INSERT INTO lit (id, n, v) VALUES (3,", "INSERT INTO lit (id, n, v) VALUES (8,", "UPDATE lit SET n = n + 99999"),
+    "statements-unread_columns": ("with s as (select id, (select v from nokey)", "with s as materialized (select id, (select v"),
+    "triggers-rows": ("select what from log order by n",),
+    "types-numeric_specials": (
+        "select sum(n + 'NaN'::numeric)", "select g, sum(n *", "select sum(case when", "select avg(case when", "select count(*) from big where n *",
+        "select id, n * 'NaN'", "select sum(n * 1234", "select id, ('NaN'::numeric", "select sum((n * 100)", "create table made", "select count(*) from made",
+        "execute p('NaN')", "execute p('Infinity')",
+    ),
+}  # fmt: skip
+"""Beginnings of the statements with another answer where DuckDB is pinned, by script (docs/sql.md): numerics beyond its types, what
+overflowed untold, columns that nobody reads, the order in which MERGE meets rows."""
+CONTROL = re.compile(
+    r"(begin|start|commit|end|rollback|abort|savepoint|release|set|prepare)\b", re.IGNORECASE
+)
 Field = psycopg.pq.DiagnosticField
 FIELDS = {
     "sqlstate": Field.SQLSTATE,
@@ -78,11 +94,27 @@ def pin(client: FieldsClient, executor: str) -> None:
             raise
 
 
+def done(client: FieldsClient, sql: str) -> bool:
+    """Return whether a statement succeeds."""
+    try:
+        client.run(sql)
+    except ServerError:
+        return False
+    return True
+
+
 def run_pinned(client: FieldsClient, sql: str, executor: str) -> object:
-    """Run a statement on an executor, and by the router's choice where that refuses it."""
+    """Run a statement on an executor, and by the router's choice where that refuses it, which costs a block nothing."""
+    if CONTROL.match(sql) is not None:
+        return run_ours(client, sql)
     pin(client, executor)
+    inside = done(client, "SAVEPOINT pinned")
     answer = run_ours(client, sql)
     refused = isinstance(answer, dict) and answer["sqlstate"] == "0A000"
+    if inside and refused:
+        client.run("ROLLBACK TO pinned")
+    elif inside and not isinstance(answer, dict):
+        client.run("RELEASE pinned")
     pin(client, "auto")
     return run_ours(client, sql) if refused else answer
 
@@ -93,6 +125,24 @@ def name_of(value: object) -> str:
 
 @pytest.mark.parametrize(("path", "executor"), RUNS, ids=name_of)
 def test_script(path: Path, executor: str, postgres: str, server: ServerProcess) -> None:
+    for sql, mine, other in answers(path, executor, postgres, server):
+        assert mine == other, sql
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("path", [p for p in SCRIPTS if (p, "local") not in RUNS], ids=name_of)
+def test_script_on_duckdb(path: Path, postgres: str, server: ServerProcess) -> None:
+    """What differs where DuckDB is pinned is known, statement by statement: the list can only shrink."""
+    known = DIFFERENT.get(name_of(path), ())
+    found = [sql for sql, mine, other in answers(path, "local", postgres, server) if mine != other]
+    assert len(found) == len(known), found
+    assert all(sql.startswith(start) for sql, start in zip(found, known, strict=True)), found
+
+
+def answers(
+    path: Path, executor: str, postgres: str, server: ServerProcess
+) -> Iterator[tuple[str, object, object]]:
+    """Yield the statements of a script, each with our answer and PostgreSQL's."""
     client = connect(server.port)
     with psycopg.connect(postgres, autocommit=True) as theirs:
         for setup in ("DROP SCHEMA IF EXISTS public CASCADE", "CREATE SCHEMA public", "SET timezone = 'UTC'"):
@@ -100,5 +150,5 @@ def test_script(path: Path, executor: str, postgres: str, server: ServerProcess)
             run_ours(client, setup)
         for sql in statements(path):
             mine = run_ours(client, sql) if executor == "auto" else run_pinned(client, sql, executor)
-            assert mine == run_theirs(theirs, sql), sql
+            yield sql, mine, run_theirs(theirs, sql)
     client.close()

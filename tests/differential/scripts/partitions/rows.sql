@@ -51,7 +51,7 @@ WITH g AS (DELETE FROM t USING t2 WHERE t.a = t2.a RETURNING t.a) SELECT * FROM 
 DELETE FROM ONLY t;
 SELECT tableoid::regclass, * FROM t order by a, b;
 INSERT INTO t VALUES (6, 'copied', 1), (16, 'copied', 2), (26, 'x', 3);
-WITH gone AS (DELETE FROM t WHERE a > 15 RETURNING *) SELECT * FROM gone order by a;
+WITH gone AS (DELETE FROM t WHERE a > 15 RETURNING *) SELECT * FROM gone order by a, b;
 WITH new AS (INSERT INTO t VALUES (8, 'w', 1), (18, 'w', 1) RETURNING a, tableoid::regclass) SELECT * FROM new order by a;
 SELECT a FROM t WHERE a > 3 order by a FOR UPDATE;
 SELECT a FROM t WHERE a = 8 FOR SHARE;
