@@ -33,6 +33,7 @@ from engine.catalog.state import (
     StoredKey,
     key_of,
 )
+from engine.constraints.references import references_to, with_partitions
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.bind.options import TIMELINE
@@ -150,18 +151,20 @@ class Wants:
     def foreign_keys(self, specs: Iterable[st.ForeignKeySpec]) -> None:
         """Change the tables that foreign keys to be made refer to: they learn of them."""
         for spec in specs:
-            if spec.table:
-                self.relation(spec.table)
+            for oid in with_partitions(self._catalog, spec.table):
+                self.relation(oid)
 
     def referenced(self, constraints: Iterable[ConstraintDef]) -> None:
         """Change the tables that foreign keys refer to."""
         for constraint in constraints:
             if constraint.foreign is not None:
-                self.relation(constraint.foreign.table)
+                for oid in with_partitions(self._catalog, constraint.foreign.table):
+                    self.relation(oid)
 
     def referring(self, oid: int) -> None:
         """Change the tables with foreign keys to a table."""
-        for child, _constraint in self._catalog.foreign_keys_to(oid):
+        table = self._catalog.relation_by_oid(oid)
+        for child, _constraint in () if table is None else references_to(self._catalog, table):
             self.relation(child.oid)
 
     def views(self, oids: Iterable[int], *, exclusive: bool, deep: bool = True) -> None:
@@ -494,6 +497,7 @@ def _alter(wants: Wants, catalog: CatalogSnapshot, statement: st.AlterTable) -> 
         match action:
             case st.AttachPartition() | st.DetachPartition():
                 wants.parent(table.oid)
+                wants.referring(action.partition)
                 wants.relation(action.partition)
                 wants.tree(action.partition)
                 partition = catalog.relation_by_oid(action.partition)
@@ -600,7 +604,7 @@ def _truncate(wants: Wants, catalog: CatalogSnapshot, statement: st.Truncate) ->
         if statement.restart_identity:
             _sequences(wants, catalog, table)
         if statement.cascade:
-            todo += [child.oid for child, _constraint in catalog.foreign_keys_to(oid)]
+            todo += [child.oid for child, _constraint in references_to(catalog, table)]
 
 
 def _drop(wants: Wants, session: Session, statement: st.Drop) -> None:

@@ -37,7 +37,7 @@ from engine.catalog.virtual import (
 )
 from planner import facts as f
 from planner.acl import default_acl
-from planner.catalog import ColumnDef, RelationDef, SchemaDef
+from planner.catalog import ColumnDef, ConstraintDef, RelationDef, SchemaDef
 from planner.opclass import METHOD_OIDS, class_oid
 from planner.partition import bound_text
 from planner.rights import is_public, schema_acl
@@ -328,18 +328,26 @@ def pg_index(session: Session, item: RelationDef) -> Iterator[RowDict]:
         }  # fmt: skip
 
 
+def _no_inherit(table: RelationDef, constraint: ConstraintDef) -> bool:
+    """Return connoinherit: but for CHECKs it tells where PostgreSQL made a constraint rather than what becomes of it."""
+    if constraint.kind in "ct":
+        return constraint.no_inherit or constraint.kind == "t"
+    return not constraint.parent and (constraint.kind != "f" or table.kind != "p")
+
+
 @of_each("pg_constraint", keys={"oid": by_constraint_oid, "conrelid": by_oid})
 def pg_constraint(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_constraint."""
     for constraint in item.constraints:
         foreign = constraint.foreign
+        inherited = bool(constraint.parent) and constraint.kind != "t"
         yield {
             "oid": constraint.oid, "conname": constraint.name, "connamespace": item.schema_oid,
             "contype": constraint.kind, "convalidated": constraint.validated, "conrelid": item.oid,
             "condeferrable": constraint.deferrable, "condeferred": constraint.deferred,
-            "conindid": constraint.index_oid, "conislocal": not constraint.parent,
-            "coninhcount": int(constraint.parent != 0), "conparentid": 0 if constraint.kind == "c" else constraint.parent,
-            "connoinherit": constraint.no_inherit or (constraint.kind not in "c" and item.kind != "p"),
+            "conindid": constraint.index_oid, "conislocal": not inherited,
+            "coninhcount": int(inherited), "conparentid": 0 if constraint.kind == "c" else constraint.parent,
+            "connoinherit": _no_inherit(item, constraint),
             "conkey": constraint.attnums or None,
             "conbin": (constraint.check_sql or None) if constraint.kind == "c" else None,
             "conexclop": constraint.operators or None,

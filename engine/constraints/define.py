@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.constraints.foreign_key import ForeignKey
+from engine.constraints.references import references_to, with_partitions
 from engine.constraints.setwise import check_table
 from engine.eager import settle
 from engine.transaction.timelines import crossing
@@ -81,8 +82,8 @@ def _relation(session: Session, oid: int) -> RelationDef:
 
 
 async def touch(session: Session, oids: Iterable[int]) -> None:
-    """Lock referenced tables exclusively and give them new versions: who refers to them is changing."""
-    for oid in sorted(set(oids)):
+    """Lock referenced tables, and their partitions, exclusively and give them new versions: who refers to them is changing."""
+    for oid in sorted({below for named in oids for below in with_partitions(session.catalog, named)}):
         await settle(session.block.ensure_txn().lock_table(ShardId(oid), "X"))
         changed = replace(_relation(session, oid), version=session.db.next_catalog_version())
         await session.view.change([changed])
@@ -107,7 +108,7 @@ def dependents(
     found = [
         (child, constraint)
         for oid in tables
-        for child, constraint in session.catalog.foreign_keys_to(oid)
+        for child, constraint in references_to(session.catalog, _relation(session, oid))
         if child.oid not in tables or indexes is not None
         if indexes is None or constraint.index_oid in indexes
     ]
@@ -122,6 +123,11 @@ async def drop_foreign_keys(session: Session, found: Sequence[tuple[RelationDef,
         kept = tuple(c for c in latest.constraints if c.oid != constraint.oid)
         version = session.db.next_catalog_version()
         await session.view.change([replace(latest, constraints=kept, version=version)])
+
+
+def depends_texts(session: Session, found: Iterable[tuple[RelationDef, ConstraintDef]]) -> list[str]:
+    """``depends_text`` of each but those that partitions have from their table: they go with its."""
+    return [depends_text(session, pair) for pair in found if not pair[1].parent]
 
 
 def depends_text(session: Session, pair: tuple[RelationDef, ConstraintDef]) -> str:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.constraints.checks import check_referenced, check_referencing
 from engine.constraints.exclusion import check_new
 from engine.constraints.foreign_key import Canonical, ForeignKey, Keys, incoming, outgoing
+from engine.constraints.references import references_to, with_partitions
 from engine.constraints.values import same_image
 from engine.eager import settle
 from engine.reads.plans import Replan
@@ -49,7 +50,8 @@ class Change:
     """Rows of one table that one statement, or one action, inserted (no ``old``), deleted (no ``new``) or updated.
 
     ``firing``: the triggers of it, if any; ``ends``: those of its statement fire behind it; ``tables``: what REFERENCING names, made of
-    ``shown``, old rows and new ones, where these are not its own.
+    ``shown``, old rows and new ones, where these are not its own. ``moves``: deleted rows that come to another partition of a table,
+    of which foreign keys to that table hear as of an update.
     """
 
     relation: RelationDef
@@ -58,6 +60,7 @@ class Change:
     firing: Firing | None = None
     ends: bool = True
     tables: Transitions | None = None
+    moves: bool = False
     shown: tuple[Sequence[Row], Sequence[Row]] | None = None
 
 
@@ -201,7 +204,7 @@ async def _check(session: Session, change: Change, queue: _Queue) -> None:
     txn = session.block.ensure_txn()
     keys_off = change.relation.keys_off or session.derived.replica
     if change.old is not None and not keys_off:
-        for key in incoming(session, change.relation.oid):
+        for key in incoming(session, change.relation.oid, above=not change.moves):
             txn.next_statement()  # what the action before has changed is to be seen
             await _referenced(session, key, change, queue)
     if change.new is not None:
@@ -479,10 +482,10 @@ class Reach:
                 for constraint in table.foreign_keys:
                     if how == "insert" or columns.intersection(constraint.attnums):
                         assert constraint.foreign is not None
-                        self.reads.add(constraint.foreign.table)
+                        self.reads.update(with_partitions(session.catalog, constraint.foreign.table))
             if how == "insert":
                 continue
-            for child, constraint in session.catalog.foreign_keys_to(table.oid):
+            for child, constraint in references_to(session.catalog, table):
                 foreign = constraint.foreign
                 assert foreign is not None
                 if how == "update" and not columns.intersection(foreign.attnums):

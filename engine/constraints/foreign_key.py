@@ -21,17 +21,21 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from engine.catalog.physical import physical_type
+from engine.constraints.references import Reference, references_above, references_to, topmost
 from engine.constraints.values import NO_SUCH_VALUE, Convert, assigner, converter
 from engine.eager import settle
 from pgwire.codecs.registry import text_output
 from planner.catalog import ConstraintDef, IndexDef, RelationDef
 from planner.errors import SqlError
+from planner.evaluate import Env
+from planner.partition_rows import place_of
 from txn.api import RowLock, Transaction
 from txn.mvcc.keys import value_mapper
 from txn.types import IndexId, Key, KeyRange, Row, ShardId, StoredRow
 from txn.writes import ESCALATE_ROWS
 
 if TYPE_CHECKING:
+    from engine.catalog.state import CatalogSnapshot
     from engine.connection.session import Session
 
 Canonical: TypeAlias = tuple[Any, ...]
@@ -48,6 +52,7 @@ class ForeignKey:
     Attributes:
         child, parent: the referencing and the referenced table.
         child_at, parent_at: positions of the key's columns in their rows.
+        named: where the constraint of a partition comes from: so messages about referenced rows call it.
     """
 
     def __init__(self, child: RelationDef, constraint: ConstraintDef, parent: RelationDef) -> None:
@@ -71,6 +76,7 @@ class ForeignKey:
         self._to_child = [converter(other, own) for own, other in pairs]
         self.assign = [assigner(other, own) for own, other in pairs]
         self._mappers = [value_mapper(physical_type(other)) for other in parent_types]
+        self.named: Reference = (child, constraint)
         index = next(i for i in parent.indexes if i.oid == constraint.index_oid)
         self._parent_index = IndexId(index.oid)
         self._parent_order = _order(index, foreign.attnums)
@@ -243,23 +249,69 @@ class ForeignKey:
 
     def still_referenced(self, shown: Key, session: Session) -> SqlError:
         """Return 23503 for a referenced row that goes, or changes its key, while rows refer to it; its key as above."""
-        key = _key_text(self.parent, self.parent_at, shown, session)
-        return self.violation(
+        child, constraint = self.named
+        return self.referenced(
             f'update or delete on table "{self.parent.name}" violates foreign key constraint '
-            f'"{self.constraint.name}" on table "{self.child.name}"',
-            f'Key {key}is still referenced from table "{self.child.name}".',
+            f'"{constraint.name}" on table "{child.name}"',
+            shown,
+            session,
         )
+
+    def referenced(self, message: str, shown: Key, session: Session) -> SqlError:
+        """Return 23503 for a referenced key that goes."""
+        key = _key_text(self.parent, self.parent_at, shown, session)
+        child, constraint = self.named
+        detail = f'Key {key}is still referenced from table "{child.name}".'
+        return _violation(child, constraint, message, detail)
 
     def violation(self, message: str, detail: str) -> SqlError:
         """Return 23503 with the constraint's fields."""
-        return SqlError(
-            "23503",
-            message,
-            detail=detail,
-            schema=self.child.schema,
-            table=self.child.name,
-            constraint=self.constraint.name,
-        )
+        return _violation(self.child, self.constraint, message, detail)
+
+
+class PartitionedKey(ForeignKey):
+    """A foreign key to a partitioned table: each referenced row is looked up in the partition that its key belongs to."""
+
+    def __init__(
+        self, child: RelationDef, constraint: ConstraintDef, parent: RelationDef, catalog: CatalogSnapshot
+    ) -> None:
+        """``catalog``: where the partitions are."""
+        super().__init__(child, constraint, parent)
+        self._catalog = catalog
+        self._parts: dict[int, ForeignKey] = {}
+
+    async def _strike_found(self, txn: Transaction, wanted: Sequence[Key], absent: Keys) -> None:
+        by_part: dict[int, list[Key]] = {}
+        for key in wanted:
+            row: list[Any] = [None] * len(self.parent.columns)
+            for place, value in zip(self._parent_order, key, strict=True):
+                row[self.parent_at[place]] = value
+            found, unknown = place_of(self.parent, tuple(row), Env(), self._catalog)
+            if unknown is None:
+                by_part.setdefault(found.oid, []).append(key)
+        for oid, keys in by_part.items():
+            await self._part(oid)._strike_found(txn, keys, absent)
+
+    def _part(self, oid: int) -> ForeignKey:
+        made = self._parts.get(oid)
+        if made is None:
+            part = self._catalog.relation_by_oid(oid)
+            assert part is not None
+            references = references_above(self._catalog, part)
+            constraint = next(c for _, c in references if c.oid == self.constraint.oid)
+            made = self._parts[oid] = ForeignKey(self.child, constraint, part)
+        return made
+
+
+def _violation(table: RelationDef, constraint: ConstraintDef, message: str, detail: str) -> SqlError:
+    return SqlError(
+        "23503",
+        message,
+        detail=detail,
+        schema=table.schema,
+        table=table.name,
+        constraint=constraint.name,
+    )
 
 
 async def _locked(
@@ -312,16 +364,22 @@ def _access(child: RelationDef, attnums: Sequence[int]) -> Access | None:
 
 
 def compiled(session: Session, child: RelationDef, constraint: ConstraintDef) -> ForeignKey:
-    """Return the compiled form of a constraint of the session's catalog, kept with that catalog."""
+    """Return the compiled form of a constraint of the session's catalog, kept with that catalog; also as ``references_to`` gives it."""
     catalog = session.catalog
     kept: dict[Any, Any] = catalog.derived
-    made = kept.get(("foreign key", constraint.oid))
+    assert constraint.foreign is not None
+    at = ("foreign key", constraint.oid, constraint.foreign.table)
+    made: ForeignKey | None = kept.get(at)
     if made is None:
-        assert constraint.foreign is not None
         parent = catalog.relation_by_oid(constraint.foreign.table)
         if parent is None:
             raise RuntimeError(f"foreign key {constraint.name} refers to a table that is gone")
-        made = kept["foreign key", constraint.oid] = ForeignKey(child, constraint, parent)
+        if parent.kind == "p":
+            made = PartitionedKey(child, constraint, parent, catalog)
+        else:
+            made = ForeignKey(child, constraint, parent)
+        made.named = topmost(catalog, child, constraint)
+        kept[at] = made
     return made
 
 
@@ -330,6 +388,11 @@ def outgoing(session: Session, relation: RelationDef) -> list[ForeignKey]:
     return [compiled(session, relation, c) for c in relation.foreign_keys]
 
 
-def incoming(session: Session, oid: int) -> list[ForeignKey]:
-    """Return the foreign keys that refer to a table, oldest first."""
-    return [compiled(session, child, c) for child, c in session.catalog.foreign_keys_to(oid)]
+def incoming(session: Session, oid: int, *, above: bool = True) -> list[ForeignKey]:
+    """Return the foreign keys that refer to rows of a table, oldest first; not ``above``: not those to a table it is a partition of."""
+    catalog = session.catalog
+    found = catalog.foreign_keys_to(oid)
+    relation = catalog.relation_by_oid(oid)
+    if above and relation is not None:
+        found = references_to(catalog, relation)
+    return [compiled(session, child, c) for child, c in found]

@@ -58,6 +58,20 @@ async def check_bulk(session: Session, table: RelationDef) -> None:
             await check_table(session, table, constraint)
 
 
+async def check_unreferenced(session: Session, table: RelationDef, constraint: ConstraintDef) -> None:
+    """Raise 23503 if a row of ``table`` refers to one of a partition that is about to leave the table that ``constraint`` refers to.
+
+    ``constraint``: as ``references_above`` gives it for the partition.
+    """
+    key = compiled(session, table, constraint)
+    row = await _first_row(session, _referenced_rows(key), None)
+    if row is not None:
+        message = (
+            f'removing partition "{key.parent.name}" violates foreign key constraint "{constraint.name}"'
+        )
+        raise key.referenced(message, row, session)
+
+
 def _table_name(relation: RelationDef) -> str:
     return f"{quote_identifier(relation.schema)}.{quote_identifier(relation.name)}"
 
@@ -83,6 +97,15 @@ def _dangling_rows(key: ForeignKey) -> str:
     return (
         f"SELECT {', '.join(columns)} FROM {_table_name(key.child)} f WHERE {there} "
         f"AND NOT EXISTS (SELECT 1 FROM {_table_name(key.parent)} p WHERE {equal}) LIMIT 1"
+    )
+
+
+def _referenced_rows(key: ForeignKey) -> str:
+    others = [f"p.{quote_identifier(key.parent.columns[i].name)}" for i in key.parent_at]
+    equal = " AND ".join(f"{other} = {own}" for own, other in zip(_columns(key), others, strict=True))
+    return (
+        f"SELECT {', '.join(others)} FROM {_table_name(key.parent)} p, {_table_name(key.child)} f "
+        f"WHERE {equal} LIMIT 1"
     )
 
 

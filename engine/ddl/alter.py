@@ -367,7 +367,7 @@ async def _drop_keys_on(
 ) -> None:
     """Drop the foreign keys that refer to a key about to be dropped, or refuse (2BP01)."""
     keys = define.dependents(session, [relation.oid], [constraint.index_oid])
-    names = [define.depends_text(session, key) for key in keys]
+    names = define.depends_texts(session, keys)
     if names and not cascade:
         raise still_needed(
             f"constraint {constraint.name} on table {relation.name}",

@@ -227,7 +227,7 @@ async def drop_column(
     broken += [v for v in views_too if v not in broken]
     others += [function_words(session, f) for f in called]
     others += [described(session, v) for v in broken if v not in views_too]
-    others += [define.depends_text(session, key) for key in keys]
+    others += define.depends_texts(session, keys)
     sequences = owned_by(session, relation.oid, column.attnum)
     drawing = [
         (table, other)

@@ -19,6 +19,7 @@ from engine.catalog.state import StoredKey, key_of, row_array_oid, row_type_oid
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.constraints import define
+from engine.constraints.references import references_to
 from engine.ddl import functions as depends
 from engine.ddl.dependents import Dependency, in_report_order, still_needed
 from engine.ddl.in_use import refuse_change
@@ -154,9 +155,9 @@ async def _drop_indexes(session: Session, targets: Iterable[RelationDef], *, cas
         if keys and not cascade:
             raise still_needed(
                 f"index {index.name}",
-                [f"{define.depends_text(session, k)} depends on index {index.name}" for k in keys],
+                [f"{text} depends on index {index.name}" for text in define.depends_texts(session, keys)],
             )
-        notice_cascade(session, [define.depends_text(session, k) for k in keys])
+        notice_cascade(session, define.depends_texts(session, keys))
         await define.drop_foreign_keys(session, keys)
         table = table_of(session, target.table_oid)
         await replace_table(
@@ -465,7 +466,7 @@ async def truncate(conn: Connection, plan: Plan, statement: st.Truncate, params:
         below = session.catalog.partitions_of(oid)
         oids += [partition.oid for partition in below if partition.oid not in oids]
     for oid in oids:  # grows
-        for child, _constraint in session.catalog.foreign_keys_to(oid):
+        for child, _constraint in references_to(session.catalog, table_of(session, oid)):
             if child.oid in oids or any(a.oid in oids for a in ancestors(child, session.catalog)):
                 continue
             if not statement.cascade:

@@ -15,6 +15,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.constraints import define
+from engine.constraints.references import references_above
+from engine.constraints.setwise import check_unreferenced
 from engine.ddl.alter_columns import require_no_nulls
 from engine.ddl.drop import table_of
 from engine.ddl.keys import building_indexes, unused_name
@@ -428,11 +430,18 @@ def _check_columns(child: RelationDef, parent: RelationDef) -> None:
 
 
 async def detach(session: Session, parent: RelationDef, action: st.DetachPartition) -> None:
-    """DETACH PARTITION: the table keeps its rows, indexes, CHECKs and foreign keys. Raises SqlError 42P01."""
+    """DETACH PARTITION: the table keeps its rows, indexes, CHECKs and foreign keys.
+
+    Raises SqlError 42P01; 23503 where rows refer to its own by a foreign key to the table.
+    """
     child = table_of(session, action.partition)
     if child.partition_of != parent.oid:
         raise SqlError("42P01", f'relation "{child.name}" is not a partition of relation "{parent.name}"')
     await settle(session.block.ensure_txn().lock_table(ShardId(child.oid), "X"))
+    for other, key in references_above(session.catalog, child):
+        if not key.parent:
+            await settle(session.block.ensure_txn().lock_table(ShardId(other.oid), "S"))
+            await check_unreferenced(session, other, key)
     default = default_of(session, parent)
     changed = replace(forget_parent(child), partition_of=0, bound=None)
     await store_definition(session, changed)

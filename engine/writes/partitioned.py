@@ -99,7 +99,7 @@ class Part:
 class Partitioned:
     """The compiled parts of one statement on a partitioned table."""
 
-    __slots__ = ("base", "parent", "parts", "returning", "routing", "statement")
+    __slots__ = ("_moves", "base", "parent", "parts", "returning", "routing", "statement")
 
     def __init__(self, session: Session, statement: Insert | Update | Delete | Merge) -> None:
         """Compile what does not depend on partitions."""
@@ -111,6 +111,7 @@ class Partitioned:
             self.returning = returning_of(session, self.parent, statement.returning, statement.columns)
         self.base = InsertPlan(session, statement) if isinstance(statement, Insert) else None
         self.parts: dict[int, Part] = {}
+        self._moves = False
 
     def part(self, session: Session, leaf: RelationDef) -> Part:
         """Return what storing rows in a partition takes."""
@@ -126,6 +127,20 @@ class Partitioned:
             found = Part(session, leaf, insert, RowChecks(session, leaf, checks))
             self.parts[leaf.oid] = found
         return found
+
+    def start(self) -> None:
+        """Begin a run: what the last one has locked may be free again."""
+        self._moves = False
+        for part in self.parts.values():
+            part.reaches.clear()
+
+    async def prepare_moves(self, session: Session) -> None:
+        """Lock what rows reach that move between partitions."""
+        if not self._moves:
+            self._moves = True
+            reach = effects.Reach(session, self.parent, "delete", frozenset())
+            reach.add(session, self.parent, "update", frozenset(c.attnum for c in self.parent.live))
+            await effects.prepare(session, self.parent, reach)
 
     def cells(self, row: Row) -> list[Any]:
         """Return the parent's row that a row of the source of an UPDATE, DELETE or MERGE has."""
@@ -151,6 +166,15 @@ class Partitioned:
         return replace(self.parent, constraints=(), indexes=(), triggers=())
 
 
+def routed(session: Session, plan: Plan, statement: Insert | Update | Delete | Merge) -> Partitioned:
+    """Return the compiled parts of a plan, for another run of it."""
+    if plan.dml is None:
+        plan.dml = Partitioned(session, statement)
+    made: Partitioned = plan.dml
+    made.start()
+    return made
+
+
 class Noted:
     """The changes of a statement, by partition, for what follows them.
 
@@ -165,6 +189,11 @@ class Noted:
         self._changes: list[effects.Change] = []
         self._latest: dict[tuple[int, str, str], effects.Change] = {}
         self._seen: dict[str, tuple[list[Row], list[Row]]] = {}
+        self._moved: list[tuple[Row, Row | None]] = []
+
+    def moved(self, old: Row, new: Row | None) -> None:
+        """Note a row of the parent that has left its partition; ``new`` None: triggers of the other one did not let it in."""
+        self._moved.append((old, new))
 
     def add(
         self,
@@ -186,6 +215,7 @@ class Noted:
                 None if op == "DELETE" else [],
                 firing,
                 ends=False,
+                moves=op != by,
             )
             self._latest[key] = change
             self._changes.append(change)
@@ -203,7 +233,11 @@ class Noted:
             effects.Change(bare, None, (), firing, shown=self._seen.get(firing.op, ((), ())))
             for firing in self._firings
         ]
-        await effects.after(session, *self._changes, *ends)
+        came = [(old, new) for old, new in self._moved if new is not None]
+        lost = [old for old, new in self._moved if new is None]
+        moves = [effects.Change(bare, [old for old, _ in came], [new for _, new in came])] if came else []
+        moves += [effects.Change(bare, lost, None)] if lost else []
+        await effects.after(session, *self._changes, *moves, *ends)
 
 
 def statement_firing(
@@ -219,9 +253,7 @@ def statement_firing(
 
 async def insert_routed(session: Session, plan: Plan, statement: Insert, params: tuple[Any, ...]) -> Outcome:
     """Run an INSERT into a partitioned table. Raises SqlError 23514 for a row without a partition, and as ``run_insert``."""
-    if plan.dml is None:
-        plan.dml = Partitioned(session, statement)
-    made: Partitioned = plan.dml
+    made = routed(session, plan, statement)
     base = made.base
     assert base is not None
     ctx = context(session, plan, params)

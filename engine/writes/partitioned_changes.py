@@ -24,11 +24,12 @@ from engine.slices import SLICE_ROWS
 from engine.triggers.firing import Operation, updated_columns
 from engine.triggers.rows import begin, changed_already, delete_each, refuse_changed
 from engine.writes.dml import outcome, tables_to_lock, target_of
-from engine.writes.partitioned import Noted, Part, Partitioned, let_in, statement_firing, store_in
+from engine.writes.partitioned import Noted, Part, Partitioned, let_in, routed, statement_firing, store_in
 from engine.writes.returning import make_env
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env
+from planner.partition import ancestors
 from planner.query import Delete, Merge, Update
 from txn.types import Row, RowId, ShardId
 
@@ -39,11 +40,12 @@ Stored = tuple[RelationDef, RowId, Row, Row]
 
 
 class _Coming(NamedTuple):
-    """A row that comes to a partition: its place among the rows that count, the partition's row, extras."""
+    """A row that comes to a partition: its place among the rows that count, the partition's row, extras; what it was in the parent."""
 
     place: int
     row: Row
     extra: Row
+    old: Row | None
 
 
 class Changes:
@@ -104,10 +106,10 @@ class Changes:
     async def _move(
         self, part: Part, row_id: RowId, before: Row, whole: Row, target: RelationDef, extra: Row
     ) -> None:
-        """Delete a row here, and insert the parent's row ``whole`` in ``target``. Raises SqlError 0A000 where others refer to it."""
+        """Delete a row here, and insert the parent's row ``whole`` in ``target``. Raises SqlError 0A000."""
         session, made = self._session, self._made
-        if session.catalog.foreign_keys_to(part.leaf.oid):
-            raise SqlError("0A000", "moving a row that others refer to into another partition")
+        self._refuse_between(part.leaf)
+        await made.prepare_moves(session)
         there = made.part(session, target)
         await part.prepare(session, "delete")
         await there.prepare(session, "insert")
@@ -115,7 +117,23 @@ class Changes:
         at_once = deleting is not None or inserting is not None
         if await self._go(part, row_id, before, at_once=at_once):
             self._noted.add(part, "DELETE", deleting, before, None, by="UPDATE")
-            await self._arrive(there, made.routing.forth(target, whole), extra, "UPDATE", at_once=at_once)
+            old = made.routing.back(part.leaf, before)
+            await self._arrive(there, made.routing.forth(target, whole), extra, old, at_once=at_once)
+
+    def _refuse_between(self, leaf: RelationDef) -> None:
+        """Raise SqlError 0A000 where a foreign key refers to a table between a partition and the one that the statement names."""
+        catalog, root = self._session.catalog, self._made.parent
+        for above in ancestors(leaf, catalog):
+            if above.oid == root.oid:
+                return
+            if any(not c.parent for _, c in catalog.foreign_keys_to(above.oid)):
+                raise SqlError(
+                    "0A000",
+                    "cannot move tuple across partitions when a non-root ancestor of the source partition is directly "
+                    "referenced in a foreign key",
+                    detail=f'A foreign key points to ancestor "{above.name}" but not the root ancestor "{root.name}".',
+                    hint=f'Consider defining the foreign key on table "{root.name}".',
+                )
 
     async def delete(self, part: Part, row_id: RowId, old: Row, extra: Row = ()) -> None:
         """Delete a row of the parent that is in ``part``."""
@@ -149,10 +167,11 @@ class Changes:
         there = made.part(session, target)
         await there.prepare(session, "insert")
         at_once = there.firing(session, "INSERT") is not None
-        await self._arrive(there, made.routing.forth(target, new), (), "INSERT", at_once=at_once)
+        await self._arrive(there, made.routing.forth(target, new), (), None, at_once=at_once)
 
-    async def _arrive(self, there: Part, row: Row, extra: Row, by: Operation, *, at_once: bool) -> None:
-        one = _Coming(len(self._stored), row, extra)
+    async def _arrive(self, there: Part, row: Row, extra: Row, old: Row | None, *, at_once: bool) -> None:
+        by: Operation = "INSERT" if old is None else "UPDATE"
+        one = _Coming(len(self._stored), row, extra, old)
         self._stored.append(None)
         if at_once:
             await self.stage()
@@ -165,16 +184,20 @@ class Changes:
         session = self._session
         firing = there.firing(session, "INSERT")
         let: list[Row] = []
-        for _place, row, _extra in rows:
+        for one in rows:
+            row: Row | None = one.row
             if firing is not None and firing.before_row:
-                found = await let_in(session, self._made, there, firing, row, self._env)
-                if found is None:
-                    return  # one at a time: triggers look at each
-                row = found
+                row = await let_in(session, self._made, there, firing, one.row, self._env)
+            if row is None:  # then it is the only one: triggers look at each
+                if one.old is not None:
+                    self._noted.moved(one.old, None)
+                return
             let.append(row)
         kept = await store_in(session, there, let, self._env, "update" if by == "UPDATE" else "insert")
         for one, (row_id, full) in zip(rows, kept, strict=True):
             self._noted.add(there, "INSERT", firing, None, full, by=by)
+            if one.old is not None:
+                self._noted.moved(one.old, self._made.routing.back(there.leaf, full))
             self._stored[one.place] = (there.leaf, row_id, full, one.extra)
 
     async def stage(self) -> None:
@@ -230,9 +253,7 @@ def _once(session: Session, rows: Sequence[Row]) -> Sequence[Row]:
 
 async def update_routed(session: Session, plan: Plan, statement: Update, params: tuple[Any, ...]) -> Outcome:
     """Run an UPDATE of a partitioned table. Raises as ``run_update``; SqlError 23514 for a row without a partition."""
-    if plan.dml is None:
-        plan.dml = Partitioned(session, statement)
-    made: Partitioned = plan.dml
+    made = routed(session, plan, statement)
     found, env = await source_rows(session, plan, made, statement, params)
     rows = _once(session, found)
     parent = made.parent
@@ -260,9 +281,7 @@ async def update_routed(session: Session, plan: Plan, statement: Update, params:
 
 async def delete_routed(session: Session, plan: Plan, statement: Delete, params: tuple[Any, ...]) -> Outcome:
     """Run a DELETE of rows of a partitioned table. Raises as ``run_delete``."""
-    if plan.dml is None:
-        plan.dml = Partitioned(session, statement)
-    made: Partitioned = plan.dml
+    made = routed(session, plan, statement)
     found, env = await source_rows(session, plan, made, statement, params)
     firing = statement_firing(session, made.parent, "DELETE")
     await begin(session, firing)

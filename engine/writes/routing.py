@@ -10,7 +10,7 @@ from planner.bind.partition import partition_check
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, compile_expr
-from planner.partition import divided
+from planner.partition_rows import moved, place_of, slots_of
 from planner.rights import Rights
 from txn.types import Row
 
@@ -38,20 +38,13 @@ class Routing:
 
     def find(self, row: Row, env: Env) -> RelationDef:
         """Return the table for a row of the parent. Raises SqlError 23514."""
-        catalog = self._session.catalog
         table = self.parent
         if self._bound is not None and self._bound((*row, table.oid), env) is False:
             raise TableShape.of(table, self._session).out_of_bound(row)
-        while table.kind == "p":
-            parts = divided(table, catalog)
-            key = parts.key_of(row, env)
-            found = parts.find(key)
-            if found is None:
-                raise self._nowhere(table, key)
-            if found.kind == "p":
-                row = moved(row, slots_of(table, found))
-            table = found
-        return table
+        found, key = place_of(table, row, env, self._session.catalog)
+        if key is not None:
+            raise self._nowhere(found, key)
+        return found
 
     def forth(self, leaf: RelationDef, row: Row) -> Row:
         """Return a row of the parent as one of a partition."""
@@ -93,15 +86,3 @@ class Routing:
             schema=table.schema,
             table=table.name,
         )
-
-
-def slots_of(table: RelationDef, other: RelationDef) -> list[int] | None:
-    """Return for each column of ``other`` where rows of ``table`` have it, -1 for nowhere; None where rows are the same."""
-    named = {c.name: c.attnum - 1 for c in table.live}
-    found = [-1 if c.dropped or c.hidden else named.get(c.name, -1) for c in other.columns]
-    return None if found == list(range(len(table.columns))) else found
-
-
-def moved(row: Row, slots: list[int] | None) -> Row:
-    """Return a row with its values in other places (``slots_of``)."""
-    return row if slots is None else tuple([None if at < 0 else row[at] for at in slots])

@@ -46,9 +46,7 @@ def foreign_key_spec(
         except SqlError as error:
             error.span = None  # as PostgreSQL, which looks it up without the statement's text
             raise
-        if relation.kind == "p":
-            raise not_supported("a foreign key to a partitioned table", span=reference.span)
-        if relation.kind != "r":
+        if relation.kind not in "rp":
             raise SqlError("42809", f'referenced relation "{relation.name}" is not a table')
         if relation.virtual:
             raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
@@ -171,7 +169,12 @@ def _unique_index(referenced: RelationDef, attnums: Sequence[int]) -> IndexDef:
         raise SqlError("42830", "foreign key referenced-columns list must not contain duplicates")
     deferrable = False
     for index in referenced.indexes:
-        if index.unique and len(index.attnums) == len(attnums) and set(index.attnums) == set(attnums):
+        if (
+            index.unique
+            and index.valid
+            and len(index.attnums) == len(attnums)
+            and set(index.attnums) == set(attnums)
+        ):
             if not index.deferrable:
                 return index
             deferrable = True
