@@ -49,9 +49,10 @@ from engine.transaction.lock_table import lock_table
 from engine.transaction.races import must_lock
 from engine.triggers import define as triggers
 from engine.writes import copy
-from engine.writes.dml import run_delete, run_insert, run_update, tables_to_lock
+from engine.writes.dml import run_insert, tables_to_lock
 from engine.writes.merge import run_merge
 from engine.writes.returning import make_env
+from engine.writes.update_delete import run_delete, run_update
 from engine.writes.with_changes import run_with_changes
 from pgwire.backend import Responder
 from planner import query as q

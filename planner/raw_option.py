@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from planner import ast
 from planner.raw_query import RawReader
 from planner.raw_reader import Raw, strings
@@ -30,6 +32,29 @@ def object_word(kind: str) -> str:
         "OBJECT_TSPARSER": "text search parser",
         "OBJECT_TSTEMPLATE": "text search template",
     }.get(kind, words(kind, "OBJECT_"))
+
+
+def about_part(
+    reader: RawReader,
+    kind: str,
+    body: Raw,
+    word: str,
+    *,
+    rename: Callable[..., ast.Node],
+    drop: Callable[..., ast.Node],
+    comment: Callable[..., ast.Node],
+) -> ast.Node | None:
+    """Read RENAME, DROP and COMMENT of an object that is named within its table and whose kind is ``word``, else return None."""
+    key = {"RenameStmt": "renameType", "DropStmt": "removeType", "CommentStmt": "objtype"}.get(kind)
+    if key is None or object_word(body[key]) != word:
+        return None
+    if kind == "RenameStmt":
+        return rename(name=body["subname"], relation=reader.table(body["relation"]), new=body["newname"])
+    found = body["object"] if kind == "CommentStmt" else body["objects"][0]  # the grammar has no list of them
+    name = strings(found["List"]["items"])
+    if kind == "CommentStmt":
+        return comment(table=name[:-1], name=name[-1], text=body.get("comment"))
+    return drop(table=name[:-1], name=name[-1], if_exists=body.get("missing_ok", False))
 
 
 class OptionReader(RawReader):

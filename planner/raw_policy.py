@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from planner import ast
-from planner.raw_option import object_word
-from planner.raw_reader import Raw, strings
+from planner.raw_option import about_part
+from planner.raw_reader import Raw
 
 
 def create_policy(reader: Any, body: Raw) -> ast.Node:
@@ -39,15 +39,12 @@ def _roles(reader: Any, nodes: Any) -> tuple[ast.Role, ...]:
 
 def about_policy(reader: Any, kind: str, body: Raw) -> ast.Node | None:
     """Read RENAME, DROP and COMMENT where they are about policies, else return None."""
-    key = {"RenameStmt": "renameType", "DropStmt": "removeType", "CommentStmt": "objtype"}.get(kind)
-    if key is None or object_word(body[key]) != "policy":
-        return None
-    if kind == "RenameStmt":
-        return ast.RenamePolicy(
-            name=body["subname"], relation=reader.table(body["relation"]), new=body["newname"]
-        )
-    found = body["object"] if kind == "CommentStmt" else body["objects"][0]  # the grammar has no list of them
-    name = strings(found["List"]["items"])
-    if kind == "CommentStmt":
-        return ast.CommentOnPolicy(table=name[:-1], name=name[-1], text=body.get("comment"))
-    return ast.DropPolicy(table=name[:-1], name=name[-1], if_exists=body.get("missing_ok", False))
+    return about_part(
+        reader,
+        kind,
+        body,
+        "policy",
+        rename=ast.RenamePolicy,
+        drop=ast.DropPolicy,
+        comment=ast.CommentOnPolicy,
+    )

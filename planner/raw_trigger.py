@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from planner import ast
-from planner.raw_option import object_word
+from planner.raw_option import about_part
 from planner.raw_reader import Raw, strings
 
 _EVENTS: Final = (("i", 4), ("d", 8), ("u", 16), ("t", 32))
@@ -42,15 +42,12 @@ def _transition(body: Raw) -> ast.Transition:
 
 def about_trigger(reader: Any, kind: str, body: Raw) -> ast.Node | None:
     """Read RENAME, DROP and COMMENT where they are about triggers, else return None."""
-    key = {"RenameStmt": "renameType", "DropStmt": "removeType", "CommentStmt": "objtype"}.get(kind)
-    if key is None or object_word(body[key]) != "trigger":
-        return None
-    if kind == "RenameStmt":
-        return ast.RenameTrigger(
-            name=body["subname"], relation=reader.table(body["relation"]), new=body["newname"]
-        )
-    found = body["object"] if kind == "CommentStmt" else body["objects"][0]  # the grammar has no list of them
-    name = strings(found["List"]["items"])
-    if kind == "CommentStmt":
-        return ast.CommentOnTrigger(table=name[:-1], name=name[-1], text=body.get("comment"))
-    return ast.DropTrigger(table=name[:-1], name=name[-1], if_exists=body.get("missing_ok", False))
+    return about_part(
+        reader,
+        kind,
+        body,
+        "trigger",
+        rename=ast.RenameTrigger,
+        drop=ast.DropTrigger,
+        comment=ast.CommentOnTrigger,
+    )

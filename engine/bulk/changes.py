@@ -33,7 +33,7 @@ from txn.types import Row, RowId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
-    from engine.writes.dml import ChangePlan
+    from engine.writes.update_delete import ChangePlan
 
 
 BULK_ROWS = 20_000  # more rows than this are written as parts, or ended by their places in parts

@@ -22,8 +22,9 @@ from engine.reads.plans import Plan
 from engine.reads.query import choose_route, collect, compiled_query
 from engine.subscriptions.subscribe import goes_by_row
 from engine.transaction import time_travel
-from engine.writes.dml import ChangePlan, InsertPlan
+from engine.writes.dml import InsertPlan
 from engine.writes.insert_bulk import BulkSource
+from engine.writes.update_delete import ChangePlan
 from engine.writes.with_changes import plans_of
 from pgwire.backend import Responder
 from planner import query as q

@@ -22,9 +22,10 @@ from engine.constraints.effects import follow
 from engine.executor import RowsChanged
 from engine.reads.plans import Plan
 from engine.reads.query import collect, compiled_query, context, prepare_source, run_query
-from engine.writes.dml import run_delete, run_insert, run_update, tables_to_lock
+from engine.writes.dml import run_insert, tables_to_lock
 from engine.writes.merge import run_merge
 from engine.writes.parts import Parts
+from engine.writes.update_delete import run_delete, run_update
 from planner import query as q
 from planner import statements as st
 from planner.classify import classify, returned_rows

@@ -17,6 +17,7 @@ from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.ddl import relations_named
 from planner.bind.expr import bind_clause
+from planner.bind.of_table import bind_drop, named_part
 from planner.bind.stored import stored_context, table_scope, without_spans
 from planner.casts import coerce_to_boolean
 from planner.catalog import Catalog, RelationDef
@@ -154,10 +155,7 @@ def rebound_policies(
 
 def of_table(relation: RelationDef, name: str) -> PolicyDef:
     """Return a table's policy. Raises SqlError 42704."""
-    found = next((policy for policy in relation.policies if policy.name == name), None)
-    if found is None:
-        raise SqlError("42704", f'policy "{name}" for table "{relation.name}" does not exist')
-    return found
+    return named_part("policy", relation.policies, relation, name)
 
 
 def bind_rename_policy(context: BindContext, node: ast.RenamePolicy) -> st.RenamePolicy:
@@ -171,22 +169,8 @@ def bind_rename_policy(context: BindContext, node: ast.RenamePolicy) -> st.Renam
 
 def bind_drop_policy(context: BindContext, node: ast.DropPolicy) -> st.DropPolicy | st.Skip:
     """DROP POLICY. Raises SqlError 42704, 42P01, 3F000; with IF EXISTS these are notices."""
-    schema = node.table[-2] if len(node.table) > 1 else ""
-    notice = ""
-    relation = None
-    if schema and context.catalog.schema(schema) is None:
-        missing = SqlError("3F000", f'schema "{schema}" does not exist')
-    else:
-        relation = context.find_relation(schema, node.table[-1])
-        missing = SqlError("42P01", f'relation "{".".join(node.table)}" does not exist')
-    if relation is not None:
-        if any(policy.name == node.name for policy in relation.policies):
-            return st.DropPolicy(table=relation.oid, name=node.name)
-        missing = SqlError("42704", f'policy "{node.name}" for table "{relation.name}" does not exist')
-        notice = f'policy "{node.name}" for relation "{".".join(node.table)}" does not exist'
-    if not node.if_exists:
-        raise missing
-    return st.Skip(notice=f"{notice or missing.message}, skipping")
+    found = bind_drop(context, node, "policy", lambda relation: relation.policies)
+    return found if isinstance(found, st.Skip) else st.DropPolicy(table=found.oid, name=node.name)
 
 
 def bind_comment_on_policy(context: BindContext, node: ast.CommentOnPolicy) -> st.Comment:

@@ -167,12 +167,8 @@ class _Securing:
                 return node
             case Insert():
                 return self._insert(node)
-            case Update():
-                return self._update(node)
-            case Delete():
-                return self._delete(node)
-            case Merge():
-                return self._merge(node)
+            case Update() | Delete() | Merge():
+                return self._change(node)
             case Select():
                 return self._select(node)
             case SubqueryRange() if node.view is not None:
@@ -313,11 +309,17 @@ class _Securing:
                 checks.add("update", "r", using=True)
         return replace(made, row_checks=checks.made())
 
-    def _update(self, node: Update) -> Update:
-        target = self._target(node.table, node.through)
-        if target is None:
-            return self._changed(node, None)
-        relation, role = target
+    def _change(self, node: Update | Delete | Merge) -> Update | Delete | Merge:
+        target = self._target(node.table, None if isinstance(node, Merge) else node.through)
+        match node:
+            case Update():
+                return self._changed(node, None) if target is None else self._update(node, *target)
+            case Delete():
+                return self._changed(node, None) if target is None else self._delete(node, *target)
+            case Merge():
+                return self._changed(node, None) if target is None else self._merge(node, *target)
+
+    def _update(self, node: Update, relation: RelationDef, role: RoleDef) -> Update:
         reads = self._reads(node, relation)
         made = self._changed(node, self._guarded(node.source, relation, role, "wr" if reads else "w"))
         checks = _Checks(self, relation, role)
@@ -326,19 +328,11 @@ class _Securing:
             checks.add("update", "r", using=True)
         return replace(made, row_checks=checks.made())
 
-    def _delete(self, node: Delete) -> Delete:
-        target = self._target(node.table, node.through)
-        if target is None:
-            return self._changed(node, None)
-        relation, role = target
+    def _delete(self, node: Delete, relation: RelationDef, role: RoleDef) -> Delete:
         commands = "dr" if self._reads(node, relation) else "d"
         return self._changed(node, self._guarded(node.source, relation, role, commands))
 
-    def _merge(self, node: Merge) -> Merge:
-        target = self._target(node.table, None)
-        if target is None:
-            return self._changed(node, None)
-        relation, role = target
+    def _merge(self, node: Merge, relation: RelationDef, role: RoleDef) -> Merge:
         made = self._changed(node, self._guarded(node.source, relation, role, "r"))
         checks = _Checks(self, relation, role)
         checks.add("merge update", "w", using=True)

@@ -15,6 +15,7 @@ from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_clause
+from planner.bind.of_table import bind_drop, named_part
 from planner.bind.runnable import runnable
 from planner.bind.stored import stored_context, table_range, without_spans
 from planner.casts import coerce_to_boolean
@@ -294,10 +295,7 @@ def rebound_triggers(
 
 
 def _of_table(relation: RelationDef, name: str) -> TriggerDef:
-    found = next((t for t in relation.triggers if t.name == name), None)
-    if found is None:
-        raise SqlError("42704", f'trigger "{name}" for table "{relation.name}" does not exist')
-    return found
+    return named_part("trigger", relation.triggers, relation, name)
 
 
 def bind_rename_trigger(context: BindContext, node: ast.RenameTrigger) -> st.RenameTrigger:
@@ -318,23 +316,8 @@ def bind_rename_trigger(context: BindContext, node: ast.RenameTrigger) -> st.Ren
 
 def bind_drop_trigger(context: BindContext, node: ast.DropTrigger) -> st.DropTrigger | st.Skip:
     """DROP TRIGGER. Raises SqlError 42704, 42P01, 3F000; with IF EXISTS these are notices."""
-    schema = node.table[-2] if len(node.table) > 1 else ""
-    missing: SqlError | None = None
-    notice = ""
-    if schema and context.catalog.schema(schema) is None:
-        missing = SqlError("3F000", f'schema "{schema}" does not exist')
-    else:
-        relation = context.find_relation(schema, node.table[-1])
-        if relation is None:
-            missing = SqlError("42P01", f'relation "{".".join(node.table)}" does not exist')
-        elif all(trigger.name != node.name for trigger in relation.triggers):
-            missing = SqlError("42704", f'trigger "{node.name}" for table "{relation.name}" does not exist')
-            notice = f'trigger "{node.name}" for relation "{".".join(node.table)}" does not exist'
-        else:
-            return st.DropTrigger(table=relation.oid, name=node.name)
-    if not node.if_exists:
-        raise missing
-    return st.Skip(notice=f"{notice or missing.message}, skipping")
+    found = bind_drop(context, node, "trigger", lambda relation: relation.triggers)
+    return found if isinstance(found, st.Skip) else st.DropTrigger(table=found.oid, name=node.name)
 
 
 def bind_comment_on_trigger(context: BindContext, node: ast.CommentOnTrigger) -> st.Comment:

@@ -214,19 +214,14 @@ def _populate(name: str) -> Callable[..., Any]:
 
 
 def _populate_set(name: str) -> Callable[..., Iterator[Any]]:
-    objects, populated = _objects(name), _populated(name)
+    """json[b]_populate_recordset: ``_populate`` of each object of an array."""
+    objects, populate = _objects(name), _populate(name)
 
     def each(
-        session: EvalSession,
-        base: Any,
-        text: str | None,
-        _as_text: bool | None = False,
-        domain: int = 0,
-        *,
-        types: tuple[int, ...],
+        session: EvalSession, base: Any, text: str | None, *options: Any, types: tuple[int, ...]
     ) -> Iterator[Any]:
         for item in objects(text):
-            yield populated(session, base, item, types[0], domain)
+            yield populate(session, base, item, *options, types=types)
 
     return each
 

@@ -17,7 +17,7 @@ Nodes are compared by identity: what is compiled of them is kept under them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from planner import ast
 from planner.types import SqlType
@@ -120,12 +120,14 @@ class Into:
 class Statement:
     """Base of statements; ``line`` counts from 1, from the beginning of the body."""
 
+    called: ClassVar[str] = "statement"
+
     line: int
 
     @property
     def what(self) -> str:
-        """What CONTEXT calls it."""
-        return "statement"
+        """What CONTEXT calls it: ``called``, but for those whose name depends on how they are written."""
+        return self.called
 
 
 @dataclass(slots=True, eq=False)
@@ -147,7 +149,7 @@ class Block(Statement):
     state: int = -1
     message: int = -1
 
-    what = "statement block"
+    called = "statement block"
 
 
 @dataclass(slots=True, eq=False)
@@ -157,7 +159,7 @@ class Assign(Statement):
     target: Target
     value: Piece
 
-    what = "assignment"
+    called = "assignment"
 
 
 @dataclass(slots=True, eq=False)
@@ -167,7 +169,7 @@ class If(Statement):
     branches: list[tuple[Piece, list[Statement]]]
     otherwise: list[Statement]
 
-    what = "IF"
+    called = "IF"
 
 
 @dataclass(slots=True, eq=False)
@@ -179,7 +181,7 @@ class Case(Statement):
     whens: list[tuple[Piece, list[Statement]]]
     otherwise: list[Statement] | None
 
-    what = "CASE"
+    called = "CASE"
 
 
 @dataclass(slots=True, eq=False)
@@ -189,7 +191,7 @@ class Loop(Statement):
     label: str
     body: list[Statement]
 
-    what = "LOOP"
+    called = "LOOP"
 
 
 @dataclass(slots=True, eq=False)
@@ -200,7 +202,7 @@ class While(Statement):
     condition: Piece
     body: list[Statement]
 
-    what = "WHILE"
+    called = "WHILE"
 
 
 @dataclass(slots=True, eq=False)
@@ -215,7 +217,7 @@ class ForInteger(Statement):
     reverse: bool
     body: list[Statement]
 
-    what = "FOR with integer loop variable"
+    called = "FOR with integer loop variable"
 
 
 @dataclass(slots=True, eq=False)
@@ -245,7 +247,7 @@ class ForCursor(Statement):
     arguments: list[Piece]
     body: list[Statement]
 
-    what = "FOR over cursor"
+    called = "FOR over cursor"
 
 
 @dataclass(slots=True, eq=False)
@@ -258,7 +260,7 @@ class ForEach(Statement):
     array: Piece
     body: list[Statement]
 
-    what = "FOREACH over array"
+    called = "FOREACH over array"
 
 
 @dataclass(slots=True, eq=False)
@@ -281,7 +283,7 @@ class Return(Statement):
 
     value: Piece | None
 
-    what = "RETURN"
+    called = "RETURN"
 
 
 @dataclass(slots=True, eq=False)
@@ -290,7 +292,7 @@ class ReturnNext(Statement):
 
     value: Piece | None
 
-    what = "RETURN NEXT"
+    called = "RETURN NEXT"
 
 
 @dataclass(slots=True, eq=False)
@@ -301,7 +303,7 @@ class ReturnQuery(Statement):
     dynamic: bool
     params: list[Piece]
 
-    what = "RETURN QUERY"
+    called = "RETURN QUERY"
 
 
 @dataclass(slots=True, eq=False)
@@ -310,7 +312,7 @@ class Perform(Statement):
 
     query: Piece
 
-    what = "PERFORM"
+    called = "PERFORM"
 
 
 @dataclass(slots=True, eq=False)
@@ -320,7 +322,7 @@ class Sql(Statement):
     statement: Piece
     into: Into | None
 
-    what = "SQL statement"
+    called = "SQL statement"
 
 
 @dataclass(slots=True, eq=False)
@@ -357,7 +359,7 @@ class Execute(Statement):
     into: Into | None
     params: list[Piece]
 
-    what = "EXECUTE"
+    called = "EXECUTE"
 
 
 @dataclass(slots=True, eq=False)
@@ -387,7 +389,7 @@ class Raise(Statement):
     params: list[Piece]
     options: list[tuple[str, Piece]]
 
-    what = "RAISE"
+    called = "RAISE"
 
 
 @dataclass(slots=True, eq=False)
@@ -397,7 +399,7 @@ class Assert(Statement):
     condition: Piece
     message: Piece | None
 
-    what = "ASSERT"
+    called = "ASSERT"
 
 
 @dataclass(slots=True, eq=False)
@@ -411,7 +413,7 @@ class Open(Statement):
     params: list[Piece] = field(default_factory=list)
     scroll: bool | None = None
 
-    what = "OPEN"
+    called = "OPEN"
 
 
 @dataclass(slots=True, eq=False)
@@ -436,7 +438,7 @@ class Close(Statement):
 
     cursor: int
 
-    what = "CLOSE"
+    called = "CLOSE"
 
 
 @dataclass(slots=True, eq=False)

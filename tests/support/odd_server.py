@@ -30,6 +30,7 @@ def _set_clock(path: Path) -> None:
 
 def _small_limits() -> None:
     import engine.writes.dml
+    import engine.writes.update_delete
     import txn.compaction
     import txn.coordinator
     import txn.group_commit
@@ -39,7 +40,7 @@ def _small_limits() -> None:
     txn.writes.PREPARE_ROWS = txn.journal.UNDO_ROWS = 200
     txn.compaction.FANOUT = 3
     txn.group_commit.SPILL_BYTES = 64 << 10
-    engine.writes.dml.BULK_ROWS = 2_000
+    engine.writes.dml.BULK_ROWS = engine.writes.update_delete.BULK_ROWS = 2_000
     options = txn.coordinator.TxnOptions
     small = {"history_versions": 300, "hot_rows_total": 6_000, "log_bytes": 256 << 10, "part_bytes": 4 << 20}
     original = options.__init__

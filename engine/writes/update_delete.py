@@ -1,0 +1,302 @@
+"""UPDATE and DELETE: rows that a query finds, changed one after another or by columns.
+
+    source query ──> row id, old values, new values ──> locks, checks, triggers ──> intents ──> RETURNING
+        │                                                        └ few rows
+        ├ one key finds them (``_update_by_key``, ``_delete_by_key``): from its locks to its key at once
+        └ more than ``BULK_ROWS``: by columns (``engine.bulk.changes``), or on Spark
+
+What the source's columns are is said in ``planner.query.Update``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from engine.bulk.changes import BULK_ROWS, BulkChanges, delete_found, update_on_spark
+from engine.connection.portal import Command, Outcome
+from engine.connection.rows import ReadyRows, RowStream
+from engine.constraints import effects
+from engine.eager import settle
+from engine.executor import CHANGES, CHANGES_NO_KEY, READS, ExecContext, Result
+from engine.index.executor import IndexPlan
+from engine.reads.plans import Plan
+from engine.reads.query import CompiledQuery, collect, compiled_query, context, prepare_source, run_query
+from engine.slices import in_slices
+from engine.triggers.firing import firing_of
+from engine.triggers.rows import begin, delete_each, refuse_changed, update_each
+from engine.writes.dml import changed_by, outcome, tables_to_lock, target_of
+from engine.writes.returning import make_env, returning_of
+from engine.writes.row_checks import RowChecks
+from engine.writes.shape import TableShape
+from planner.evaluate import Env
+from planner.query import Delete, Update
+from txn.types import Row, RowId
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+
+class ChangePlan:
+    """The compiled parts of an UPDATE or DELETE over the source layout of ``planner.query.Update``."""
+
+    __slots__ = (
+        "assigned", "assigned_attnums", "by_key", "checks", "effects", "extra_from", "firing", "for_update", "keys_kept", "new", "old",
+        "plain", "reach", "returning", "shape", "source", "statement", "values_from",
+    )  # fmt: skip
+
+    def __init__(self, session: Session, statement: Update | Delete) -> None:
+        """Compile against the session's catalog."""
+        relation = target_of(session, statement.table)
+        self.statement = statement
+        through = statement.through if isinstance(statement, Update) else None
+        self.shape = TableShape.of(relation, session).through(through)
+        self.returning = returning_of(session, relation, statement.returning, statement.columns)
+        checks = statement.row_checks if isinstance(statement, Update) else ()
+        self.checks = RowChecks(session, relation, checks)
+        live = relation.live
+        slots: list[int | None] = [None] * self.shape.width
+        for position, column in enumerate(live):
+            slots[column.attnum - 1] = 1 + position
+        self.values_from = 1 + len(live)
+        assigned = statement.assigned if isinstance(statement, Update) else ()
+        if isinstance(statement, Update):
+            changed, self.firing = changed_by(session, relation, assigned)
+        else:
+            changed, self.firing = frozenset(), firing_of(session, relation, "DELETE")
+        each = self.firing is not None and self.firing.before_row
+        self.shape.assigning(changed if each else assigned)
+        self.keys_kept = not any(changed.intersection(index.attnums) for index in relation.indexes)
+        self.assigned = [(attnum - 1, self.values_from + i) for i, attnum in enumerate(assigned)]
+        keys = {attnum for index in relation.indexes if index.unique for attnum in index.attnums}
+        keeps = isinstance(statement, Update) and keys.isdisjoint(changed)
+        self.for_update = CHANGES_NO_KEY if keeps else CHANGES
+        self.extra_from = self.values_from + len(assigned)
+        new = list(slots)
+        for position, source_position in self.assigned:
+            new[position] = source_position
+        self.old = _picker(slots)
+        self.new = _picker(new)
+        what = "update" if isinstance(statement, Update) else "delete"
+        self.reach = effects.Reach(session, relation, what, changed)
+        self.effects = bool(self.reach or self.firing) or relation.checks_late
+        # Nothing needs the rows themselves: not the old ones, nor, but for NOT NULL and CHECK, the new ones.
+        self.plain = not (self.effects or statement.returning or self.checks)
+        self.assigned_attnums = changed
+        # the row executor's plan of a statement whose rows one key finds, once it has run: then nothing is left to decide
+        self.by_key: IndexPlan | None = None
+        self.source = statement.source
+        if self.plain and isinstance(statement, Delete):
+            source = statement.source
+            self.source = replace(source, targets=source.targets[:1], columns=source.columns[:1])
+
+    def note_key(self, plan: Plan, query: CompiledQuery) -> None:
+        """Remember that one key finds the rows, if nothing else is looked at and nothing follows from what becomes of them."""
+        known: IndexPlan | None = query.compiled.get("index")
+        by_key = known is not None and known.point is not None and known.is_small and not query.virtual
+        if by_key and not self.effects and not plan.locking and len(self.source.ranges) == 1 and query.tables:
+            self.by_key = known
+
+    def changed(self, rows: Sequence[Row], env: Env) -> list[tuple[RowId, Row]]:
+        """Return what an UPDATE makes of source rows, checked."""
+        build, shape = self.new, self.shape
+        made = shape.made([build(row) for row in rows], env)
+        if shape.views:
+            shape.check_views(made, env)
+        return [(RowId(row[0]), new) for row, new in zip(rows, made, strict=True)]
+
+
+def _picker(slots: list[int | None]) -> Callable[[Row], Row]:
+    """Return a function that builds a table row from source positions (None: a dropped column)."""
+    if any(slot is None for slot in slots):
+        return lambda row: tuple(None if slot is None else row[slot] for slot in slots)
+    if len(slots) == 1:
+        only = slots[0]
+        assert only is not None
+        return lambda row: (row[only],)
+    pick = itemgetter(*slots)
+    return lambda row: pick(row)
+
+
+async def _start(
+    session: Session, plan: Plan, change: ChangePlan, params: tuple[Any, ...]
+) -> tuple[CompiledQuery, ExecContext]:
+    """Take the statement's locks; return its source."""
+    query = compiled_query(plan, "source", change.source)
+    prepare_source(session, query)
+    ctx = context(session, plan, params, for_update=change.for_update if change.shape.shards else READS)
+    await session.view.start_write(plan, change.shape.shards, tables_to_lock(session, plan, "source"))
+    if change.effects:
+        await effects.prepare(session, change.shape.relation, change.reach)
+    session.view.use(plan)
+    return query, ctx
+
+
+async def _source_rows(session: Session, change: ChangePlan, result: Result) -> Sequence[Row]:
+    """Return all source rows; a target row that joins several source rows counts once."""
+    rows = result.rows if isinstance(result, ReadyRows) else await collect(session, result)
+    if not change.shape.shards:
+        return rows  # of a view: each is told to its triggers
+    if len(rows) > 1 and len(change.source.ranges) > 1:
+        first: dict[int, Row] = {}
+        for row in rows:
+            first.setdefault(row[0], row)
+        rows = list(first.values())
+    if session.parts is not None:
+        rows = session.parts.first_to_change(change.shape.shard, rows)
+    return rows
+
+
+async def run_update(session: Session, plan: Plan, statement: Update, params: tuple[Any, ...]) -> Outcome:
+    """Run an UPDATE."""
+    if statement.leaves or target_of(session, statement.table).kind == "p":
+        from engine.writes.partitioned_changes import update_routed
+
+        return await update_routed(session, plan, statement, params)
+    if plan.dml is None:
+        plan.dml = ChangePlan(session, statement)
+    change: ChangePlan = plan.dml
+    if change.by_key is not None and session.derived.executor == "auto" and session.parts is None:
+        return await _update_by_key(session, plan, change, change.by_key, params)
+    query, ctx = await _start(session, plan, change, params)
+    change.note_key(plan, query)
+    checked = change.shape.checks or change.shape.views or change.shape.demands
+    bulky = change.plain and not checked and not plan.locking and session.parts is None
+    if bulky:
+        count = await update_on_spark(session, change, query, ctx)
+        if count is not None:
+            return outcome("UPDATE", count, None, None)
+    result = await run_query(session, plan, "source", change.source, ctx)
+    if bulky and isinstance(result, RowStream) and len(change.source.ranges) == 1:
+        bulk = BulkChanges(session, change, result, make_env(ctx))
+        try:
+            few = await bulk.few(BULK_ROWS)
+            if few is None:
+                txn = session.block.ensure_txn()
+                count = await txn.bulk_replace(change.shape.shard, bulk.changes(), change.assigned_attnums)
+                if count is not None:
+                    return outcome("UPDATE", count, None, None)
+                few = await bulk.rest()
+        finally:
+            bulk.close()
+        rows: Sequence[Row] = few
+    else:
+        rows = await _source_rows(session, change, result)
+    env = make_env(ctx)
+    firing = change.firing
+    if firing is not None:
+        await begin(session, firing)
+        refuse_changed(session, change.shape, [RowId(row[0]) for row in rows], "updated")
+    if firing is not None and firing.before_row:
+        wanted = ((RowId(row[0]), change.old(row), change.new(row)) for row in rows)
+        done = await update_each(session, firing, change.shape, wanted, env, checks=change.checks)
+        changes = [(RowId(rows[one.at][0]), one.new) for one in done]
+        rows = [rows[one.at] for one in done]
+    else:
+        if change.checks:
+            built = await in_slices(rows, lambda some: [change.new(row) for row in some])
+            made = await change.checks.made("update", change.shape, built, env)
+            change.shape.check_views(made, env)
+            changes = [(RowId(row[0]), new) for row, new in zip(rows, made, strict=True)]
+        else:
+            changes = await in_slices(rows, lambda some: change.changed(some, env))
+        if changes:
+            txn = session.block.ensure_txn()
+            await settle(txn.update(change.shape.shard, changes, keys_kept=change.keys_kept))
+    returned = None
+    if change.returning is not None:
+        extra = change.extra_from
+        stored = [(row_id, new, source[extra:]) for (row_id, new), source in zip(changes, rows, strict=True)]
+        returned = await change.returning.rows(stored, env)
+    if change.effects:
+        old = [change.old(row) for row in rows]
+        await effects.updated(session, change.shape.relation, old, [new for _, new in changes], firing)
+    return outcome("UPDATE", len(changes), change.returning, returned)
+
+
+async def _found_by_key(
+    session: Session, plan: Plan, change: ChangePlan, found_by: IndexPlan, ctx: ExecContext
+) -> Sequence[Row]:
+    """Take the locks of a statement whose rows one key finds, then those of the rows; return these."""
+    await session.view.start_write(plan, (change.shape.shard,))
+    session.view.use(plan)
+    result = session.db.executors["index"].run(found_by, ctx)
+    if type(result) is ReadyRows:
+        return result.rows
+    later: Result = await settle(result)
+    return later.rows if isinstance(later, ReadyRows) else await collect(session, later)
+
+
+async def _update_by_key(
+    session: Session, plan: Plan, change: ChangePlan, found_by: IndexPlan, params: tuple[Any, ...]
+) -> Outcome:
+    """Run an UPDATE whose rows one key finds, without effects on other tables."""
+    ctx = context(session, plan, params, for_update=change.for_update)
+    rows = await _found_by_key(session, plan, change, found_by, ctx)
+    if not rows:
+        return outcome("UPDATE", 0, change.returning, [])
+    env = make_env(ctx)
+    changes = await in_slices(rows, lambda some: change.changed(some, env))
+    updating = ctx.txn.update(change.shape.shard, changes, keys_kept=change.keys_kept)
+    if type(updating) is not list:
+        await settle(updating)
+    if change.returning is None:
+        return Command(f"UPDATE {len(changes)}")
+    extra = change.extra_from
+    stored = [(row_id, new, source[extra:]) for (row_id, new), source in zip(changes, rows, strict=True)]
+    return outcome("UPDATE", len(changes), change.returning, await change.returning.rows(stored, env))
+
+
+async def _delete_by_key(
+    session: Session, plan: Plan, change: ChangePlan, found_by: IndexPlan, params: tuple[Any, ...]
+) -> Outcome:
+    """Run a DELETE whose rows one key finds, without effects on other tables."""
+    ctx = context(session, plan, params, for_update=change.for_update)
+    rows = await _found_by_key(session, plan, change, found_by, ctx)
+    if rows:
+        await settle(ctx.txn.delete(change.shape.shard, [RowId(row[0]) for row in rows]))
+    if change.returning is None:
+        return Command(f"DELETE {len(rows)}")
+    extra = change.extra_from
+    stored = [(RowId(row[0]), change.old(row), row[extra:]) for row in rows]
+    returned = await change.returning.rows(stored, make_env(ctx))
+    return outcome("DELETE", len(rows), change.returning, returned)
+
+
+async def run_delete(session: Session, plan: Plan, statement: Delete, params: tuple[Any, ...]) -> Outcome:
+    """Run a DELETE."""
+    if statement.leaves or target_of(session, statement.table).kind == "p":
+        from engine.writes.partitioned_changes import delete_routed
+
+        return await delete_routed(session, plan, statement, params)
+    if plan.dml is None:
+        plan.dml = ChangePlan(session, statement)
+    change: ChangePlan = plan.dml
+    if change.by_key is not None and session.derived.executor == "auto" and session.parts is None:
+        return await _delete_by_key(session, plan, change, change.by_key, params)
+    query, ctx = await _start(session, plan, change, params)
+    change.note_key(plan, query)
+    result = await run_query(session, plan, "source", change.source, ctx)
+    if change.plain and isinstance(result, RowStream) and session.parts is None:
+        return outcome("DELETE", await delete_found(session, change, result), None, None)
+    rows = await _source_rows(session, change, result)
+    firing = change.firing
+    row_ids = [RowId(row[0]) for row in rows]
+    if firing is not None:
+        await begin(session, firing)
+        refuse_changed(session, change.shape, row_ids, "deleted")
+    if firing is not None and firing.before_row:
+        wanted = ((row_id, change.old(row)) for row_id, row in zip(row_ids, rows, strict=True))
+        rows = [rows[one.at] for one in await delete_each(session, firing, change.shape, wanted)]
+    elif rows:
+        await settle(session.block.ensure_txn().delete(change.shape.shard, row_ids))
+    returned = None
+    if change.returning is not None:
+        extra = change.extra_from
+        stored = [(RowId(row[0]), change.old(row), row[extra:]) for row in rows]
+        returned = await change.returning.rows(stored, make_env(ctx))
+    if change.effects:
+        await effects.deleted(session, change.shape.relation, [change.old(row) for row in rows], firing)
+    return outcome("DELETE", len(rows), change.returning, returned)
