@@ -257,13 +257,21 @@ class _Parser:
         return found
 
     def unary(self) -> Item:
-        for sign in ("+", "-"):
-            if self.take(sign):
-                operand = self.expression(self.unary())
-                if operand.kind == "value" and isinstance(operand.value, Decimal) and operand.next is None:
-                    return operand if sign == "+" else Item("value", value=0 - operand.value)
-                return Item(f"u{sign}", (operand,))
-        return self.accessed()
+        signs: list[str] = []
+        while self.token.kind in ("+", "-"):
+            signs.append(self.token.kind)
+            self.at += 1
+        found = self.accessed()
+        if signs:
+            self.expression(found)
+        for number, sign in enumerate(reversed(signs)):
+            if found.kind == "value" and isinstance(found.value, Decimal) and found.next is None:
+                found = found if sign == "+" else Item("value", value=0 - found.value)
+            elif number < _MAX_DEPTH:
+                found = Item(f"u{sign}", (found,))
+            else:
+                raise DataError("54001", "stack depth limit exceeded")
+        return found
 
     def accessed(self) -> Item:
         if self.token.kind == "exists":

@@ -139,6 +139,8 @@ def values(data: bytes) -> None:
         if error.sqlstate[:2] == "XX" and not error.message.startswith(POSTGRES_INTERNAL):
             raise Broken(f"{error.sqlstate} {error}") from error
         return
+    except RecursionError:
+        return  # 54001 (engine/errors.py)
     try:
         sent = registry.binary_output(oid, value)
         if registry.binary_output(oid, registry.binary_input(oid, sent)) != sent:

@@ -109,3 +109,18 @@ SELECT tableoid::regclass, a FROM h WHERE b IS NULL order by a;
 SELECT * FROM h WHERE a = 5 AND b = 't5' AND c = -5 AND u = '00000000-0000-0000-0000-000000000005';
 INSERT INTO h0 SELECT * FROM h1 LIMIT 1;
 DROP TABLE h;
+-- more partitions than stand in a row
+create table many (a int primary key, b text, c int) partition by range (a);
+do $$ begin for i in 0..39 loop execute format('create table many_%s partition of many for values from (%s) to (%s)', i, i * 5, i * 5 + 5); end loop; end $$;
+insert into many select g, 'b' || g % 7, g % 3 from generate_series(0, 199) g;
+select count(*), sum(a), min(b) from many;
+select * from many order by a limit 3;
+select * from many order by a desc limit 3 offset 2;
+select c, count(*) from many where a > 12 group by c order by c;
+select count(*) from many p join many q using (a) where p.c = 1;
+select a, (select count(*) from many m where m.a < o.a and m.c = o.c) from many o where a % 50 = 7 order by a;
+select tableoid::regclass, count(*) from many where a in (3, 77, 198) group by 1 order by 1::text;
+with u as (update many set c = c + 1 where b = 'b3' returning a, c, tableoid::regclass) select * from u order by a;
+with d as (delete from many where c = 3 returning a) select * from d order by a;
+select a from many where c = 2 order by b, a limit 5 for update;
+with x as (select * from many where c = 2) select count(*) from x union all select count(*) from many;
