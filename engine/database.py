@@ -48,6 +48,8 @@ from engine.eager import settle
 from engine.errors import report_of
 from engine.executor import Executor
 from engine.index.executor import IndexExecutor
+from engine.large_objects.shards import SHARDS as LARGE_OBJECT_SHARDS
+from engine.large_objects.shards import create_shards
 from engine.local.executor import LocalExecutor
 from engine.local.figures import VERSION as SKETCHES
 from engine.local.figures import DuckCounter
@@ -87,7 +89,7 @@ log = logging.getLogger("holdfast")
 _TROUBLE = ("58", "XX")  # classes of SQLSTATEs: of the system, of what is stored
 
 
-COMMON_SHARDS: Final = frozenset((SPEC.shard, NAMED_SHARD, SEQUENCE_SHARD))
+COMMON_SHARDS: Final = frozenset((SPEC.shard, NAMED_SHARD, SEQUENCE_SHARD, *LARGE_OBJECT_SHARDS))
 """The server's own: every timeline has them."""
 
 
@@ -196,6 +198,7 @@ class Database:
             [r for space in database.spaces for r in space.catalog.user_relations()]
         )
         await database.named.open()
+        await create_shards(store)
         local = LocalExecutor(
             blob_dir=config.blob_dir,
             spill=Path(config.data_dir) / "duckdb-spill",

@@ -34,6 +34,7 @@ from engine.ddl.maintenance import maintain
 from engine.ddl.privileges import check as check_privileges
 from engine.ddl.rename import rename
 from engine.index.state import value_of
+from engine.large_objects import statements as large_objects
 from engine.plpgsql.routine import run_do
 from engine.reads import explain
 from engine.reads.planning import IN_FAILED_BLOCK
@@ -116,6 +117,7 @@ _DDL: dict[type, Callable[..., Awaitable[Outcome]]] = {
     st.RenameTrigger: triggers.rename_trigger,
     st.DropTrigger: triggers.drop_trigger,
     st.AlterSchemaOwner: ddl.alter_schema_owner,
+    st.AlterLargeObject: large_objects.alter_owner,
     st.Rename: rename,
     st.Drop: drop.drop,
     st.Truncate: drop.truncate,

@@ -82,6 +82,9 @@ class Responder(Protocol):
         ``encoded`` is not copied: the caller must not change it afterwards.
         """
 
+    def function_result(self, value: bytes | memoryview | None) -> None:
+        """Queue FunctionCallResponse; None is NULL."""
+
     def command_complete(self, tag: str) -> None:
         """Queue CommandComplete, e.g. ``INSERT 0 1``."""
 
@@ -194,6 +197,19 @@ class Backend(Protocol):
         """Run a simple Query: all its statements, stopping at the first error (sent through out.error).
 
         Where a commit is all that is left to wait for, it may return the commit's future, as ``sync`` does.
+        """
+
+    def call_function(
+        self,
+        oid: int,
+        formats: Sequence[int],
+        args: Sequence[bytes | None],
+        result_format: int,
+        out: Responder,
+    ) -> MaybeAwaitable[None]:
+        """Run a function by its oid (FunctionCall, the fast path) and answer with ``out.function_result``; raises BackendError.
+
+        ``formats``: of the arguments: none, one for all, or one each. Outside a block it is a transaction by itself, committed here.
         """
 
     def status(self) -> TransactionStatus:

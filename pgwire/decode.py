@@ -24,6 +24,7 @@ from pgwire.errors import ErrorReport, RemoteProtocolError
 
 _UINT16 = Struct(">H")
 _INT32 = Struct(">i")
+_UINT32 = Struct(">I")
 _FIELD = Struct(">IhIhih")
 
 _NO_DATA_LEFT: Final = "insufficient data left in message"
@@ -179,6 +180,34 @@ def execute(data: bytes, start: int, stop: int, read: Read = utf8) -> tuple[str,
     return portal, (limit if limit > 0 else 0)
 
 
+def function_call(data: bytes, start: int, stop: int) -> tuple[int, tuple[int, ...], list[bytes | None], int]:
+    """Return the function's oid, argument formats, arguments and result format of FunctionCall."""
+    try:
+        oid = _UINT32.unpack_from(data, start)[0]
+        formats, pos = _formats(data, start + 4, stop)
+        count = _UINT16.unpack_from(data, pos)[0]
+        pos += 2
+        if len(formats) > 1 and len(formats) != count:
+            raise RemoteProtocolError(
+                f"function call message contains {len(formats)} argument formats but {count} arguments"
+            )
+        args: list[bytes | None] = []
+        for _ in range(count):
+            length = _INT32.unpack_from(data, pos)[0]
+            pos += 4
+            if length < -1:
+                raise RemoteProtocolError(f"invalid argument size {length} in function call message")
+            args.append(data[pos : pos + length] if length >= 0 else None)
+            pos += max(length, 0)
+            if pos > stop:
+                raise RemoteProtocolError(_NO_DATA_LEFT)
+        result_format = _UINT16.unpack_from(data, pos)[0]
+        _finish(pos + 2, stop)
+    except struct.error:
+        raise RemoteProtocolError(_NO_DATA_LEFT) from None
+    return oid, formats, args, result_format
+
+
 def named(data: bytes, start: int, stop: int, message: str, read: Read = utf8) -> tuple[int, str]:
     """Return subtype (ord of S or P) and name of Describe or Close; ``message`` names it in errors."""
     if start >= stop:
@@ -309,6 +338,11 @@ def _strings(data: bytes, pos: int, count: int) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _function_call_response(data: bytes) -> m.FunctionCallResponse:
+    length = _INT32.unpack_from(data)[0]
+    return m.FunctionCallResponse(None if length < 0 else data[4 : 4 + length])
+
+
 def _row_description(data: bytes) -> m.RowDescription:
     fields = []
     pos = 2
@@ -407,6 +441,7 @@ _BACKEND: Final[dict[str, Callable[[bytes], m.BackendMessage]]] = {
     "t": _parameter_description,
     "T": _row_description,
     "n": lambda data: m.NoData(),
+    "V": _function_call_response,
     "D": _data_row,
     "C": lambda data: m.CommandComplete(*_strings(data, 0, 1)),
     "I": lambda data: m.EmptyQueryResponse(),

@@ -96,6 +96,11 @@ def parameter_description(param_oids: Sequence[int]) -> bytes:
     return frame(b"t", pack(f">H{len(param_oids)}I", len(param_oids), *param_oids))
 
 
+def function_call_response(value: bytes | memoryview | None) -> bytes:
+    """Encode FunctionCallResponse."""
+    return frame(b"V", pack(">i", -1) if value is None else pack(">i", len(value)) + value)
+
+
 @lru_cache(maxsize=1024)
 def command_complete(tag: str) -> bytes:
     """Encode CommandComplete."""
@@ -207,6 +212,7 @@ _CONSTANT: Final[tuple[tuple[type, bytes], ...]] = (
     (m.EmptyQueryResponse, EMPTY_QUERY),
     (m.CopyDone, COPY_DONE),
 )
+encode_backend.register(m.FunctionCallResponse, lambda message: function_call_response(message.value))
 for _type, _bytes in _CONSTANT:
     encode_backend.register(_type)(lambda message, data=_bytes: data)
 

@@ -127,7 +127,7 @@ class Sync:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """The legacy fast-path call; refused, so its body stays bytes."""
+    """The fast-path call of a function; its body stays bytes (``pgwire.decode.function_call``)."""
 
     data: bytes
 
@@ -256,6 +256,13 @@ class RowDescription:
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionCallResponse:
+    """What a fast-path call returned, in the format that was asked for; None is NULL."""
+
+    value: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
 class NoData:
     """No rows will come."""
 
@@ -331,7 +338,7 @@ FrontendMessage: TypeAlias = (
 BackendMessage: TypeAlias = (
     EncryptionReply | AuthenticationOk | AuthenticationSASL | AuthenticationSASLContinue
     | AuthenticationSASLFinal | BackendKeyData | NegotiateProtocolVersion | ParameterStatus | ReadyForQuery
-    | ParseComplete | BindComplete | CloseComplete | ParameterDescription | RowDescription | NoData | DataRow
+    | ParseComplete | BindComplete | CloseComplete | ParameterDescription | RowDescription | NoData | FunctionCallResponse | DataRow
     | CommandComplete | EmptyQueryResponse | PortalSuspended | ErrorResponse | NoticeResponse
     | NotificationResponse | CopyInResponse | CopyOutResponse | CopyData | CopyDone
 )  # fmt: skip

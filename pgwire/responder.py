@@ -108,6 +108,11 @@ class WireResponder:
         if self._size >= WRITE_BYTES:
             self.flush()
 
+    def function_result(self, value: bytes | memoryview | None) -> None:
+        """Queue FunctionCallResponse."""
+        self._connection.advance(86)
+        self._out.append(encode.function_call_response(value))
+
     def command_complete(self, tag: str) -> None:
         """Queue CommandComplete."""
         self._end(67, encode.command_complete(tag))

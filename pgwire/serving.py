@@ -1,6 +1,6 @@
 """The messages of an open session: each asks the backend, and queues the answer.
 
-    Query ──► backend.query ──► ReadyForQuery
+    Query, FunctionCall ──► backend.query, backend.call_function ──► ReadyForQuery
     Parse, Bind, Describe, Execute, Close ──► backend ──► their replies        Sync ──► backend.sync ──► ReadyForQuery
 
 A handler returns None where the backend answered at once, else what is left to wait for (``pgwire.session``). Whatever it raises
@@ -22,7 +22,7 @@ from pgwire.encode import (
     PARSE_COMPLETE,
     parameter_description,
 )
-from pgwire.errors import BackendError, ErrorReport, LocalProtocolError
+from pgwire.errors import ErrorReport, LocalProtocolError
 
 if TYPE_CHECKING:
     from pgwire.session import Session, Step
@@ -38,11 +38,12 @@ def _on_query(session: Session, data: bytes, start: int, stop: int) -> Step | No
 
 
 def _on_function_call(session: Session, data: bytes, start: int, stop: int) -> Step | None:
-    raise BackendError(
-        ErrorReport(
-            severity="ERROR", sqlstate="0A000", message="the fast-path function call is not supported"
-        )
-    )
+    oid, formats, args, result_format = decode.function_call(data, start, stop)
+    pending = session.backend.call_function(oid, formats, args, result_format, session.responder)
+    if pending is not None:
+        return _await_ready(session, pending)
+    session.ready()
+    return None
 
 
 def _on_parse(session: Session, data: bytes, start: int, stop: int) -> Step | None:

@@ -96,7 +96,7 @@ SEND_ROWS: Final[dict[State, dict[str, State]]] = {
     S.AUTH: {"RvKSN": S.AUTH, "E": S.CLOSED, "Z": S.READY},
     S.READY: {"NSA": S.READY, "E": S.CLOSED},
     S.SIMPLE: {
-        "TDCIENSA": S.SIMPLE,
+        "TDCIEVNSA": S.SIMPLE,
         "G": S.COPY_IN_SIMPLE,
         "H": S.COPY_OUT_SIMPLE,
         "Z": S.READY,

@@ -385,7 +385,7 @@ class Privilege(Node):
 class Grant(Node):
     """GRANT and REVOKE of privileges; ``kind``: the object word; ``every``: ALL ... IN SCHEMA ``names``.
 
-    ``qualified``: names of types; ``functions``: FunctionName. ``privileges`` empty = ALL. Of a REVOKE ``option`` is GRANT OPTION FOR.
+    ``qualified``: names of types; ``functions``: FunctionName; ``numbers``: of large objects. ``privileges`` empty = ALL. Of a REVOKE ``option`` is GRANT OPTION FOR.
     """
 
     is_grant: bool
@@ -397,6 +397,7 @@ class Grant(Node):
     grantees: tuple[Role, ...]
     qualified: tuple[Name, ...] = ()
     functions: tuple[Node, ...] = ()
+    numbers: tuple[int, ...] = ()
     option: bool = False
     grantor: Role | None = None
     cascade: bool = False

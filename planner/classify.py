@@ -72,7 +72,7 @@ def classify(statement: st.Statement) -> StatementClass:
         case (
             st.CreateTable() | st.CreateSchema() | st.CreateView() | st.CreateMaterializedView()
             | st.RefreshMaterializedView() | st.MarkConstraints() | st.CreateIndex() | st.AlterTable()
-            | st.AlterSchemaOwner() | st.Rename() | st.Drop() | st.Truncate() | st.RoleStatement() | st.Comment()
+            | st.AlterSchemaOwner() | st.AlterLargeObject() | st.Rename() | st.Drop() | st.Truncate() | st.RoleStatement() | st.Comment()
             | st.CreateTimeline() | st.DropTimeline() | st.CreateSource() | st.AlterSource() | st.DropSource()
             | st.CreateDatabase() | st.AlterDatabase() | st.DropDatabase() | st.AlterDefaults()
             | st.CreateSequence() | st.AlterSequence() | st.Grant() | st.GrantRole() | st.CreateEnum() | st.CreateComposite() | st.CreateRange() | st.AlterComposite()

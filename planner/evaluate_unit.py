@@ -52,6 +52,9 @@ _WAITING = (
     "pg_sleep",
     "pg_advisory_lock",
     "pg_advisory_xact_lock",
+    "lo_",
+    "loread",
+    "lowrite",
 )  # what functions that may wait begin with
 MAX_DEPTH = 20  # nesting of one generated function; Python's parser stops near 90
 MAX_WIDTH = (

@@ -9,7 +9,7 @@ from planner import ast
 from planner.errors import SqlError
 from planner.raw_dml import DmlReader
 from planner.raw_function import function_name
-from planner.raw_option import object_word
+from planner.raw_option import large_object_number, object_word
 from planner.raw_reader import Raw, strings
 from planner.raw_tables import CHECK_OPTIONS, CONSTRAINT_KINDS, LIKE_OPTIONS, ON_COMMIT
 
@@ -361,6 +361,7 @@ class DdlReader(DmlReader):
             names=strings([node for node in objects if "String" in node]),
             qualified=tuple([self._name(node) for node in objects if "List" in node]),
             functions=tuple([function_name(self, node) for node in objects if "ObjectWithArgs" in node]),
+            numbers=tuple([large_object_number(n) for n in objects if "Integer" in n or "Float" in n]),
             privileges=tuple([self._privilege(node["AccessPriv"]) for node in body.get("privileges", [])]),
             grantees=tuple([self._role(node["RoleSpec"]) for node in body["grantees"]]),
             option=body.get("grant_option", False),

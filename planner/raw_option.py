@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from pgwire.codecs.registry import text_input
 from planner import ast
+from planner.facts import OID
 from planner.raw_query import RawReader
 from planner.raw_reader import Raw, strings
 
@@ -55,6 +57,13 @@ def about_part(
     if kind == "CommentStmt":
         return comment(table=name[:-1], name=name[-1], text=body.get("comment"))
     return drop(table=name[:-1], name=name[-1], if_exists=body.get("missing_ok", False))
+
+
+def large_object_number(node: Raw) -> int:
+    """Return the oid that a statement names a large object by. SqlError 22003, 22P02 where it is none."""
+    text = str(node["Integer"].get("ival", 0)) if "Integer" in node else str(node["Float"]["fval"])
+    number: int = text_input(OID, text)
+    return number
 
 
 class OptionReader(RawReader):
@@ -112,6 +121,8 @@ class OptionReader(RawReader):
 
     def _name(self, node: Raw) -> ast.Name:
         for kind, body in node.items():
+            if kind in ("Integer", "Float"):
+                return (str(large_object_number(node)),)
             if kind == "String":
                 return (body.get("sval", ""),)
             if kind == "List":

@@ -487,6 +487,14 @@ class AlterOwner:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AlterLargeObject:
+    """ALTER LARGE OBJECT ... OWNER TO; ``role`` may be current_user or session_user."""
+
+    oid: int
+    role: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EnableTriggers:
     """ENABLE and DISABLE TRIGGER; ``enabled`` as in ``TriggerDef``, ``name`` None: USER, or with ``everything`` ALL."""
 
@@ -585,6 +593,7 @@ class Truncate:
 Definition: TypeAlias = (
     AlterDatabase
     | AlterSchemaOwner
+    | AlterLargeObject
     | AlterSequence
     | AlterSource
     | AlterTable

@@ -22,6 +22,7 @@ from engine.catalog.state import (
     PG_CLASS_OID,
     PG_CONSTRAINT_OID,
     PG_DATABASE_OID,
+    PG_LARGEOBJECT_OID,
     PG_NAMESPACE_OID,
     PG_POLICY_OID,
     PG_PROC_OID,
@@ -428,6 +429,8 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
                 wants.rely(key_of(found))
             else:
                 wants.name("", statement.name)
+        case st.AlterLargeObject():
+            wants.change((f"acl/{PG_LARGEOBJECT_OID}", statement.oid, 0))
         case st.AlterSchemaOwner():
             found = catalog.schema(statement.schema)
             if found is not None:

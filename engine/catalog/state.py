@@ -75,6 +75,7 @@ CATALOG_SHARD = 1  # the shard that stores the catalog itself
 
 PG_CLASS_OID, PG_NAMESPACE_OID, PG_CONSTRAINT_OID, PG_TYPE_OID = 1259, 2615, 2606, 1247
 PG_AUTHID_OID, PG_DATABASE_OID, PG_PROC_OID, PG_EXTENSION_OID = 1260, 1262, 1255, 3079
+PG_LARGEOBJECT_OID = 2613  # what comments and rights of large objects are filed under
 PG_TRIGGER_OID = 2620
 PG_POLICY_OID = 3256
 

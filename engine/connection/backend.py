@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from engine import run
 from engine.connection import extended, shared_portals, simple
 from engine.connection.cursors import Cursors
+from engine.connection.function_call import run_function
 from engine.connection.interrupts import Interrupts
 from engine.connection.limits import TRANSACTION_TIMEOUT, IdleLimit
 from engine.connection.output import field_descriptions
@@ -338,6 +339,30 @@ class Connection:
             assert report is not None
             self.session.out.error(report)
         self._idle()
+
+    # -- the fast path -----------------------------------------------------------------------------
+
+    def call_function(
+        self,
+        oid: int,
+        formats: Sequence[int],
+        args: Sequence[bytes | None],
+        result_format: int,
+        out: Responder,
+    ) -> MaybeAwaitable[None]:
+        """Run a function by its oid."""
+        self.touch("")
+        self.session.activity = "fastpath function call"
+        if self.session.derived.logs:
+            self.log.begin(f"fastpath function call: (OID {oid})")
+        try:
+            work = self.interrupts.run(run_function(self, oid, formats, args, result_format, out))
+        except Exception as error:
+            raise self._fail(error) from error
+        if work is not None:
+            return self._end_sync(work)
+        self._idle()
+        return None
 
     # -- the rest ----------------------------------------------------------------------------------
 

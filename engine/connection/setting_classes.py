@@ -15,7 +15,7 @@ from typing import Final
 EFFECTIVE: Final = frozenset((
     "application_name", "bytea_output", "check_function_bodies", "client_encoding", "client_min_messages",
     "datestyle", "default_text_search_config", "default_transaction_isolation", "default_transaction_read_only",
-    "extra_float_digits", "idle_in_transaction_session_timeout", "idle_session_timeout", "intervalstyle", "lock_timeout",
+    "extra_float_digits", "idle_in_transaction_session_timeout", "idle_session_timeout", "intervalstyle", "lo_compat_privileges", "lock_timeout",
     "log_connections", "log_disconnections", "log_duration", "log_error_verbosity", "log_min_duration_sample",
     "log_min_duration_statement", "log_min_error_statement", "log_min_messages", "log_parameter_max_length",
     "log_parameter_max_length_on_error", "log_statement", "log_statement_sample_rate", "log_transaction_sample_rate",

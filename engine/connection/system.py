@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.connection.advisory import SessionAdvisory
+from engine.large_objects.session import SessionLargeObjects
 from engine.sequences.session import SessionSequences
 from engine.transaction import snapshots
 from planner.catalog import RelationDef
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 class SystemView:
     """Answers for one session; of its own are only the connection's advisory locks and what it drew from sequences."""
 
-    __slots__ = ("_session", "_told", "advisory", "routines", "sequences")
+    __slots__ = ("_session", "_told", "advisory", "large_objects", "routines", "sequences")
 
     def __init__(self, session: Session) -> None:
         """Answer for ``session``."""
@@ -34,6 +35,7 @@ class SystemView:
         self._session = session
         self.advisory = SessionAdvisory(session)
         self.sequences = SessionSequences(session)
+        self.large_objects = SessionLargeObjects(session)
         self.routines = Routines(session)
         self._told = -1  # the transaction whose id was asked for
 

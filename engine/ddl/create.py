@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from engine.bulk.changes import BULK_ROWS
 from engine.bulk.spark_load import load_on_spark
 from engine.catalog.physical import shard_spec
-from engine.catalog.state import PG_NAMESPACE_OID, CommentDef, Stored, key_of
+from engine.catalog.state import PG_LARGEOBJECT_OID, PG_NAMESPACE_OID, CommentDef, Stored, key_of
 from engine.connection.portal import Command, Outcome
 from engine.connection.rows import ReadyRows
 from engine.connection.session import Session
@@ -38,6 +38,7 @@ from engine.ddl.partitions import (
 from engine.ddl.temporary import CommitActions
 from engine.eager import settle
 from engine.executor import ExecContext, Result
+from engine.large_objects import statements as large_objects
 from engine.reads.plans import Plan
 from engine.reads.query import CompiledQuery, compiled_query, context, execute, run_query
 from engine.sequences.define import create_sequence, with_sequences
@@ -426,6 +427,8 @@ async def alter_table(conn: Connection, plan: Plan, statement: st.AlterTable, pa
 async def comment(conn: Connection, plan: Plan, statement: st.Comment, params: Params) -> Outcome:
     """COMMENT ON; an empty text or NULL removes the comment."""
     session = conn.session
+    if statement.class_oid == PG_LARGEOBJECT_OID:
+        await large_objects.check_commentable(session, statement.object_oid)
     item = CommentDef(
         class_oid=statement.class_oid,
         object_oid=statement.object_oid,

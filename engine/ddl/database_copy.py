@@ -25,7 +25,7 @@ from engine.bulk.changes import BULK_ROWS
 from engine.catalog.default_acls import PG_DEFAULT_ACL_OID
 from engine.catalog.physical import shard_spec
 from engine.catalog.spaces import Space
-from engine.catalog.state import CommentDef, Stored, row_array_oid, row_type_oid
+from engine.catalog.state import PG_LARGEOBJECT_OID, CommentDef, Stored, row_array_oid, row_type_oid
 from engine.catalog.store import is_shared
 from engine.catalog.user_types import ROWS_OF, register, register_rows_of
 from engine.ddl.rewrite import batches_of
@@ -307,6 +307,8 @@ def _renumbered(item: Stored, oids: Oids, version: Callable[[], int]) -> Stored:
             return replace(item, oid=oids[item.oid], schema_oid=oids[item.schema_oid])
         case SchemaDef():
             return replace(item, oid=oids[item.oid])
+        case CommentDef(class_oid=class_oid) | AclDef(class_oid=class_oid) if class_oid == PG_LARGEOBJECT_OID:
+            return item  # large objects keep their numbers
         case CommentDef():
             return replace(item, object_oid=oids[item.object_oid])
         case AclDef(class_oid=class_oid) if class_oid == PG_DEFAULT_ACL_OID:  # of a role, in a schema

@@ -26,6 +26,7 @@ from engine.connection.portal import Command, Outcome
 from engine.ddl.database_copy import copied, copy_rows
 from engine.ddl.members import named_role
 from engine.eager import settle
+from engine.large_objects import shards as large_objects
 from engine.reads.plans import Plan
 from pgwire.backend import Responder
 from planner import statements as st
@@ -115,6 +116,7 @@ async def create(
         txn = session.block.ensure_txn()
         await write_changes(txn, CatalogSnapshot({}, database=database.oid), copy.items, [])
         await copy_rows(session, copy)
+        await large_objects.copy_database(txn, template.oid, database.oid)
         items = [(key_of(item), item) for item in copy.items]
 
         def applied(ts: Timestamp) -> None:
@@ -323,6 +325,8 @@ async def _drop(session: Session, database: DatabaseDef) -> None:
     for relation in catalog.user_relations():
         if relation.stored:
             await settle(txn.drop_shard(ShardId(relation.oid)))
+    await settle(txn.begin_write(large_objects.SHARDS))
+    await large_objects.drop_database(txn, database.oid)
     own = [key for key in catalog.items if not is_shared(key[0])]
     await write_changes(txn, catalog, [], own)
     await session.view.change([], [key_of(database), *_about(session.catalog, database)])

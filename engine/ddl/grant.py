@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.state import PG_CLASS_OID, Stored
 from engine.connection.portal import Command, Outcome
 from engine.ddl.members import named_role
+from engine.large_objects.access import acl_of
+from engine.large_objects.statements import rows_of
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.acl import (
@@ -21,6 +23,7 @@ from planner.acl import (
 from planner.catalog import AclDef, RoleDef
 from planner.errors import SqlError
 from planner.rights import Rights, column_acl, database_acl, function_acl, relation_acl, schema_acl, type_acl
+from txn.types import StoredRow
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
@@ -28,9 +31,9 @@ if TYPE_CHECKING:
 
 
 class _Object:
-    """The object of a grant: its list, its owner, and how messages call it."""
+    """The object of a grant: its list, its owner, and how messages call it. ``large``: rows of large objects, by number."""
 
-    def __init__(self, session: Session, target: st.GrantTarget) -> None:
+    def __init__(self, session: Session, target: st.GrantTarget, large: Mapping[int, StoredRow]) -> None:
         catalog = session.catalog
         self.kind = target.kind
         if target.class_oid == PG_CLASS_OID:
@@ -62,6 +65,10 @@ class _Object:
                 raise SqlError("42883", f"function with OID {target.oid} does not exist")
             self.owner, self.name, self.what = function.owner, function.name, "function"
             self.whole = self.items = function_acl(catalog, function)
+        elif target.kind == "large object":
+            row = large[target.oid]
+            self.owner, self.name, self.what = row.values[2], f"large object {target.oid}", ""
+            self.whole = self.items = acl_of(session, row)
         else:
             database = catalog.database_by_oid(target.oid)
             if database is None:
@@ -81,9 +88,10 @@ async def run_grant(conn: Connection, plan: Plan, statement: st.Grant, params: t
     if statement.grantor is not None and named_role(session, statement.grantor).oid != me.oid:
         raise SqlError("0A000", "grantor must be current user")
     grantees = [EVERYBODY if name is None else named_role(session, name).oid for name in statement.grantees]
+    large = await rows_of(session, statement)
     changed: list[Stored] = []
     for target in statement.targets:
-        found = _Object(session, target)
+        found = _Object(session, target, large)
         grantor, letters = _grantor(session, me, found, target, statement)
         if not letters:
             continue
@@ -117,7 +125,7 @@ def _grantor(
     grantor, options = best_grantor(items, roles, found.owner, target.kind, target.letters, me.oid)
     letters = ordered(set(target.letters) & set(options))
     if not options and not set(held(items, roles)):
-        raise SqlError("42501", f"permission denied for {found.what} {found.name}")
+        raise SqlError("42501", f"permission denied for {found.what} {found.name}".replace("  ", " "))
     if statement.is_grant:
         if not letters:
             session.warning(f'no privileges were granted for "{found.name}"', "01007")

@@ -31,6 +31,7 @@ from engine.ddl.members import named_role
 from engine.ddl.policies import without_role
 from engine.ddl.roles import function_words
 from engine.ddl.types import drop_types
+from engine.large_objects import statements as large_objects
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.acl import EVERYBODY, default_acl, grant, memberships, reowned, revoke
@@ -107,6 +108,7 @@ async def reassign(conn: Connection, plan: Plan, statement: st.ReassignOwned, pa
         ]
     if changed:
         await session.view.change(changed)
+    await large_objects.reassign(session, {role.oid for role in roles}, to.oid)
     return Command(plan.bound.tag)
 
 
@@ -119,6 +121,7 @@ async def drop_owned(conn: Connection, plan: Plan, statement: st.DropOwned, para
         raise not_supported("DROP OWNED BY a role that owns sources", hint="Use DROP SOURCE.")
     _check_dependents(session, owned, cascade=statement.cascade)
     await _drop(session, owned)
+    await large_objects.drop_owned(session, {role.oid for role in roles})
     await _revoke(session, {role.oid for role in roles})
     for role in roles:
         await without_role(session, role.oid)

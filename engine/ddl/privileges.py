@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from engine.catalog.state import (
     PG_DATABASE_OID,
     PG_EXTENSION_OID,
+    PG_LARGEOBJECT_OID,
     PG_POLICY_OID,
     PG_PROC_OID,
     PG_TRIGGER_OID,
@@ -543,6 +544,8 @@ class _Check:
                 return
 
     def _comment(self, statement: st.Comment) -> None:
+        if statement.class_oid == PG_LARGEOBJECT_OID:
+            return  # whose owner is looked up when it runs
         if statement.class_oid == PG_DATABASE_OID:
             database = self.catalog.database_by_oid(statement.object_oid)
             if database is not None and not self.rights.owns(database.owner):

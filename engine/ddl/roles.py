@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from engine.catalog.spaces import objects_in
 from engine.catalog.state import (
     PG_CLASS_OID,
     PG_DATABASE_OID,
+    PG_LARGEOBJECT_OID,
     PG_NAMESPACE_OID,
     PG_PROC_OID,
     PG_TYPE_OID,
@@ -21,6 +22,7 @@ from engine.catalog.state import (
 from engine.connection.portal import Command, Outcome
 from engine.ddl.members import changed_members
 from engine.ddl.policies import role_targets
+from engine.large_objects import statements as large_objects
 from engine.reads.plans import Plan
 from pgwire.auth.scram import make_verifier, parse_verifier
 from planner.acl import memberships
@@ -192,14 +194,17 @@ async def _drop(session: Session, statement: RoleStatement) -> None:
             for d in session.catalog.databases.values()
             if d.owner == role.oid
         ]
+        large = await large_objects.owned_in(session, session.database_oid, role.oid)
+        owned += [f"owner of large object {number}" for number in large]
         owned += [
             f"privileges for {_granted_on(session, acl)}"
             for acl in session.catalog.acls()
             if any(role.oid in (item.grantee, item.grantor) for item in acl.items)
             and not _is_owner(session, acl, role.oid)
+            and (acl.class_oid != PG_LARGEOBJECT_OID or acl.object_oid not in large)
         ]
         owned += role_targets(session, role.oid)
-        owned += _elsewhere(session, role.oid)
+        owned += [line async for line in _elsewhere(session, role.oid)]
         if owned:
             raise SqlError(
                 "2BP01",
@@ -215,7 +220,7 @@ async def _drop(session: Session, statement: RoleStatement) -> None:
         await session.view.change(left, [key_of(role), *gone])
 
 
-def _elsewhere(session: Session, role: int) -> Iterator[str]:
+async def _elsewhere(session: Session, role: int) -> AsyncIterator[str]:
     """Yield a line for each other database in which something depends on a role."""
     for space in session.db.spaces:
         if space.oid == session.database_oid:
@@ -232,7 +237,9 @@ def _elsewhere(session: Session, role: int) -> Iterator[str]:
             and any(role in (item.grantee, item.grantor) for item in acl.items)
         }
         named = sum(policy.roles.count(role) for r in catalog.user_relations() for policy in r.policies)
-        count = len(oids) + len(granted) + named
+        large = await large_objects.owned_in(session, space.oid, role)
+        granted -= {(PG_LARGEOBJECT_OID, number, 0) for number in large}
+        count = len(oids) + len(large) + len(granted) + named
         if count:
             yield objects_in(session.catalog, space.oid, count)
 
@@ -287,6 +294,8 @@ def _granted_on(session: Session, acl: AclDef) -> str:
     schema = session.catalog.schema_by_oid(acl.object_oid)
     if acl.class_oid == PG_NAMESPACE_OID and schema is not None:
         return f"schema {quote_identifier(schema.name)}"
+    if acl.class_oid == PG_LARGEOBJECT_OID:
+        return f"large object {acl.object_oid}"
     database = session.catalog.database_by_oid(acl.object_oid)
     return f"database {quote_identifier(session.database if database is None else database.name)}"
 

@@ -36,6 +36,7 @@ from engine.index.from_needs import (
 from engine.index.intervals import IntervalScan, find_intervals
 from engine.index.inverted import EntriesScan, find_inverted
 from engine.index.joins import DependentJoin, HashJoin, LoopJoin
+from engine.index.large_objects import NUMBER, LargeObjectSource
 from engine.index.late import late_targets
 from engine.index.nodes import Filter, Node
 from engine.index.ordered import ordered_access
@@ -54,6 +55,7 @@ from engine.index.push_down import pushed_down
 from engine.index.reduce_joins import reduced
 from engine.index.sources import IndexSource, Source, SourceNode, TableScan, reading_for
 from engine.index.virtual_sources import VirtualLookup, VirtualScan
+from engine.large_objects.rows import RELATIONS as LARGE_OBJECT_RELATIONS
 from planner.comparisons import conjuncts_of
 from planner.errors import not_supported
 from planner.evaluate import Layout, compile_row
@@ -365,15 +367,24 @@ class FromPlanner:
             source = stored
         elif isinstance(item, RelationRange):
             use = self._virtual_use(index, conjuncts, bound)
-            if use is None:
+            if item.oid in LARGE_OBJECT_RELATIONS and (use is None or use[0] != NUMBER):
+                source = LargeObjectSource(
+                    item, index, needed, self.narrow_catalog, None, False, self._empty()
+                )
+            elif use is None:
                 source = VirtualScan(item, index, needed, self.narrow_catalog)
             else:
                 attnum, value, is_list = use
                 dependent = bool(ranges_used(value))
-                source = VirtualLookup(
-                    item, index, needed, self.narrow_catalog, attnum, value, is_list,
-                    outer if dependent else self._empty(),
-                )  # fmt: skip
+                around = outer if dependent else self._empty()
+                if item.oid in LARGE_OBJECT_RELATIONS:
+                    source = LargeObjectSource(
+                        item, index, needed, self.narrow_catalog, value, is_list, around
+                    )
+                else:
+                    source = VirtualLookup(
+                        item, index, needed, self.narrow_catalog, attnum, value, is_list, around
+                    )
                 source.dependent = dependent
                 found = column_uses(index, conjuncts, bound)[attnum]
                 served = found.sources["in" if is_list else "="]

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from engine.catalog.index_parts import part_of
+from engine.large_objects.shards import NAMES
 from pgwire.codecs.registry import CodecSettings, text_output
 from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.deparse import Reader, index_key_text
@@ -76,7 +77,9 @@ def tid_of(row_id: int) -> tuple[int, int]:
 def relation_name(catalog: Catalog, shard: int) -> str:
     """Return a table's name, or what there is to say of one that is gone."""
     relation = catalog.relation_by_oid(shard)
-    return relation.name if relation is not None else f"relation {shard}"
+    if relation is not None:
+        return relation.name
+    return NAMES.get(ShardId(shard), f"relation {shard}")
 
 
 def find_index(relation: RelationDef | None, oid: int | None) -> IndexDef | None:
@@ -128,7 +131,7 @@ def target_text(target: LockTarget, catalog: Catalog, known: Surroundings) -> st
     if target.kind == "advisory":
         return f"advisory lock [{','.join(map(str, target.key or ()))}]"
     relation = catalog.relation_by_oid(target.shard)
-    table = f'table "{relation.name}"' if relation is not None else f"relation {target.shard}"
+    table = f'table "{relation_name(catalog, target.shard)}"'
     if target.kind == "table":
         return table
     if target.kind == "row" and target.row_id is not None:

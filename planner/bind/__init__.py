@@ -312,10 +312,10 @@ def envelope(
         body = _stable(body)
         bound = replace(bound, body=body)
     bound = _secured(context, _inlined(context, bound))
-    changes = "changes" in context.flags
+    class_ = classify(bound)
+    changes = "changes" in context.flags and not _only_defines(bound, class_)
     if changes:
         _check_changing(bound)
-    class_ = classify(bound)
     if changes and class_ in (st.StatementClass.READ_ONLY, st.StatementClass.WRITE_ONLY):
         class_ = st.StatementClass.READ_THEN_WRITE  # what a function writes may rest on what it has read
     writes = relations_written(bound)
@@ -391,6 +391,14 @@ def _bound_for(context: BindContext) -> tuple[int, bool] | None:
     return security.key
 
 
+def _only_defines(bound: st.Statement, class_: st.StatementClass) -> bool:
+    """Tell whether a statement runs nothing of what it holds: a default, a view's query."""
+    if isinstance(bound, st.CreateTable):
+        return bound.query is None
+    filled = isinstance(bound, st.CreateMaterializedView | st.RefreshMaterializedView)
+    return class_ is st.StatementClass.DDL and not filled
+
+
 def _check_changing(bound: st.Statement) -> None:
     """Raise 0A000 for a statement whose query may not call functions that write."""
     if isinstance(
@@ -407,7 +415,7 @@ def _check_changing(bound: st.Statement) -> None:
     ):
         return
     what = {st.DeclareCursor: "a cursor", st.Copy: "COPY"}.get(type(bound), "this statement")
-    raise not_supported(f"an SQL function that changes data in {what}")
+    raise not_supported(f"a function that changes data in {what}")
 
 
 def _plain(made: st.BoundStatement) -> st.BoundStatement:

@@ -554,7 +554,7 @@ def bind_set_schema(context: BindContext, node: ast.SetSchema) -> st.Statement:
 
 
 def bind_alter_owner(context: BindContext, node: ast.AlterOwner) -> st.Statement:
-    """ALTER SCHEMA, TYPE ... OWNER TO; 0A000 for other kinds (tables and views go through ALTER TABLE)."""
+    """ALTER SCHEMA, TYPE, DATABASE, LARGE OBJECT ... OWNER TO; 0A000 for other kinds (tables and views go through ALTER TABLE)."""
     if node.what in ("type", "domain"):
         return bind_type_owner(context, node)
     if node.what == "schema":
@@ -564,4 +564,6 @@ def bind_alter_owner(context: BindContext, node: ast.AlterOwner) -> st.Statement
         return st.AlterSchemaOwner(schema=name, role=owner_name(node.role))
     if node.what == "database":
         return st.AlterDatabase(name=node.name[-1], options={"owner": owner_name(node.role)})
+    if node.what == "large object":
+        return st.AlterLargeObject(oid=int(node.name[0]), role=owner_name(node.role))
     raise not_supported(f"ALTER {node.what.upper()} ... OWNER TO", span=node.span)

@@ -18,6 +18,7 @@ from planner.bind.clauses import check_aggregate, check_grouping, check_set, che
 from planner.bind.columns import is_row, row_columns, select_field
 from planner.bind.expr import bind_boolean, bind_clause, bind_expr, register
 from planner.bind.window import use_window
+from planner.builtins.large_objects import CHANGING
 from planner.casts import CastContext, coerce, coerce_type
 from planner.common_types import coerce_all_to_common
 from planner.composite import compose
@@ -73,6 +74,8 @@ def bind_call(scope: Scope, node: ast.FuncCall, *, in_from: bool = False) -> Exp
     proc = found.fact
     if proc.volatility == "v" and not is_users_function(proc.oid):
         scope.context.flags.add("volatile")
+        if proc.oid in CHANGING:
+            scope.context.flags |= {"calls", "changes"}
     if proc.kind == "a":
         return _aggregate(scope, node, found, args, order_args, filter_, sets_before)
     if proc.kind == "w":

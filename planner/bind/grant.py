@@ -14,12 +14,12 @@ from planner.bind.utility import owner_name
 from planner.catalog import FunctionDef, RelationDef
 from planner.errors import SqlError, not_supported
 
-PG_CLASS, PG_NAMESPACE, PG_DATABASE = 1259, 2615, 1262
+PG_CLASS, PG_NAMESPACE, PG_DATABASE, PG_LARGEOBJECT = 1259, 2615, 1262, 2613
 _TABLE_KINDS = "rvmp"
 
 
 def bind_grant(context: BindContext, node: ast.Grant) -> st.Grant:
-    """GRANT and REVOKE of privileges on tables, columns, sequences, schemas, types, functions and databases.
+    """GRANT and REVOKE of privileges on tables, columns, sequences, schemas, types, functions, databases and large objects.
 
     Raises SqlError 42P01, 3F000, 3D000, 42703, 0LP01 (a privilege that the kind of object has not, grant options for
     everybody), 42601 (no such word); 0A000 for other kinds of objects.
@@ -71,6 +71,9 @@ def _targets(context: BindContext, node: ast.Grant) -> Iterator[st.GrantTarget]:
             if database is None:
                 raise SqlError("3D000", f'database "{name}" does not exist')
             yield _on_object("database", PG_DATABASE, database.oid, node)
+    elif node.kind == "large object":
+        for number in node.numbers:
+            yield _on_object("large object", PG_LARGEOBJECT, number, node)
     else:
         raise not_supported(
             f"{'GRANT' if node.is_grant else 'REVOKE'} ON {node.kind.upper()}", span=node.span

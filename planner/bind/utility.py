@@ -431,6 +431,7 @@ def _maintainable(node: ast.Maintenance, relation: RelationDef, columns: Sequenc
 
 # pg_class, pg_namespace, pg_constraint, pg_authid
 _PG_CLASS, _PG_NAMESPACE, _PG_CONSTRAINT, _PG_AUTHID, _PG_DATABASE = 1259, 2615, 2606, 1260, 1262
+_PG_LARGEOBJECT = 2613
 _COMMENT_KINDS = {"table": "rp", "view": "v", "materialized view": "m", "index": "i", "sequence": "S"}
 _ARTICLES = {
     "table": "a table",
@@ -442,7 +443,7 @@ _ARTICLES = {
 
 
 def bind_comment(context: BindContext, node: ast.Comment) -> st.Comment | st.Skip:
-    """COMMENT ON TABLE, VIEW, MATERIALIZED VIEW, INDEX, SEQUENCE, COLUMN, CONSTRAINT, SCHEMA, ROLE, DATABASE; others 0A000."""
+    """COMMENT ON TABLE, VIEW, MATERIALIZED VIEW, INDEX, SEQUENCE, COLUMN, CONSTRAINT, SCHEMA, ROLE, DATABASE, LARGE OBJECT; others 0A000."""
     if node.what in _COMMENT_KINDS:
         relation = _named_relation(context, node.name, node.span)
         if relation.kind not in _COMMENT_KINDS[node.what]:
@@ -487,6 +488,8 @@ def bind_comment(context: BindContext, node: ast.Comment) -> st.Comment | st.Ski
         from planner.bind.types import bind_comment_on_type
 
         return bind_comment_on_type(context, node)
+    if node.what == "large object":
+        return st.Comment(class_oid=_PG_LARGEOBJECT, object_oid=int(node.name[0]), sub_id=0, text=node.text)
     if node.what == "domain constraint":
         from planner.bind.types import bind_comment_on_domain_constraint
 

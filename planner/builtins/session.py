@@ -81,6 +81,16 @@ class RoutineSystem(Protocol):
         """As ``call``, on the spot. Raises SqlError 0A000 for a function that has to wait, 54001 for one that takes too long."""
 
 
+class LargeObjectSystem(Protocol):
+    """Large objects, as functions see them."""
+
+    def start(self, name: str, args: Sequence[Any]) -> tuple[bool, Any]:
+        """Begin what a function of that name does: (True, its value) if it is done already, else (False, an awaitable of the value).
+
+        Raises SqlError 42704 (no such object or descriptor), 42501, 22023, 22003, 55000, 54000, 23505, 25006.
+        """
+
+
 class EvalSystem(Protocol):
     """The server as system functions see it: sizes, other sessions, the running transaction."""
 
@@ -99,6 +109,10 @@ class EvalSystem(Protocol):
     @property
     def routines(self) -> RoutineSystem:
         """Users' functions, to be called."""
+
+    @property
+    def large_objects(self) -> LargeObjectSystem:
+        """Large objects, and the session's descriptors of them."""
 
     @property
     def trigger_depth(self) -> int:

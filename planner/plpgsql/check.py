@@ -9,6 +9,7 @@ from typing import Any, Final
 from pgwire.codecs.settings import CodecSettings
 from planner import ast
 from planner.bind.context import BindContext, make_context
+from planner.builtins.large_objects import CHANGING_NAMES
 from planner.catalog import Catalog, FunctionDef
 from planner.errors import Span, SqlError
 from planner.plpgsql import tree
@@ -90,6 +91,8 @@ def _piece_changes(context: BindContext, piece: tree.Piece, seen: frozenset[int]
         if isinstance(node, ast.Insert | ast.Update | ast.Delete | ast.Merge | ast.Locking):
             return True
         if isinstance(node, ast.FuncCall):
+            if node.name[-1] in CHANGING_NAMES:
+                return True
             for called in context.catalog.functions_named(node.name[-1]):
                 if may_change(context, called, seen):
                     return True

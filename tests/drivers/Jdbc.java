@@ -53,6 +53,7 @@ public class Jdbc {
       metadata(c);
       savepoint(c);
       callable(c);
+      largeObjects(c);
     }
     encodings(url);
   }
@@ -278,5 +279,60 @@ public class Jdbc {
       s.execute("DROP FUNCTION jb_area(int, int)");
     }
     System.out.println("ok callable");
+  }
+
+  static void largeObjects(Connection c) throws Exception {
+    byte[] sent = new byte[100_000];
+    for (int i = 0; i < sent.length; i++) {
+      sent[i] = (byte) (i % 251);
+    }
+    c.setAutoCommit(false);
+    org.postgresql.largeobject.LargeObjectManager manager = c.unwrap(org.postgresql.PGConnection.class).getLargeObjectAPI();
+    long oid = manager.createLO();
+    try (org.postgresql.largeobject.LargeObject object = manager.open(oid)) {
+      try (java.io.OutputStream out = object.getOutputStream()) {
+        out.write(sent);
+      }
+    }
+    try (org.postgresql.largeobject.LargeObject object = manager.open(oid)) {
+      same("size", sent.length, object.size());
+      object.seek(-10, org.postgresql.largeobject.LargeObject.SEEK_END);
+      same("told", sent.length - 10, object.tell());
+      same("the end", true, java.util.Arrays.equals(java.util.Arrays.copyOfRange(sent, sent.length - 10, sent.length), object.read(100)));
+      object.seek64(5_000_000_000L, org.postgresql.largeobject.LargeObject.SEEK_SET);
+      same("far", 5_000_000_000L, object.tell64());
+      object.seek(0);
+      object.truncate(70_000);
+      same("cut", 70_000, object.size());
+    }
+    try (Statement s = c.createStatement()) {
+      s.execute("CREATE TABLE jb_lob (id int, content oid)");
+    }
+    try (PreparedStatement p = c.prepareStatement("INSERT INTO jb_lob VALUES (1, ?)")) {
+      p.setBlob(1, new java.io.ByteArrayInputStream(sent), sent.length);
+      p.executeUpdate();
+    }
+    c.commit();
+    try (Statement s = c.createStatement(); ResultSet r = s.executeQuery("SELECT content FROM jb_lob")) {
+      r.next();
+      java.sql.Blob blob = r.getBlob(1);
+      same("blob", (long) sent.length, blob.length());
+      same("bytes", true, java.util.Arrays.equals(sent, blob.getBytes(1, sent.length)));
+    }
+    manager.delete(oid);
+    c.commit();
+    try {
+      manager.open(oid);
+      throw new AssertionError("gone");
+    } catch (SQLException error) {
+      same("gone", "42704", error.getSQLState());
+    }
+    c.rollback();
+    try (Statement s = c.createStatement()) {
+      s.execute("SELECT lo_unlink(content) FROM jb_lob; DROP TABLE jb_lob");
+    }
+    c.commit();
+    c.setAutoCommit(true);
+    System.out.println("ok large objects");
   }
 }

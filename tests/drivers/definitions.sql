@@ -34,3 +34,8 @@ CREATE INDEX shapes_p ON shapes USING spgist (p) WHERE id > 0;
 CREATE VIEW corners AS SELECT id, p[0] AS x, b[1] AS first, p <-> '(0,0)'::point AS far FROM shapes;
 INSERT INTO shapes (id, p, b, c, g) VALUES (1, '(0.1,NaN)', '{(1,1),(0,0);NULL}', '<(0,0),1e20>', '((1,2),(3,4))'), (2, NULL, NULL, NULL, NULL);
 INSERT INTO ex VALUES ('[1,5)', 1), ('[7,9)', 2);
+SELECT lo_from_bytea(30001, decode(repeat('0123456789abcdef', 3000), 'hex')), lo_create(30002);
+SELECT lo_put(30002, 100000, 'behind a hole');
+ALTER LARGE OBJECT 30002 OWNER TO pg_monitor;
+GRANT SELECT ON LARGE OBJECT 30001 TO PUBLIC;
+COMMENT ON LARGE OBJECT 30001 IS 'pages of it';

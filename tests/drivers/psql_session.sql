@@ -105,7 +105,16 @@ CREATE VIEW many_sold AS SELECT * FROM sold WHERE n > 3;
 \prompt 'say: ' said
 hello
 \echo :said
+SELECT lo_from_bytea(4711, 'of psql');
+COMMENT ON LARGE OBJECT 4711 IS 'a comment';
 \lo_list
+\lo_list+
+\dl
+\lo_export 4711 'FOLDER/lob.txt'
+\lo_unlink 4711
+\lo_unlink 4711
+\lo_import '/nonexistent'
+\lo_export 4711 'FOLDER/lob.txt'
 \conninfo
 \timing on
 SELECT 1 AS timed;

@@ -18,7 +18,7 @@ DRIVER = Path("/usr/share/java/postgresql.jar")
 PROGRAM = Path(__file__).with_name("Jdbc.java")
 STEPS = [
     "values in text", "values in binary", "batch", "fetch size", "copy", "errors", "cancel", "metadata",
-    "savepoint", "callable", "encodings",
+    "savepoint", "callable", "large objects", "encodings",
 ]  # fmt: skip
 
 TIMEOUT_S = 240

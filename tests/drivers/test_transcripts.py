@@ -51,12 +51,12 @@ class Program:
 
 
 TRANSCRIPTS = {
-    "php_pdo": Program("php {source}.php {url}", "php -m | grep -q pdo_pgsql", "php-cli php-pgsql", 18),
+    "php_pdo": Program("php {source}.php {url}", "php -m | grep -q pdo_pgsql", "php-cli php-pgsql", 20),
     "c_libpq": Program(
         "{built} {url}",
         "cc --version && test -e /usr/include/postgresql/libpq-fe.h",
         "gcc libpq-dev",
-        8,
+        9,
         build="cc -I/usr/include/postgresql -o {built} {source}.c -lpq",
     ),
     "c_ecpg": Program(

@@ -47,6 +47,10 @@ SCHEMA = """
     CREATE PROCEDURE s.add(i int) LANGUAGE sql AS 'INSERT INTO rows (id) VALUES (i)';
     CREATE TABLE booked (room int, during int4range, EXCLUDE USING gist (room WITH =, during WITH &&) WHERE (room > 0));
     INSERT INTO booked VALUES (1, '[1,5)');
+    SELECT lo_from_bytea(4001, 'of the template'), lo_create(4002), lo_put(4002, 600000, 'behind a hole');
+    GRANT SELECT ON LARGE OBJECT 4002 TO pg_monitor;
+    SELECT lo_from_bytea('people'::regclass::oid, 'the number of a table');
+    DO $$ BEGIN EXECUTE format('COMMENT ON LARGE OBJECT %s IS %L', 'people'::regclass::oid, 'noted'); END $$;
     COMMENT ON TABLE people IS 'everybody';
     COMMENT ON CONSTRAINT few ON letters IS 'not many';
     GRANT SELECT (id) ON people TO pg_monitor;
@@ -73,6 +77,8 @@ SEEN = (
     " FROM pg_type t WHERE oid >= 16384 ORDER BY 1",
     "SELECT attrelid::regclass::text, attname, attacl::text FROM pg_attribute WHERE attacl IS NOT NULL AND attrelid >= 16384",
     "SELECT defaclnamespace::regnamespace::text, defaclobjtype, defaclacl::text FROM pg_default_acl",
+    "SELECT oid, lomowner, lomacl::text, obj_description(oid, 'pg_largeobject') FROM pg_largeobject_metadata ORDER BY 1",
+    "SELECT loid, pageno, data FROM pg_largeobject ORDER BY 1, 2",
     "SELECT sequencename, start_value, increment_by, last_value FROM pg_sequences ORDER BY 1",
     "SELECT objid::regclass::text, refobjid::regclass::text, refobjsubid FROM pg_depend"
     " WHERE deptype IN ('a', 'i') AND classid = 'pg_class'::regclass AND refclassid = 'pg_class'::regclass AND objid >= 16384 ORDER BY 1",
@@ -147,6 +153,7 @@ def test_a_copy_goes_its_own_way(server: ServerProcess, copied: list[list[tuple[
                         copy.execute(sql)
                 copy.execute("ALTER TYPE s.mood RENAME VALUE 'happy' TO 'glad'")
                 copy.execute("DROP TABLE many")
+                copy.execute("SELECT lo_put(4001, 0, 'OF'), lo_unlink(4002)")
             with opened(server, "copied") as template:
                 for query, expected in zip(SEEN, copied, strict=True):
                     assert template.execute(query).fetchall() == expected, query

@@ -6,6 +6,8 @@ import contextlib
 import datetime as dt
 import decimal
 import io
+import pathlib
+import tempfile
 import uuid
 
 import pg8000.dbapi
@@ -80,6 +82,30 @@ def psycopg2_copy() -> None:
         out = io.StringIO()
         cursor.copy_to(out, "two", sep="|", null="-")
         same(out.getvalue(), "1|a\n2|-\n3|x, y\n")
+
+
+@step("psycopg2: large objects")
+def psycopg2_large_objects() -> None:
+    with contextlib.closing(two()) as connection, tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "file")
+        path.write_bytes(bytes(range(256)) * 100)
+        made = connection.lobject(0, "wb", 0, str(path))
+        same(
+            (made.seek(0, 2), made.seek(-10, 1), made.tell(), made.read()),
+            (25600, 25590, 25590, bytes(range(246, 256))),
+        )
+        made.truncate(7)
+        same((made.write(b"behind"), made.seek(0), made.read(8)), (6, 0, b"\0\1\2\3\4\5\6\0"))
+        made.export(str(path))
+        same(path.read_bytes()[-6:], b"behind")
+        connection.commit()
+        same(made.closed, True)
+        again = connection.lobject(made.oid, "r")
+        raised(psycopg2.Error, lambda: again.write("no"))
+        connection.rollback()
+        connection.lobject(made.oid, "n").unlink()
+        connection.commit()
+        raised(psycopg2.errors.UndefinedObject, lambda: connection.lobject(made.oid))
 
 
 @step("psycopg2: transactions, levels, notices, notifications, cancel")

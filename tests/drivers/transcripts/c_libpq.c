@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <libpq-fe.h>
+#include <libpq/libpq-fs.h>
 
 static PGconn *conn;
 
@@ -228,6 +229,47 @@ int main(int argc, char **argv)
     printf("\n%d %d\n", PQserverVersion(conn) / 10000, PQprotocolVersion(conn));
     PQreset(conn);
     printf("%d %d\n", (int) PQstatus(conn), (int) PQtransactionStatus(conn));
+
+    step("large objects, functions by oid");
+    char piece[4096];
+    memset(piece, 'p', sizeof piece);
+    told(PQexec(conn, "SELECT count(lo_unlink(oid)) >= 0 FROM pg_largeobject_metadata"));
+    printf("%u %u ", lo_create(conn, 4242), lo_create(conn, 4242));
+    printf("%s", PQerrorMessage(conn));
+    told(PQexec(conn, "BEGIN"));
+    int fd = lo_open(conn, 4242, INV_READ | INV_WRITE);
+    for (int i = 0; i < 5; i++)
+        printf("%d ", lo_write(conn, fd, piece, sizeof piece - i));
+    printf("%d %d\n", lo_tell(conn, fd), lo_lseek(conn, fd, -7, SEEK_END));
+    printf("%d %d ", lo_read(conn, fd, piece, 100), lo_truncate(conn, fd, 10000));
+    printf("%d %lld ", lo_lseek(conn, fd, 0, SEEK_END), (long long) lo_lseek64(conn, fd, 3000000000LL, SEEK_SET));
+    printf("%lld %d %lld\n", (long long) lo_tell64(conn, fd), lo_truncate64(conn, fd, 3000000001LL), (long long) lo_lseek64(conn, fd, 0, SEEK_END));
+    printf("%d %d ", lo_close(conn, fd), lo_close(conn, fd));
+    printf("%s%d %d ", PQerrorMessage(conn), (int) PQtransactionStatus(conn), lo_open(conn, 4242, INV_READ));
+    printf("%s", PQerrorMessage(conn));
+    told(PQexec(conn, "ROLLBACK"));
+    told(PQexec(conn, "SELECT count(*) FROM pg_largeobject"));
+    char path[] = "/tmp/holdfast-libpq-XXXXXX", bytes_of[] = "of a file";
+    FILE *file = fdopen(mkstemp(path), "w");
+    fwrite(bytes_of, 1, sizeof bytes_of, file);
+    fclose(file);
+    told(PQexec(conn, "BEGIN"));
+    printf("%d %u ", lo_import(conn, path) > 16383, lo_import_with_oid(conn, path, 4243));
+    told(PQexec(conn, "COMMIT; BEGIN"));
+    printf("%d ", lo_export(conn, 4243, path));
+    told(PQexec(conn, "COMMIT"));
+    file = fopen(path, "r");
+    printf("%d %s\n", (int) fread(piece, 1, sizeof piece, file), piece);
+    fclose(file);
+    remove(path);
+    printf("%d %d ", lo_unlink(conn, 4243), lo_unlink(conn, 4243));
+    printf("%s", PQerrorMessage(conn));
+    PQArgBlock args[2] = {{.isint = 1, .len = 4, .u.integer = 40}, {.isint = 1, .len = 4, .u.integer = 2}};
+    int value = 0, length = 0;
+    told(PQfn(conn, 177, &value, &length, 1, args, 2));
+    printf("%d %d\n", value, length);
+    told(PQfn(conn, 154, &value, &length, 1, (PQArgBlock[]) {{.isint = 1, .len = 4, .u.integer = 1}, {.isint = 1, .len = 4, .u.integer = 0}}, 2));
+    told(PQexec(conn, "SELECT count(lo_unlink(oid)) FROM pg_largeobject_metadata"));
 
     step("the end");
     told(PQexec(conn, "SET client_min_messages = warning; DROP SCHEMA libpq CASCADE"));

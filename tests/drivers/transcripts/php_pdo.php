@@ -127,6 +127,29 @@ step("transactions and savepoints", function () use ($db) {
     show($db->inTransaction());
 });
 
+step("large objects by PDO", function () use ($db) {
+    $db->exec("SELECT lo_unlink(oid) FROM pg_largeobject_metadata");
+    $db->beginTransaction();
+    $oid = $db->pgsqlLOBCreate();
+    $stream = $db->pgsqlLOBOpen($oid, 'w');
+    show(fwrite($stream, str_repeat("php\0", 5000)));
+    fclose($stream);
+    $db->exec("CREATE TABLE files (name text, content oid)");
+    $insert = $db->prepare("INSERT INTO files VALUES ('a', :oid)");
+    $insert->bindValue(':oid', $oid, PDO::PARAM_LOB);
+    show($insert->execute());
+    $db->commit();
+    $db->beginTransaction();
+    $stream = $db->pgsqlLOBOpen($db->query("SELECT content FROM files")->fetchColumn(), 'r');
+    show([strlen(stream_get_contents($stream)), feof($stream), fseek($stream, 9998), bin2hex(fread($stream, 4)), ftell($stream)]);
+    fclose($stream);
+    show($db->pgsqlLOBUnlink($oid));
+    attempt(fn() => $db->pgsqlLOBOpen($oid, 'r'));
+    attempt(fn() => $db->query("SELECT 1"));
+    $db->rollBack();
+    show($db->query("SELECT lo_unlink(content) FROM files")->fetchColumn());
+});
+
 step("scrolling cursors", function () use ($db) {
     $db->beginTransaction();
     $statement = $db->prepare("SELECT name FROM item ORDER BY id", [PDO::ATTR_CURSOR => PDO::CURSOR_SCROLL]);
@@ -280,6 +303,22 @@ step("pg_copy_from, pg_copy_to, pg_put_line", function () use ($pg) {
     pg_put_line($pg, "\\.\n");
     show(pg_end_copy($pg));
     show(pg_fetch_all_columns(pg_query($pg, "SELECT a FROM lines ORDER BY a")));
+});
+
+step("pg_lo_*", function () use ($pg) {
+    pg_query($pg, "BEGIN");
+    show(pg_lo_create($pg, 4711));
+    $lob = pg_lo_open($pg, 4711, 'rw');
+    show([pg_lo_write($lob, "some bytes"), pg_lo_seek($lob, -5, PGSQL_SEEK_END), pg_lo_tell($lob), pg_lo_read($lob, 100), pg_lo_truncate($lob, 4), pg_lo_seek($lob, 0), pg_lo_read_all($lob), pg_lo_close($lob)]);
+    echo "\n";
+    $path = tempnam('/tmp', 'lob');
+    show([pg_lo_export($pg, 4711, $path), file_get_contents($path), pg_lo_import($pg, $path, 4712), pg_lo_unlink($pg, 4711)]);
+    pg_query($pg, "SAVEPOINT s");
+    show([@pg_lo_unlink($pg, 4711), pg_last_error($pg)]);
+    pg_query($pg, "ROLLBACK TO s");
+    show(pg_fetch_all(pg_query($pg, "SELECT * FROM pg_largeobject")));
+    pg_query($pg, "ROLLBACK");
+    unlink($path);
 });
 
 step("escapes, parameters, encodings", function () use ($pg) {
