@@ -1,7 +1,7 @@
 """Dates, times and intervals: operators, comparisons, casts and the clock (Python forms).
 
 Operators and casts are registered under the pg_proc functions that implement them. Arithmetic in calendar units
-is ``datetime_values``; extract, date_trunc and their kin are ``datetime_parts``.
+is ``datetime_values``; extract is ``datetime_extract``, date_trunc and its kin are ``datetime_parts``.
 """
 
 from __future__ import annotations
