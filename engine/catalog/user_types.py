@@ -14,7 +14,7 @@ from typing import Final
 
 from pgwire.codecs.composite import Attribute, RowShape
 from pgwire.codecs.ranges import RangeType
-from pgwire.codecs.registry import register_domain, register_enum, register_range, register_row
+from pgwire.codecs.register import register_domain, register_enum, register_range, register_row
 from pgwire.codecs.user_types import EnumLabels
 from planner.catalog import RowType, TypeDef
 from planner.domains import know_domain, plain_type

@@ -116,7 +116,7 @@ _ALL: Final = (
 )
 BUILT_IN: Final = frozenset(type_.oid for type_ in _ALL)
 RANGES: Final = {type_.oid: type_ for type_ in _ALL}
-"""By oid, users' ones too (``pgwire.codecs.registry.register_range``)."""
+"""By oid, users' ones too (``pgwire.codecs.register.register_range``)."""
 MULTIRANGES: Final = {type_.multirange: type_ for type_ in _ALL}
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 from pgwire.codecs import (
@@ -20,8 +20,6 @@ from pgwire.codecs import (
     bit,
     bytea,
     citext,
-    composite,
-    composite_keys,
     datetime,
     domain,
     geometric,
@@ -48,12 +46,11 @@ from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.settings import DEFAULT, CodecSettings
 from pgwire.codecs.typmod import interval_limits, typmod_function
-from pgwire.codecs.user_types import STORED, enum_parser, enum_printer, row_shape
 from pgwire.oids import TYPE_NAME
 
 __all__ = [
     "DEFAULT", "Codec", "CodecSettings", "binary_decoder", "binary_encoder", "binary_input", "binary_output",
-    "codec", "has_codec", "has_rows", "kept_for_settings", "register_domain", "register_enum", "register_range", "register_row",
+    "codec", "has_codec", "has_rows", "kept_for_settings",
     "text_decoder", "text_encoder", "text_input", "text_output", "text_printer",
     "type_size",
 ]  # fmt: skip
@@ -86,8 +83,9 @@ class Codec:
     ascii: bool = True
 
 
-_CODECS: dict[int, Codec] = {}
-_WITH_ROWS: set[int] = {domain.RECORD, 2287}
+CODECS: dict[int, Codec] = {}
+"""By type oid; users' types come and go (``pgwire.codecs.register``)."""
+WITH_ROWS: set[int] = {domain.RECORD, 2287}
 """Types with composite types in their values, and record and record[], which may have them."""
 
 
@@ -100,7 +98,7 @@ def _add(
     plain: bool = False, ascii: bool = True,
 ) -> None:  # fmt: skip
     """Add a type whose forms do not depend on settings."""
-    _CODECS[oid] = Codec(
+    CODECS[oid] = Codec(
         oid=oid, name=name, size=size, parse=_always(parse), show=_always(show_), recv=_always(recv),
         send=_always(send), plain=plain, ascii=ascii,
     )  # fmt: skip
@@ -108,14 +106,14 @@ def _add(
 
 def _add_text(oid: int, name: str, size: int, parse: Parse, show_: Print, recv: Recv, send: Send) -> None:
     """Add a type whose binary form is text, in the client's encoding (with a version byte before it, which is ASCII)."""
-    _CODECS[oid] = Codec(
+    CODECS[oid] = Codec(
         oid=oid, name=name, size=size, parse=_always(parse), show=_always(show_),
-        recv=lambda settings: _from_client(recv, settings), send=lambda settings: _to_client(send, settings),
+        recv=lambda settings: from_client(recv, settings), send=lambda settings: to_client(send, settings),
         ascii=False,
     )  # fmt: skip
 
 
-def _from_client(recv: Recv, settings: CodecSettings) -> Recv:
+def from_client(recv: Recv, settings: CodecSettings) -> Recv:
     """Return ``recv``, which reads UTF-8, for what is in the client's encoding."""
     if settings.encoding == "UTF8":
         return recv
@@ -123,7 +121,7 @@ def _from_client(recv: Recv, settings: CodecSettings) -> Recv:
     return lambda data: recv(read(bytes(data)).encode("utf-8"))
 
 
-def _to_client(send: Send, settings: CodecSettings) -> Send:
+def to_client(send: Send, settings: CodecSettings) -> Send:
     """Return ``send``, which writes UTF-8, in the client's encoding."""
     if settings.encoding == "UTF8":
         return send
@@ -136,7 +134,7 @@ def _add_for(
     printer: Callable[[CodecSettings], Print], recv: Recv, send: Send,
 ) -> None:  # fmt: skip
     """Add a type whose text form depends on settings."""
-    _CODECS[oid] = Codec(
+    CODECS[oid] = Codec(
         oid=oid, name=name, size=size, parse=lambda settings: lambda text: parse(text, settings),
         show=printer, recv=_always(recv), send=_always(send),
     )  # fmt: skip
@@ -159,7 +157,7 @@ def _add_scalars() -> None:
     _add(domain.UUID, "uuid", 16, uuid.parse, uuid.show, uuid.recv, uuid.send, plain=True)
     _add(domain.BIT, "bit", -1, bit.parse, bit.show, bit.recv, bit.send)
     _add(domain.VARBIT, "bit varying", -1, bit.parse, bit.show, bit.recv, bit.send)
-    _CODECS[domain.BYTEA] = Codec(
+    CODECS[domain.BYTEA] = Codec(
         oid=domain.BYTEA, name="bytea", size=-1, parse=_always(bytea.parse),
         show=lambda s: bytea.show_hex if s.bytea_output == "hex" else bytea.show_escape,
         recv=_always(bytea.copy), send=_always(bytea.copy),
@@ -182,7 +180,7 @@ def _add_floats() -> None:
         (domain.FLOAT8, "double precision", 8, float_.parse_float8, float8, float_.recv_float8,
          float_.send_float8),
     ):  # fmt: skip
-        _CODECS[oid] = Codec(
+        CODECS[oid] = Codec(
             oid=oid, name=name, size=size, parse=_always(parse), show=printer, recv=_always(recv),
             send=_always(send), plain=True,
         )  # fmt: skip
@@ -215,7 +213,7 @@ def _add_texts() -> None:
     ):  # fmt: skip
         _add_text(oid, name, size, text.parse_text, text.show_text, text.decode, text.send_text)
     _add_text(domain.CITEXT, "citext", -1, citext.parse, citext.unpack, citext.receive, citext.send)
-    _CODECS[domain.HSTORE] = Codec(
+    CODECS[domain.HSTORE] = Codec(
         oid=domain.HSTORE, name="hstore", size=-1, parse=_always(hstore.parse), show=_always(hstore.show),
         recv=_always(hstore.receive), send=_always(hstore.send), ascii=False,
     )  # fmt: skip
@@ -260,18 +258,18 @@ def _add_composites() -> None:
             functools.partial(array.recv, element_oid=inner, element=recv, lower_bound=0),
             array.sender(inner, send, leaf_is_tuple=False, lower_bound=0),
         )  # fmt: skip
-    _CODECS[domain.RECORD] = Codec(
+    CODECS[domain.RECORD] = Codec(
         oid=domain.RECORD, name="record", size=-1, parse=_no_record, show=_record_printer,
         recv=_no_record, send=_record_sender, ascii=False,
     )  # fmt: skip
 
 
 def _add_text_search() -> None:
-    _CODECS[domain.TSVECTOR] = Codec(
+    CODECS[domain.TSVECTOR] = Codec(
         oid=domain.TSVECTOR, name="tsvector", size=-1, parse=_always(tsvector.parse), show=_always(tsvector.show),
         recv=tsvector.receiver, send=tsvector.sender, ascii=False,
     )  # fmt: skip
-    _CODECS[domain.TSQUERY] = Codec(
+    CODECS[domain.TSQUERY] = Codec(
         oid=domain.TSQUERY, name="tsquery", size=-1, parse=_always(tsquery.parse), show=_always(tsquery.show),
         recv=tsquery.receiver, send=tsquery.sender, ascii=False,
     )  # fmt: skip
@@ -287,7 +285,7 @@ def _add_geometric() -> None:
         (domain.LINE, "line", 24, geometric.parse_line, geometric.line_printer, geometric.receive_line),
         (domain.CIRCLE, "circle", 24, geometric.parse_circle, geometric.circle_printer, geometric.receive_circle),
     ):  # fmt: skip
-        _CODECS[oid] = Codec(
+        CODECS[oid] = Codec(
             oid=oid, name=name, size=size, parse=_always(parse), show=printer, recv=_always(recv),
             send=_always(bytea.copy),
         )  # fmt: skip
@@ -295,10 +293,11 @@ def _add_geometric() -> None:
 
 def _add_ranges() -> None:
     for type_ in ranges.RANGES.values():
-        _add_range_and_multirange(type_)
+        add_range_and_multirange(type_)
 
 
-def _add_range_and_multirange(type_: ranges.RangeType) -> None:
+def add_range_and_multirange(type_: ranges.RangeType) -> None:
+    """Add the codecs of a range type and of its multirange type."""
     _add_range(
         type_, type_.oid, type_.name, ranges.range_parser, ranges.range_printer, ranges.range_receiver,
         ranges.range_sender,
@@ -314,8 +313,8 @@ def _add_range(
     parser: Callable[[ranges.RangeType, Parse], Parse], printer: Callable[[Print], Print],
     receiver: Callable[[ranges.RangeType, Recv], Recv], sender: Callable[[Send], Send],
 ) -> None:  # fmt: skip
-    element = _CODECS[type_.subtype]
-    _CODECS[oid] = Codec(
+    element = CODECS[type_.subtype]
+    CODECS[oid] = Codec(
         oid=oid, name=name, size=-1,
         parse=lambda s: parser(type_, element.parse(s)), show=lambda s: printer(element.show(s)),
         recv=lambda s: receiver(type_, element.recv(s)), send=lambda s: sender(element.send(s)),
@@ -353,7 +352,7 @@ def _record_sender(settings: CodecSettings) -> Send:
     return send
 
 
-def _array_codec(oid: int, element: Codec, plain_element: int = 0) -> Codec:
+def array_codec(oid: int, element: Codec, plain_element: int = 0) -> Codec:
     """Return an array's codec; ``plain_element``: the type under the element, where that is a domain."""
     tuple_leaf = (plain_element or element.oid) in domain.TUPLE_TYPES
     delimiter = array.delimiter_of(plain_element or element.oid)
@@ -388,144 +387,27 @@ def _fill() -> None:
     _add_text_search()
     _add_geometric()
     for oid, element in domain.ARRAY_ELEMENT.items():
-        _CODECS[oid] = _array_codec(oid, _CODECS[element])
+        CODECS[oid] = array_codec(oid, CODECS[element])
     for oid, base in _DOMAINS.items():
-        _CODECS[oid] = _CODECS[base]
-        _CODECS[oid - 1] = _array_codec(oid - 1, _CODECS[base])
+        CODECS[oid] = CODECS[base]
+        CODECS[oid - 1] = array_codec(oid - 1, CODECS[base])
 
 
 _fill()
 
 
-# -- users' types --------------------------------------------------------------------------------------------
-
-
-def register_enum(oid: int, array_oid: int) -> None:
-    """Give an enum and the array type over it their codecs (the same again where they have them)."""
-
-    def recv(settings: CodecSettings) -> Recv:
-        parse = enum_parser(oid, settings)
-        return _from_client(lambda data: parse(text.decode(data)), settings)
-
-    def send(settings: CodecSettings) -> Send:
-        show = enum_printer(oid, settings)
-        return _to_client(lambda value: text.send_text(show(value)), settings)
-
-    _CODECS[oid] = Codec(
-        oid=oid, name="enum", size=4, parse=functools.partial(enum_parser, oid),
-        show=functools.partial(enum_printer, oid), recv=recv, send=send, ascii=False,
-    )  # fmt: skip
-    _CODECS[array_oid] = _array_codec(array_oid, _CODECS[oid])
-    composite_keys.know_enum(oid, array_oid)
-
-
-def register_range(type_: ranges.RangeType, array_oid: int, multirange_array_oid: int) -> None:
-    """Give a user's range type, its multirange type and the array types over them their codecs."""
-    ranges.RANGES[type_.oid] = ranges.MULTIRANGES[type_.multirange] = type_
-    _add_range_and_multirange(type_)
-    for array_type, element in ((array_oid, type_.oid), (multirange_array_oid, type_.multirange)):
-        _CODECS[array_type] = _array_codec(array_type, _CODECS[element])
-        composite_keys.know_array(array_type, element)
-
-
-def register_row(oid: int, array_oid: int) -> None:
-    """Give a composite type and the array type over it their codecs (the same again where they have them)."""
-
-    def parser(settings: CodecSettings) -> Parse:
-        if settings.types is STORED:
-            return bytes.fromhex
-        shape = row_shape(oid, settings)
-        readers = [_attribute_reader(attribute, settings) for attribute in shape.attributes]
-
-        def parse(value: str) -> bytes:
-            fields = composite.parse_fields(value, len(readers))
-            return composite.pack(
-                [None if item is None else read(item) for item, read in zip(fields, readers, strict=True)],
-                shape,
-            )
-
-        return parse
-
-    def printer(settings: CodecSettings) -> Print:
-        if settings.types is STORED:
-            return bytes.hex
-        shape = row_shape(oid, settings)
-        printers = [text_printer(attribute.oid, settings) for attribute in shape.attributes]
-
-        def show(value: bytes) -> str:
-            fields = composite.values_of(value, shape)
-            shown = [
-                "" if item is None else system.quote_field(print_(item))
-                for item, print_ in zip(fields, printers, strict=True)
-            ]
-            return f"({','.join(shown)})"
-
-        return show
-
-    def recv(settings: CodecSettings) -> Recv:
-        shape = row_shape(oid, settings)
-
-        for attribute in shape.attributes:
-            _attribute_reader(attribute, settings)
-
-        def read(type_oid: int, data: bytes) -> Any:
-            return binary_input(type_oid, data, settings)
-
-        return lambda data: composite.receive(data, shape, read, _type_name)
-
-    def send(settings: CodecSettings) -> Send:
-        shape = row_shape(oid, settings)
-        types = tuple(attribute.oid for attribute in shape.attributes)
-        senders = [binary_encoder(type_oid, settings) for type_oid in types]
-
-        def write(value: bytes) -> bytes:
-            fields = composite.values_of(value, shape)
-            return system.send_record(
-                types, [None if item is None else to(item) for item, to in zip(fields, senders, strict=True)]
-            )
-
-        return write
-
-    composite_keys.know_row(oid, array_oid)
-    _WITH_ROWS.update((oid, array_oid))
-    _CODECS[oid] = Codec(
-        oid=oid, name="record", size=-1, parse=parser, show=printer, recv=recv, send=send, ascii=False
-    )
-    _CODECS[array_oid] = _array_codec(array_oid, _CODECS[oid])
-
-
-def _attribute_reader(attribute: composite.Attribute, settings: CodecSettings) -> Parse:
-    if attribute.oid != attribute.plain:
-        raise DataError(
-            "0A000",
-            f'input of a composite value whose attribute "{attribute.name}" is of a domain is not supported',
-        )
-    return text_decoder(attribute.oid, settings, attribute.typmod)
-
-
-def _type_name(oid: int) -> str:
-    return _CODECS[oid].name if oid in _CODECS else "???"
-
-
-def register_domain(oid: int, array_oid: int, plain: int) -> None:
-    """Give a domain the codec of the type under it, ``plain``, and the array type over it (0: there is none) one."""
-    _CODECS[oid] = replace(_CODECS[plain], oid=oid)
-    if array_oid:
-        _CODECS[array_oid] = _array_codec(array_oid, _CODECS[oid], plain)
-    composite_keys.know_domain(oid, array_oid, plain)
-    if plain in _WITH_ROWS:
-        _WITH_ROWS.update((oid, array_oid or oid))
+# -- looking up ---------------------------------------------------------------------------------------------
 
 
 def has_codec(type_oid: int) -> bool:
     """Whether values of the type can be read and printed."""
-    return type_oid in _CODECS
+    return type_oid in CODECS
 
 
 def codec(type_oid: int) -> Codec:
     """Return the codec of a type; 0A000 if it has none."""
     try:
-        return _CODECS[type_oid]
+        return CODECS[type_oid]
     except KeyError:
         name = TYPE_NAME.get(type_oid, f"with oid {type_oid}")
         raise DataError("0A000", f"values of type {name} are not supported") from None
@@ -533,7 +415,7 @@ def codec(type_oid: int) -> Codec:
 
 def type_size(type_oid: int) -> int:
     """Return RowDescription's type size: bytes, -1 variable, -2 cstring (and unknown)."""
-    found = _CODECS.get(type_oid)
+    found = CODECS.get(type_oid)
     return found.size if found is not None else -1
 
 
@@ -559,7 +441,7 @@ def text_input(type_oid: int, text: str, typmod: int = -1, settings: CodecSettin
 
 def has_rows(type_oid: int) -> bool:
     """Tell whether there may be composite types in values of a type."""
-    return type_oid in _WITH_ROWS
+    return type_oid in WITH_ROWS
 
 
 def kept_for_settings(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
@@ -573,7 +455,7 @@ def kept_for_settings(maxsize: int) -> Callable[[Callable[..., T]], Callable[...
 
         @functools.wraps(make)
         def get(types: Any, *args: Any, **options: Any) -> T:
-            fresh = not _WITH_ROWS.isdisjoint(types) if isinstance(types, tuple) else types in _WITH_ROWS
+            fresh = not WITH_ROWS.isdisjoint(types) if isinstance(types, tuple) else types in WITH_ROWS
             return make(types, *args, **options) if fresh else kept(types, *args, **options)
 
         return get

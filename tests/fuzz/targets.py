@@ -122,7 +122,7 @@ POSTGRES_INTERNAL = (
     "unexpected number of tsvector positions", "position information is misordered", "Unexpected end of string", "Syntax error near",
 )  # fmt: skip
 """What PostgreSQL answers with XX000 as well."""
-TYPES = tuple(sorted(registry._CODECS))
+TYPES = tuple(sorted(registry.CODECS))
 
 
 def values(data: bytes) -> None:

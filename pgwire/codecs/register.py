@@ -1,0 +1,150 @@
+"""Codecs of users' types: what the table of ``registry`` gets when a database has enums, ranges, composite types and domains.
+
+Called when a catalog is read or changes; the same again does no harm. Labels, attributes and what a type is called differ
+between databases, so they are looked up by the settings a codec is bound to (``pgwire.codecs.user_types``).
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from typing import Any
+
+from pgwire.codecs import composite, composite_keys, ranges, system, text
+from pgwire.codecs.errors import DataError
+from pgwire.codecs.registry import (
+    CODECS,
+    WITH_ROWS,
+    Codec,
+    Parse,
+    Print,
+    Recv,
+    Send,
+    add_range_and_multirange,
+    array_codec,
+    binary_encoder,
+    binary_input,
+    from_client,
+    text_decoder,
+    text_printer,
+    to_client,
+)
+from pgwire.codecs.settings import CodecSettings
+from pgwire.codecs.user_types import STORED, enum_parser, enum_printer, row_shape
+
+
+def register_enum(oid: int, array_oid: int) -> None:
+    """Give an enum and the array type over it their codecs (the same again where they have them)."""
+
+    def recv(settings: CodecSettings) -> Recv:
+        parse = enum_parser(oid, settings)
+        return from_client(lambda data: parse(text.decode(data)), settings)
+
+    def send(settings: CodecSettings) -> Send:
+        show = enum_printer(oid, settings)
+        return to_client(lambda value: text.send_text(show(value)), settings)
+
+    CODECS[oid] = Codec(
+        oid=oid, name="enum", size=4, parse=functools.partial(enum_parser, oid),
+        show=functools.partial(enum_printer, oid), recv=recv, send=send, ascii=False,
+    )  # fmt: skip
+    CODECS[array_oid] = array_codec(array_oid, CODECS[oid])
+    composite_keys.know_enum(oid, array_oid)
+
+
+def register_range(type_: ranges.RangeType, array_oid: int, multirange_array_oid: int) -> None:
+    """Give a user's range type, its multirange type and the array types over them their codecs."""
+    ranges.RANGES[type_.oid] = ranges.MULTIRANGES[type_.multirange] = type_
+    add_range_and_multirange(type_)
+    for array_type, element in ((array_oid, type_.oid), (multirange_array_oid, type_.multirange)):
+        CODECS[array_type] = array_codec(array_type, CODECS[element])
+        composite_keys.know_array(array_type, element)
+
+
+def register_row(oid: int, array_oid: int) -> None:
+    """Give a composite type and the array type over it their codecs (the same again where they have them)."""
+
+    def parser(settings: CodecSettings) -> Parse:
+        if settings.types is STORED:
+            return bytes.fromhex
+        shape = row_shape(oid, settings)
+        readers = [_attribute_reader(attribute, settings) for attribute in shape.attributes]
+
+        def parse(value: str) -> bytes:
+            fields = composite.parse_fields(value, len(readers))
+            return composite.pack(
+                [None if item is None else read(item) for item, read in zip(fields, readers, strict=True)],
+                shape,
+            )
+
+        return parse
+
+    def printer(settings: CodecSettings) -> Print:
+        if settings.types is STORED:
+            return bytes.hex
+        shape = row_shape(oid, settings)
+        printers = [text_printer(attribute.oid, settings) for attribute in shape.attributes]
+
+        def show(value: bytes) -> str:
+            fields = composite.values_of(value, shape)
+            shown = [
+                "" if item is None else system.quote_field(print_(item))
+                for item, print_ in zip(fields, printers, strict=True)
+            ]
+            return f"({','.join(shown)})"
+
+        return show
+
+    def recv(settings: CodecSettings) -> Recv:
+        shape = row_shape(oid, settings)
+
+        for attribute in shape.attributes:
+            _attribute_reader(attribute, settings)
+
+        def read(type_oid: int, data: bytes) -> Any:
+            return binary_input(type_oid, data, settings)
+
+        return lambda data: composite.receive(data, shape, read, _type_name)
+
+    def send(settings: CodecSettings) -> Send:
+        shape = row_shape(oid, settings)
+        types = tuple(attribute.oid for attribute in shape.attributes)
+        senders = [binary_encoder(type_oid, settings) for type_oid in types]
+
+        def write(value: bytes) -> bytes:
+            fields = composite.values_of(value, shape)
+            return system.send_record(
+                types, [None if item is None else to(item) for item, to in zip(fields, senders, strict=True)]
+            )
+
+        return write
+
+    composite_keys.know_row(oid, array_oid)
+    WITH_ROWS.update((oid, array_oid))
+    CODECS[oid] = Codec(
+        oid=oid, name="record", size=-1, parse=parser, show=printer, recv=recv, send=send, ascii=False
+    )
+    CODECS[array_oid] = array_codec(array_oid, CODECS[oid])
+
+
+def _attribute_reader(attribute: composite.Attribute, settings: CodecSettings) -> Parse:
+    if attribute.oid != attribute.plain:
+        raise DataError(
+            "0A000",
+            f'input of a composite value whose attribute "{attribute.name}" is of a domain is not supported',
+        )
+    return text_decoder(attribute.oid, settings, attribute.typmod)
+
+
+def _type_name(oid: int) -> str:
+    return CODECS[oid].name if oid in CODECS else "???"
+
+
+def register_domain(oid: int, array_oid: int, plain: int) -> None:
+    """Give a domain the codec of the type under it, ``plain``, and the array type over it (0: there is none) one."""
+    CODECS[oid] = replace(CODECS[plain], oid=oid)
+    if array_oid:
+        CODECS[array_oid] = array_codec(array_oid, CODECS[oid], plain)
+    composite_keys.know_domain(oid, array_oid, plain)
+    if plain in WITH_ROWS:
+        WITH_ROWS.update((oid, array_oid or oid))
