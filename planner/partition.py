@@ -23,12 +23,13 @@ from pgwire.codecs.registry import text_input, text_output
 from pgwire.codecs.settings import STORED_TEXT
 from planner.builtins import load
 from planner.builtins.compare import hash_key, sort_key
+from planner.builtins.hash import day_of
 from planner.catalog import Catalog, PartitionBound, PartitionKey, RelationDef
 from planner.deparse_expr import quote_literal
 from planner.domains import base_oid
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, compile_expr
-from planner.facts import BOOL, INT4, NUMERIC, VARCHAR, facts
+from planner.facts import BOOL, DATE, INT4, NUMERIC, VARCHAR, facts
 from planner.query import Expr, Var
 from planner.types import SqlType
 
@@ -109,7 +110,14 @@ def hash_function(oid: int) -> Callable[[Any, int], int] | None:
         return None
     proc = facts().proc_by_signature.get(name)
     entry = None if proc is None else load().functions.get(proc)
-    return None if entry is None else entry.python
+    if entry is None or entry.python is None:
+        return None
+    compute: Callable[[Any, int], int] = entry.python
+    if oid == DATE:
+        return lambda value, seed: compute(day_of(value), seed)
+    if oid == BOOL:
+        return lambda value, seed: compute("\x01" if value else "\0", seed)
+    return compute
 
 
 def _hashed_as() -> dict[int, str]:
@@ -120,7 +128,9 @@ def _hashed_as() -> dict[int, str]:
         f.TEXT: "hashtextextended(text,int8)", VARCHAR: "hashtextextended(text,int8)", f.OID: "hashoidextended(oid,int8)",
         f.UUID: "uuid_hash_extended(uuid,int8)", f.BPCHAR: "hashbpcharextended(bpchar,int8)",
         f.FLOAT4: "hashfloat4extended(float4,int8)", f.FLOAT8: "hashfloat8extended(float8,int8)",
-        f.NAME: "hashnameextended(name,int8)",
+        f.NAME: "hashnameextended(name,int8)", f.DATE: "hashint4extended(int4,int8)", f.TIME: "time_hash_extended(time,int8)",
+        f.TIMESTAMP: "timestamp_hash_extended(timestamp,int8)", f.TIMESTAMPTZ: "timestamp_hash_extended(timestamp,int8)",
+        f.BOOL: "hashcharextended(char,int8)",
     }  # fmt: skip
 
 

@@ -32,7 +32,7 @@ from engine.writes.returning import make_env
 from engine.writes.row_checks import RowChecks
 from engine.writes.shape import TableShape
 from planner.catalog import RelationDef
-from planner.errors import SqlError, not_supported
+from planner.errors import SqlError
 from planner.evaluate import Env, Layout, RowFunction, compile_predicate, compile_row
 from planner.query import Merge, MergeAction, RowCheckKind
 from txn.types import Row, RowId
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 
-class _Action(NamedTuple):
+class Action(NamedTuple):
     """A WHEN clause, compiled over a row of the source; ``positions`` are those of its values in a row of the table."""
 
     what: str
@@ -50,37 +50,69 @@ class _Action(NamedTuple):
     values: RowFunction
 
 
-_VERB: Final = "updated or deleted"  # in messages
-_OPERATIONS: Final[dict[str, Operation]] = {"delete": "DELETE", "update": "UPDATE", "insert": "INSERT"}
+VERB: Final = "updated or deleted"  # in messages
+OPERATIONS: Final[dict[str, Operation]] = {"delete": "DELETE", "update": "UPDATE", "insert": "INSERT"}
 """The kinds of action, in the order in which their AFTER STATEMENT triggers fire; BEFORE STATEMENT ones fire in the opposite one."""
 
 
-class MergePlan:
-    """The compiled parts of a MERGE over the source layout of ``planner.query.Merge``."""
+class MergeActions:
+    """The WHEN clauses of a MERGE, compiled over the source layout of ``planner.query.Merge``."""
 
-    __slots__ = ("checks", "each", "firings", "matched", "old", "reach", "shape", "unmatched")
+    __slots__ = ("_matched", "_old", "_unmatched", "_width")
 
-    def __init__(self, session: Session, statement: Merge) -> None:
-        """Compile against the session's catalog."""
-        relation = target_of(session, statement.table)
-        self.shape = TableShape.of(relation, session)
-        self.checks = RowChecks(session, relation, statement.row_checks)
+    def __init__(self, session: Session, relation: RelationDef, statement: Merge) -> None:
+        """``relation``: the target."""
         live = relation.live
         columns = {(0, column.attnum): at for at, column in enumerate(live, 1)}
         extras = len(statement.source.columns) - 1 - len(live)
         columns |= {(1, number): len(live) + number for number in range(1, extras + 1)}
         layout = Layout(columns=columns)
         layout.subplan = Planning(session.catalog).sublink
-        self.old = [(column.attnum - 1, at) for at, column in enumerate(live, 1)]
-        self.matched = [_compiled(action, layout) for action in statement.actions if action.matched]
-        self.unmatched = [_compiled(action, layout) for action in statement.actions if not action.matched]
+        self._width = len(relation.columns)
+        self._old = [(column.attnum - 1, at) for at, column in enumerate(live, 1)]
+        self._matched = [_compiled(action, layout) for action in statement.actions if action.matched]
+        self._unmatched = [_compiled(action, layout) for action in statement.actions if not action.matched]
+
+    async def choose(self, row: Row, env: Env) -> Action | None:
+        """Return the first action that fits a row of the source, None for none, or DO NOTHING."""
+        for action in self._unmatched if row[0] is None else self._matched:
+            if action.condition is None or await value_of(action.condition, row, env):
+                return None if action.what == "nothing" else action
+        return None
+
+    def old_row(self, row: Row) -> Row:
+        """Return the target's row that a row of the source has, NULLs for none."""
+        cells: list[Any] = [None] * self._width
+        for position, at in self._old:
+            cells[position] = row[at]
+        return tuple(cells)
+
+    async def new_row(self, action: Action, row: Row, env: Env) -> Row:
+        """Return the row that an action makes."""
+        cells = list(self.old_row(row))
+        for position, value in zip(action.positions, await value_of(action.values, row, env), strict=True):
+            cells[position] = value
+        return tuple(cells)
+
+
+class MergePlan:
+    """The compiled parts of a MERGE into one table."""
+
+    __slots__ = ("actions", "checks", "each", "firings", "reach", "shape")
+
+    def __init__(self, session: Session, statement: Merge) -> None:
+        """Compile against the session's catalog."""
+        relation = target_of(session, statement.table)
+        self.shape = TableShape.of(relation, session)
+        self.checks = RowChecks(session, relation, statement.row_checks)
+        self.actions = MergeActions(session, relation, statement)
         self.reach = effects.Reach(session, relation, "insert", frozenset())
         self.firings: dict[Operation, Firing] = {}
         for action in statement.actions:
             if action.action in ("update", "delete"):
                 changed, _ = changed_by(session, relation, action.assigned)
                 self.reach.add(session, relation, action.action, changed)
-        for what, operation in _OPERATIONS.items():
+        for what, operation in OPERATIONS.items():
             found = self._firing(session, relation, statement, what)
             if found is not None:
                 self.firings[operation] = found
@@ -94,24 +126,26 @@ class MergePlan:
             return None
         if what == "update":
             return changed_by(session, relation, [a for action in actions for a in action.assigned])[1]
-        return firing_of(session, relation, _OPERATIONS[what])
+        return firing_of(session, relation, OPERATIONS[what])
 
     def firing(self, what: Operation) -> Firing:
         """Return what fires for one kind of action."""
         return self.firings.get(what) or Firing(self.shape.relation, what, ())
 
-    def old_row(self, row: Row) -> list[Any]:
-        """Return the target's row that a row of the source has."""
-        cells = [None] * self.shape.width
-        for position, at in self.old:
-            cells[position] = row[at]
-        return cells
 
-
-def _compiled(action: MergeAction, layout: Layout) -> _Action:
+def _compiled(action: MergeAction, layout: Layout) -> Action:
     condition = None if action.condition is None else compile_predicate([action.condition], layout)
     positions = [attnum - 1 for attnum in action.assigned]
-    return _Action(action.action, condition, positions, compile_row(action.values, layout))
+    return Action(action.action, condition, positions, compile_row(action.values, layout))
+
+
+def second_time() -> SqlError:
+    """Return 21000 for a row of the target to which a second row of the source wants to do something."""
+    return SqlError(
+        "21000",
+        "MERGE command cannot affect row a second time",
+        hint="Ensure that not more than one source row matches any one target row.",
+    )
 
 
 class _Changes:
@@ -130,34 +164,28 @@ class _Changes:
     async def take(self, row: Row) -> None:
         """Do the first action that fits. Raises SqlError 21000 for a second one on a row of the target."""
         merge, env = self.merge, self.env
-        for action in merge.unmatched if row[0] is None else merge.matched:
-            if action.condition is None or await value_of(action.condition, row, env):
-                break
-        else:
+        action = await merge.actions.choose(row, env)
+        if action is None:
             return
-        if action.what == "nothing":
-            return
-        cells = merge.old_row(row)
+        old = merge.actions.old_row(row)
         if action.what != "insert" and merge.checks:
             kind: RowCheckKind = "merge delete" if action.what == "delete" else "merge update"
-            await merge.checks.check(kind, [tuple(cells)], env)
+            await merge.checks.check(kind, [old], env)
         if action.what == "delete":
-            await self._delete(self._touch(row[0]), tuple(cells))
+            await self._delete(self._touch(row[0]), old)
             return
         row_id = None if row[0] is None else self._touch(row[0])
-        old = tuple(cells)
-        for position, value in zip(action.positions, await value_of(action.values, row, env), strict=True):
-            cells[position] = value
+        new = await merge.actions.new_row(action, row, env)
         if row_id is None:
-            await self._insert(tuple(cells))
+            await self._insert(new)
         else:
-            await self._update(row_id, old, tuple(cells))
+            await self._update(row_id, old, new)
 
     async def _delete(self, row_id: RowId, old: Row) -> None:
         merge = self.merge
         if merge.each:
             firing = merge.firing("DELETE")
-            if not await delete_each(self.session, firing, merge.shape, [(row_id, old)], _VERB):
+            if not await delete_each(self.session, firing, merge.shape, [(row_id, old)], VERB):
                 return
         self.deleted.append(row_id)
         self.effects.add("DELETE", old, None)
@@ -167,7 +195,7 @@ class _Changes:
         if merge.each:
             firing = merge.firing("UPDATE")
             done = await update_each(
-                self.session, firing, merge.shape, [(row_id, old, new)], self.env, _VERB, merge.checks
+                self.session, firing, merge.shape, [(row_id, old, new)], self.env, VERB, merge.checks
             )
             if not done:
                 return
@@ -193,11 +221,7 @@ class _Changes:
 
     def _touch(self, row_id: int) -> RowId:
         if row_id in self._touched:
-            raise SqlError(
-                "21000",
-                "MERGE command cannot affect row a second time",
-                hint="Ensure that not more than one source row matches any one target row.",
-            )
+            raise second_time()
         self._touched.add(RowId(row_id))
         return RowId(row_id)
 
@@ -219,7 +243,9 @@ class _Changes:
 async def run_merge(session: Session, plan: Plan, statement: Merge, params: tuple[Any, ...]) -> Outcome:
     """Run a MERGE. Raises SqlError 21000, and what storing rows raises (23502, 23503, 23505, 23514)."""
     if target_of(session, statement.table).kind == "p":
-        raise not_supported("MERGE into a partitioned table")
+        from engine.writes.partitioned_merge import merge_routed  # its actions are those of here
+
+        return await merge_routed(session, plan, statement, params)
     if plan.dml is None:
         plan.dml = MergePlan(session, statement)
     merge: MergePlan = plan.dml

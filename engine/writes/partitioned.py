@@ -124,7 +124,9 @@ class Partitioned:
             checks: Sequence[RowCheck] = ()
             if not isinstance(self.statement, Delete):
                 checks = row_checks_of(self.statement.row_checks, self.parent, leaf)
-            found = Part(session, leaf, insert, RowChecks(session, leaf, checks))
+            found = Part(session, leaf, insert, RowChecks(session, leaf, checks, self.parent))
+            if insert is not None:
+                insert.checks = found.checks
             self.parts[leaf.oid] = found
         return found
 

@@ -29,10 +29,17 @@ _WORDS: Final[dict[RowCheckKind, tuple[str, str]]] = {
 class RowChecks:
     """The row checks of one statement on a table; none of a statement that has none."""
 
-    __slots__ = ("_checks", "_relation", "_whole")
+    __slots__ = ("_checks", "_named", "_relation", "_whole")
 
-    def __init__(self, session: Session, relation: RelationDef, checks: Sequence[RowCheck]) -> None:
-        """Compile over rows of ``relation``; their sub-selects are the row executor's."""
+    def __init__(
+        self,
+        session: Session,
+        relation: RelationDef,
+        checks: Sequence[RowCheck],
+        named: RelationDef | None = None,
+    ) -> None:
+        """Compile over rows of ``relation``; their sub-selects are the row executor's. ``named``: whose policies messages say they are."""
+        self._named = named or relation
         layout = table_layout(relation)
         layout.subplan = Planning(session.catalog).sublink
         self._relation = relation
@@ -71,5 +78,5 @@ class RowChecks:
         policy = f' "{check.policy}"' if check.policy else ""
         return SqlError(
             "42501",
-            f'{which} row violates row-level security policy{policy}{how} for table "{self._relation.name}"',
+            f'{which} row violates row-level security policy{policy}{how} for table "{self._named.name}"',
         )

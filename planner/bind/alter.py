@@ -250,8 +250,6 @@ def _action(
     if relation.kind == "v" and kind in ("set rel options", "reset rel options"):
         return _view_options(context, relation, action)
     if kind in SECURITY_ACTIONS:
-        if relation.kind == "p":
-            raise not_supported("row-level security of a partitioned table", span=action.span)
         return bind_row_security(kind), relation
     if isinstance(action.definition, ast.PartitionAction):
         return bind_partition_action(context, relation, action, action.definition), relation

@@ -23,7 +23,7 @@ from planner.casts import coerce_to_boolean
 from planner.catalog import Catalog, RelationDef
 from planner.catalog.policy import PolicyCommand, PolicyDef
 from planner.deparse import deparse_expr
-from planner.errors import SqlError, not_supported
+from planner.errors import SqlError
 from planner.parse import parse_expression
 from planner.query import Expr
 
@@ -80,9 +80,7 @@ def _table(context: BindContext, node: ast.TableRef) -> RelationDef:
     relation = context.relation(node.schema, node.name, catalog=node.catalog)
     if relation.virtual:
         raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
-    if relation.kind == "p":
-        raise not_supported("row-level security of a partitioned table")
-    if relation.kind != "r":
+    if relation.kind not in "rp":
         raise SqlError("42809", f'"{relation.name}" is not a table')
     return relation
 

@@ -232,7 +232,7 @@ class _Securing:
         return Select(
             columns=(),
             targets=(),
-            ranges=(replace(table_range(relation), used=frozenset(read)),),
+            ranges=(replace(table_range(relation), used=frozenset(read), only=relation.kind == "p"),),
             from_=(RangeRef(range=0),),
             where=where,
         )
@@ -282,7 +282,7 @@ class _Securing:
             view = self.context.catalog.relation_by_oid(use.oid)
             if view is not None and view.options.get("security_invoker") not in _INVOKES:
                 role = self.security.catalog.role_by_oid(view.owner) or role
-        if relation is None or relation.kind != "r" or not self._counts(relation, role):
+        if relation is None or relation.kind not in "rp" or not self._counts(relation, role):
             return None
         return relation, role
 

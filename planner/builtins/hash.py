@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from pgwire.codecs.datetime import send_date, send_timestamp
 from planner.builtins.registry import REGISTRY
 
 python = REGISTRY.python
@@ -81,6 +82,16 @@ def _of_int8(value: int) -> int:
     return low ^ (high if value >= 0 else ~high & _MASK)
 
 
+def moment_of(value: int) -> int:
+    """Return the number that PostgreSQL has for a timestamp, and sends: microseconds since 2000, the ends for infinities."""
+    return int.from_bytes(send_timestamp(value), "big", signed=True)
+
+
+def day_of(value: int) -> int:
+    """The same for a date: days since 2000."""
+    return int.from_bytes(send_date(value), "big", signed=True)
+
+
 def _float(value: float) -> bytes:
     if value == 0:
         return b""
@@ -96,6 +107,7 @@ def _hash_float(value: float, seed: int = 0) -> tuple[int, int]:
 
 _NUMBERS: Final[dict[str, Callable[[Any], int]]] = {
     "hashint2(int2)": lambda v: v & _MASK, "hashint4(int4)": lambda v: v & _MASK, "hashint8(int8)": _of_int8,
+    "timestamp_hash(timestamp)": lambda v: _of_int8(moment_of(v)), "time_hash(time)": _of_int8,
     "hashoid(oid)": lambda v: v, "hashchar(char)": lambda v: _signed((v.encode() or b"\0")[0], 8) & _MASK,
 }  # fmt: skip
 _BYTES: Final[dict[str, Callable[[Any], bytes]]] = {

@@ -178,6 +178,7 @@ def _one(query: Select, index: int, item: RelationRange, parent: RelationDef, le
             sorted((replace(c, attnum=attnums[c.attnum]) for c in item.columns), key=lambda c: c.attnum)
         ),
         used=frozenset(attnums.get(a, a) for a in item.used),
+        guard=_guard_of(item.guard, parent, leaf),
         parent=item.oid,
         asked=item.used,
     )
@@ -260,14 +261,7 @@ def _arm(
     if tests:
         where = tests[0] if len(tests) == 1 else BoolExpr(type=SqlType(BOOL), kind="and", args=tuple(tests))
     read = {v.attnum for expr in (*exprs, *tests) for v in walk(expr) if isinstance(v, Var)}
-    range_ = RelationRange(
-        alias=leaf.name,
-        columns=tuple(RangeColumn(name=c.name, type=c.type, attnum=c.attnum) for c in leaf.live),
-        oid=leaf.oid,
-        schema=leaf.schema,
-        name=leaf.name,
-        used=frozenset(read),
-    )
+    range_ = _range_of(leaf, read, _guard_of(item.guard, parent, leaf))
     return Select(
         columns=outputs,
         targets=tuple(Target(expr=e, name=o.name) for e, o in zip(exprs, outputs, strict=True)),
@@ -276,6 +270,45 @@ def _arm(
         where=where,
         row_marks=() if mark is None else (replace(mark, range=0, pushed=True, above=True),),
     )
+
+
+def _range_of(leaf: RelationDef, used: Iterable[int], guard: Select | None = None) -> RelationRange:
+    return RelationRange(
+        alias=leaf.name,
+        columns=tuple(RangeColumn(name=c.name, type=c.type, attnum=c.attnum) for c in leaf.live),
+        oid=leaf.oid,
+        schema=leaf.schema,
+        name=leaf.name,
+        used=frozenset(used),
+        guard=guard,
+    )
+
+
+def _guard_of(guard: Select | None, parent: RelationDef, leaf: RelationDef) -> Select | None:
+    """Return what row-level security of a partitioned table asks of its rows as it is asked of those of a partition."""
+    if guard is None:
+        return None
+    attnums = column_map(parent, leaf)
+
+    def visit(node: Any, depth: int) -> Any:
+        if isinstance(node, Var):
+            if node.level != depth or node.range or node.attnum < 0:
+                return node
+            if node.attnum != WHOLE_ROW:
+                return replace(node, attnum=attnums[node.attnum])
+            cells = tuple(
+                Var(type=c.type, range=0, level=depth, attnum=attnums[c.attnum], name=c.name)
+                for c in parent.live
+            )
+            return RowExpr(type=node.type, fields=cells, names=tuple(c.name for c in parent.live))
+        inside = depth + isinstance(node, QueryBase)
+        return replace_children(node, lambda child: visit(child, inside))
+
+    first = guard.ranges[0]
+    used = first.used if isinstance(first, RelationRange) else frozenset[int]()
+    read = attnums.values() if WHOLE_ROW in used else [attnums.get(a, a) for a in used]
+    where = None if guard.where is None else visit(guard.where, 0)
+    return replace(guard, ranges=(_range_of(leaf, read),), where=where)
 
 
 def _over(node: Any, index: int, attnums: Mapping[int, int]) -> Any:

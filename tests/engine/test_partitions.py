@@ -353,9 +353,7 @@ def test_rows_joined_before_lead_to_partitions_by_key(months: ServerProcess) -> 
 @pytest.mark.parametrize(
     ("sql", "construct"),
     [
-        ("MERGE INTO m USING m_1 s ON s.id = m.id WHEN MATCHED THEN DELETE", "MERGE into a partitioned table"),
         ("ALTER TABLE m DETACH PARTITION m_1 CONCURRENTLY", "DETACH PARTITION CONCURRENTLY"),
-        ("ALTER TABLE m ENABLE ROW LEVEL SECURITY", "row-level security of a partitioned table"),
         ("SUBSCRIBE m", "SUBSCRIBE to the partitioned table"),
         ("CREATE TABLE n (a int, UNIQUE (a) DEFERRABLE) PARTITION BY LIST (a)", "a deferrable key of a partitioned table"),
         ("CREATE TABLE n (a int) INHERITS (m)", "INHERITS"),

@@ -124,3 +124,18 @@ with u as (update many set c = c + 1 where b = 'b3' returning a, c, tableoid::re
 with d as (delete from many where c = 3 returning a) select * from d order by a;
 select a from many where c = 2 order by b, a limit 5 for update;
 with x as (select * from many where c = 2) select count(*) from x union all select count(*) from many;
+CREATE TABLE h (d date, t timestamp, z timestamptz, c time, o bool, x text, u uuid) PARTITION BY HASH (d, t, z, c, o, x, u);
+CREATE TABLE hd (d date) PARTITION BY HASH (d);
+CREATE TABLE ht (t timestamp) PARTITION BY HASH (t);
+CREATE TABLE hz (z timestamptz) PARTITION BY HASH (z);
+CREATE TABLE hc (c time) PARTITION BY HASH (c);
+CREATE TABLE ho (o bool) PARTITION BY HASH (o);
+SELECT g, satisfies_hash_partition('hd'::regclass, 7, g % 7, date '1900-01-01' + g * 331), satisfies_hash_partition('ht'::regclass, 7, g % 7, timestamp '1950-03-04 05:06:07.8' + g * interval '17 days 3 hours 0.77 seconds'), satisfies_hash_partition('hz'::regclass, 7, g % 7, timestamptz '1950-03-04 05:06:07.8+00' + g * interval '417 hours 0.77 seconds'), satisfies_hash_partition('hc'::regclass, 7, g % 7, time '00:00:01' + g * interval '5 minutes 0.1 seconds'), satisfies_hash_partition('h'::regclass, 3, g % 3, date '2024-01-01' + g, timestamp '2024-01-01' + g * interval '1 hour', timestamptz '2024-01-01+00' + g * interval '1 hour', time '10:00' + g * interval '1 second', g % 2 = 0, 'x' || g, md5(g::text)::uuid) FROM generate_series(1, 280) g order by 1;
+SELECT m, r, satisfies_hash_partition('hd'::regclass, m, r, date 'infinity'), satisfies_hash_partition('hd'::regclass, m, r, date '-infinity'), satisfies_hash_partition('ht'::regclass, m, r, timestamp 'infinity'), satisfies_hash_partition('hz'::regclass, m, r, timestamptz '-infinity'), satisfies_hash_partition('ho'::regclass, m, r, true), satisfies_hash_partition('ho'::regclass, m, r, false) FROM generate_series(5, 7) m, generate_series(0, 4) r order by 1, 2;
+SELECT timestamp_hash(timestamp '2024-05-06 07:08:09'), timestamp_hash_extended(timestamp '1924-05-06 07:08:09', 77), time_hash('10:11:12'), time_hash_extended('10:11:12.5', 5);
+CREATE TABLE hz0 PARTITION OF hz FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE hz1 PARTITION OF hz FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+INSERT INTO hz SELECT timestamptz '2024-01-01+00' + g * interval '1 minute' FROM generate_series(1, 40) g;
+SELECT tableoid::regclass, count(*) FROM hz GROUP BY 1 order by 1;
+SELECT tableoid::regclass FROM hz WHERE z = '2024-01-01 00:20:00+00';
+DROP TABLE h, hd, ht, hz, hc, ho;
