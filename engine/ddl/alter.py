@@ -30,6 +30,7 @@ from engine.ddl.members import named_role
 from engine.ddl.partitions import attach, attach_index, check_keys, detach, inherit_below, stands_alone
 from engine.ddl.policies import set_row_security
 from engine.ddl.rewrite import RowCheck, store_definition, validate_checks
+from engine.ddl.roles import shown_name
 from engine.eager import settle
 from engine.reads.plans import Plan
 from engine.sequences.define import add_identity, drop_identity, set_identity
@@ -39,7 +40,6 @@ from engine.triggers.dependencies import trigger_words
 from planner import statements as st
 from planner.acl import reowned
 from planner.bind.stored import rebase_default_text, stored_default
-from planner.builtins.reg import quote_ident
 from planner.catalog import ConstraintDef, RelationDef
 from planner.errors import SqlError, not_supported
 from planner.partition import column_map
@@ -342,7 +342,7 @@ async def _drop_constraint(session: Session, relation: RelationDef, action: st.D
         words = trigger_words(session, trigger, relation)
         raise SqlError(
             "2BP01",
-            f"cannot drop constraint {quote_ident(constraint.name)} on {described(session, relation)} because {words} requires it",
+            f"cannot drop constraint {constraint.name} on {described(session, relation)} because {words} requires it",
             hint=f"You can drop {words} instead.",
         )
     if constraint.kind == "f":
@@ -368,10 +368,11 @@ async def _drop_keys_on(
     """Drop the foreign keys that refer to a key about to be dropped, or refuse (2BP01)."""
     keys = define.dependents(session, [relation.oid], [constraint.index_oid])
     names = define.depends_texts(session, keys)
+    index = shown_name(session, replace(relation, oid=constraint.index_oid, name=constraint.name))
     if names and not cascade:
         raise still_needed(
-            f"constraint {constraint.name} on table {relation.name}",
-            (f"{name} depends on index {constraint.name}" for name in names),
+            f"constraint {constraint.name} on {described(session, relation)}",
+            (f"{name} depends on index {index}" for name in names),
         )
     notice_cascade(session, names)
     await define.drop_foreign_keys(session, keys)
@@ -385,7 +386,7 @@ async def _drop_views_on(
     indexes = tuple(i for i in relation.indexes if i.oid != constraint.index_oid)
     views = views_that_break(session, relation, replace(relation, constraints=without, indexes=indexes))
     names = [described(session, view) for view in views]
-    what = f"constraint {constraint.name} on table {relation.name}"
+    what = f"constraint {constraint.name} on {described(session, relation)}"
     if names and not cascade:
         raise still_needed(what, (f"{name} depends on {what}" for name in names))
     notice_cascade(session, names)

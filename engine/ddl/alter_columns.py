@@ -14,15 +14,16 @@ from engine.catalog.physical import physical_type
 from engine.catalog.state import key_of
 from engine.constraints import define
 from engine.ddl import functions
+from engine.ddl.column_dependents import Losses, dependencies
 from engine.ddl.dependents import in_report_order, still_needed
-from engine.ddl.drop import default_words, described, drop_defaults, drop_relations, notice_cascade, table_of
+from engine.ddl.drop import described, drop_defaults, drop_relations, notice_cascade, table_of
 from engine.ddl.held_rows import refuse_held_rows
 from engine.ddl.in_use import refuse_change
 from engine.ddl.keys import add_checks, add_keys
 from engine.ddl.policies import comments_of as policy_comments
 from engine.ddl.policies import drop_policies, policies_on, policy_words
 from engine.ddl.rewrite import RowCheck, locked_rows, rewrite_rows, store_definition, validate_checks
-from engine.ddl.roles import function_words, shown_name
+from engine.ddl.roles import function_words
 from engine.reads.plans import Plan
 from engine.reads.query import context
 from engine.sequences.define import (
@@ -184,10 +185,9 @@ async def drop_column(
         and not gone_too.isdisjoint(_check_columns(session, relation, c))
     ]
     if by_where:
-        shown = shown_name(session, relation)
-        words = [f"constraint {c.name} on table {shown}" for c in by_where]
+        words = [f"constraint {c.name} on {described(session, relation)}" for c in by_where]
         if not action.cascade:
-            of = f"column {column.name} of table {shown}"
+            of = f"column {column.name} of {described(session, relation)}"
             raise still_needed(of, [f"{one} depends on {of}" for one in words])
         if not quiet:
             notice_cascade(session, words)
@@ -219,15 +219,9 @@ async def drop_column(
     lost_policies = policies_on(session.catalog, relation, gone_too)
     own_lost = [policy for table, policy in lost_policies if table.oid == relation.oid]
     changed = replace(changed, policies=tuple(p for p in changed.policies if p not in own_lost))
-    others = [f"column {c.name} of table {relation.name}" for c in generated]
-    others += [trigger_words(session, t, relation) for t in sorted(fired, key=lambda t: t.oid)]
-    others += [policy_words(session, policy, table) for table, policy in lost_policies]
     called = functions.functions_that_break(session, relation, changed)
     views_too, _, links = functions.dependents(session, [f.oid for f in called])
     broken += [v for v in views_too if v not in broken]
-    others += [function_words(session, f) for f in called]
-    others += [described(session, v) for v in broken if v not in views_too]
-    others += define.depends_texts(session, keys)
     sequences = owned_by(session, relation.oid, column.attnum)
     drawing = [
         (table, other)
@@ -235,16 +229,19 @@ async def drop_column(
         for table, other in drawing_columns(session, sequence.oid)
         if (table.oid, other.attnum) != (relation.oid, column.attnum)
     ]
-    drawn = [default_words(session, *pair) for pair in drawing]
-    by_function = [one for one in in_report_order([f.oid for f in called], links) if one.what]
-    if (others or drawn) and not action.cascade:
-        lines = [f"{other} depends on column {action.name} of table {relation.name}" for other in others]
-        lines += [f"{one.what} depends on {functions.words_of(session, one.on)}" for one in by_function]
-        lines += [f"{words} depends on sequence {shown_name(session, sequences[0])}" for words in drawn]
-        raise still_needed(f"column {action.name} of table {relation.name}", lines)
-    if others or drawn:
+    shown = [column, *generated]
+    losses = Losses(
+        relation=relation, column=column, generated=generated, broken=[v for v in broken if v not in views_too],
+        views={c.attnum: views_that_break(session, relation, without_columns(relation, {c.attnum})) for c in shown},
+        triggers=fired, keys=keys, functions=called, links=links, sequences=sequences, drawing=drawing,
+    )  # fmt: skip
+    told = [one for one in in_report_order([losses.root], dependencies(session, losses)) if one.what]
+    if told and not action.cascade:
+        lines = [f"{one.what} depends on {functions.words_of(session, one.on)}" for one in told]
+        raise still_needed(functions.words_of(session, losses.root), lines)
+    if told:
         if not quiet:
-            notice_cascade(session, others + [one.what for one in by_function] + drawn)
+            notice_cascade(session, [one.what for one in told])
         await functions.drop_functions(session, called, cascade=True, quiet=True)
         broken = [v for v in broken if session.catalog.relation_by_oid(v.oid) is not None]
         await drop_relations(session, broken, cascade=True, quiet=True)

@@ -4,7 +4,8 @@
       <── w <── m                                       (m depends on v and w: it is told behind the younger of them)
 
 PostgreSQL looks through what depends on an object from the youngest to the oldest, and into each before the next, notes an
-object behind its own dependents, and tells the list from its end.
+object behind its own dependents, and tells the list from its end. What goes with another object anyway (``what`` empty: a partition with
+its table, a constraint with its domain) is not told, whatever else it depends on.
 """
 
 from __future__ import annotations
@@ -64,5 +65,5 @@ def in_report_order(roots: Sequence[Hashable], found: Iterable[Dependency]) -> l
 
     for root in roots:
         visit(root)
-    told.reverse()
-    return told
+    silent = {one.key for ones in below.values() for one in ones if not one.what and one.on in seen}
+    return [one for one in reversed(told) if not one.what or one.key not in silent]

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.default_acls import PG_DEFAULT_ACL_OID, split
 from engine.catalog.physical import shard_spec
 from engine.catalog.state import StoredKey, key_of, row_array_oid, row_type_oid
 from engine.connection.portal import Command, Outcome
@@ -25,7 +24,7 @@ from engine.ddl.dependents import Dependency, in_report_order, still_needed
 from engine.ddl.in_use import refuse_change
 from engine.ddl.keys import building_indexes
 from engine.ddl.policies import drop_policies, policies_over, policy_words
-from engine.ddl.roles import function_words, shown_name
+from engine.ddl.roles import shown_name
 from engine.eager import settle
 from engine.reads.plans import Plan
 from engine.sequences.define import check_droppable, drawing_columns, restart_owned
@@ -95,7 +94,9 @@ async def drop(conn: Connection, plan: Plan, statement: st.Drop, params: Params)
     """DROP TABLE | VIEW | MATERIALIZED VIEW | INDEX | SEQUENCE | SCHEMA."""
     session = conn.session
     if statement.what == "schema":
-        await _drop_schemas(session, statement)
+        from engine.ddl.drop_schema import drop_schemas  # it drops relations
+
+        await drop_schemas(session, statement)
         return Command("DROP SCHEMA")
     targets: list[RelationDef] = []
     for schema, name in statement.names:
@@ -135,27 +136,28 @@ async def _drop_indexes(session: Session, targets: Iterable[RelationDef], *, cas
     for target in targets:
         table = table_of(session, target.table_oid)
         index = next(i for i in table.indexes if i.oid == target.oid)
+        words = described(session, target)
         if index.parent:
             above = session.catalog.relation_by_oid(index.parent)
-            needs = "" if above is None else above.name
+            needs = "" if above is None else described(session, above)
             raise SqlError(
                 "2BP01",
-                f"cannot drop index {index.name} because index {needs} requires it",
-                hint=f"You can drop index {needs} instead.",
+                f"cannot drop {words} because {needs} requires it",
+                hint=f"You can drop {needs} instead.",
             )
         if index.constraint_oid:
+            needs = f"constraint {index.name} on {described(session, table)}"
             raise SqlError(
                 "2BP01",
-                f"cannot drop index {index.name} because constraint {index.name} "
-                f"on table {table.name} requires it",
-                hint=f"You can drop constraint {index.name} on table {table.name} instead.",
+                f"cannot drop {words} because {needs} requires it",
+                hint=f"You can drop {needs} instead.",
             )
         refuse_change(session, table, "DROP INDEX")
         keys = define.dependents(session, [table.oid], [index.oid])
         if keys and not cascade:
             raise still_needed(
-                f"index {index.name}",
-                [f"{text} depends on index {index.name}" for text in define.depends_texts(session, keys)],
+                words,
+                [f"{text} depends on {words}" for text in define.depends_texts(session, keys)],
             )
         notice_cascade(session, define.depends_texts(session, keys))
         await define.drop_foreign_keys(session, keys)
@@ -222,13 +224,13 @@ async def drop_defaults(
     return current
 
 
-def _view_dependencies(session: Session, views: Sequence[RelationDef]) -> list[Dependency]:
+def view_dependencies(session: Session, views: Sequence[RelationDef]) -> list[Dependency]:
+    """Return how views hang on what they read."""
     return [Dependency(v.oid, v.oid, described(session, v), on) for v in views for on in v.depends_on]
 
 
-def _key_dependencies(
-    session: Session, keys: Sequence[tuple[RelationDef, ConstraintDef]]
-) -> list[Dependency]:
+def key_dependencies(session: Session, keys: Sequence[tuple[RelationDef, ConstraintDef]]) -> list[Dependency]:
+    """Return how foreign keys hang on the tables that they refer to."""
     return [
         Dependency(c.oid, c.oid, define.depends_text(session, (child, c)), c.foreign.table)
         for child, c in keys
@@ -236,9 +238,10 @@ def _key_dependencies(
     ]
 
 
-def _policy_dependencies(
+def policy_dependencies(
     session: Session, policies: Sequence[tuple[RelationDef, PolicyDef]]
 ) -> list[Dependency]:
+    """Return how policies hang on what they read."""
     return [
         Dependency(policy.oid, policy.oid, policy_words(session, policy, table), on)
         for table, policy in policies
@@ -246,7 +249,8 @@ def _policy_dependencies(
     ]
 
 
-def _line(session: Session, one: Dependency, words: Mapping[Any, str]) -> str:
+def line(session: Session, one: Dependency, words: Mapping[Any, str]) -> str:
+    """Return what DETAIL says of a dependency where CASCADE was not said."""
     return f"{one.what} depends on {words.get(one.on) or depends.words_of(session, one.on)}"
 
 
@@ -306,8 +310,8 @@ async def drop_relations(
         for found in drawing_columns(session, sequence.oid)
         if found[0].oid not in oids
     ]
-    found += _key_dependencies(session, keys)
-    found += _policy_dependencies(session, policies)
+    found += key_dependencies(session, keys)
+    found += policy_dependencies(session, policies)
     found += [
         Dependency(("default", t.oid, c.attnum), t.oid, default_words(session, t, c), s.oid)
         for s, t, c in drawing
@@ -327,7 +331,7 @@ async def drop_relations(
     if told and not cascade:
         raise still_needed(
             described(session, named[0]) if len(named) == 1 else None,
-            (_line(session, one, words) for one in told),
+            (line(session, one, words) for one in told),
         )
     if not quiet:
         notice_cascade(session, [one.what for one in told])
@@ -372,73 +376,6 @@ async def _tell_parents(session: Session, gone: Iterable[RelationDef]) -> None:
         version = session.db.next_catalog_version
         changed = [parent, *default, *ancestors(parent, session.catalog)]
         await session.view.change([replace(table, version=version()) for table in changed])
-
-
-async def _drop_schemas(session: Session, statement: st.Drop) -> None:
-    from engine.ddl.extensions import forget_extensions, in_schema  # they drop functions
-    from engine.ddl.types import drop_types, type_dependencies, type_words  # they drop columns and views
-
-    for _, name in statement.names:
-        schema = session.catalog.schema(name)
-        if schema is None:
-            if not statement.if_exists:
-                raise SqlError("3F000", f'schema "{name}" does not exist')
-            session.notice(f'schema "{name}" does not exist, skipping')
-            continue
-        if name in ("pg_catalog", "information_schema"):
-            raise SqlError(
-                "2BP01",
-                f"cannot drop schema {name} because it is required by the database system",
-            )
-        types = sorted((t for t in session.catalog.user_types() if t.schema == name), key=lambda t: t.oid)
-        inside = sorted(
-            (r for r in session.catalog.user_relations() if r.schema == name), key=lambda r: r.oid
-        )
-        oids = {r.oid for r in inside}
-        own = [r for r in inside if r.sequence is None or not r.sequence.owner_table]
-        found = [Dependency(r.oid, r.oid, described(session, r), schema.oid) for r in own]
-        views = [r for r in inside if r.kind in "vm"]
-        inside_functions = list(session.catalog.functions_in(name))
-        extensions = in_schema(session.catalog, schema.oid)
-        found += [Dependency(e.oid, e.oid, f"extension {e.name}", schema.oid) for e in extensions]
-        found += [
-            Dependency(f.oid, f.oid, function_words(session, f), schema.oid)
-            if not f.extension
-            else Dependency(f.oid, f.oid, "", f.extension)  # goes with its extension
-            for f in inside_functions
-        ]
-        roots = {*oids, *(f.oid for f in inside_functions)}
-        _, hanging, links = depends.dependents(session, roots)
-        found += _view_dependencies(session, views) + links
-        found += _key_dependencies(session, define.dependents(session, oids))
-        found += _policy_dependencies(session, policies_over(session.catalog, oids))
-        uses, words = type_dependencies(session, types)
-        found += [one for one in uses if one.oid not in oids]
-        found += [Dependency(("type", t.oid), t.oid, type_words(session, t), schema.oid) for t in types]
-        told = [one for one in in_report_order([schema.oid], found) if one.what]
-        if told and not statement.cascade:
-            lines = [
-                f"{one.what} depends on schema {name}"
-                if one.on == schema.oid
-                else f"{one.what} depends on {words[one.on]}"
-                if one.on in words
-                else _line(session, one, {})
-                for one in told
-            ]
-            raise still_needed(f"schema {name}", lines)
-        if told:
-            notice_cascade(session, [one.what for one in told])
-            await drop_relations(session, inside, cascade=True, quiet=True)
-            await depends.drop_functions(session, [*inside_functions, *hanging], cascade=True, quiet=True)
-            await drop_types(session, types, cascade=True, quiet=True)
-            await forget_extensions(session, extensions)
-        acls = [
-            key_of(acl)
-            for acl in session.catalog.acls()
-            if acl.object_oid == schema.oid
-            or (acl.class_oid == PG_DEFAULT_ACL_OID and split(acl.sub_id)[0] == schema.oid)
-        ]
-        await session.view.change([], [key_of(schema), *acls])
 
 
 async def drop_temporary(session: Session) -> None:

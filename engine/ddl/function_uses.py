@@ -29,7 +29,6 @@ from engine.eager import settle
 from engine.writes.shape import TableShape
 from planner.bind.domain import stored_check
 from planner.bind.stored import column_default, stored_default
-from planner.builtins.reg import quote_ident
 from planner.catalog import RelationDef, TypeDef
 from planner.errors import SqlError
 from planner.evaluate import Env, Shared
@@ -72,8 +71,10 @@ def links_to(session: Session, functions: Collection[int], roots: Collection[Any
                 continue
             for check in made.checks:
                 if oid in named_oids(check.check_sql):
-                    text = f"constraint {quote_ident(check.name)}"
-                    found.append(Dependency(("check", made.oid, check.name), check.oid, text, oid))
+                    text = f"constraint {check.name}"
+                    key = ("check", made.oid, check.name)
+                    found.append(Dependency(key, check.oid, text, oid))
+                    found.append(Dependency(key, check.oid, "", ("type", made.oid)))  # goes with its domain
     return found
 
 

@@ -23,7 +23,6 @@ from engine.reads.plans import Plan
 from planner import statements as st
 from planner.acl import reowned
 from planner.bind.functions import check_source, rebase_body, with_settings
-from planner.builtins.reg import quote_ident
 from planner.builtins.system import type_name
 from planner.catalog import AclDef, FunctionDef, RelationDef
 from planner.errors import SqlError
@@ -249,8 +248,7 @@ def words_of(session: Session, key: Any) -> str:
         from engine.ddl.roles import shown_name
 
         if key[0] == "column":
-            name = quote_ident(relation.column(key[2]).name)
-            return f"column {name} of {described_any(session, relation)}"
+            return f"column {relation.column(key[2]).name} of {described_any(session, relation)}"
 
         return f"type {shown_name(session, relation)}"
     function = catalog.function_by_oid(key)

@@ -56,6 +56,7 @@ from planner.catalog import (
 )
 from planner.errors import SqlError, not_supported
 from planner.facts import facts
+from planner.partition import descendants
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
@@ -307,7 +308,7 @@ def type_dependencies(session: Session, types: Sequence[TypeDef]) -> tuple[list[
                 )
             )
         for other, column in _attributes_of(session.catalog, type_):
-            text = f"column {quote_ident(column.name)} of composite {type_words(session, other)}"
+            text = f"column {column.name} of composite {type_words(session, other)}"
             attribute = ("attribute", other.oid, column.attnum)
             found.append(Dependency(attribute, other.oid, text, ("type", column.declared.oid)))
         uses = uses_of(session, type_.family)
@@ -322,8 +323,11 @@ def type_dependencies(session: Session, types: Sequence[TypeDef]) -> tuple[list[
                 continue
             one = dependency(session, use, below)
             found.append(one)
-            if use.kind == "view":
+            if use.kind in ("view", "table"):
                 views.add(relation.oid)
+                for below_it in descendants(relation, session.catalog):
+                    views.add(below_it.oid)
+                    found.append(Dependency(below_it.oid, below_it.oid, "", below))
             elif use.kind == "column":
                 words[one.key] = one.what
                 for view in views_that_break(session, relation, without_columns(relation, {int(use.what)})):

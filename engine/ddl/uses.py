@@ -16,7 +16,7 @@ from typing import NamedTuple
 from engine.connection.session import Session
 from engine.ddl.alter_columns import drop_column
 from engine.ddl.dependents import Dependency, named_oids
-from engine.ddl.drop import default_words, described, drop_defaults, replace_table, table_of
+from engine.ddl.drop import default_words, described, drop_defaults, drop_relations, replace_table, table_of
 from engine.ddl.policies import drop_policies, policy_words
 from engine.triggers.define import drop_triggers, trigger_of
 from engine.triggers.dependencies import trigger_words
@@ -26,10 +26,11 @@ from planner.bind.index import index_keys, without_indexes
 from planner.bind.policy import of_table
 from planner.builtins.reg import quote_ident
 from planner.catalog import IndexDef, RelationDef
+from planner.partition import ancestors, key_exprs
 
 
 class Use(NamedTuple):
-    """What of a relation uses something: ``kind`` column or default (``what``: attnum), check, trigger, policy (its name), index (oid), view."""
+    """What of a relation uses something: ``kind`` table (by a column of its partition key), column or default (``what``: attnum), check, trigger, policy (its name), index (oid), view."""
 
     kind: str
     relation: RelationDef
@@ -73,9 +74,22 @@ def uses_of(session: Session, family: Collection[int]) -> list[Use]:
             called = named_oids(f"{policy.using_sql} {policy.check_sql}") & family
             if called:
                 found.append(Use("policy", relation, policy.name, min(called)))
+        keys = set() if relation.partition_key is None or not gone else gone & _key_columns(session, relation)
+        if keys:
+            found = [use for use in found if use.relation.oid != relation.oid]
+            found.append(Use("table", relation, 0, min(relation.column(a).declared.oid for a in keys)))
         if named:
             found.append(Use("view", relation, 0, min(named)))
+    whole = {use.relation.oid for use in found if use.kind == "table"}
+    if whole:
+        above = {use.relation.oid: ancestors(use.relation, session.catalog) for use in found}
+        found = [use for use in found if whole.isdisjoint(r.oid for r in above[use.relation.oid])]
     return found
+
+
+def _key_columns(session: Session, relation: RelationDef) -> set[int]:
+    """Return the columns by which a table is partitioned."""
+    return {attnum for expr in key_exprs(relation, session.catalog) for attnum in columns_used(expr)}
 
 
 def _columns_of(session: Session, index: IndexDef, relation: RelationDef) -> set[int]:
@@ -89,11 +103,11 @@ def dependency(session: Session, use: Use, on: Hashable) -> Dependency:
     """Return the line that DROP tells of a use."""
     relation = use.relation
     oid, table = relation.oid, described(session, relation)
-    if use.kind == "view":
+    if use.kind in ("view", "table"):
         return Dependency(oid, oid, table, on)
     if use.kind == "check":
         constraint = next(c for c in relation.constraints if c.name == use.what)
-        text = f"constraint {quote_ident(constraint.name)} on {table}"
+        text = f"constraint {constraint.name} on {table}"
         return Dependency(("check", oid, use.what), constraint.oid, text, on)
     if use.kind == "index":
         index = next(i for i in relation.indexes if i.oid == use.what)
@@ -108,13 +122,15 @@ def dependency(session: Session, use: Use, on: Hashable) -> Dependency:
     column = relation.column(int(use.what))
     if use.kind == "default":
         return Dependency(("default", oid, use.what), oid, default_words(session, relation, column), on)
-    return Dependency(("column", oid, use.what), oid, f"column {quote_ident(column.name)} of {table}", on)
+    return Dependency(("column", oid, use.what), oid, f"column {column.name} of {table}", on)
 
 
 async def drop_use(session: Session, use: Use) -> None:
     """Drop what uses something; views apart, which are dropped whole."""
     table = table_of(session, use.relation.oid)
-    if use.kind == "column":
+    if use.kind == "table":
+        await drop_relations(session, [table], cascade=True, quiet=True)
+    elif use.kind == "column":
         name = table.column(int(use.what)).name
         await drop_column(session, table, st.DropColumn(name=name, cascade=True), quiet=True)
     elif use.kind == "index":

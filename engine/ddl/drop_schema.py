@@ -1,0 +1,153 @@
+"""DROP SCHEMA: all that is in schemas, and what hangs on that from outside.
+
+    s  <── table s.t  <── view public.v             told: table s.t, view v
+       <── sequence s.q  <── default of public.x.id       sequence s.q, default value for column id of table x
+       <── type s.e  <── column public.x.e                 type s.e, column e of table x
+
+Several schemas of one statement are dropped as one: what is in any of them is no dependent of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from engine.catalog.default_acls import PG_DEFAULT_ACL_OID, split
+from engine.catalog.state import key_of, row_type_oid
+from engine.constraints import define
+from engine.ddl import functions as depends
+from engine.ddl.dependents import Dependency, in_report_order, still_needed
+from engine.ddl.drop import (
+    default_words,
+    described,
+    drop_relations,
+    key_dependencies,
+    line,
+    notice_cascade,
+    policy_dependencies,
+    view_dependencies,
+)
+from engine.ddl.extensions import forget_extensions, in_schema
+from engine.ddl.policies import policies_over
+from engine.ddl.roles import function_words
+from engine.ddl.types import (
+    drop_types,
+    functions_using,
+    row_type_of,
+    type_dependencies,
+    type_words,
+    used_types,
+    with_types_over,
+)
+from engine.sequences.define import drawing_columns
+from planner import statements as st
+from planner.catalog import RelationDef, SchemaDef
+from planner.errors import SqlError
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+
+async def drop_schemas(session: Session, statement: st.Drop) -> None:
+    """Run DROP SCHEMA. Raises SqlError 3F000 (no such schema), 2BP01 (what the system needs; what is not empty without CASCADE)."""
+    schemas: list[SchemaDef] = []
+    for _, name in statement.names:
+        schema = session.catalog.schema(name)
+        if schema is None:
+            if not statement.if_exists:
+                raise SqlError("3F000", f'schema "{name}" does not exist')
+            session.notice(f'schema "{name}" does not exist, skipping')
+        elif name in ("pg_catalog", "information_schema"):
+            raise SqlError(
+                "2BP01", f"cannot drop schema {name} because it is required by the database system"
+            )
+        elif schema not in schemas:
+            schemas.append(schema)
+    if schemas:
+        await _drop(session, schemas, cascade=statement.cascade)
+
+
+async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool) -> None:
+    catalog = session.catalog
+    names = {schema.name for schema in schemas}
+    oids = {schema.oid for schema in schemas}
+    types = sorted((t for t in catalog.user_types() if t.schema in names), key=lambda t: t.oid)
+    inside = sorted((r for r in catalog.user_relations() if r.schema in names), key=lambda r: r.oid)
+    called = [function for name in sorted(names) for function in catalog.functions_in(name)]
+    extensions = [one for oid in sorted(oids) for one in in_schema(catalog, oid)]
+    found = [
+        Dependency(r.oid, r.oid, described(session, r), r.schema_oid)
+        for r in inside
+        if r.sequence is None or not r.sequence.owner_table
+    ]
+    found += [Dependency(r.oid, r.oid, "", r.partition_of) for r in inside if r.partition_of]
+    found += [Dependency(e.oid, e.oid, f"extension {e.name}", e.schema_oid) for e in extensions]
+    found += [
+        Dependency(f.oid, f.oid, function_words(session, f), f.schema_oid)
+        if not f.extension
+        else Dependency(f.oid, f.oid, "", f.extension)  # goes with its extension
+        for f in called
+    ]
+    found += [Dependency(("type", t.oid), t.oid, type_words(session, t), t.schema_oid) for t in types]
+    words: dict[Any, str] = {schema.oid: f"schema {schema.name}" for schema in schemas}
+    hanging = _hanging(session, inside, [function.oid for function in called], found)
+    uses, called_so = type_dependencies(session, types)
+    within = {relation.oid for relation in inside}
+    found += [one for one in uses if one.oid not in within]
+    words |= called_so
+    functions_using(session, with_types_over(catalog, types), found, words)
+    _uses_of_rows(session, inside, found, words)
+    told = [one for one in in_report_order([schema.oid for schema in schemas], found) if one.what]
+    if told and not cascade:
+        what = f"schema {schemas[0].name}" if len(schemas) == 1 else None
+        raise still_needed(what, [line(session, one, words) for one in told])
+    if told:
+        notice_cascade(session, [one.what for one in told])
+        await drop_relations(session, inside, cascade=True, quiet=True)
+        await depends.drop_functions(session, [*called, *hanging], cascade=True, quiet=True)
+        left = [t for t in map(session.catalog.type_by_oid, [t.oid for t in types]) if t is not None]
+        await drop_types(session, left, cascade=True, quiet=True)
+        await forget_extensions(session, extensions)
+    acls = [
+        key_of(acl)
+        for acl in session.catalog.acls()
+        if acl.object_oid in oids or (acl.class_oid == PG_DEFAULT_ACL_OID and split(acl.sub_id)[0] in oids)
+    ]
+    await session.view.change([], [*map(key_of, schemas), *acls])
+
+
+def _hanging(
+    session: Session, inside: Sequence[RelationDef], functions: Sequence[int], found: list[Dependency]
+) -> list[Any]:
+    """Add to ``found`` what hangs on relations and functions; return the functions among that."""
+    oids = {relation.oid for relation in inside}
+    _, hanging, links = depends.dependents(session, {*oids, *functions})
+    found += view_dependencies(session, [r for r in inside if r.kind in "vm"]) + links
+    found += key_dependencies(session, define.dependents(session, oids))
+    found += policy_dependencies(session, policies_over(session.catalog, oids))
+    found += [
+        Dependency(("default", t.oid, c.attnum), t.oid, default_words(session, t, c), sequence.oid)
+        for sequence in inside
+        if sequence.kind == "S"
+        for t, c in drawing_columns(session, sequence.oid)
+        if t.oid not in oids
+    ]
+    return hanging
+
+
+def _uses_of_rows(
+    session: Session, inside: Sequence[RelationDef], found: list[Dependency], words: dict[Any, str]
+) -> None:
+    """Add what uses the types of relations' rows."""
+    oids = {relation.oid for relation in inside}
+    used = used_types(session.catalog)
+    for relation in inside:
+        if relation.kind not in "rvmp":
+            continue
+        type_ = row_type_of(relation)
+        if not used.isdisjoint(type_.family):
+            uses, called = type_dependencies(session, [type_])
+            found += [one for one in uses if one.oid not in oids]
+            key = ("type", row_type_oid(relation.oid))
+            found.append(Dependency(key, type_.oid, "", relation.oid))
+            words |= called
