@@ -20,6 +20,7 @@ _MARKED = re.compile(re.escape(ERROR_MARK) + r"([0-9A-Z]{5}):(.*)", re.DOTALL)
 # Two operations whose error does not name the type: their operand, the smallest value, does.
 _SMALLEST = re.compile(r"Overflow (?:on abs\(|in division of )(-\d+)\b")
 _OF_SMALLEST = {str(-(2**15)): "smallint", str(-(2**31)): "integer", str(-(2**63)): "bigint"}
+_FAR_DATE = re.compile(r"Type INT32 with value \d+-\d\d-\d\d\b.* INT64")  # a date is made a timestamp
 _WIDE = re.compile(r"DECIMAL|INT128|HUGEINT")
 _INTEGERS = {"INT8": "tinyint", "INT16": "smallint", "INT32": "integer", "INT64": "bigint"}
 _MESSAGES: tuple[tuple[str, str, str], ...] = (
@@ -73,6 +74,8 @@ def _message(text: str) -> str:
 
 def _out_of_range(text: str) -> SqlError:
     first = text.splitlines()[0]  # what follows is SQL
+    if _FAR_DATE.search(first):
+        return SqlError("22008", "date out of range for timestamp")
     smallest = _SMALLEST.search(first)
     if smallest is not None and smallest.group(1) in _OF_SMALLEST:
         return SqlError("22003", f"{_OF_SMALLEST[smallest.group(1)]} out of range")

@@ -11,9 +11,9 @@ from decimal import Decimal
 from typing import Any
 
 from pgwire.codecs import numeric as numeric_codec
-from pgwire.codecs.float import round_float4
 from pgwire.codecs.json import parse_jsonb
 from planner.builtins.compare import register_comparisons, sort_key
+from planner.builtins.floating import numeric_to_float4, numeric_to_float8
 from planner.builtins.json_values import (
     as_text,
     dump,
@@ -493,8 +493,10 @@ def _register_jsonb() -> None:
     python("int2(jsonb)", _cast("smallint", "number", _whole(16, "smallint")))
     python("int4(jsonb)", _cast("integer", "number", _whole(32, "integer")))
     python("int8(jsonb)", _cast("bigint", "number", _whole(64, "bigint")))
-    python("float8(jsonb)", _cast("double precision", "number", float))
-    python("float4(jsonb)", _cast("real", "number", lambda value: round_float4(float(value))))
+    python(
+        "float8(jsonb)", _cast("double precision", "number", lambda value: numeric_to_float8(Decimal(value)))
+    )
+    python("float4(jsonb)", _cast("real", "number", lambda value: numeric_to_float4(Decimal(value))))
 
 
 def _keyed(compare: Callable[[Any, Any], bool], key: Callable[[Any], Any]) -> Callable[[Any, Any], bool]:

@@ -10,6 +10,7 @@ import hashlib
 import unicodedata
 from typing import Any
 
+from pgwire.codecs.text import parse_char, recv_char, send_char
 from planner.builtins.registry import REGISTRY
 from planner.errors import SqlError
 
@@ -201,11 +202,6 @@ def name_of(s: str) -> str:
     return s.encode()[:63].decode(errors="ignore")
 
 
-def char_of(s: str) -> str:
-    """Cast to "char": the first byte (a character beyond ASCII is kept whole)."""
-    return s[:1]
-
-
 def bpchar_to_length(s: str, typmod: int, explicit: bool) -> str:
     """SQL's ``bpchar``."""
     from planner.builtins.casts import apply
@@ -347,9 +343,9 @@ def _register() -> None:
     python("name(text)", name_of)
     python("name(varchar)", name_of)
     python("name(bpchar)", lambda s: name_of(s.rstrip(" ")))
-    python("char(text)", char_of)
+    python("char(text)", parse_char)
     python("char(int4)", _char_of_int)
-    python("int4(char)", lambda s: ord(s) - 256 if s and 127 < ord(s) < 256 else ord(s) if s else 0)
+    python("int4(char)", lambda s: int.from_bytes(send_char(s), signed=True))
     python("bpchar(bpchar,int4,bool)", bpchar_to_length)
     python("varchar(varchar,int4,bool)", varchar_to_length)
     python("nameconcatoid(name,oid)", lambda s, oid: s[: 63 - len(str(oid)) - 1] + f"_{oid}")
@@ -358,7 +354,7 @@ def _register() -> None:
 def _char_of_int(n: int) -> str:
     if not -128 <= n <= 127:
         raise SqlError("22003", '"char" out of range')
-    return chr(n % 256) if n else ""
+    return recv_char(bytes([n % 256]))
 
 
 _register()

@@ -16,6 +16,7 @@ from planner.lower.dialect import Dialect
 from planner.lower.value import (
     FLOATING,
     INFINITY_SCALE,
+    MAX_PRECISION,
     MINUS_INFINITY_SCALE,
     NAN_SCALE,
     Fixed,
@@ -30,6 +31,7 @@ from planner.types import SqlType
 _INTEGER_NAMES = {"int16": "smallint", "int32": "integer", "int64": "bigint"}
 _BLANK = "[ \\t\\n\\r\\f]*"
 INTEGER_TEXT = f"{_BLANK}[+-]?[0-9]+{_BLANK}"
+HEXADECIMAL_TEXT = r"[ \t\n\r\f]*[+-]?0[xX].*"
 FLOAT_TEXT = (
     f"{_BLANK}[+-]?(([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?"
     f"|[iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN]){_BLANK}"
@@ -107,8 +109,13 @@ def _read_float(d: Dialect, node: Node, kind: str) -> Node:
             underflow = b.and_(b.op("=", read, b.integer(0)), d.matches(x, "[^1-9eE]*[1-9].*"))
             return b.case([(b.or_(overflow, underflow), d.failing("22003", message))], read)
 
+        hexadecimal = d.error("0A000", "a hexadecimal number as a text in this executor", x)
         return b.case(
-            [(b.is_null(x), b.null()), (b.not_(d.matches(x, FLOAT_TEXT)), _invalid(d, name, x))],
+            [
+                (b.is_null(x), b.null()),
+                (d.matches(x, HEXADECIMAL_TEXT), hexadecimal),
+                (b.not_(d.matches(x, FLOAT_TEXT)), _invalid(d, name, x)),
+            ],
             d.let([d.try_cast(trimmed, d.types[kind])], checked),
         )
 
@@ -168,6 +175,13 @@ def to_text(d: Dialect, value: Val) -> Node:
 
         return d.let([value.node], label)
     if isinstance(value.num, Fixed) and value.num.dynamic is None:
+        scale = value.num.scale
+        if (
+            d.name == "duckdb" and value.num.precision == scale
+        ):  # it prints .5, and 0.5 where there is room for a digit
+            if scale == MAX_PRECISION:
+                raise not_supported("the text of a numeric of 38 places in this executor")
+            return d.to_text(b.cast(value.node, d.decimal(scale + 1, scale)))
         return d.to_text(value.node)
     if value.num is not None:
         return _floating_text(d, numeric.to_floating(d, value))

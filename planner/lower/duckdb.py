@@ -432,7 +432,12 @@ class DuckDialect(Dialect):
             node = b.fn("make_date", b.cast(self._slot(number, "", _same), "INTEGER"))
         elif kind in ("timestamp", "timestamptz"):
             maker = "make_timestamp" if kind == "timestamp" else "make_timestamptz"
-            node = b.fn(maker, b.cast(self._slot(number, "", _same), "BIGINT"))
+            moment = b.cast(self._slot(number, "", _same), "BIGINT")
+            infinities = [
+                (b.op("=", moment, self.literal(value, "int64")), self.literal(value, kind))
+                for value in (TIMESTAMP_INFINITY, -TIMESTAMP_INFINITY)
+            ]
+            node = b.case(infinities, b.fn(maker, moment))
         elif kind == "time":
             node = b.cast(b.cast(self._slot(number, "", iso_time), "VARCHAR"), "TIME")
         elif kind == "list":

@@ -211,9 +211,26 @@ def _relabel(lw: Lowering, expr: q.RelabelType) -> Val:
     value = lower(lw, expr.arg)
     source, target = kind_of(value.type.oid), kind_of(expr.type.oid)
     padded = value.padded if expr.type.oid == f.BPCHAR else 0
+    if (
+        source == "int32" and target == "int64" and expr.type.oid != f.INT8
+    ):  # an oid: the same bits without a sign
+        return Val(lw.d.repeat([lw.d.as_kind(value.node, target)], _unsigned), expr.type)
+    if source == "int64" and target == "int32":
+        return Val(lw.d.as_kind(lw.d.repeat([value.node], _signed), target), expr.type)
     if source != target:
         return Val(lw.d.as_kind(value.node, target), expr.type, value.num)
     return Val(value.node, expr.type, value.num, value.constant, padded)
+
+
+_WORD, _HALF_WORD = b.string(str(2**32)), b.string(str(2**31))
+
+
+def _unsigned(x: Node) -> Node:
+    return b.case([(b.op("<", x, b.integer(0)), b.op("+", x, b.cast(_WORD, "BIGINT")))], x)
+
+
+def _signed(x: Node) -> Node:
+    return b.case([(b.op(">=", x, b.cast(_HALF_WORD, "BIGINT")), b.op("-", x, b.cast(_WORD, "BIGINT")))], x)
 
 
 def _via_io(lw: Lowering, expr: q.CoerceViaIO) -> Val:
