@@ -20,7 +20,7 @@ from planner.lower.dialect import Dialect
 from planner.lower.value import NOT_CONSTANT, Fixed, Val, kind_of
 from planner.types import SqlType
 
-INFINITE = ("22008", "an infinite date or timestamp has no fields")
+INFINITE = ("0A000", "a field of an infinite date or timestamp in this executor")
 _DATE_FIELDS = ("year", "quarter", "month", "week", "day", "dow", "doy", "isodow", "isoyear", "decade", "century",
                 "millennium")  # fmt: skip
 _TIME_FIELDS = ("hour", "minute")
@@ -219,20 +219,29 @@ def _part(d: Dialect, value: Val, name: str) -> tuple[Node, int]:
     def refused(x: Node, sign: int) -> Node:
         return d.error(*INFINITE)
 
+    def epoch(body: Callable[[Node], Node]) -> Node:
+        if d.name != "duckdb":
+            return _finite(d, value, body, refused)
+        # NULL to DuckDB, an infinite number to PostgreSQL, which no DECIMAL holds
+        return d.repeat(
+            [value.node],
+            lambda x: b.case([(b.not_(b.fn("isfinite", x)), d.error(*INFINITE, x))], body(x)),
+        )
+
     if kind in ("date", "timestamp") and name in _DATE_FIELDS:
         return d.date_part(name, value.node, kind, INFINITE), 0
     if kind == "date" and name == "epoch":
-        return _finite(d, value, lambda x: _seconds(d, x), refused), 0
+        return epoch(lambda x: _seconds(d, x)), 0
     if kind in ("timestamp", "time") and name in (*_TIME_FIELDS, *_SCALES):
         if kind == "timestamp" and name == "epoch":
-            return _finite(d, value, d.epoch_us, refused), 6
+            return epoch(d.epoch_us), 6
         scale = 0 if name in _TIME_FIELDS else _SCALES[name]
         if kind == "time":
             return _time_part(d, d.time_us(value.node, kind), name), scale
         field = _finite(d, value, lambda x: _time_part(d, d.time_us(x, kind), name), lambda x, sign: b.null())
         return field, scale
     if kind == "timestamptz" and name == "epoch":
-        return _finite(d, value, d.epoch_us, refused), 6
+        return epoch(d.epoch_us), 6
     if kind == "interval" and name == "epoch" and d.name == "duckdb":
         return d.let([value.node], lambda x: _interval_us(d, x)), 6
     if kind == "interval":

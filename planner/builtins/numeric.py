@@ -362,7 +362,7 @@ def power(a: Decimal, b: Decimal) -> Decimal:
     if not a:
         return ZERO.scaleb(-MIN_SIGNIFICANT)
     negative = a < 0 and int(b) % 2 == 1
-    a = abs(a)
+    a = a.copy_abs()  # all its digits
     weight = ln_weight(a)
     estimate = float(_context(24).multiply(_ln(a, 24), b))
     if abs(estimate) > MAX_RESULT_SCALE * 3.01:

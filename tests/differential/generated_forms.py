@@ -54,11 +54,17 @@ CONSTANTS = {
     "range": ("int4range(1, 5)", "'empty'::int4range", "int4range(null, 3)", "'[2,2]'::int4range", "null::int4range"),
     "interval": ("interval '1 day'", "interval '-01:30'", "interval '1 month 3 days'", "null::interval"),
     "time": ("time '12:00'", "time '00:00:00.000001'", "null::time"),
+    "zoned": (
+        "timestamptz '2024-03-31 00:59:59.5+00'", "timestamptz '2024-10-27 00:30+00'", "timestamptz '1999-12-31 23:00-05'", "null::timestamptz",
+    ),
+    "bytes": (r"'\x00ff41'::bytea", "''::bytea", "'abc'::bytea", "null::bytea"),
+    "bits": ("B'1011'::varbit", "''::varbit", "B'0'::varbit", "null::varbit"),
 }  # fmt: skip
 
 # Types whose equal values all print alike: what a group, DISTINCT or a set operation shows is then determined.
 KEYS = (
     "int", "int", "bigint", "numeric", "text", "text", "date", "timestamp", "bool", "ints", "texts", "jsonb", "range", "time",
+    "zoned", "bytes", "bits",
 )  # fmt: skip
 
 FORMS = {
@@ -72,6 +78,9 @@ FORMS = {
         "bit_length({text.})", "extract(«hour¦minute» FROM {time})::int", "num_nulls({any}, {any.})", "position({text.} IN {text})",
         "(SELECT «count(*)¦max(@.k)¦sum(@.i)» FROM gen_b @ WHERE @.i = {int.})::int", "cardinality({texts})",
         "coalesce(array_upper({ints}, 1), -1)", "mod({int.}, nullif({int.}, 0))", "jsonb_array_length(jsonb_build_array({int.}, 1))",
+        "length({bytes})", "length({bits})", "bit_count({«bytes¦bits»})::int", r"position('\xff' in {bytes})", "array_length({ints}, 2)",
+        "extract(«hour¦day¦isodow» FROM {zoned})::int", "extract(hour FROM {zoned} AT TIME ZONE 'Europe/Berlin')::int", "regexp_count({text}, '«a¦.»')",
+        "jsonb_array_length(jsonb_path_query_array({jsonb}, '«$[*]¦$.b[*]¦$.**¦lax $.a»'))", "(array[[{int.}, 1], [2, {int.}]])[«1¦2¦3»][«1¦2»]",
         "div({numeric.}, 3)::int", "(SELECT @.k FROM gen_b @ WHERE @.k = {int.})",
     ),
     "bigint": (
@@ -100,16 +109,21 @@ FORMS = {
         "to_char({timestamp.}, '«HH24:MI:SS.US¦DDD Day¦FMMonth YYYY AD¦J¦HH12 am»')", "to_char({interval.}, 'DD HH24:MI:SS')",
         "{interval}::text", "{time}::text", "trim(«leading¦trailing¦both» 'a ' from {text})", "encode({text.}::bytea, '«hex¦base64»')",
         "format('%5s|%-4s|%L', {text.}, {int.}, {text.})", "{text.}::varchar(2)", "{float.}::text", "regexp_match({text.}, '(.)b')::text",
+        "encode({bytes}, '«hex¦base64¦escape»')", "{bits}::text", "{zoned}::text", "to_char({zoned}, '«YYYY-MM-DD HH24:MI:SS TZ¦OF¦WW FMDDth»')",
+        "({zoned} AT TIME ZONE 'Europe/Berlin')::text", "array[[{int.}, 1], [2, {int.}]]::text", "jsonb_path_query_array({jsonb}, '$.**')::text",
+        "regexp_substr({text}, '«[a-z]+¦(.)b»')", "to_char({float.}, '«FM990.00¦9.9EEEE¦S999¦FM9,999»')", "{numeric.}::numeric(5, 3)::text",
+        "({numeric.} * 1e-12)::text", "(n.v ->> 'x')".replace("n.v", "jsonb_build_object('x', {numeric.})"), "normalize({text}, NFD)",
         "to_hex({int.})", "(SELECT string_agg(@.s, '+' ORDER BY @.k) FROM gen_b @ WHERE @.i = {int.})", "quote_nullable({text.})",
         "(SELECT «min¦max»(@.s) FROM gen_b @ WHERE @.k «<¦>» {int.})", "nullif({text}, '')", "{text.}::char(3)::text",
     ),
     "date": (
         "({date} «+¦-» {int.})", "{timestamp}::date", "date_trunc('«month¦year¦week»', {timestamp.})::date",
-        "make_date(2024, «2¦3», «28¦1»)", "({date.} + {interval.})::date",
+        "make_date(2024, «2¦3», «28¦1»)", "to_date(to_char({date.}, '«YYYYMMDD¦DD Mon YYYY¦IYYY-IW-ID¦YYYY-DDD»'), '«YYYYMMDD»')", "{zoned}::date", "({date.} + {interval.})::date",
     ),
     "timestamp": (
         "({timestamp} «+¦-» interval '«1 month¦36 hours¦-1 day 1 minute»')", "date_trunc('«hour¦day¦quarter¦minute»', {timestamp})",
         "{date}::timestamp", "({date.} + time '«12:00¦00:00:01»')", "({timestamp} «+¦-» {interval.})", "({date.} + {time.})",
+        "({zoned} AT TIME ZONE '«Europe/Berlin¦America/New_York»')", "{zoned}::timestamp", "date_trunc('«week¦century¦milliseconds»', {timestamp.})",
         "date_bin('15 minutes', {timestamp.}, timestamp '2001-01-01')", "{timestamp.}::timestamp(«0¦1»)",
     ),
     "float": (
@@ -139,9 +153,23 @@ FORMS = {
     "interval": (
         "({interval} «+¦-» {interval.})", "({timestamp} - {timestamp.})", "({interval.} * «2¦-1¦0.5»)", "-{interval.}",
         "justify_«days¦hours¦interval»({interval})", "age({timestamp.}, {timestamp.})", "make_interval(hours => {int.} % 50)",
-        "({time.} - {time.})", "{time.}::interval", "({interval.} / 2)", "date_trunc('hour', {interval.})",
+        "({time.} - {time.})", "({zoned} - {zoned.})", "age({zoned.}, {zoned.})", "{time.}::interval", "({interval.} / 2)", "date_trunc('hour', {interval.})",
     ),
     "time": ("{timestamp.}::time", "({time} «+¦-» interval '«1 hour¦90 seconds»')", "{interval.}::time", "date_trunc('hour', {timestamp.})::time"),
+    "zoned": (
+        "({timestamp} AT TIME ZONE '«Europe/Berlin¦America/New_York¦UTC»')", "({zoned} «+¦-» interval '«1 day¦24 hours¦-1 month¦90 minutes»')",
+        "date_trunc('«day¦hour¦month»', {zoned}, '«Europe/Berlin¦Asia/Kolkata»')", "{date.}::timestamptz", "to_timestamp({int.} * 1000)",
+        "date_bin('15 minutes', {zoned}, timestamptz '2001-01-01 00:07+00')", "({zoned} + {interval.})", "{timestamp.}::timestamptz(«0¦2»)",
+        "to_timestamp(to_char({timestamp.}, 'YYYY-MM-DD HH24:MI:SS'), 'YYYY-MM-DD HH24:MI:SS')",
+    ),
+    "bytes": (
+        "{text}::bytea", "({bytes} || {bytes.})", "substr({bytes}, «1¦2¦0», «0¦2»)", r"overlay({bytes} placing '\x01' from «1¦2»)",
+        "decode(encode({bytes}, '«hex¦base64¦escape»'), 'escape')", r"trim('\x41' from {bytes})", "convert_to({text}, 'UTF8')", "sha256({bytes.})",
+    ),
+    "bits": (
+        "({bits} || {bits.})", "substring({bits} from «1¦2» for 2)", "({bits} «<<¦>>» «0¦1¦9»)", "(~ {bits})", "{int.}::bit(6)::varbit",
+        "{bits}::varbit(2)",
+    ),
     "bool": (
         "({any} «=¦!=» {any})", "({any} < {any})", "({any} >= {any})", "({any} IS «¦NOT »NULL)", "({any} IS «¦NOT »DISTINCT FROM {any})",
         "({bool} «AND¦OR» {bool})", "(NOT {bool})", "({text} «LIKE¦NOT LIKE¦ILIKE» '«a%¦%¦_c¦%\\%%»')", "({text} ~ '«^a¦[bB]c¦x*»')",

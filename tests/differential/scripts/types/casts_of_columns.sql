@@ -23,3 +23,8 @@ prepare p(timestamptz, timestamp) as select v < $1, v > $2 from (values (timesta
 execute p('infinity', '-infinity');
 execute p('-infinity', 'infinity');
 execute p(null, '2000-01-01');
+-- fields of infinite moments, powers of many digits
+select extract(year from v), extract(epoch from v), extract(day from v), date_part('century', v) from (values (timestamp 'infinity')) s(v);
+select extract(epoch from v), extract(minute from v) from (values (timestamptz '-infinity')) s(v);
+select extract(epoch from v), extract(isoyear from v) from (values (date 'infinity'), ('2024-02-29')) s(v) order by 1;
+select power(v, 0.5), power(v, -0.1) from (values (123456789012345678901234567890.12345), (0.00001)) s(v) order by 1;
