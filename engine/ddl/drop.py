@@ -126,17 +126,21 @@ async def drop(conn: Connection, plan: Plan, statement: st.Drop, params: Params)
         if relation.oid not in [t.oid for t in targets]:
             targets.append(relation)
     if statement.what == "index":
-        await _drop_indexes(session, targets, cascade=statement.cascade)
+        await _drop_indexes(session, targets, cascade=statement.cascade, concurrently=statement.concurrently)
     else:
         await drop_relations(session, targets, cascade=statement.cascade)
     return Command(plan.bound.tag)
 
 
-async def _drop_indexes(session: Session, targets: Iterable[RelationDef], *, cascade: bool) -> None:
+async def _drop_indexes(
+    session: Session, targets: Iterable[RelationDef], *, cascade: bool, concurrently: bool
+) -> None:
     for target in targets:
         table = table_of(session, target.table_oid)
         index = next(i for i in table.indexes if i.oid == target.oid)
         words = described(session, target)
+        if concurrently and table.kind == "p":
+            raise SqlError("0A000", f'cannot drop partitioned index "{index.name}" concurrently')
         if index.parent:
             above = session.catalog.relation_by_oid(index.parent)
             needs = "" if above is None else described(session, above)

@@ -493,7 +493,7 @@ async def attach_index(session: Session, index: RelationDef, action: st.AttachIn
         raise SqlError("55000", refused, detail=f'Index "{other.name}" is already attached to another index.')
     if child.partition_of != parent.oid:
         raise SqlError(
-            "42P17",
+            "55000",
             refused,
             detail=f'Index "{other.name}" is not an index on any partition of table "{parent.name}".',
         )

@@ -57,7 +57,8 @@ def relation_sql(use: RelationUse, snapshot: Snapshot, sources: Sources) -> str:
         targets = _targets(dialect, use, columns, set(use.columns))
         branches.append(f"SELECT {targets} FROM {sources.add('hot', _hot(use, snapshot))}")
     if not branches:
-        branches.append(f"SELECT {_targets(dialect, use, columns, set())} WHERE false")
+        no_rows = "(SELECT CAST(NULL AS BIGINT) AS s_row_id) WHERE false"
+        branches.append(f"SELECT {_targets(dialect, use, columns, set())} FROM {no_rows}")
     return f"({' UNION ALL '.join(branches)})"
 
 

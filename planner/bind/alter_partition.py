@@ -27,7 +27,7 @@ def bind_partition_action(
                 detail="This operation is not supported for indexes.",
             )
         if other.kind != "i":
-            raise SqlError("42809", f'"{other.name}" is not an index')
+            raise SqlError("42P17", f'"{other.name}" is not an index')
         return st.AttachIndex(index=other.oid)
     if relation.kind != "p":
         raise SqlError("42P17", f'table "{relation.name}" is not partitioned')

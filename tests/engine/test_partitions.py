@@ -78,6 +78,8 @@ def test_executors_agree(months: ServerProcess, executor: str) -> None:
             "SELECT count(id), count(*) FROM ONLY m",
         )
         found = [conn.execute(sql.encode()).fetchone() for sql in ask]
+        assert conn.execute("DELETE FROM ONLY m").rowcount == 0
+        assert conn.execute("UPDATE ONLY m SET v = 'x' RETURNING *").fetchall() == []
     assert found == [(26, 1001), (5, 2), (3, 16), (6, 36), (0, 0)]
 
 
