@@ -35,6 +35,7 @@ from engine.catalog.virtual import (
     of_each,
     relation,
 )
+from engine.constraints.references import references_to
 from planner import facts as f
 from planner.acl import default_acl
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef, SchemaDef
@@ -157,7 +158,7 @@ def pg_inherits(session: Session, item: RelationDef) -> Iterator[RowDict]:
 
 def has_triggers(session: Session, item: RelationDef) -> bool:
     """Tell whether a table has triggers; in PostgreSQL foreign keys are triggers, too."""
-    return bool(item.triggers or item.foreign_keys or session.catalog.foreign_keys_to(item.oid))
+    return bool(item.triggers or item.foreign_keys or references_to(session.catalog, item))
 
 
 _ALIGN: dict[int, tuple[str, str]] = {}

@@ -16,6 +16,7 @@ CREATE TABLE q1 PARTITION OF q FOR VALUES FROM (0) TO (10);
 CREATE TABLE q2 PARTITION OF q FOR VALUES FROM (10) TO (20);
 CREATE TABLE p3b PARTITION OF p3 FOR VALUES FROM (30) TO (40);
 SELECT conname, conrelid::regclass, confrelid::regclass, conparentid <> 0 AS part, conindid::regclass, conislocal, coninhcount, connoinherit, pg_get_constraintdef(oid) FROM pg_constraint WHERE contype = 'f' AND (conparentid = 0 OR confrelid = 'p'::regclass) AND conrelid IN ('c'::regclass, 'n'::regclass, 'q'::regclass, 'q1'::regclass, 'q2'::regclass) order by conrelid::regclass::text;
+SELECT relname, relhastriggers FROM pg_class WHERE relname IN ('p', 'p1', 'p3a', 'c') order by 1;
 INSERT INTO p VALUES (1, 'one', 1), (3, 'three', 3), (11, 'eleven', 2), (21, 'x', 3), (31, 'y', 4);
 INSERT INTO c VALUES (1, 1), (2, 11), (3, 21), (4, 31), (5, NULL);
 INSERT INTO c VALUES (6, 2);
