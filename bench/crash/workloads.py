@@ -10,6 +10,7 @@ one was cut off, the state after that. What is found has to be one of the two, a
 from __future__ import annotations
 
 import copy
+import hashlib
 import random
 import threading
 from abc import ABC, abstractmethod
@@ -394,6 +395,66 @@ class Snapshots(Base):
         return []
 
 
+@dataclass
+class Blobs(Modelled):
+    """Large objects made, written with holes, cut, commented on and removed, several of that in one transaction."""
+
+    def set_up(self, client: Client) -> None:
+        """See Workload."""
+        self.states = [{}]
+
+    def work(self, client: Client, rng: random.Random, stop: threading.Event) -> None:
+        """See Workload."""
+        while not stop.is_set():
+            model: dict[int, tuple[bytes, str]] = dict(self.states[0])
+            words = ["BEGIN"]
+            for number in range(rng.randrange(1, 5)):
+                if rng.random() < 0.15:
+                    undone = self._step(rng, dict(model))
+                    words += [f"SAVEPOINT p{number}", undone, f"ROLLBACK TO p{number}"]
+                words.append(self._step(rng, model))
+            self.change(client, "; ".join([*words, "COMMIT"]), model)
+            if rng.random() < 0.05:
+                self.attempt(client, "CHECKPOINT")
+
+    def _step(self, rng: random.Random, model: dict[int, tuple[bytes, str]]) -> str:
+        number = rng.randrange(9001, 9005)
+        if number not in model:
+            model[number] = (b"new", "")
+            return f"SELECT lo_from_bytea({number}, 'new')"
+        data, comment = model[number]
+        what = rng.random()
+        if what < 0.15:
+            del model[number]
+            return f"SELECT lo_unlink({number})"
+        if what < 0.3:
+            model[number] = (data, f"comment {rng.randrange(9)}")
+            return f"COMMENT ON LARGE OBJECT {number} IS '{model[number][1]}'"
+        if what < 0.5:
+            length = rng.randrange(2 * len(data) + 1)
+            model[number] = (data[:length].ljust(length, b"\0"), comment)
+            return f"SELECT lo_truncate(lo_open({number}, 131072), {length})"
+        offset, letter, length = rng.randrange(60_000), rng.choice("abc"), rng.randrange(1, 20_000)
+        head = data[:offset].ljust(offset, b"\0")
+        model[number] = (head + letter.encode() * length + data[offset + length :], comment)
+        return f"SELECT lo_put({number}, {offset}, repeat('{letter}', {length})::bytea)"
+
+    def shown(self, state: Any) -> Any:
+        """See Modelled."""
+        return {
+            str(number): (str(len(data)), hashlib.md5(data).hexdigest(), comment or None)
+            for number, (data, comment) in state.items()
+        }
+
+    def read(self, client: Client) -> Any:
+        """See Modelled."""
+        rows = client.run(
+            "SELECT oid, length(lo_get(oid)), md5(lo_get(oid)), obj_description(oid, 'pg_largeobject')"
+            " FROM pg_largeobject_metadata"
+        ).rows
+        return {number: tuple(rest) for number, *rest in rows}
+
+
 def everything(expected: tuple[str, ...] = RETRIED) -> list[tuple[Workload, int]]:
     """Return all workloads, the tables' makers first, with the number of clients of each. ``expected``: SQLSTATEs."""
     return [
@@ -404,4 +465,5 @@ def everything(expected: tuple[str, ...] = RETRIED) -> list[tuple[Workload, int]
         (Shapes(prefix="z_", expected=expected), 1),
         (Indexes(expected=expected), 1),
         (Snapshots(expected=expected), 1),
+        (Blobs(expected=expected), 1),
     ]

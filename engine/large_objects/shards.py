@@ -32,7 +32,7 @@ OBJECTS: Final = ShardId(7)
 PAGES: Final = ShardId(8)
 OBJECTS_INDEX: Final = IndexId(8)
 PAGES_INDEX: Final = IndexId(9)
-CHUNK_ROWS: Final = 256
+CHUNK_ROWS: Final = 64
 """Rows handled in one turn of the event loop."""
 
 

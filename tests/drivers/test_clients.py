@@ -34,7 +34,7 @@ PROGRAMS = {
     "sqlalchemy_app.py": 13,
     "django_app.py": 10,
     "django_tests.py": 4,
-    "python_drivers.py": 7,
+    "python_drivers.py": 8,
     "dataframes.py": 5,
     "odbc.py": 5,
     "pgadmin_browse.py": 5,

@@ -54,6 +54,7 @@ PROVEN = {
     "client_min_messages": "engine/test_settings.py::test_statements_are_told_to_who_wants_to_know",
     "idle_in_transaction_session_timeout": "engine/test_server_life.py::test_an_idle_transaction_ends_with_25P03",
     "idle_session_timeout": "engine/test_server_life.py::test_an_idle_session_ends_with_57P05_but_not_inside_a_transaction",
+    "lo_compat_privileges": "differential/scripts/privileges/large_objects.sql::",
     "lock_timeout": "engine/test_conflict_reports.py::test_a_lock_timeout_tells_who_has_the_row",
     "log_connections": "engine/test_settings.py::test_the_log_has_sessions_statements_and_errors",
     "log_disconnections": "engine/test_settings.py::test_the_log_has_sessions_statements_and_errors",
