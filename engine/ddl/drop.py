@@ -212,9 +212,10 @@ async def drop_defaults(
     """Drop the defaults of columns; those of ``current``, which is being changed, in what is returned."""
     tables: dict[int, RelationDef] = {}
     for table, column in columns:
-        changed = (
-            current if current is not None and current.oid == table.oid else tables.get(table.oid, table)
-        )
+        if current is not None and current.oid == table.oid:
+            changed = current
+        else:  # as it is now: a foreign key of it may have been dropped a moment ago
+            changed = tables.get(table.oid) or table_of(session, table.oid)
         without = tuple(
             replace(c, default_sql=None) if c.attnum == column.attnum else c for c in changed.columns
         )

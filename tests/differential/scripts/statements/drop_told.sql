@@ -89,3 +89,5 @@ begin; drop domain told_s1.dom cascade; rollback;
 begin; alter table told_s1.t drop column id; rollback;
 begin; alter table told_s1.t drop column id cascade; rollback;
 drop schema told_s1 cascade;
+drop schema public cascade;
+create schema public;
