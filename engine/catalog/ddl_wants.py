@@ -13,335 +13,36 @@ Statements that have no case here, those about functions among them, lock the wh
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from engine.catalog.state import (
     PG_AUTHID_OID,
-    PG_CLASS_OID,
-    PG_CONSTRAINT_OID,
     PG_DATABASE_OID,
     PG_LARGEOBJECT_OID,
     PG_NAMESPACE_OID,
-    PG_POLICY_OID,
-    PG_PROC_OID,
-    PG_TRIGGER_OID,
-    PG_TYPE_OID,
     CatalogSnapshot,
-    CommentDef,
-    Stored,
     StoredKey,
     key_of,
 )
-from engine.constraints.references import references_to, with_partitions
+from engine.catalog.wants import ROLE_NAME, Wants, name_key, object_key, role_name_key
+from engine.constraints.references import references_to
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.bind.options import TIMELINE
 from planner.bind.own_range import default_multirange_name
-from planner.catalog import AclDef, ConstraintDef, RelationDef, TypeDef
+from planner.catalog import RelationDef
 from planner.partition import ancestors, descendants
 from planner.typefacts import FIRST_USER_OID
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
 
-NAME: Final = "name/"
-ROLE_NAME: Final = "role-name/"
 _MEMBERSHIPS: Final[StoredKey] = (
     f"{ROLE_NAME}/members",
     0,
     0,
 )  # who is a member of whom: circles are looked for
-_NAMED_TYPE: Final = re.compile(r'"#(\d+)"')  # planner.typefacts.stored_type
-_NAMED_RELATION: Final = re.compile(r"'(\d+)'::regclass")  # planner.bind.sequence
-
-
-def name_key(schema: str, name: str) -> StoredKey:
-    """Return the key that stands for the name of a relation or type; ``schema`` "": the name of a schema."""
-    return (f"{NAME}{schema}/{name}", 0, 0)
-
-
-def role_name_key(name: str) -> StoredKey:
-    """Return the key that stands for the name of a role, which all databases share."""
-    return (f"{ROLE_NAME}{name}", 0, 0)
-
-
-class Wants:
-    """What one statement locks: keys of the catalog, True for X; and tables whose rows change, X, which come first.
-
-    A transaction that reads a table has it locked, and may go on to refer to it: whoever is going to change the table
-    waits for that transaction before it holds anything that this might need.
-    """
-
-    __slots__ = ("_catalog", "keys", "tables")
-
-    def __init__(self, catalog: CatalogSnapshot) -> None:
-        """Want nothing yet."""
-        self._catalog = catalog
-        self.keys: dict[StoredKey, bool] = {}
-        self.tables: set[int] = set()
-
-    def change(self, key: StoredKey) -> None:
-        """Lock an object X."""
-        self.keys[key] = True
-
-    def rely(self, key: StoredKey) -> None:
-        """Lock an object S."""
-        self.keys.setdefault(key, False)
-
-    def name(self, schema: str, name: str) -> None:
-        """Take or give up a name."""
-        self.keys[name_key(schema, name)] = True
-
-    def schema(self, name: str) -> None:
-        """Rely on a schema, if it is there."""
-        found = self._catalog.schema(name)
-        if found is not None:
-            self.rely(key_of(found))
-
-    def relation(self, oid: int, *, rows: bool = True) -> RelationDef | None:
-        """Change the relation ``oid`` (an index: its table) and, unless not ``rows``, what it stores. Return it."""
-        found = self._catalog.relation_by_oid(oid)
-        if found is None:
-            return None
-        if found.kind == "i":
-            oid = found.table_oid
-            found = self._catalog.relation_by_oid(oid) or found
-        self.keys["relation", oid, 0] = True
-        if rows and found.stored:
-            self.tables.add(oid)
-        return found
-
-    def tree(self, oid: int, *, rows: bool = True) -> None:
-        """Change the partitions of a table at all levels, with the tables that their foreign keys refer to."""
-        for partition in self._catalog.partitions_of(oid):
-            self.relation(partition.oid, rows=rows)
-            self.referenced(partition.constraints)
-            self.tree(partition.oid, rows=rows)
-
-    def parent(self, oid: int) -> None:
-        """Change the partitions that a table has: it, those above it, and its default partition."""
-        table = self.relation(oid)
-        if table is None:
-            return
-        self.referenced(table.constraints)
-        for above in ancestors(table, self._catalog):
-            self.relation(above.oid)
-        for partition in self._catalog.partitions_of(oid):
-            if partition.bound is not None and partition.bound.strategy == "d":
-                self.relation(partition.oid)
-                self.tree(partition.oid)
-
-    def text(self, *texts: str | None) -> None:
-        """Rely on the types and sequences that stored texts name."""
-        for key in named_in(self._catalog, *texts):
-            self.rely(key)
-
-    def type(self, oid: int) -> None:
-        """Rely on a type, if it is a user's, and on what a domain is over."""
-        for key in type_keys(self._catalog, oid):
-            self.rely(key)
-
-    def columns(self, specs: Iterable[st.ColumnSpec]) -> None:
-        """Rely on what columns to be made refer to."""
-        for spec in specs:
-            self.type(spec.type.oid)
-            self.text(spec.default_sql)
-
-    def foreign_keys(self, specs: Iterable[st.ForeignKeySpec]) -> None:
-        """Change the tables that foreign keys to be made refer to: they learn of them."""
-        for spec in specs:
-            for oid in with_partitions(self._catalog, spec.table):
-                self.relation(oid)
-
-    def referenced(self, constraints: Iterable[ConstraintDef]) -> None:
-        """Change the tables that foreign keys refer to."""
-        for constraint in constraints:
-            if constraint.foreign is not None:
-                for oid in with_partitions(self._catalog, constraint.foreign.table):
-                    self.relation(oid)
-
-    def referring(self, oid: int) -> None:
-        """Change the tables with foreign keys to a table."""
-        table = self._catalog.relation_by_oid(oid)
-        for child, _constraint in () if table is None else references_to(self._catalog, table):
-            self.relation(child.oid)
-
-    def views(self, oids: Iterable[int], *, exclusive: bool, deep: bool = True) -> None:
-        """Change, or rely on, the views over relations; with ``deep`` those over these, too."""
-        todo, seen = list(oids), set[int]()
-        while todo:
-            for view in views_over(self._catalog, todo.pop()):
-                if view.oid in seen:
-                    continue
-                seen.add(view.oid)
-                if exclusive:
-                    self.relation(view.oid)
-                    self.name(view.schema, view.name)
-                else:
-                    self.rely(key_of(view))
-                if deep:
-                    todo.append(view.oid)
-
-    def dropped(self, relation: RelationDef, *, cascade: bool) -> None:
-        """Drop a relation with what goes with it; with ``cascade`` also with what depends on it."""
-        self.relation(relation.oid)
-        if relation.partition_of:
-            self.parent(relation.partition_of)
-        for partition in self._catalog.partitions_of(relation.oid):
-            self.dropped(partition, cascade=cascade)
-        self.name(relation.schema, relation.name)
-        self.referenced(relation.constraints)
-        for sequence in self._catalog.sequences_of(relation.oid):
-            self.relation(sequence.oid)
-            self.name(sequence.schema, sequence.name)
-        self.views([relation.oid], exclusive=cascade)
-        for table in self._catalog.user_relations():
-            if any(trigger.from_table == relation.oid for trigger in table.triggers):
-                self.relation(table.oid)
-        if cascade:
-            self.referring(relation.oid)
-
-    def whole_schema(self, name: str, *, cascade: bool) -> None:
-        """Drop a schema; with ``cascade`` also what is in it, else that is looked at."""
-        catalog = self._catalog
-        schema = catalog.schema(name)
-        if schema is None:
-            return
-        self.name("", name)
-        self.change(key_of(schema))
-        for relation in catalog.user_relations():
-            if relation.schema == name:
-                if cascade:
-                    self.dropped(relation, cascade=True)
-                else:
-                    self.rely(key_of(relation))
-        for type_ in catalog.user_types():
-            if type_.schema == name:
-                self.change(key_of(type_))
-        for function in catalog.functions_in(name):
-            self.change(key_of(function))
-
-
-def type_keys(catalog: CatalogSnapshot, oid: int) -> Iterator[StoredKey]:
-    """Yield the keys of a user's type and of those that it is over, at any depth."""
-    found = catalog.type_by_oid(oid) if oid >= FIRST_USER_OID else None
-    if found is None and oid >= FIRST_USER_OID:
-        relation = catalog.row_type_relation(oid)
-        if relation is not None:
-            yield key_of(relation[0])
-    while found is not None:
-        yield key_of(found)
-        found = catalog.type_by_oid(found.base) if found.base >= FIRST_USER_OID else None
-
-
-def named_in(catalog: CatalogSnapshot, *texts: str | None) -> Iterator[StoredKey]:
-    """Yield the keys of the users' types and functions and of the relations that stored texts name."""
-    for text in texts:
-        if not text:
-            continue
-        for oid in _NAMED_TYPE.findall(text):
-            type_ = catalog.type_by_oid(int(oid))
-            if type_ is not None:
-                yield key_of(type_)
-            elif catalog.function_by_oid(int(oid)) is not None:
-                yield ("function", int(oid), 0)
-        for oid in _NAMED_RELATION.findall(text):
-            yield ("relation", int(oid), 0)
-
-
-def views_over(catalog: CatalogSnapshot, oid: int) -> Sequence[RelationDef]:
-    """Return the views, materialized ones too, whose queries name a relation."""
-    known = catalog.derived.get(views_over)
-    if not isinstance(known, dict):
-        found: dict[int, list[RelationDef]] = {}
-        for view in catalog.user_relations():
-            for read in view.depends_on:
-                found.setdefault(read, []).append(view)
-        known = catalog.derived[views_over] = found
-    views: Sequence[RelationDef] = known.get(oid, ())
-    return views
-
-
-def references(catalog: CatalogSnapshot, item: Stored) -> set[StoredKey]:
-    """Return the keys of what an object refers to: they have to stay as they are until it is committed."""
-    match item:
-        case RelationDef():
-            return _references_of(catalog, item)
-        case TypeDef():
-            texts = (item.default_sql, *(c.check_sql for c in item.checks))
-            return {
-                ("schema", item.schema_oid, 0),
-                *type_keys(catalog, item.base),
-                *(key for column in item.attributes for key in type_keys(catalog, column.declared.oid)),
-                *named_in(catalog, *texts),
-                *([("function", item.subtype_diff, 0)] if item.subtype_diff >= FIRST_USER_OID else ()),
-            }
-        case CommentDef() | AclDef():
-            key = object_key(catalog, item.class_oid, item.object_oid)
-            return set() if key is None else {key}
-    return set()
-
-
-def _references_of(catalog: CatalogSnapshot, relation: RelationDef) -> set[StoredKey]:
-    found: set[StoredKey] = {("schema", relation.schema_oid, 0)}
-    for column in relation.columns:
-        found.update(type_keys(catalog, column.declared.oid))
-        found.update(named_in(catalog, column.default_sql))
-    found.update(named_in(catalog, relation.view_sql, *(c.check_sql for c in relation.constraints)))
-    found.update(named_in(catalog, *(t.when_sql for t in relation.triggers)))
-    for policy in relation.policies:
-        found.update(named_in(catalog, policy.using_sql, policy.check_sql))
-        found.update(("relation", oid, 0) for oid in policy.depends_on)
-        found.update(("role", oid, 0) for oid in policy.roles if oid >= FIRST_USER_OID)
-    found.update(("function", t.function, 0) for t in relation.triggers if t.function >= FIRST_USER_OID)
-    found.update(("relation", t.from_table, 0) for t in relation.triggers if t.from_table)
-    for index in relation.indexes:
-        found.update(named_in(catalog, *index.expressions, index.where_sql))
-    found.update(("relation", oid, 0) for oid in relation.depends_on)
-    if relation.partition_of:
-        found.add(("relation", relation.partition_of, 0))
-    found.update(("relation", c.foreign.table, 0) for c in relation.constraints if c.foreign is not None)
-    if relation.sequence is not None and relation.sequence.owner_table:
-        found.add(("relation", relation.sequence.owner_table, 0))
-    timeline = catalog.timelines.get(relation.timeline)
-    if timeline is not None:
-        found.add(key_of(timeline))
-    found.discard(key_of(relation))
-    return found
-
-
-def object_key(catalog: CatalogSnapshot, class_oid: int, oid: int) -> StoredKey | None:
-    """Return the key of the object that a comment or a list of rights is about, None for one that is built in."""
-    match class_oid:
-        case _ if class_oid == PG_CLASS_OID:
-            found = catalog.relation_by_oid(oid)
-            if found is None or found.virtual:
-                return None
-            if found.kind == "c":
-                return next((key_of(t) for t in catalog.user_types() if t.relation_oid == oid), None)
-            return ("relation", found.table_oid if found.kind == "i" else oid, 0)
-        case _ if class_oid == PG_CONSTRAINT_OID:
-            constraint = catalog.constraint_by_oid(oid) or catalog.domain_constraint(oid)
-            return None if constraint is None else key_of(constraint[0])
-        case _ if class_oid == PG_TRIGGER_OID:
-            trigger = catalog.trigger_by_oid(oid)
-            return None if trigger is None else key_of(trigger[0])
-        case _ if class_oid == PG_POLICY_OID:
-            policy = catalog.policy_by_oid(oid)
-            return None if policy is None else key_of(policy[0])
-        case _ if class_oid == PG_TYPE_OID:
-            type_ = catalog.type_by_oid(oid)
-            return None if type_ is None else key_of(type_)
-    kind = {
-        PG_PROC_OID: "function",
-        PG_NAMESPACE_OID: "schema",
-        PG_AUTHID_OID: "role",
-        PG_DATABASE_OID: "database",
-    }.get(class_oid)
-    key = (kind or "", oid, 0)
-    return key if key in catalog.items else None
 
 
 def wanted_by(session: Session, plan: Plan) -> Wants | None:

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from engine.catalog.as_relations import composite_relation, index_relation
 from engine.catalog.builtin_relations import virtual_relations
 from engine.catalog.relation_indexes import (
     OwnedConstraint,
@@ -44,13 +45,11 @@ from planner.catalog import (
     DEFAULT_TIMELINE,
     RANGE_CONSTRUCTORS,
     AclDef,
-    ColumnDef,
     ConstraintDef,
     DatabaseDef,
     DefaultsDef,
     ExtensionDef,
     FunctionDef,
-    IndexDef,
     RelationDef,
     RoleDef,
     RowType,
@@ -62,10 +61,7 @@ from planner.catalog import (
 from planner.catalog.policy import PolicyDef
 from planner.catalog.trigger import TriggerDef
 from planner.extensions import PLPGSQL
-from planner.facts import (
-    INFORMATION_SCHEMA_OID,
-    PG_CATALOG_OID,
-)
+from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID
 from planner.typefacts import FIRST_USER_OID
 from txn.types import ShardId
 
@@ -164,45 +160,6 @@ def predefined_roles() -> Mapping[str, RoleDef]:
     }  # fmt: skip
     watched = tuple(Membership(role=oid, grantor=SUPERUSER_OID) for oid in (3374, 3375, 3377))
     return {"pg_monitor": RoleDef(oid=3373, name="pg_monitor", member_of=watched), **roles}
-
-
-def index_relation(table: RelationDef, index: IndexDef) -> RelationDef:
-    """Return an index as the relation it also is (kind i), columns included."""
-    by_attnum = {c.attnum: c for c in table.columns}
-    keys = index.attnums + index.include
-    return RelationDef(
-        oid=index.oid,
-        schema_oid=table.schema_oid,
-        schema=table.schema,
-        name=index.name,
-        kind="i",
-        columns=tuple(
-            ColumnDef(
-                attnum=i + 1,
-                name=index.key_names[i] if i < len(index.key_names) else by_attnum[a].name,
-                type=by_attnum[a].type,
-                generated="s" if i < len(index.expressions) and index.expressions[i] else "",
-            )
-            for i, a in enumerate(keys)
-        ),
-        version=table.version,
-        owner=table.owner,
-        persistence=table.persistence,
-        table_oid=table.oid,
-    )
-
-
-def composite_relation(made: TypeDef) -> RelationDef:
-    """Return a composite type as the relation that names and catalogs have it as."""
-    return RelationDef(
-        oid=made.relation_oid,
-        schema_oid=made.schema_oid,
-        schema=made.schema,
-        name=made.name,
-        kind="c",
-        columns=made.attributes,
-        owner=made.owner,
-    )
 
 
 class CatalogSnapshot:

@@ -19,15 +19,9 @@ from typing import Any
 from planner import ast
 from planner.bind.assign import bind_assignments, complete_assignments, target_relation
 from planner.bind.context import BindContext
-from planner.bind.dml import (
-    changed_scope,
-    converted_row,
-    insert_cells,
-    insert_columns,
-    match_counts,
-    rows_to_change,
-)
+from planner.bind.dml import changed_scope, insert_columns, rows_to_change
 from planner.bind.expr import bind_boolean, bind_clause
+from planner.bind.insert_source import converted_row, insert_cells, match_counts
 from planner.bind.stored import column_default
 from planner.bind.table_parts import PLURALS
 from planner.casts import coerce_to_boolean

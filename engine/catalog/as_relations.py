@@ -1,0 +1,44 @@
+"""Indexes and composite types as the relations that they also are: with a row in pg_class, columns, and a name among those of relations."""
+
+from __future__ import annotations
+
+from planner.catalog import ColumnDef, IndexDef, RelationDef, TypeDef
+
+
+def index_relation(table: RelationDef, index: IndexDef) -> RelationDef:
+    """Return an index as the relation it also is (kind i), columns included."""
+    by_attnum = {c.attnum: c for c in table.columns}
+    keys = index.attnums + index.include
+    return RelationDef(
+        oid=index.oid,
+        schema_oid=table.schema_oid,
+        schema=table.schema,
+        name=index.name,
+        kind="i",
+        columns=tuple(
+            ColumnDef(
+                attnum=i + 1,
+                name=index.key_names[i] if i < len(index.key_names) else by_attnum[a].name,
+                type=by_attnum[a].type,
+                generated="s" if i < len(index.expressions) and index.expressions[i] else "",
+            )
+            for i, a in enumerate(keys)
+        ),
+        version=table.version,
+        owner=table.owner,
+        persistence=table.persistence,
+        table_oid=table.oid,
+    )
+
+
+def composite_relation(made: TypeDef) -> RelationDef:
+    """Return a composite type as the relation that names and catalogs have it as."""
+    return RelationDef(
+        oid=made.relation_oid,
+        schema_oid=made.schema_oid,
+        schema=made.schema,
+        name=made.name,
+        kind="c",
+        columns=made.attributes,
+        owner=made.owner,
+    )
