@@ -45,7 +45,7 @@ update t set id = 29 where id = 4;
 delete from t where id in (9, 13, 21);
 delete from t where id = 14 returning *;
 with gone as (delete from t where id = 6 returning *) insert into t select id + 30, owner, v from gone returning *;
-select * from t where id < 16 for update;
+select * from t where id < 16 order by id for update;
 merge into t using (values (8, 1), (33, 2)) s (k, w) on t.id = s.k when matched then update set v = w when not matched then insert values (k, current_user, w);
 merge into t using (values (34, 2)) s (k, w) on t.id = s.k when not matched then insert values (k, 'rls_b', w);
 merge into t using (values (8, 1)) s (k, w) on t.id = s.k when matched then update set id = 16, owner = 'rls_b';
