@@ -181,8 +181,14 @@ class CatalogView:
         return self._base is self._space.catalog and all(map(txn.holds_table, plan.tables))
 
     async def start_read(self, plan: Plan) -> None:
-        """Lock a query's tables by intention, so that they stay as it was planned for. Raises Replan when they are not."""
+        """Lock a query's tables by intention, so that they stay as it was planned for. Raises Replan when they are not.
+
+        A transaction that only reads locks nothing: its catalog is that of its timestamp. But it may have begun later than its statement was
+        planned, which can have waited for its turn meanwhile.
+        """
         if self.is_current(plan):
+            if plan.as_of is None and not plan.crosses and not plan.fresh(self._seen):
+                raise Replan
             return
         await self._hold_tables(plan)
         self.adopt_latest()

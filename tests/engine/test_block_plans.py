@@ -8,7 +8,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from engine.database import Database
+from engine.eager import settle
 from engine.reads import planning
+from pgwire.errors import BackendError
 from tests.support.engine import Failed, Session, open_database
 from txn.persist.memory import MemoryDisk
 
@@ -114,5 +116,36 @@ def test_what_a_session_derives_from_its_settings_outlives_a_block_but_not_a_set
         assert session.connection.session.derived.lock_timeout_ms == 77
         await session.run("COMMIT")
         assert session.connection.session.derived.lock_timeout_ms == 0
+
+    run(work)
+
+
+def test_a_read_that_waits_for_its_turn_keeps_to_what_was_described() -> None:
+    """Between Bind and Execute of a statement others may define its table anew: others' reads by key let the first wait."""
+    table = "CREATE TABLE t (a int PRIMARY KEY, b int); INSERT INTO t VALUES (1, 2)"
+    changes = ("ALTER TABLE t ADD c int DEFAULT 3", "ALTER TABLE t DROP b, ADD c text", "DROP TABLE t")
+
+    async def check(one: Session, two: Session, sql: str, change: str, *, block: bool) -> None:
+        await one.run(f"DROP TABLE IF EXISTS t; {table}")
+        if block:
+            await one.run("BEGIN")
+        connection, out = one.connection, one._out
+        await settle(connection.parse("", sql, ()))
+        await settle(connection.bind("", "", (), (), ()))
+        out.rows, out.error_report = [], None
+        await two.run(change)
+        with pytest.raises(BackendError) as raised:
+            await settle(connection.execute("", 0, out))
+        assert raised.value.report.sqlstate in ("0A000", "42P01"), raised.value.report
+        assert out.rows == []
+        connection.session.block.fail()
+        await one.run("ROLLBACK")
+
+    async def work(database: Database) -> None:
+        one, two = Session(database, 1), Session(database, 2)
+        for sql in ("SELECT * FROM t WHERE a = 1", "SELECT * FROM t"):
+            for change in changes:
+                for block in (False, True):
+                    await check(one, two, sql, change, block=block)
 
     run(work)
