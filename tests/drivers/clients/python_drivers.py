@@ -104,7 +104,7 @@ def psycopg2_large_objects() -> None:
         connection.rollback()
         connection.lobject(made.oid, "n").unlink()
         connection.commit()
-        raised(psycopg2.errors.UndefinedObject, lambda: connection.lobject(made.oid))
+        raised(psycopg2.OperationalError, lambda: connection.lobject(made.oid))
 
 
 @step("psycopg2: transactions, levels, notices, notifications, cancel")
