@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -202,7 +202,9 @@ async def scan_captured(view: View, at: Capture) -> AsyncIterator[list[StoredRow
     ts, resident, with_history, hidden = at.ts, at.resident, at.resident_history, at.hidden
     chunk: list[StoredRow] = []
     for segment, length in at.segments:
-        begins, row_ids, versions = segment.begins, segment.row_ids, segment.versions
+        # arrays of integers that are row ids and timestamps: said once, not by two calls for each row
+        row_ids = cast("Sequence[RowId]", segment.row_ids)
+        begins, versions = cast("Sequence[Timestamp]", segment.begins), segment.versions
         offsets = _offsets(segment, length, ts, resident, with_history)
         if hidden:
             offsets = [offset for offset in offsets if row_ids[offset] not in hidden]
@@ -211,7 +213,7 @@ async def scan_captured(view: View, at: Capture) -> AsyncIterator[list[StoredRow
             assert values is not None
             if len(values) < width:
                 values = padding.pad(values)
-            chunk.append(StoredRow(row_ids[offset], values, begins[offset]))  # type: ignore[arg-type]  # two calls less for each row
+            chunk.append(StoredRow(row_ids[offset], values, begins[offset]))
         if len(chunk) >= CHUNK_ROWS:
             yield chunk
             chunk = []

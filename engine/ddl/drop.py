@@ -23,6 +23,7 @@ from engine.ddl import functions as depends
 from engine.ddl.dependents import Dependency, in_report_order, still_needed
 from engine.ddl.in_use import refuse_change
 from engine.ddl.keys import building_indexes
+from engine.ddl.kinds import KIND_WORDS
 from engine.ddl.policies import drop_policies, policies_over, policy_words
 from engine.ddl.roles import shown_name
 from engine.eager import settle
@@ -44,19 +45,10 @@ if TYPE_CHECKING:
 
 Params = tuple[Any, ...]
 
-_KIND_NAMES = {
-    "r": "table",
-    "p": "table",
-    "v": "view",
-    "m": "materialized view",
-    "i": "index",
-    "S": "sequence",
-}
-
 
 def described(session: Session, relation: RelationDef) -> str:
     """Return a relation with what it is, as errors and notices name it."""
-    return f"{_KIND_NAMES[relation.kind]} {shown_name(session, relation)}"
+    return f"{KIND_WORDS[relation.kind]} {shown_name(session, relation)}"
 
 
 def table_of(session: Session, oid: int) -> RelationDef:
@@ -113,7 +105,7 @@ async def drop(conn: Connection, plan: Plan, statement: st.Drop, params: Params)
                 raise SqlError(state, f'{statement.what} "{shown}" does not exist')
             session.notice(f'{statement.what} "{shown}" does not exist, skipping')
             continue
-        kind = _KIND_NAMES.get(relation.kind, "type")
+        kind = "type" if relation.kind == "c" else KIND_WORDS[relation.kind]
         if kind != statement.what:
             article = "an" if statement.what == "index" else "a"
             raise SqlError(

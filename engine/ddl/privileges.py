@@ -26,6 +26,7 @@ from engine.catalog.state import (
     key_of,
 )
 from engine.connection.session import Session
+from engine.ddl.kinds import KIND_WORDS
 from engine.reads.plans import Replan
 from engine.sources import guard
 from engine.transaction.time_travel import catalog_at
@@ -44,15 +45,6 @@ if TYPE_CHECKING:
     from engine.reads.plans import Plan
 
 _LEAKPROOF = "only superuser can define a leakproof function"
-_KINDS = {
-    "r": "table",
-    "p": "table",
-    "v": "view",
-    "m": "materialized view",
-    "i": "index",
-    "S": "sequence",
-    "c": "relation",
-}
 
 
 def permitted(session: Session, plan: Plan) -> bool:
@@ -286,10 +278,12 @@ class _Check:
                 for mark in current.row_marks:
                     marked = current.ranges[mark.range]
                     oid = marked.parent if isinstance(marked, q.RelationRange | q.SubqueryRange) else 0
-                    if isinstance(marked, q.RelationRange) or oid:
-                        relation = self._relation(oid or marked.oid)  # type: ignore[attr-defined]  # one of the two
+                    if isinstance(marked, q.RelationRange) and not oid:
+                        oid = marked.oid
+                    if oid:
+                        relation = self._relation(oid)
                         if not rights.columns(relation, (), "w"):
-                            raise _denied(_KINDS[relation.kind], relation.name)
+                            raise _denied(KIND_WORDS[relation.kind], relation.name)
             stack.extend(children(current))
 
     def _caller_role(self) -> RoleDef:
@@ -304,7 +298,7 @@ class _Check:
         if rights is self.rights and not relation.virtual:
             self._use(relation.schema)
         if not rights.columns(relation, attnums, "r"):
-            raise _denied(_KINDS[relation.kind], relation.name)
+            raise _denied(KIND_WORDS[relation.kind], relation.name)
 
     def _used(self, oid: int) -> RelationDef:
         """Return a relation whose schema the role may use."""
@@ -314,11 +308,11 @@ class _Check:
 
     def _have(self, relation: RelationDef, letters: str) -> None:
         if not self.rights.relation(relation, letters):
-            raise _denied(_KINDS[relation.kind], relation.name)
+            raise _denied(KIND_WORDS[relation.kind], relation.name)
 
     def _have_columns(self, relation: RelationDef, attnums: Collection[int], letter: str) -> None:
         if not self.rights.columns(relation, attnums, letter):
-            raise _denied(_KINDS[relation.kind], relation.name)
+            raise _denied(KIND_WORDS[relation.kind], relation.name)
 
     def _write(self, statement: q.Insert | q.Update | q.Delete | q.Merge) -> None:
         """Check what DML changes, and what it reads: of the target only the columns that its expressions name."""
@@ -605,7 +599,7 @@ class _Check:
 
     def _own(self, relation: RelationDef) -> None:
         if not self.rights.owns(relation.owner):
-            raise SqlError("42501", f"must be owner of {_KINDS[relation.kind]} {relation.name}")
+            raise SqlError("42501", f"must be owner of {KIND_WORDS[relation.kind]} {relation.name}")
 
     def _own_schema(self, schema: SchemaDef | None) -> None:
         if schema is not None and not self.rights.owns(schema.owner):

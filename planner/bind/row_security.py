@@ -192,7 +192,7 @@ class _Securing:
             if number == 0 and target is not None:
                 ranges.append(target)
             elif isinstance(item, RelationRange):
-                ranges.append(self._relation(item, "wr" if number in marked else "r"))
+                ranges.append(self._relation(item, ("w", "r") if number in marked else ("r",)))
             else:
                 ranges.append(self.visit(item))
         made = replace_children(replace(node, ranges=()), self.visit)
@@ -200,7 +200,7 @@ class _Securing:
 
     # -- ranges ------------------------------------------------------------------------------------
 
-    def _relation(self, node: RelationRange, commands: str) -> RelationRange:
+    def _relation(self, node: RelationRange, commands: Sequence[PolicyCommand]) -> RelationRange:
         relation = self.context.catalog.relation_by_oid(node.oid)
         role = self.caller if node.invoker else self.role
         if relation is None or node.virtual or not self._counts(relation, role):
@@ -222,10 +222,10 @@ class _Securing:
             )
         return True
 
-    def _guard(self, relation: RelationDef, role: RoleDef, commands: str) -> Select:
+    def _guard(self, relation: RelationDef, role: RoleDef, commands: Sequence[PolicyCommand]) -> Select:
         quals: list[Expr] = []
         for command in commands:
-            quals += self._using(relation, self._policies(relation, role, command))  # type: ignore[arg-type]  # letters
+            quals += self._using(relation, self._policies(relation, role, command))
         quals = list(dict.fromkeys(self._visited(relation, role, quals)))
         where = quals[0] if len(quals) == 1 else BoolExpr(type=_BOOL, kind="and", args=tuple(quals))
         read = {v.attnum for v in _own_vars(where)}
@@ -321,7 +321,9 @@ class _Securing:
 
     def _update(self, node: Update, relation: RelationDef, role: RoleDef) -> Update:
         reads = self._reads(node, relation)
-        made = self._changed(node, self._guarded(node.source, relation, role, "wr" if reads else "w"))
+        made = self._changed(
+            node, self._guarded(node.source, relation, role, ("w", "r") if reads else ("w",))
+        )
         checks = _Checks(self, relation, role)
         checks.add("update", "w")
         if reads:
@@ -329,11 +331,11 @@ class _Securing:
         return replace(made, row_checks=checks.made())
 
     def _delete(self, node: Delete, relation: RelationDef, role: RoleDef) -> Delete:
-        commands = "dr" if self._reads(node, relation) else "d"
+        commands: Sequence[PolicyCommand] = ("d", "r") if self._reads(node, relation) else ("d",)
         return self._changed(node, self._guarded(node.source, relation, role, commands))
 
     def _merge(self, node: Merge, relation: RelationDef, role: RoleDef) -> Merge:
-        made = self._changed(node, self._guarded(node.source, relation, role, "r"))
+        made = self._changed(node, self._guarded(node.source, relation, role, ("r",)))
         checks = _Checks(self, relation, role)
         checks.add("merge update", "w", using=True)
         checks.add("update", "w")
@@ -351,7 +353,9 @@ class _Securing:
         changed: _Changing = replace(made, source=source)
         return changed
 
-    def _guarded(self, source: Select, relation: RelationDef, role: RoleDef, commands: str) -> RelationRange:
+    def _guarded(
+        self, source: Select, relation: RelationDef, role: RoleDef, commands: Sequence[PolicyCommand]
+    ) -> RelationRange:
         first = source.ranges[0]
         if not isinstance(first, RelationRange) or first.oid != relation.oid:
             raise RuntimeError("the first range of a statement that changes rows is not its target")
