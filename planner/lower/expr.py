@@ -472,7 +472,7 @@ def _min_max(lw: Lowering, expr: q.MinMaxExpr) -> Val:
             if expr.type.oid == f.NUMERIC
             else ([v.node for v in items], None, None)
         )
-        if scales is None:
+        if scales is None and not isinstance(num, Floating):  # a Floating form has no order of its own
             return Val(b.fn("greatest" if expr.greatest else "least", *nodes), expr.type, num)
     if expr.type.oid == f.NUMERIC:
         items = [numeric.floating(lw.d, v) for v in items]

@@ -28,3 +28,7 @@ select extract(year from v), extract(epoch from v), extract(day from v), date_pa
 select extract(epoch from v), extract(minute from v) from (values (timestamptz '-infinity')) s(v);
 select extract(epoch from v), extract(isoyear from v) from (values (date 'infinity'), ('2024-02-29')) s(v) order by 1;
 select power(v, 0.5), power(v, -0.1) from (values (123456789012345678901234567890.12345), (0.00001)) s(v) order by 1;
+-- the least and greatest of numerics that no one form of 38 digits holds
+create table wide (id int, a numeric(2, 2), b numeric(38, 10), f numeric(38, 0), g numeric(19, 18));
+insert into wide values (1, 0.55, 1234567890123456789012345678.0123456789, 99999999999999999999999999999999999999, 1.000000000000000001), (2, -0.01, -0.5, -1, -0.5), (3, 0, 0, 0, 0), (4, null, null, null, null), (5, 0.99, 1e-10, 7, 9.5);
+select id, least(a, f), greatest(a, f), least(f, b), greatest(b, f), least(b, g), greatest(id, f, b), least(f, 0.25) from wide order by id;
