@@ -165,7 +165,8 @@ class _Reader:
                 names = DAY_NAMES if p.key == "DAY" else DAYS_SHORT
                 found.put("weekday", self.word(names, p) + 1, p)
             case "ID":
-                found.put("weekday", self.number(p, index, 1)[0] % 7 + 1, p)
+                day = self.number(p, index, 1)[0]
+                found.put("weekday", day + 1 if day < 7 else 1, p)  # what is too much is Sunday
             case "Q":
                 self.number(p, index, 1)
             case "MM" | "DD" | "DDD" | "IDDD" | "D" | "WW" | "IW" | "W" | "CC" | "J":

@@ -32,3 +32,4 @@ select power(v, 0.5), power(v, -0.1) from (values (12345678901234567890123456789
 create table wide (id int, a numeric(2, 2), b numeric(38, 10), f numeric(38, 0), g numeric(19, 18));
 insert into wide values (1, 0.55, 1234567890123456789012345678.0123456789, 99999999999999999999999999999999999999, 1.000000000000000001), (2, -0.01, -0.5, -1, -0.5), (3, 0, 0, 0, 0), (4, null, null, null, null), (5, 0.99, 1e-10, 7, 9.5);
 select id, least(a, f), greatest(a, f), least(f, b), greatest(b, f), least(b, g), greatest(id, f, b), least(f, 0.25) from wide order by id;
+select to_date(v, 'IYYY-IW-ID') from (values ('2024-02-29'), ('2024-02-7'), ('2024-02-1'), ('2024-53-6')) s(v) order by 1;
