@@ -257,8 +257,9 @@ class Printer:
         """Append DESC, NULLS FIRST or LAST where they differ from the default."""
         default = find_less(oid)
         if lt and default is not None and lt not in (default.proc, _greater_proc(oid)):
-            name = next((o.name for o in facts().operators.values() if o.proc == lt), "<")
-            self.out += f" USING {name}"
+            less = next(o for o in facts().operators.values() if o.proc == lt)
+            name = facts().operators[less.commutator].name if descending else less.name
+            self.out += f" USING {name} NULLS {'FIRST' if nulls_first else 'LAST'}"
             return
         if descending:
             self.out += " DESC" + ("" if nulls_first else " NULLS LAST")

@@ -19,11 +19,15 @@ from planner.typefacts import category, element_of, format_type, is_preferred
 
 _BTREE, _HASH = 403, 405
 
+# Compares the bytes of whole rows. Every other family orders as its type's default one: the pattern classes by bytes, which
+# is how text is ordered under each collation that there is.
+_RECORD_IMAGE_OPS = 3194
+
 
 @dataclass(slots=True)
 class _Families:
     default_class: dict[tuple[int, int], int] = field(default_factory=dict)  # (am, type) -> family
-    class_input: dict[tuple[int, int], int] = field(default_factory=dict)  # (am, type) -> opcintype
+    btree: set[int] = field(default_factory=set)  # families that tell an order
     operators: dict[tuple[int, int, int, int], int] = field(default_factory=dict)
     procs: dict[tuple[int, int, int, int], str] = field(default_factory=dict)
 
@@ -41,8 +45,11 @@ def _families() -> _Families:
             families.default_class[method, int(row["opcintype"])] = int(row["opcfamily"])
     for row in (*rows("amop"), *rows("extension_amop")):
         if row["amoppurpose"] == "s" and int(row["amopmethod"]) in (_BTREE, _HASH):
+            family = int(row["amopfamily"])
+            if int(row["amopmethod"]) == _BTREE and family != _RECORD_IMAGE_OPS:
+                families.btree.add(family)
             families.operators[
-                int(row["amopfamily"]), int(row["amoplefttype"]), int(row["amoprighttype"]),
+                family, int(row["amoplefttype"]), int(row["amoprighttype"]),
                 int(row["amopstrategy"]),
             ] = int(row["amopopr"])  # fmt: skip
     for row in rows("amproc"):
@@ -137,12 +144,12 @@ def family_operator(family: int, left: int, right: int, strategy: int) -> Operat
 @functools.cache
 def operator_strategies(op: int) -> tuple[tuple[int, int], ...]:
     """Return the (btree family, strategy 1..5) pairs the operator is a member of, by family oid."""
-    btree = {int_family for (am, _), int_family in _families().default_class.items() if am == _BTREE}
+    families = _families()
     return tuple(
         sorted(
             (family, strategy)
-            for (family, _, _, strategy), member in _families().operators.items()
-            if member == op and family in btree
+            for (family, _, _, strategy), member in families.operators.items()
+            if member == op and family in families.btree
         )
     )
 

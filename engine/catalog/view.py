@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from engine.catalog.default_acls import lists_for_new
 from engine.catalog.locks import CatalogLocks
+from engine.catalog.lost_parts import lost_comments
 from engine.catalog.state import CatalogSnapshot, Stored, StoredKey, key_of
 from engine.catalog.store import write_changes
 from engine.eager import settle
@@ -255,6 +256,7 @@ class CatalogView:
         await self._session.cancelled.turn()
         txn = self._session.block.ensure_txn()
         puts = [*puts, *lists_for_new(self._seen, puts)]
+        deletes = list(dict.fromkeys((*deletes, *lost_comments(self._seen, puts, deletes))))
         await self.locks.cover(puts, deletes)
         await write_changes(txn, self._seen, puts, deletes)
         own = dict(self.own_changes)

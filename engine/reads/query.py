@@ -24,6 +24,7 @@ from engine.index.sources import PLAIN
 from engine.reads.filters import TableFilters
 from engine.reads.plans import Plan
 from engine.slices import SLICE_ROWS
+from pgwire.codecs.errors import DataError
 from planner.errors import SqlError
 from planner.evaluate import Env, Shared
 from planner.facts import INT4, INT8, facts
@@ -55,6 +56,11 @@ if TYPE_CHECKING:
 log = logging.getLogger("holdfast")
 
 MAX_ROUTE_ATTEMPTS = 4
+
+# Errors in values (cardinality of a sub-select, data exceptions), and up to how many rows in all tables of a query the row
+# executor tells whether they are the statement's.
+VALUE_ERRORS = ("21", "22")
+SECOND_OPINION_ROWS = 100_000
 
 
 class CompiledQuery:
@@ -368,12 +374,16 @@ async def _run_on(
     """Start a query on a route, or on another one where the engine gives up before its first rows are there.
 
     An engine may learn only at run time that it cannot (a stored array of several dimensions, NaN in arithmetic). A pinned one
-    says so.
+    says so. An error in a value may come of the order in which an engine tests conditions: see ``_in_order``.
     """
     try:
         return await settle(session.db.executors[route.executor].run(executable, ctx))
-    except SqlError as error:
+    except DataError as error:
         limit = error if isinstance(error, EngineLimit) else None
+        if limit is None and error.sqlstate.startswith(VALUE_ERRORS) and route.executor != "index":
+            return await _in_order(session, query, ctx, error)
+        if not isinstance(error, SqlError):
+            raise
         gives_up = error.sqlstate == "0A000" or limit is not None
         if not gives_up or route.executor == "index" or session.derived.executor != "auto":
             raise
@@ -391,6 +401,23 @@ async def _run_on(
         if limit is not None and limit.lasting:
             log.warning("%s; the query runs on the %s executor instead", limit.message, route.executor)
         return await settle(session.db.executors[route.executor].run(executable, ctx))
+
+
+async def _in_order(session: Session, query: CompiledQuery, ctx: ExecContext, error: DataError) -> Result:
+    """Start a query on the row executor that met ``error`` in a value on another one; raise it where that cannot be.
+
+    DuckDB and Spark move conditions and sort them by what they cost. So ``JOIN v ON v.field = 2 … WHERE v.value::int > 5`` meets
+    values of other fields, which PostgreSQL, and the row executor, have left out by then.
+    """
+    small = sum(ctx.txn.stats(shard).rows for shard in query.tables) <= SECOND_OPINION_ROWS
+    if not small or session.derived.executor != "auto" or "index" in query.refused:
+        raise error
+    try:
+        return await settle(session.db.executors["index"].run(compile_for(session, query, "index"), ctx))
+    except SqlError as other:
+        if other.sqlstate == "0A000":
+            raise error from None
+        raise
 
 
 async def collect(

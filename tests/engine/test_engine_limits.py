@@ -16,6 +16,8 @@ from engine.local.executor import LocalExecutor
 from engine.reads import query as running
 from planner.errors import SqlError
 from planner.route import Route
+from tests.support.fields import connect
+from tests.support.server import ServerProcess
 
 BROKEN = EngineLimit("XX000", "the local executor failed: INTERNAL Error: a bug", lasting=True)
 BEYOND = EngineLimit("22003", "value overflows numeric format")
@@ -35,14 +37,22 @@ class Routed:
     """A session with two executors; the row executor is chosen where the local one is refused."""
 
     def __init__(
-        self, monkeypatch: pytest.MonkeyPatch, *, local: str | Exception, pinned: str = "auto"
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        *,
+        local: str | Exception,
+        index: str | Exception = "rows",
+        pinned: str = "auto",
+        rows: int = 10,
     ) -> None:
-        self.query: Any = SimpleNamespace(refused={})
+        self.query: Any = SimpleNamespace(refused={}, tables=("t", "u"))
         self.session: Any = SimpleNamespace(
-            db=SimpleNamespace(executors={"local": Answers(local), "index": Answers("rows")}),
+            db=SimpleNamespace(executors={"local": Answers(local), "index": Answers(index)}),
             derived=SimpleNamespace(executor=pinned),
         )
+        self.txn: Any = SimpleNamespace(stats=lambda shard: SimpleNamespace(rows=rows))
         monkeypatch.setattr(running, "choose_route", self.choose)
+        monkeypatch.setattr(running, "compile_for", lambda session, query, name: None)
 
     def choose(self, session: object, query: object, params: object, txn: object) -> tuple[Route, None]:
         if "index" in self.query.refused:
@@ -50,7 +60,7 @@ class Routed:
         return Route("index" if "local" in self.query.refused else "local", ""), None
 
     def run(self) -> object:
-        ctx: Any = SimpleNamespace(params=(), txn=None)
+        ctx: Any = SimpleNamespace(params=(), txn=self.txn)
         return asyncio.run(running._run_on(self.session, self.query, ctx, Route("local", ""), None))
 
 
@@ -80,11 +90,46 @@ def test_a_pinned_engine_says_that_it_gives_up(monkeypatch: pytest.MonkeyPatch, 
     assert raised.value is error
 
 
-def test_an_error_in_a_value_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    error = SqlError("22012", "division by zero")
+ZERO = SqlError("22012", "division by zero")
+ELSEWHERE = SqlError("22P02", "invalid input syntax for type integer")
+
+
+def test_an_error_in_a_value_that_comes_of_an_engines_order_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    routed = Routed(monkeypatch, local=ZERO)
+    assert routed.run() == "rows"
+    assert routed.query.refused == {}
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"index": ELSEWHERE}, ELSEWHERE),
+        ({"index": SqlError("0A000", "it is not supported")}, ZERO),
+        ({"pinned": "local"}, ZERO),
+        ({"rows": running.SECOND_OPINION_ROWS}, ZERO),
+    ],
+)
+def test_an_error_in_a_value_is_the_answer(
+    monkeypatch: pytest.MonkeyPatch, more: dict[str, Any], expected: SqlError
+) -> None:
     with pytest.raises(SqlError) as raised:
-        Routed(monkeypatch, local=error).run()
-    assert raised.value is error
+        Routed(monkeypatch, local=ZERO, **more).run()
+    assert raised.value is expected
+
+
+def test_values_that_a_join_leaves_out_are_not_converted(server: ServerProcess) -> None:
+    client = connect(server.port)
+    client.run("CREATE TABLE thing (id int PRIMARY KEY, kind int)")
+    client.run("CREATE TABLE val (thing int, field int, value text)")
+    client.run("INSERT INTO thing SELECT g, g % 3 FROM generate_series(1, 900) g")
+    for field, prefix in ((1, "s"), (2, "")):
+        client.run(f"INSERT INTO val SELECT g, {field}, '{prefix}' || g FROM generate_series(1, 900) g")
+    query = "SELECT count(*) FROM thing LEFT JOIN val ON field = {} AND thing = id WHERE value::numeric(9,3) >= 500 AND kind = 1"
+    assert "Route: local" in [row[0] for row in client.run("EXPLAIN " + query.format(2)).rows]
+    assert client.run(query.format(2)).rows == [("133",)]
+    assert client.fails(query.format(1))["message"] == 'invalid input syntax for type numeric: "s1"'
+    client.run("DROP TABLE thing, val")
+    client.close()
 
 
 def test_where_nobody_else_can_the_first_error_stands(monkeypatch: pytest.MonkeyPatch) -> None:

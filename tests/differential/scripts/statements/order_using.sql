@@ -1,0 +1,24 @@
+-- ORDER BY … USING an operator of any btree family: of the type's own, or one that compares patterns.
+create table word (id int primary key, t text, c character(4), v varchar(9));
+insert into word values (1, 'b', 'b', 'b'), (2, 'B', 'a', 'ab'), (3, null, null, null), (4, 'é', 'B', ''), (5, '', 'ab', 'Z');
+select t from word order by t using ~<~;
+select t from word order by t using ~>~;
+select t, v from word order by v using ~>~ nulls last, t using <;
+select c from word order by c using ~<~;
+select c from word order by c using ~>~ limit 2;
+select t from word where t ~>~ 'B' and id < 9 and t is not null order by 1 using ~<~ limit 1;
+select array_agg(t order by t using ~>~), string_agg(c, ',' order by c using ~<~) from word;
+select id, rank() over (order by t using ~>~) from word order by id;
+select distinct on (t) t, id from word order by t using ~>~;
+select id from word where (t, v) ~<~ ('b', 'b') order by id;
+select id from word where (t, v) ~>=~ ('B', 'b') order by id;
+create view sorted as select id, t from word order by t using ~>~, c using ~<~ nulls first, id using >;
+select * from sorted;
+select pg_get_viewdef('sorted');
+create view counted as select array_agg(id order by t using ~<~) as ids from word;
+select pg_get_viewdef('counted');
+select * from counted;
+select id from word order by id using =;
+select id from word order by t using ~~;
+select id from word order by id using ~<~;
+drop table word cascade;
