@@ -45,7 +45,7 @@ _OPERATORS: dict[str, Callable[..., Node]] = {
 }
 
 _ATOMS = (exp.Column, exp.Literal, exp.Anonymous, exp.Cast, exp.Paren, exp.Null, exp.Boolean, exp.Placeholder,
-          exp.Case, exp.Subquery, exp.Exists, exp.Window, exp.Filter)  # fmt: skip
+          exp.Case, exp.Subquery, exp.Window, exp.Filter)  # fmt: skip
 
 
 def name(text: str) -> Node:
@@ -202,8 +202,8 @@ def in_query(node: Node, query: Node) -> Node:
 
 
 def exists(query: Node) -> Node:
-    """Return ``EXISTS (query)``."""
-    return exp.Exists(this=query)
+    """Return ``(EXISTS (query))``: to Spark's grammar EXISTS is no operand of an operator."""
+    return exp.Paren(this=exp.Exists(this=query))
 
 
 def scalar(query: Node, *, one_row: bool = False, correlated: bool = True) -> Node:

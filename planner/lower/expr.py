@@ -466,7 +466,8 @@ def _coalesce(lw: Lowering, expr: q.CoalesceExpr) -> Val:
 
 def _min_max(lw: Lowering, expr: q.MinMaxExpr) -> Val:
     items = [lower(lw, a) for a in expr.args]
-    if all(is_plain(v) for v in items):
+    in_order = kind_of(expr.type.oid) != "list" or lw.d.orders_lists()
+    if in_order and all(is_plain(v) for v in items):
         nodes, num, scales = (
             numeric.unify(lw.d, items)
             if expr.type.oid == f.NUMERIC

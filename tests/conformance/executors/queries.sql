@@ -159,6 +159,7 @@ select k from nokey where k in (select v from nokey)
 select k from nokey where k not in (select v from nokey)
 select k from nokey where k not in (select v from nokey where v is not null)
 select id, i4 is distinct from 10, i4 is not distinct from null, b is true, b is not false, b is unknown from t order by id
+select id, greatest(ar, array[5, null]), least(ar, array[null, 5]), greatest(ar, null) from w order by id
 select id, i4 = any(array[10, 3]), i4 <> all(array[10, null]) from t order by id
 select null in (select 1 where false), null not in (select 1 where false)
 select id, b and null, b or null, not b from t order by id
@@ -190,6 +191,7 @@ select id, (select count(*) from x where x.a = t.id) from t order by id
 select id, (select max(c) from x where x.a = t.id and x.b < 3) from t order by id
 select id from t where exists (select 1 from x where x.a = t.id and x.b = 3) order by id
 select id from t where not exists (select from x where x.a = t.id) order by id
+select id, nullif(b, exists (select from x where x.b = 3)), exists (select from x where x.b = 9) = b from t order by id
 select id from t where i4 > all (select b from x) order by id
 select id from t where i4 = any (select b from x) order by id
 select id, i4 > some (select a from x), i4 < all (select v from nokey) from t order by id
