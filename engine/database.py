@@ -193,12 +193,7 @@ class Database:
         database.calibration = _calibration(Path(config.data_dir))
         database.lease = store.lease
         store.on_failure(database.fail_stop)
-        await database._load_catalog()
-        await database.sequences.open(
-            [r for space in database.spaces for r in space.catalog.user_relations()]
-        )
-        await database.named.open()
-        await create_shards(store)
+        await database.open_own_shards()
         local = LocalExecutor(
             blob_dir=config.blob_dir,
             spill=Path(config.data_dir) / "duckdb-spill",
@@ -232,6 +227,13 @@ class Database:
             "spark": database.spark,
         }
         return database
+
+    async def open_own_shards(self) -> None:
+        """Read the server's own shards, ``COMMON_SHARDS``, and make those that are not there yet."""
+        await self._load_catalog()
+        await self.sequences.open([r for space in self.spaces for r in space.catalog.user_relations()])
+        await self.named.open()
+        await create_shards(self.store)
 
     async def _load_catalog(self) -> None:
         txn = self.store.begin()

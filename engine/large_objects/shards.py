@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Final
+from typing import Any, Final
 
 from engine.eager import settle
-from txn.api import Store, Transaction
+from txn.api import Transaction
 from txn.types import (
     IndexId,
     KeyRange,
+    Kind,
     PhysicalType,
     Row,
     RowId,
@@ -36,8 +37,8 @@ CHUNK_ROWS: Final = 64
 """Rows handled in one turn of the event loop."""
 
 
-def _column(attnum: int, kind: str) -> ShardColumn:
-    return ShardColumn(attnum=attnum, type=PhysicalType(kind=kind))  # type: ignore[arg-type]  # a literal below
+def _column(attnum: int, kind: Kind) -> ShardColumn:
+    return ShardColumn(attnum=attnum, type=PhysicalType(kind=kind))
 
 
 SPECS: Final = (
@@ -59,9 +60,9 @@ NAMES: Final = {OBJECTS: "pg_largeobject_metadata", PAGES: "pg_largeobject"}
 """Of the catalog relations that show them, which errors name."""
 
 
-async def create_shards(store: Store) -> None:
-    """Make the shards of a server that has none yet."""
-    there = {shard for shard, _spec in store.shards()}  # type: ignore[attr-defined]  # of the store itself, not of its interface
+async def create_shards(store: Any) -> None:
+    """Make the shards of a server that has none yet; ``store`` is the database's."""
+    there = {shard for shard, _spec in store.shards()}
     missing = [spec for spec in SPECS if spec.shard not in there]
     if missing:
         txn = store.begin()

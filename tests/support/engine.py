@@ -9,10 +9,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from engine.catalog.store import SPEC
 from engine.config import load
 from engine.connection.backend import Connection
-from engine.database import Database
+from engine.database import COMMON_SHARDS, Database
 from engine.eager import settle
 from engine.index.executor import IndexExecutor
 from pgwire.errors import ErrorReport
@@ -102,8 +101,8 @@ class Session:
 async def open_database(disk: MemoryDisk, options: TxnOptions | None = None, **settings: Any) -> Database:
     """Open a database over ``disk`` with the row executor alone."""
     config = load(argparse.Namespace(config=None, spark_start="off", memory=1 << 28, **settings), {})
-    options = replace(options or TxnOptions(), common_shards=frozenset((SPEC.shard,)))
+    options = replace(options or TxnOptions(), common_shards=COMMON_SHARDS)
     database = Database(config, await open_memory_store(disk, options))
-    await database._load_catalog()
+    await database.open_own_shards()
     database.executors = {"index": IndexExecutor(statement_bytes=1 << 40)}
     return database
