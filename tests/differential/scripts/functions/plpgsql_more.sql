@@ -1,5 +1,4 @@
 -- PL/pgSQL as applications write it: upserts, walks, dynamic SQL, DDL within, contexts, outputs of procedures
--- also: local
 create table said (n serial primary key, what text);
 create function say(what text) returns void language plpgsql as $$ begin insert into said (what) values (say.what); end $$;
 create table u (id serial primary key, name text unique, updated_at timestamptz, j jsonb, k numeric(6,2), d date default '2020-01-01');
