@@ -31,12 +31,16 @@ BY_KEY = "every table is reached by key"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteFacts:
-    """What the choice depends on. ``refusals``: route -> message, for routes known not to work."""
+    """What the choice depends on. ``refusals``: route -> message, for routes known not to work.
+
+    A partitioned table is one of ``tables``; ``partitions``: how many are in the plan. ``rows`` are of those that the parameters leave.
+    """
 
     pinned: str = "auto"
     uses_virtual: bool = False
     uses_steps: bool = False
     tables: int = 0
+    partitions: int = 0
     by_key: bool = False
     rows: int = 0
     series_rows: int = 0
@@ -77,9 +81,12 @@ def choose(facts: RouteFacts) -> Route:
         return Route("index", "reads no table")
     if facts.by_key and "index" not in refused:
         return Route("index", BY_KEY)
-    small = facts.rows <= ROW_EXECUTOR_MAX_ROWS and facts.tables <= ROW_EXECUTOR_MAX_RANGES
-    if small and "index" not in refused:
-        return Route("index", f"{facts.rows} rows in {facts.tables} tables: a row-wise pass is cheapest")
+    # An engine is told of every partition, each of which costs it about as much as a query of its own. A join, which may
+    # look at each pair of rows, is worth that.
+    most = ROW_EXECUTOR_MAX_ROWS * (max(facts.partitions, 1) if facts.tables == 1 else 1)
+    if facts.rows <= most and facts.tables <= ROW_EXECUTOR_MAX_RANGES and "index" not in refused:
+        of = f" of {facts.partitions} partitions" if facts.partitions else ""
+        return Route("index", f"{facts.rows} rows in {facts.tables} tables{of}: a row-wise pass is cheapest")
     above = facts.bytes > facts.local_max_bytes
     if above and facts.spark_available and "spark" not in refused:
         return Route("spark", f"reads about {facts.bytes} bytes, more than {_threshold(facts)}")

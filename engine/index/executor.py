@@ -10,7 +10,8 @@ generators (bench: pgbench -S).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,6 +21,7 @@ from engine.executor import ExecContext, Result
 from engine.index.candidates import CandidateScan
 from engine.index.growth import Growth
 from engine.index.nodes import Filter, Node, OneRow, Project
+from engine.index.partitions import PartitionsSource
 from engine.index.plan import Planning, RangeAccess
 from engine.index.sources import IndexSource, SourceNode
 from engine.index.state import BATCH, ExecState, Rows, abandon, drive, poll, run_ready
@@ -44,6 +46,25 @@ class IndexPlan:
     is_small: bool
     candidates: tuple[CandidateScan, ...] = ()
     point: PointPlan | None = None
+    partitioned: tuple[PartitionsSource, ...] = ()
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions are in it."""
+        return sum(len(source.plans) for source in self.partitioned)
+
+    @property
+    def tables(self) -> int:
+        """How many tables it reads, as often as they are named; one that is partitioned is one."""
+        return len(self.access) - self.partitions + len(self.partitioned)
+
+    def left_out(self, params: Sequence[Any]) -> frozenset[int]:
+        """Return the partitions, by oid, that no part of an execution with these parameters will read."""
+        passed = Counter(oid for source in self.partitioned for oid in source.passed_by(params))
+        if not passed:
+            return frozenset()
+        read = Counter(access.table for access in self.access)  # in all parts of the query
+        return frozenset(oid for oid, times in passed.items() if times == read[oid])
 
 
 @dataclass(slots=True)
@@ -77,7 +98,15 @@ class IndexExecutor:
         root = planning.query(query, None)
         access = tuple(planning.accesses)
         small = all(a.bounded for a in access)
-        return IndexPlan(query.columns, root, access, small, tuple(planning.candidates), _point_plan(root))
+        return IndexPlan(
+            query.columns,
+            root,
+            access,
+            small,
+            tuple(planning.candidates),
+            _point_plan(root),
+            tuple(planning.partitioned),
+        )
 
     def run(self, plan: IndexPlan, ctx: ExecContext) -> Result | Awaitable[Result]:
         """Run: at once where possible, else as a stream."""

@@ -436,10 +436,9 @@ class FromPlanner:
         arms = [narrowed(arm, index, keys) for arm in arms_of(query)]
         plans = [self.planning.query(arm, layout, parts) for arm in arms]
         needed = sorted(self.needed[index])
-        return (
-            PartitionsSource(item, index, needed, arms, plans, gate, layout, dependent=bool(keys)),
-            rest,
-        )
+        source = PartitionsSource(item, index, needed, arms, plans, gate, layout, dependent=bool(keys))
+        self.planning.partitioned.append(source)
+        return source, rest
 
     def _is_barrier(self, item: SubqueryRange) -> bool:
         """Tell whether a range is a view that shows its rows to no condition before it has chosen them."""

@@ -29,6 +29,7 @@ from planner.query import (
     Const,
     Expr,
     OpExpr,
+    Param,
     QueryExpr,
     RangeRef,
     RelabelType,
@@ -293,6 +294,18 @@ class PartitionsSource(ComputedSource):
         self.plans = [(_leaf(part), plan) for part, plan in zip(arms, plans, strict=True)]
         self.gate = gate
         self.values = None if gate is None else compile_row(gate.values, around)
+
+    def passed_by(self, params: Sequence[Any]) -> frozenset[int]:
+        """Return the partitions, by oid, that an execution with these parameters will not read, as far as they alone tell."""
+        known: list[Any] = []
+        if self.gate is None or self.dependent:
+            return frozenset()
+        for value in self.gate.values:
+            if not isinstance(value, Param) or value.number > len(params):
+                return frozenset()
+            known.append(params[value.number - 1])
+        kept = self.gate.kept(known)
+        return frozenset(oid for oid, _plan in self.plans if oid not in kept)
 
     def rows(self, outer: Any, e: Env) -> Pipe:
         """Read the partitions that may have rows."""

@@ -34,7 +34,7 @@ from engine.index.nodes import (
     ValuesNode,
     order_items,
 )
-from engine.index.partitions import Parts
+from engine.index.partitions import PartitionsSource, Parts
 from engine.index.setops import RecursiveUnion, SetOpNode, With
 from engine.index.subplan import compile_sublink
 from engine.index.window import WindowNode
@@ -86,6 +86,7 @@ class Planning:
     catalog: Catalog
     accesses: list[RangeAccess] = field(default_factory=list)
     candidates: list[CandidateScan] = field(default_factory=list)
+    partitioned: list[PartitionsSource] = field(default_factory=list)
 
     def note(self, range_: Range, table: int, access: Access | None, *, peeked: bool = False) -> None:
         """Record how a stored table is reached."""

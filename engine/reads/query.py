@@ -218,10 +218,13 @@ def choose_route(
     if txn is None:
         txn = session.block.ensure_txn()
     for _ in range(MAX_ROUTE_ATTEMPTS):
-        by_key = False
+        by_key, left_out, tables, partitions = False, frozenset[int](), len(query.tables), 0
         if pinned == "auto" and "index" not in query.refused:
             try:
                 index_plan = compile_for(session, query, "index")
+                left_out = index_plan.left_out(params)
+                if index_plan.partitioned:
+                    tables, partitions = index_plan.tables, index_plan.partitions
                 by_key = index_plan.is_small and not any(c.scans(params, txn) for c in index_plan.candidates)
             except SqlError as error:
                 if error.sqlstate != "0A000":
@@ -229,6 +232,8 @@ def choose_route(
         rows = size = 0
         if pinned == "auto" and not by_key and not query.virtual:
             for shard in query.tables:
+                if shard in left_out:
+                    continue
                 stats = txn.stats(shard)
                 rows += stats.rows
                 size += stats.bytes
@@ -237,7 +242,8 @@ def choose_route(
                 pinned=pinned,
                 uses_virtual=query.virtual,
                 uses_steps=query.steps,
-                tables=len(query.tables),
+                tables=tables,
+                partitions=partitions,
                 by_key=by_key,
                 rows=rows,
                 series_rows=series_rows,

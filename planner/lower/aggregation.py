@@ -79,7 +79,8 @@ class AggregateCall:
             made = b.count_rows()
         if condition is not None:
             made = b.filtered(made, condition)
-        return made if self.over is None else self.over(made)
+        made = made if self.over is None else self.over(made)
+        return b.of_query(made) if b.has_query(made) else made
 
 
 def lower_call(lw: Lowering, call: AggregateCall, proc: int, args: Sequence[Val], result: SqlType) -> Val:
@@ -152,7 +153,11 @@ def under_filter(lw: Lowering, value: Val, condition: Node | None) -> Val:
 
 
 def _staged(lw: Lowering, stages: Stages, value: Val, key: Hashable) -> Val:
-    """Return an argument of varying scale, which aggregates use several times, as a column in DuckDB."""
+    """Return as a column what is to be computed before the call: in DuckDB an argument of varying scale, which aggregates use
+    several times, in Spark one with a sub-select, which would take the call into a query of its own (``SparkDialect.let``).
+    """
+    if lw.d.name == "spark" and b.has_query(value.node):
+        return replace(value, node=stages.put(value.node, 0, key))
     if lw.d.name != "duckdb" or not isinstance(value.num, Floating) or b.is_column(value.node):
         return value
     return replace(value, node=stages.put(b.cast(value.node, lw.d.types["numeric"]), 0, key), num=FLOATING)

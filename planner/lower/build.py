@@ -223,6 +223,17 @@ def has_query(node: Node) -> bool:
     return any(isinstance(n, exp.Select) for n in node.walk())
 
 
+def of_query(call: Node) -> Node:
+    """Return the call of an aggregate or window function, which has a sub-select in it and says so."""
+    call.meta["of_query"] = True
+    return call
+
+
+def has_call_of_query(node: Node) -> bool:
+    """Return whether a tree holds such a call."""
+    return any("of_query" in part.meta for part in node.walk())
+
+
 def has_correlated_query(node: Node) -> bool:
     """Return whether a tree holds a sub-select that depends, or may depend, on columns outside it."""
     scalars = [n for n in node.walk() if isinstance(n, exp.Subquery) and "correlated" in n.meta]

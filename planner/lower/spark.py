@@ -152,6 +152,8 @@ class SparkDialect(Dialect):
     def _over(self, node: Node, label: str, inner: Node) -> Node:
         """Return ``inner`` where ``label.v`` is the value of ``node``, which holds a sub-select."""
         query = b.one_row_query(node)
+        if b.has_call_of_query(node):  # it would be about the rows of the query that is made here
+            raise not_supported("this expression over an aggregate with a sub-select in this executor")
         if query is None:
             # A level more, so that no row stays NULL; Spark resolves references across one level only.
             if b.has_correlated_query(node):

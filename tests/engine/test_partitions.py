@@ -364,3 +364,27 @@ def test_rows_joined_before_lead_to_partitions_by_key(months: ServerProcess) -> 
 def test_what_is_not_there_is_refused_by_name(months: ServerProcess, sql: str, construct: str) -> None:
     with opened(months) as conn, pytest.raises(psycopg.errors.FeatureNotSupported, match=construct):
         conn.execute(sql.encode())
+
+
+def test_parameters_that_leave_few_rows_lead_to_the_row_executor(server: ServerProcess) -> None:
+    server.sql("DROP TABLE IF EXISTS wide CASCADE")
+    server.sql("CREATE TABLE wide (n int, v text) PARTITION BY RANGE (n)")
+    for low in (0, 10_000, 20_000):
+        server.sql(f"CREATE TABLE wide_{low} PARTITION OF wide FOR VALUES FROM ({low}) TO ({low + 10_000})")
+    server.sql("INSERT INTO wide SELECT g, 'x' FROM generate_series(0, 9999) g")
+    server.sql("INSERT INTO wide VALUES (10000, 'a'), (20000, 'b')")
+    with opened(server) as conn:
+        conn.execute("PREPARE above AS SELECT count(*) FROM wide WHERE n >= $1")
+        conn.execute("PREPARE twice AS SELECT (SELECT count(*) FROM wide WHERE n >= $1) + count(*) FROM wide")
+
+        def route(statement: str) -> str:
+            lines = conn.execute(f"EXPLAIN (COSTS off) {statement}").fetchall()
+            return next(str(line) for (line,) in lines if str(line).startswith("Reason"))
+
+        assert route("EXECUTE above (10000)").startswith("Reason: 2 rows in 1 tables of 3 partitions")
+        assert "10002 rows" in route("EXECUTE above (0)")
+        assert "20004 rows" in route("EXECUTE twice (10000)")  # all partitions are read by the other part
+        assert conn.execute("EXECUTE above (10000)").fetchall() == [(2,)]
+        assert conn.execute("EXECUTE above (0)").fetchall() == [(10002,)]
+        assert conn.execute("EXECUTE above (NULL)").fetchall() == [(0,)]
+    server.sql("DROP TABLE wide")

@@ -191,6 +191,8 @@ select id, (select count(*) from x where x.a = t.id) from t order by id
 select id, (select max(c) from x where x.a = t.id and x.b < 3) from t order by id
 select id from t where exists (select 1 from x where x.a = t.id and x.b = 3) order by id
 select id from t where not exists (select from x where x.a = t.id) order by id
+select avg((select max(n) from t where id > null::int)), sum((select max(d) from t where id < 3)) from x order by 1
+select a, avg((select max(d) from t where id < 3) + b) from x group by a order by 2, 1
 select id, nullif(b, exists (select from x where x.b = 3)), exists (select from x where x.b = 9) = b from t order by id
 select id from t where i4 > all (select b from x) order by id
 select id from t where i4 = any (select b from x) order by id
