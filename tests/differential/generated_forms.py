@@ -118,7 +118,9 @@ FORMS = {
     ),
     "date": (
         "({date} «+¦-» {int.})", "{timestamp}::date", "date_trunc('«month¦year¦week»', {timestamp.})::date",
-        "make_date(2024, «2¦3», «28¦1»)", "to_date(to_char({date.}, '«YYYYMMDD¦DD Mon YYYY¦IYYY-IW-ID¦YYYY-DDD»'), '«YYYYMMDD»')", "{zoned}::date", "({date.} + {interval.})::date",
+        "make_date(2024, «2¦3», «28¦1»)", "to_date(to_char({date.}, 'YYYYMMDD'), 'YYYYMMDD')",
+        "to_date(to_char({date.}, 'IYYY-IW-ID'), 'IYYY-IW-ID')", "to_date(to_char({date.}, 'YYYY-DDD'), 'YYYY-DDD')",
+        "{zoned}::date", "({date.} + {interval.})::date",
     ),
     "timestamp": (
         "({timestamp} «+¦-» interval '«1 month¦36 hours¦-1 day 1 minute»')", "date_trunc('«hour¦day¦quarter¦minute»', {timestamp})",
