@@ -9,6 +9,7 @@ Expressions print through ``planner.deparse_expr``; ``planner.deparse`` makes th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from planner.deparse_expr import INDENT_COLUMN, INDENT_JOIN, INDENT_STEP, Level, Printer, quote_identifier
 from planner.facts import facts
@@ -177,7 +178,7 @@ def _select(p: Printer, query: Select, names_visible: bool, names: Sequence[str]
             _from_item(p, item, query)
         else:
             p.out += ", "
-            _wrapped(p, lambda item=item: _from_item(p, item, query), True)  # type: ignore[misc]
+            _wrapped(p, partial(_from_item, p, item, query), True)
     if query.where is not None:
         p.keyword(" WHERE ", -INDENT_STEP, INDENT_STEP, 1)
         p.expr(query.where, False)

@@ -206,8 +206,8 @@ def _quick_row(
     cells: list[Expr] = []
     for item, reader, column in zip(row, readers, columns, strict=True):
         kind = type(item)
-        if kind is ast.Constant:
-            const = reader(item)  # type: ignore[arg-type]
+        if type(item) is ast.Constant:
+            const = reader(item)
             cells.append(
                 _checked(bind_expr(scope, item), column, node, scope.context) if const is None else const
             )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from planner.errors import SqlError
 from planner.lower.common import lower_query
 from planner.lower.dialect import Dialect
 from planner.lower.duckdb import DuckDialect
@@ -124,3 +127,19 @@ def test_duckdb_has_none_of_it() -> None:
 def test_quotients_of_declared_numerics_are_short(sql: str, most: int) -> None:
     """Spark takes a tenth of a millisecond or so for each character; the general form has 17,000."""
     assert len(lowered(sql)) < most
+
+
+def test_an_aggregate_of_a_sub_select_stays_in_its_query() -> None:
+    # what is computed of the call, as an average's quotient is, would else take it into a query of one row
+    text = lowered("SELECT avg((SELECT max(z) FROM s WHERE id > 3)) FROM t ORDER BY 1")
+    [argument] = set(re.findall(r"sum\(CAST\((\w+\.h\w+) |sum\((\w+\.h\w+)\)", text)) or {("", "")}
+    assert any(argument), text
+
+
+def test_what_would_take_it_there_all_the_same_is_refused() -> None:
+    with pytest.raises(SqlError) as caught:
+        lowered("SELECT avg(a) FILTER (WHERE EXISTS (SELECT FROM s)) FROM t ORDER BY 1")
+    assert (
+        caught.value.message
+        == "this expression over an aggregate with a sub-select in this executor is not supported"
+    )
