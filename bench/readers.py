@@ -9,8 +9,8 @@ One connection reads one account after the other and times each answer. A reader
 (P5), but it shares the processors and the server's loop with them; PostgreSQL's figures of the same minutes say what the
 machine itself adds. The clients that write run nicer than the reader and the servers: elsewhere they have machines of their
 own, and here, on few processors, what they take from the reader's client would be measured as the server's. A round measures both
-servers, each idle before and after the writers; a ratio is that of one round, to what that round's server did when idle, and what
-is printed is the median over rounds, with the extremes.
+servers, each idle before and after every case: a machine that others share changes its speed within seconds. A ratio is that of one case to
+the idle minutes around it, and what is printed is the median over rounds, with the extremes.
 """
 
 from __future__ import annotations
@@ -121,23 +121,43 @@ def _copy(url: str, setting: str) -> Latency:
         return _beside([*NICER, "psql", "-X", "-q", url, *commands], url, setting, data)[0]
 
 
-def measure(url: str, setting: str, seconds: int, rates: list[float]) -> dict[str, Latency]:
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Reads beside one load, and those of the idle server right before and after it."""
+
+    latency: Latency
+    idle: tuple[Latency, Latency]
+
+    @property
+    def ratio(self) -> float:
+        """p99 beside the load to the mean of the two idle ones."""
+        return self.latency.p99 / (sum(idle.p99 for idle in self.idle) / 2)
+
+
+def measure(url: str, setting: str, seconds: int, rates: list[float]) -> dict[str, Case]:
     """Measure one server once; pgbench's tables are there at scale 1. Appends its transactions per second to ``rates``."""
 
     def idle() -> Latency:
         stop = time.monotonic() + seconds / 2
         return read(url, lambda: time.monotonic() > stop, setting)
 
-    before = idle()
+    def beside_tpcb(*options: str) -> Latency:
+        found, rate = _tpcb(url, setting, seconds, *options)
+        if not options:
+            rates.append(rate)
+        return found
+
+    def at(share: float) -> Callable[[], Latency]:
+        return lambda: beside_tpcb("-R", str(max(1, int(rates[-1] * share))))
+
+    loads = {"full": beside_tpcb, **{case: at(share) for case, share in SHARES.items()}}
     out = {}
-    out["full"], rate = _tpcb(url, setting, seconds)
-    rates.append(rate)
-    for case, share in SHARES.items():
-        out[case], _ = _tpcb(url, setting, seconds, "-R", str(max(1, int(rate * share))))
-    out["COPY"] = _copy(url, setting)
-    after = idle()
-    both = [(a + b) / 2 for a, b in ((before.p50, after.p50), (before.p99, after.p99))]
-    out["idle"] = Latency(both[0], both[1], before.count + after.count)
+    before = idle()
+    for case, load in (*loads.items(), ("COPY", lambda: _copy(url, setting))):
+        latency = load()
+        after = idle()
+        out[case] = Case(latency, (before, after))
+        before = after
     return out
 
 
@@ -149,24 +169,31 @@ def report(us: str, them: str, seconds: int, rounds: int) -> None:
             check=True,
             capture_output=True,
         )
-    runs: dict[str, list[dict[str, Latency]]] = {us: [], them: []}
+    runs: dict[str, list[dict[str, Case]]] = {us: [], them: []}
     rates: dict[str, list[float]] = {us: [], them: []}
     for _ in range(rounds):
         for url in (us, them):
             runs[url].append(measure(url, SNAPSHOT if url == them else "", seconds, rates[url]))
     print("\n| point reads, ms | Holdfast p50 | p99 | p99 / idle | PostgreSQL p50 | p99 | p99 / idle |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
-    for case in ("idle", *SHARES, "full", "COPY"):
-        cells = []
-        for url in (us, them):
-            p50, p99 = (median([getattr(run[case], what) for run in runs[url]]) for what in ("p50", "p99"))
-            ratios = [run[case].p99 / run["idle"].p99 for run in runs[url]]
-            cells.append(
-                f"{p50:.2f} | {p99:.2f} | {median(ratios):.2f}x ({min(ratios):.2f}–{max(ratios):.2f})"
-            )
-        print(f"| {case} | {' | '.join(cells)} |", flush=True)
-    counts = [min(run[case].count for run in runs[us]) for case in runs[us][0]]
+    print(f"| idle | {' | '.join(_idle(runs[url]) for url in (us, them))} |")
+    for case in (*SHARES, "full", "COPY"):
+        print(f"| {case} | {' | '.join(_beside_case(runs[url], case) for url in (us, them))} |", flush=True)
+    fewest = min(case.latency.count for run in runs[us] for case in run.values())
     print(
         f"\nFull speed: {median(rates[us]):.0f} transactions per second, PostgreSQL {median(rates[them]):.0f}."
     )
-    print(f"{rounds} rounds; at least {min(counts)} reads of Holdfast per case and round")
+    print(f"{rounds} rounds; at least {fewest} reads of Holdfast per case and round")
+
+
+def _idle(runs: list[dict[str, Case]]) -> str:
+    found = [idle for run in runs for case in run.values() for idle in case.idle]
+    p99 = [idle.p99 for idle in found]
+    return f"{median(idle.p50 for idle in found):.2f} | {median(p99):.2f} | ({min(p99):.2f}–{max(p99):.2f})"
+
+
+def _beside_case(runs: list[dict[str, Case]], case: str) -> str:
+    found = [run[case] for run in runs]
+    p50, p99 = median(f.latency.p50 for f in found), median(f.latency.p99 for f in found)
+    ratios = [f.ratio for f in found]
+    return f"{p50:.2f} | {p99:.2f} | {median(ratios):.2f}x ({min(ratios):.2f}–{max(ratios):.2f})"
