@@ -26,14 +26,9 @@ from engine.bulk.spark_merge import SparkMerges
 from engine.bulk.worker_pool import WorkerPool
 from engine.catalog.initial import initial_databases, initial_roles, new_database_items
 from engine.catalog.spaces import Space, Spaces
-from engine.catalog.state import (
-    DATABASE_OID,
-    CatalogSnapshot,
-    Stored,
-    StoredKey,
-    key_of,
-)
+from engine.catalog.state import CatalogSnapshot
 from engine.catalog.store import SPEC, encode, know_types, read_items, read_undo, stored_key, write_changes
+from engine.catalog.stored import DATABASE_OID, Stored, StoredKey, highest_oid, key_of
 from engine.catalog.virtual import VirtualCatalog
 from engine.config import Config
 from engine.connection import admission
@@ -254,7 +249,7 @@ class Database:
         else:
             txn.rollback()
         await self._load_spaces({**items, **missing})
-        await self._oids.open(max(space.catalog.highest_oid() for space in self.spaces) + 1)
+        await self._oids.open(max(highest_oid(space.catalog.items.values()) for space in self.spaces) + 1)
         await self.store.keep_timelines(self.spaces.any.catalog.timelines)
         for space in self.spaces:
             await self._drop_leftover_temporaries(space)

@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from engine.catalog.state import (
+from engine.catalog.state import CatalogSnapshot
+from engine.catalog.stored import (
     PG_AUTHID_OID,
     PG_DATABASE_OID,
     PG_LARGEOBJECT_OID,
     PG_NAMESPACE_OID,
-    CatalogSnapshot,
     StoredKey,
     key_of,
 )

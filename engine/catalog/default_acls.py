@@ -12,15 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from engine.catalog.state import (
-    PG_CLASS_OID,
-    PG_NAMESPACE_OID,
-    PG_PROC_OID,
-    PG_TYPE_OID,
-    CatalogSnapshot,
-    Stored,
-    key_of,
-)
+from engine.catalog.state import CatalogSnapshot
+from engine.catalog.stored import PG_CLASS_OID, PG_NAMESPACE_OID, PG_PROC_OID, PG_TYPE_OID, Stored, key_of
 from planner.acl import AclItem, default_acl, grant, ordered
 from planner.catalog import AclDef, FunctionDef, RelationDef, SchemaDef, TypeDef
 

@@ -13,7 +13,8 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 
-from engine.catalog.state import CatalogSnapshot, Stored, StoredKey
+from engine.catalog.state import CatalogSnapshot
+from engine.catalog.stored import Stored, StoredKey
 from txn.errors import ReadBelowSince
 from txn.types import Timestamp
 

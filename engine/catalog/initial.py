@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.catalog.state import (
+from engine.catalog.stored import (
     DATABASE_OID,
     PG_DATABASE_OID,
     PG_NAMESPACE_OID,

@@ -18,8 +18,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from engine.catalog.ddl_wants import wanted_by
-from engine.catalog.state import CATALOG_SHARD, CatalogSnapshot, Stored, StoredKey, key_of
+from engine.catalog.state import CatalogSnapshot
 from engine.catalog.store import INDEX, stored_key
+from engine.catalog.stored import CATALOG_SHARD, Stored, StoredKey, key_of
 from engine.catalog.wants import ROLE_NAME, Wants, name_key, references, role_name_key
 from engine.eager import settle
 from engine.reads.plans import Plan

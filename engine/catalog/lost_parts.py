@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from engine.catalog.state import (
+from engine.catalog.state import CatalogSnapshot
+from engine.catalog.stored import (
     PG_CLASS_OID,
     PG_CONSTRAINT_OID,
     PG_POLICY_OID,
     PG_TRIGGER_OID,
-    CatalogSnapshot,
     Stored,
     StoredKey,
     key_of,

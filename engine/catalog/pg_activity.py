@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.catalog.state import PG_CLASS_OID
+from engine.catalog.stored import PG_CLASS_OID
 from engine.catalog.virtual import RowDict, relation
 from engine.transaction.block_state import BLOCK
 from engine.transaction.conflicts import mode_name, tid_of

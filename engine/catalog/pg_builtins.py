@@ -11,7 +11,7 @@ import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.state import SUPERUSER_OID
+from engine.catalog.stored import SUPERUSER_OID
 from engine.catalog.virtual import RowDict, relation
 from planner import facts as f
 from planner.builtins.system_definitions import entry_points

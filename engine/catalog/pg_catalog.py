@@ -18,7 +18,7 @@ from engine.catalog.counted import Figures
 from engine.catalog.dependency_rows import attrdef_oid
 from engine.catalog.pg_builtins import C_COLLATION
 from engine.catalog.pg_row_types import row_types
-from engine.catalog.state import (
+from engine.catalog.stored import (
     PG_AUTHID_OID,
     PG_CLASS_OID,
     PG_DATABASE_OID,

@@ -13,7 +13,7 @@ from engine.catalog.dependency_rows import depends
 from engine.catalog.information_schema import type_columns
 from engine.catalog.pg_row_types import RECORD_IN, RECORD_OUT, RECORD_RECV, RECORD_SEND
 from engine.catalog.pg_types import array_row, common_columns, type_acl_of
-from engine.catalog.state import PG_CLASS_OID, PG_NAMESPACE_OID, PG_TYPE_OID
+from engine.catalog.stored import PG_CLASS_OID, PG_NAMESPACE_OID, PG_TYPE_OID
 from engine.catalog.virtual import RowDict, relation
 from planner.catalog import TypeDef
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from engine.catalog.dependency_rows import PG_ATTRDEF_OID, PG_REWRITE_OID, attrdef_oid, depends, rewrite_oid
-from engine.catalog.state import PG_CLASS_OID, PG_CONSTRAINT_OID, PG_NAMESPACE_OID
+from engine.catalog.stored import PG_CLASS_OID, PG_CONSTRAINT_OID, PG_NAMESPACE_OID
 from engine.catalog.virtual import RowDict, by_oid, of_each
 from planner.bind.sequence import relations_of_default
 from planner.catalog import RelationDef

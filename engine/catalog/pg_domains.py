@@ -10,7 +10,7 @@ from engine.catalog.dependency_rows import depends
 from engine.catalog.information_schema import type_columns
 from engine.catalog.pg_builtins import DOMAIN_IN, DOMAIN_RECV
 from engine.catalog.pg_types import array_row, common_columns, enum_functions, type_acl_of
-from engine.catalog.state import PG_CONSTRAINT_OID, PG_TYPE_OID, SUPERUSER_OID
+from engine.catalog.stored import PG_CONSTRAINT_OID, PG_TYPE_OID, SUPERUSER_OID
 from engine.catalog.virtual import RowDict, relation
 from planner import facts as f
 from planner.builtins.system_definitions import domain_constraint_text, shown_value

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.catalog.acl_texts import acl_of
 from engine.catalog.dependency_rows import depends
-from engine.catalog.state import PG_EXTENSION_OID, PG_PROC_OID, PG_TYPE_OID, SUPERUSER_OID
+from engine.catalog.stored import PG_EXTENSION_OID, PG_PROC_OID, PG_TYPE_OID, SUPERUSER_OID
 from engine.catalog.virtual import RowDict, relation
 from planner import facts as f
 from planner.catalog import ExtensionDef

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from engine.catalog.acl_texts import acl_of
 from engine.catalog.dependency_rows import PG_ATTRDEF_OID, PG_REWRITE_OID, attrdef_oid, depends, rewrite_oid
 from engine.catalog.information_schema import type_columns
-from engine.catalog.state import (
+from engine.catalog.stored import (
     PG_CLASS_OID,
     PG_CONSTRAINT_OID,
     PG_EXTENSION_OID,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from engine.catalog.dependency_rows import depends
-from engine.catalog.state import PG_CLASS_OID, PG_POLICY_OID, PG_PROC_OID
+from engine.catalog.stored import PG_CLASS_OID, PG_POLICY_OID, PG_PROC_OID
 from engine.catalog.virtual import RowDict, by_oid, of_each, relation
 from engine.ddl.dependents import named_oids
 from engine.ddl.policies import columns_of

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from engine.catalog.dependency_rows import depends
 from engine.catalog.pg_types import array_row, common_columns, type_acl_of
-from engine.catalog.state import PG_NAMESPACE_OID, PG_PROC_OID, PG_TYPE_OID
+from engine.catalog.stored import PG_NAMESPACE_OID, PG_PROC_OID, PG_TYPE_OID
 from engine.catalog.virtual import RowDict, relation
 from planner.catalog import RANGE_CONSTRUCTORS, TypeDef
 from planner.facts import facts, rows

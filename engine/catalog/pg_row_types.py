@@ -16,11 +16,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.builtin_relations import OWN_RELATIONS, virtual_relations
-from engine.catalog.state import (
-    FIRST_OWN_RELATION,
-    row_array_oid,
-    row_type_oid,
-)
+from engine.catalog.stored import FIRST_OWN_RELATION, row_array_oid, row_type_oid
 from engine.catalog.virtual import RowDict, by_oid, by_row_type, by_type_name, of_each, relation
 from planner import facts as f
 from planner.catalog import RelationDef

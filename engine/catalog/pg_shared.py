@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from engine.catalog.acl_texts import acl_texts
-from engine.catalog.state import PG_DATABASE_OID, SUPERUSER_OID
+from engine.catalog.stored import PG_DATABASE_OID, SUPERUSER_OID
 from engine.catalog.virtual import RowDict, relation
 from planner.catalog import DefaultsDef
 from planner.classify import setting_spelling

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from engine.catalog.state import PG_CLASS_OID, PG_CONSTRAINT_OID, PG_PROC_OID, PG_TRIGGER_OID, CatalogSnapshot
+from engine.catalog.state import CatalogSnapshot
+from engine.catalog.stored import PG_CLASS_OID, PG_CONSTRAINT_OID, PG_PROC_OID, PG_TRIGGER_OID
 from engine.catalog.virtual import RowDict, by_oid, of_each, relation
 from engine.triggers.dependencies import columns_of
 from planner.builtins.system_triggers import condition_text, trigger_text

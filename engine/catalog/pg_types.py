@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from engine.catalog.acl_texts import acl_of
 from engine.catalog.dependency_rows import depends
-from engine.catalog.state import PG_CLASS_OID, PG_NAMESPACE_OID, PG_TYPE_OID, row_array_oid, row_type_oid
+from engine.catalog.stored import PG_CLASS_OID, PG_NAMESPACE_OID, PG_TYPE_OID, row_array_oid, row_type_oid
 from engine.catalog.virtual import RowDict, of_each, relation
 from planner.catalog import FIRST_RANK, RelationDef, TypeDef
 from planner.typefacts import FIRST_USER_OID

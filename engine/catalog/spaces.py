@@ -19,8 +19,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from engine.catalog.history import CatalogHistory
-from engine.catalog.state import CatalogSnapshot, Stored, StoredKey
+from engine.catalog.state import CatalogSnapshot
 from engine.catalog.store import is_shared, split_key
+from engine.catalog.stored import Stored, StoredKey
 from pgwire.codecs.user_types import set_latest
 from planner.catalog import DatabaseDef
 from planner.deparse_expr import quote_identifier

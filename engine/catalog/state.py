@@ -5,19 +5,13 @@
 Each database has one (``engine.catalog.spaces``): its own objects, and those that all databases share.
 
 A snapshot is what ``planner.catalog.Catalog`` promises. Virtual relations (pg_catalog, information_schema) are
-part of every snapshot: their columns come from the catalog facts. Objects are stored as rows of the catalog
-shard (``engine.catalog.store``), so a change is a list of puts and deletes of stored objects.
-
-Oids: built-in ones lie below 16384. A table takes three consecutive ones: itself, its row type, and the
-array type of that (``row_type_oid``, ``row_array_oid``).
+part of every snapshot: their columns come from the catalog facts. A change is a list of puts and deletes of stored objects
+(``engine.catalog.stored``).
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
 
 from engine.catalog.as_relations import composite_relation, index_relation
 from engine.catalog.builtin_relations import virtual_relations
@@ -29,17 +23,23 @@ from engine.catalog.relation_indexes import (
     with_references,
 )
 from engine.catalog.shapes import FindShape
+from engine.catalog.stored import (
+    DATABASE_OID,
+    PG_CLASS_OID,
+    CommentDef,
+    Stored,
+    StoredKey,
+    key_of,
+    predefined_roles,
+    row_array_oid,
+    row_type_oid,
+    same_names,
+)
 from engine.catalog.user_types import enum_labels, register, register_rows_of, row_shape
 from pgwire.codecs.composite import RowShape
 from pgwire.codecs.user_types import UserTypes
 from planner.acl import (
-    DATABASE_OWNER,
-    READ_ALL_DATA,
-    READ_SERVER_FILES,
-    WRITE_ALL_DATA,
-    WRITE_SERVER_FILES,
     AclItem,
-    Membership,
 )
 from planner.catalog import (
     DEFAULT_TIMELINE,
@@ -62,104 +62,7 @@ from planner.catalog.policy import PolicyDef
 from planner.catalog.trigger import TriggerDef
 from planner.extensions import PLPGSQL
 from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID
-from planner.typefacts import FIRST_USER_OID
 from txn.types import ShardId
-
-SUPERUSER_OID = 10
-DATABASE_OID = 5
-CATALOG_SHARD = 1  # the shard that stores the catalog itself
-
-PG_CLASS_OID, PG_NAMESPACE_OID, PG_CONSTRAINT_OID, PG_TYPE_OID = 1259, 2615, 2606, 1247
-PG_AUTHID_OID, PG_DATABASE_OID, PG_PROC_OID, PG_EXTENSION_OID = 1260, 1262, 1255, 3079
-PG_LARGEOBJECT_OID = 2613  # what comments and rights of large objects are filed under
-PG_TRIGGER_OID = 2620
-PG_POLICY_OID = 3256
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommentDef:
-    """A comment on an object (COMMENT ON)."""
-
-    class_oid: int
-    object_oid: int
-    sub_id: int
-    text: str
-
-
-Stored: TypeAlias = (
-    AclDef
-    | SchemaDef
-    | RelationDef
-    | RoleDef
-    | CommentDef
-    | TimelineDef
-    | SourceDef
-    | DatabaseDef
-    | DefaultsDef
-    | TypeDef
-    | FunctionDef
-    | ExtensionDef
-)
-# kind and oid name a stored object; a comment's oid packs its sub id
-StoredKey: TypeAlias = tuple[str, int, int]
-
-
-def key_of(item: Stored) -> StoredKey:
-    """Return the key under which an object is stored."""
-    match item:
-        case SchemaDef():
-            return ("schema", item.oid, 0)
-        case RelationDef():
-            return ("relation", item.oid, 0)
-        case RoleDef():
-            return ("role", item.oid, 0)
-        case TimelineDef():
-            return ("timeline", item.oid, 0)
-        case SourceDef():
-            return ("source", item.oid, 0)
-        case DatabaseDef():
-            return ("database", item.oid, 0)
-        case DefaultsDef():
-            return ("defaults", item.database, item.role)
-        case TypeDef():
-            return ("type", item.oid, 0)
-        case FunctionDef():
-            return ("function", item.oid, 0)
-        case ExtensionDef():
-            return ("extension", item.oid, 0)
-        case CommentDef():
-            return (f"comment/{item.class_oid}", item.object_oid, item.sub_id)
-        case AclDef():
-            return (f"acl/{item.class_oid}", item.object_oid, item.sub_id)
-
-
-def row_type_oid(relation_oid: int) -> int:
-    """Return the oid of a table's row type."""
-    return relation_oid + 1
-
-
-def row_array_oid(relation_oid: int) -> int:
-    """Return the oid of the array type over a table's row type."""
-    return relation_oid + 2
-
-
-FIRST_OWN_RELATION = 9900
-
-
-@functools.cache
-def predefined_roles() -> Mapping[str, RoleDef]:
-    """Return the roles that are there from the start and stay as they are, by name (manual 22.5)."""
-    roles = {
-        name: RoleDef(oid=oid, name=name)
-        for oid, name in (
-            (3374, "pg_read_all_settings"), (3375, "pg_read_all_stats"), (3377, "pg_stat_scan_tables"),
-            (4200, "pg_signal_backend"), (4544, "pg_checkpoint"), (READ_SERVER_FILES, "pg_read_server_files"),
-            (WRITE_SERVER_FILES, "pg_write_server_files"), (4571, "pg_execute_server_program"),
-            (DATABASE_OWNER, "pg_database_owner"), (READ_ALL_DATA, "pg_read_all_data"), (WRITE_ALL_DATA, "pg_write_all_data"),
-        )
-    }  # fmt: skip
-    watched = tuple(Membership(role=oid, grantor=SUPERUSER_OID) for oid in (3374, 3375, 3377))
-    return {"pg_monitor": RoleDef(oid=3373, name="pg_monitor", member_of=watched), **roles}
 
 
 class CatalogSnapshot:
@@ -537,7 +440,7 @@ class CatalogSnapshot:
         for item in puts:
             old = items.get(key_of(item))
             items[key_of(item)] = item
-            renamed |= not _same_names(old, item)
+            renamed |= not same_names(old, item)
             made.append(item)
             if old is not None:
                 gone.append(old)
@@ -606,47 +509,3 @@ class CatalogSnapshot:
         """Return a new snapshot with ``changes`` on top: objects put, or deleted where there is None."""
         puts = [item for item in changes.values() if item is not None]
         return self.with_changes(puts, [key for key, item in changes.items() if item is None], version)
-
-    def highest_oid(self) -> int:
-        """Return the highest oid in use by stored objects (at least the last built-in one)."""
-        highest = FIRST_USER_OID - 1
-        for item in self.items.values():
-            match item:
-                case RelationDef():
-                    highest = max(
-                        highest,
-                        row_array_oid(item.oid),
-                        *(i.oid for i in item.indexes),
-                        *(c.oid for c in item.constraints),
-                        *(t.oid for t in item.triggers),
-                        *(p.oid for p in item.policies),
-                    )
-                case (
-                    SchemaDef() | RoleDef() | TimelineDef() | SourceDef() | DatabaseDef() | FunctionDef()
-                    | ExtensionDef()
-                ):  # fmt: skip
-                    highest = max(highest, item.oid)
-                case TypeDef(kind="b"):
-                    pass  # of an extension: beyond all that are given out
-                case TypeDef():
-                    parts = (*(label.oid for label in item.labels), *(c.oid for c in item.checks))
-                    highest = max(highest, item.relation_oid, *item.family, *parts)
-                case CommentDef() | AclDef() | DefaultsDef():
-                    pass
-        return highest
-
-
-def _same_names(old: Stored | None, new: Stored) -> bool:
-    """Tell whether replacing ``old`` by ``new`` leaves every name resolving as before."""
-    match old, new:
-        case RelationDef(), RelationDef():
-            return (old.schema, old.name) == (new.schema, new.name) and {i.name for i in old.indexes} == {
-                i.name for i in new.indexes
-            }
-        case SchemaDef(), SchemaDef():
-            return old.name == new.name
-        case (RoleDef(), RoleDef()) | (CommentDef(), CommentDef()) | (None, CommentDef()):
-            return True
-        case (_, TimelineDef() | SourceDef() | DatabaseDef() | DefaultsDef() | ExtensionDef()):
-            return True
-    return False

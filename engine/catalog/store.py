@@ -17,12 +17,12 @@ from typing import Any, Final
 
 import msgspec
 
-from engine.catalog.state import (
+from engine.catalog.state import CatalogSnapshot
+from engine.catalog.stored import (
     CATALOG_SHARD,
     DATABASE_OID,
     PG_AUTHID_OID,
     PG_DATABASE_OID,
-    CatalogSnapshot,
     CommentDef,
     Stored,
     StoredKey,

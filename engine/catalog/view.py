@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 from engine.catalog.default_acls import lists_for_new
 from engine.catalog.locks import CatalogLocks
 from engine.catalog.lost_parts import lost_comments
-from engine.catalog.state import CatalogSnapshot, Stored, StoredKey, key_of
+from engine.catalog.state import CatalogSnapshot
 from engine.catalog.store import write_changes
+from engine.catalog.stored import Stored, StoredKey, key_of
 from engine.eager import settle
 from engine.reads.plans import Plan, Replan
 from engine.transaction.block_state import BLOCK, IMPLICIT

@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from engine.catalog.state import (
+from engine.catalog.state import CatalogSnapshot
+from engine.catalog.stored import (
     PG_AUTHID_OID,
     PG_CLASS_OID,
     PG_CONSTRAINT_OID,
@@ -22,7 +23,6 @@ from engine.catalog.state import (
     PG_PROC_OID,
     PG_TRIGGER_OID,
     PG_TYPE_OID,
-    CatalogSnapshot,
     CommentDef,
     Stored,
     StoredKey,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from engine.catalog.state import PG_CLASS_OID, Stored
+from engine.catalog.stored import PG_CLASS_OID, Stored
 from engine.constraints import define
 from engine.constraints.exclusion import check_whole
 from engine.constraints.setwise import check_table

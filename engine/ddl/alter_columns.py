@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.physical import physical_type
-from engine.catalog.state import key_of
+from engine.catalog.stored import key_of
 from engine.constraints import define
 from engine.ddl import functions
 from engine.ddl.column_dependents import Losses, dependencies

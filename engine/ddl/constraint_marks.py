@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.state import Stored, StoredKey, key_of
+from engine.catalog.stored import Stored, StoredKey, key_of
 from engine.connection.portal import Command, Outcome
 from engine.eager import settle
 from engine.reads.plans import Plan

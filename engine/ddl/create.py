@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from engine.bulk.changes import BULK_ROWS
 from engine.bulk.spark_load import load_on_spark
 from engine.catalog.physical import shard_spec
-from engine.catalog.state import PG_LARGEOBJECT_OID, PG_NAMESPACE_OID, CommentDef, Stored, key_of
+from engine.catalog.stored import PG_LARGEOBJECT_OID, PG_NAMESPACE_OID, CommentDef, Stored, key_of
 from engine.connection.portal import Command, Outcome
 from engine.connection.rows import ReadyRows
 from engine.connection.session import Session

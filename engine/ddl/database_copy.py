@@ -25,8 +25,8 @@ from engine.bulk.changes import BULK_ROWS
 from engine.catalog.default_acls import PG_DEFAULT_ACL_OID
 from engine.catalog.physical import shard_spec
 from engine.catalog.spaces import Space
-from engine.catalog.state import PG_LARGEOBJECT_OID, CommentDef, Stored, row_array_oid, row_type_oid
 from engine.catalog.store import is_shared
+from engine.catalog.stored import PG_LARGEOBJECT_OID, CommentDef, Stored, row_array_oid, row_type_oid
 from engine.catalog.user_types import ROWS_OF, register, register_rows_of
 from engine.ddl.rewrite import batches_of
 from engine.eager import settle

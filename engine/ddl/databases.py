@@ -13,15 +13,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.catalog.state import (
-    PG_DATABASE_OID,
-    CatalogSnapshot,
-    CommentDef,
-    Stored,
-    StoredKey,
-    key_of,
-)
+from engine.catalog.state import CatalogSnapshot
 from engine.catalog.store import is_shared, write_changes
+from engine.catalog.stored import PG_DATABASE_OID, CommentDef, Stored, StoredKey, key_of
 from engine.connection.portal import Command, Outcome
 from engine.ddl.database_copy import copied, copy_rows
 from engine.ddl.members import named_role

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.physical import shard_spec
-from engine.catalog.state import StoredKey, key_of, row_array_oid, row_type_oid
+from engine.catalog.stored import StoredKey, key_of, row_array_oid, row_type_oid
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.constraints import define

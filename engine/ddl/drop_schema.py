@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.default_acls import PG_DEFAULT_ACL_OID, split
-from engine.catalog.state import key_of, row_type_oid
+from engine.catalog.stored import key_of, row_type_oid
 from engine.constraints import define
 from engine.ddl import functions as depends
 from engine.ddl.dependents import Dependency, in_report_order, still_needed

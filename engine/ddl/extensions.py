@@ -13,14 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from engine.catalog.state import (
-    PG_EXTENSION_OID,
-    SUPERUSER_OID,
-    CatalogSnapshot,
-    CommentDef,
-    StoredKey,
-    key_of,
-)
+from engine.catalog.state import CatalogSnapshot
+from engine.catalog.stored import PG_EXTENSION_OID, SUPERUSER_OID, CommentDef, StoredKey, key_of
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl import functions

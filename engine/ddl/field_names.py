@@ -15,7 +15,8 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from engine.catalog.state import CatalogSnapshot, Stored
+from engine.catalog.state import CatalogSnapshot
+from engine.catalog.stored import Stored
 from engine.connection.session import Session
 from planner.bind import bind_check
 from planner.bind.domain import stored_check

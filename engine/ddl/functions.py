@@ -13,7 +13,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.state import PG_PROC_OID, CatalogSnapshot, Stored, StoredKey, key_of
+from engine.catalog.state import CatalogSnapshot
+from engine.catalog.stored import PG_PROC_OID, Stored, StoredKey, key_of
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl.dependents import Dependency, in_report_order, named_oids, still_needed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.state import PG_CLASS_OID, Stored
+from engine.catalog.stored import PG_CLASS_OID, Stored
 from engine.connection.portal import Command, Outcome
 from engine.ddl.members import named_role
 from engine.large_objects.access import acl_of

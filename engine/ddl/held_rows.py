@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from engine.catalog.state import CatalogSnapshot, row_array_oid, row_type_oid
+from engine.catalog.state import CatalogSnapshot
+from engine.catalog.stored import row_array_oid, row_type_oid
 from planner.catalog import ColumnDef, RelationDef
 from planner.errors import SqlError, not_supported
 from planner.typefacts import FIRST_USER_OID

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.state import predefined_roles
+from engine.catalog.stored import predefined_roles
 from engine.connection.portal import Command, Outcome
 from engine.reads.plans import Plan
 from planner import statements as st

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.default_acls import PG_DEFAULT_ACL_OID, sub_id
-from engine.catalog.state import (
+from engine.catalog.stored import (
     PG_CLASS_OID,
     PG_DATABASE_OID,
     PG_NAMESPACE_OID,

@@ -15,7 +15,8 @@ from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.state import PG_POLICY_OID, CatalogSnapshot, Stored, StoredKey
+from engine.catalog.state import CatalogSnapshot
+from engine.catalog.stored import PG_POLICY_OID, Stored, StoredKey
 from engine.connection.portal import Command, Outcome
 from engine.ddl.members import named_role
 from engine.eager import settle

@@ -10,7 +10,8 @@ from collections.abc import Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from engine.catalog.state import CatalogSnapshot, Stored
+from engine.catalog.state import CatalogSnapshot
+from engine.catalog.stored import Stored
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl.create import Params

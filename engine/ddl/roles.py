@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.catalog.default_acls import PG_DEFAULT_ACL_OID, split
 from engine.catalog.spaces import objects_in
-from engine.catalog.state import (
+from engine.catalog.stored import (
     PG_CLASS_OID,
     PG_DATABASE_OID,
     PG_LARGEOBJECT_OID,

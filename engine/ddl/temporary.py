@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from engine.catalog.state import key_of
+from engine.catalog.stored import key_of
 from engine.eager import settle
 from planner.errors import SqlError
 from txn.types import ShardId

@@ -14,15 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from engine.catalog.state import (
-    PG_TYPE_OID,
-    CatalogSnapshot,
-    Stored,
-    StoredKey,
-    key_of,
-    row_array_oid,
-    row_type_oid,
-)
+from engine.catalog.state import CatalogSnapshot
+from engine.catalog.stored import PG_TYPE_OID, Stored, StoredKey, key_of, row_array_oid, row_type_oid
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl import functions

@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from engine.catalog.state import CATALOG_SHARD, PG_LARGEOBJECT_OID, StoredKey
+from engine.catalog.stored import CATALOG_SHARD, PG_LARGEOBJECT_OID, StoredKey
 from engine.eager import settle
 from engine.large_objects import pages as page
 from engine.large_objects.shards import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.catalog.acl_texts import acl_of
-from engine.catalog.state import PG_LARGEOBJECT_OID
+from engine.catalog.stored import PG_LARGEOBJECT_OID
 from engine.eager import settle
 from engine.large_objects.shards import CHUNK_ROWS, OBJECTS, OBJECTS_INDEX, PAGES, PAGES_INDEX
 from txn.types import KeyRange

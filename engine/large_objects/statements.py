@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.state import PG_LARGEOBJECT_OID, Stored
+from engine.catalog.stored import PG_LARGEOBJECT_OID, Stored
 from engine.connection.portal import Command, Outcome
 from engine.ddl.members import named_role
 from engine.eager import settle

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.state import Stored, key_of
+from engine.catalog.stored import Stored, key_of
 from engine.connection.portal import Command, Outcome
 from engine.ddl.keys import unused_name
 from engine.reads.plans import Plan

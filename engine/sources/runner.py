@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 from engine.catalog.spaces import Space
-from engine.catalog.state import CATALOG_SHARD, key_of
 from engine.catalog.store import INDEX as CATALOG_INDEX
 from engine.catalog.store import stored_key
+from engine.catalog.stored import CATALOG_SHARD, key_of
 from engine.eager import settle
 from engine.errors import report_of
 from engine.sources import offsets as stored

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.bulk.objects import beside
 from engine.catalog.physical import shard_spec
-from engine.catalog.state import key_of
+from engine.catalog.stored import key_of
 from engine.connection.portal import Command, Outcome
 from engine.ddl.create import exists_already, new_table, target_schema
 from engine.ddl.drop import drop_relations

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from engine.catalog.state import DATABASE_OID
+from engine.catalog.stored import DATABASE_OID
 from engine.connection.rows import RowTuple
 from engine.eager import settle
 from planner import ast

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine.catalog.state import Stored, StoredKey
+from engine.catalog.stored import Stored, StoredKey
 from engine.connection.limits import TransactionLimit
 from engine.constraints.timing import Mark
 from engine.reads.plans import Plan

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.state import CATALOG_SHARD
+from engine.catalog.stored import CATALOG_SHARD
 from engine.reads.plans import Plan, Replan
 from engine.transaction.block_state import BLOCK
 from engine.transaction.moments import moment

@@ -18,8 +18,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.spaces import objects_in
-from engine.catalog.state import CATALOG_SHARD, CatalogSnapshot, key_of
+from engine.catalog.state import CatalogSnapshot
 from engine.catalog.store import INDEX
+from engine.catalog.stored import CATALOG_SHARD, key_of
 from engine.connection.portal import Command, Outcome
 from engine.eager import settle
 from engine.reads.plans import Plan

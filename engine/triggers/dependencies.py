@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from engine.catalog.state import PG_CONSTRAINT_OID, PG_TRIGGER_OID, CatalogSnapshot, StoredKey
+from engine.catalog.state import CatalogSnapshot
+from engine.catalog.stored import PG_CONSTRAINT_OID, PG_TRIGGER_OID, StoredKey
 from engine.ddl.drop import described
 from planner.bind.generated import columns_used
 from planner.bind.trigger import stored_condition

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
 
-from engine.catalog.state import Stored, StoredKey
+from engine.catalog.stored import Stored, StoredKey
 from engine.database import Database
 from planner.catalog import RelationDef
 from tests.support.engine import Rows, Session, open_database

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.catalog.history import KEPT_SNAPSHOTS, CatalogHistory
-from engine.catalog.state import CatalogSnapshot, Stored, key_of
+from engine.catalog.state import CatalogSnapshot
+from engine.catalog.stored import Stored, key_of
 from planner.catalog import ColumnDef, IndexDef, RelationDef, SchemaDef
 from planner.facts import INT4, PUBLIC_OID
 from planner.types import SqlType

@@ -1,0 +1,192 @@
+"""What definitions need: to own what they change or drop, and privileges on what they refer to or make something in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from engine.catalog.state import (
+    PG_DATABASE_OID,
+    PG_EXTENSION_OID,
+    PG_LARGEOBJECT_OID,
+    PG_POLICY_OID,
+    PG_PROC_OID,
+    PG_TRIGGER_OID,
+)
+from engine.ddl.needs import Needs, denied
+from engine.reads.plans import Replan
+from planner import statements as st
+from planner.errors import SqlError
+
+if TYPE_CHECKING:
+    from planner.catalog import RelationDef
+
+_LEAKPROOF = "only superuser can define a leakproof function"
+
+
+class DefinitionNeeds(Needs):
+    """What CREATE, ALTER, DROP and COMMENT need of a role."""
+
+    def _refer(self, keys: Iterable[st.ForeignKeySpec]) -> None:
+        """Check REFERENCES on the tables that foreign keys refer to (manual, CREATE TABLE)."""
+        for key in keys:
+            if key.table:
+                relation = self._used(key.table)
+                named = [c.attnum for c in relation.live if c.name in key.referenced]
+                primary = [a for i in relation.indexes if i.primary for a in i.attnums]
+                self._have_columns(relation, named or primary, "x")
+
+    def _alter(self, relation: RelationDef, statement: st.AlterTable) -> None:
+        for action in statement.actions:
+            if isinstance(action, st.AlterOwner):
+                self._member(action.role)
+                self._create_in(relation.schema)
+            elif isinstance(action, st.SetSchema):
+                self._create_in(action.schema)
+            elif isinstance(action, st.AddForeignKey):
+                self._refer([action.key])
+            elif isinstance(action, st.AddColumn):
+                self._refer(action.foreign_keys)
+                self._use_types([action.column])
+            elif isinstance(action, st.AlterColumnType):
+                self._use_type(action.type.oid)
+
+    def _rename(self, statement: st.Rename) -> None:
+        if statement.what == "role":
+            if not self.role.create_role:
+                raise SqlError("42501", "permission denied to rename role")
+        elif statement.what == "schema":
+            self._own_schema(self.catalog.schema(statement.old))
+            if not self.rights.database("C"):
+                raise denied("database", self.session.database)
+        elif statement.what != "database":  # engine.ddl.databases
+            relation = self._relation(statement.relation)
+            self._own(relation)
+            if statement.what == "relation":
+                self._create_in(relation.schema)
+
+    def _drop(self, statement: st.Drop) -> None:
+        for schema, name in statement.names:
+            if statement.what == "schema":
+                self._own_schema(self.catalog.schema(name))
+                continue
+            if schema == "pg_temp":
+                schema = self.session.temp_schema
+            for entry in [schema] if schema else self.session.search_path:
+                relation = self.catalog.relation(entry, name)
+                if relation is not None:
+                    holder = self.catalog.schema(relation.schema)
+                    if holder is None or not self.rights.owns(holder.owner):
+                        self._own(relation)
+                    break
+
+    # -- functions ---------------------------------------------------------------------------------
+
+    def _replace_function(self, statement: st.CreateFunction) -> None:
+        made = statement.function
+        if made.leakproof:
+            raise SqlError("42501", _LEAKPROOF)
+        for function in self.catalog.functions_named(made.name):
+            if statement.replace and (function.schema, function.inputs) == (made.schema, made.inputs):
+                self._own_function(function.oid)
+        for oid in (*made.types, made.result):
+            self._use_type(oid)
+
+    def _alter_function(self, statement: st.AlterFunction) -> None:
+        function = self._own_function(statement.function)
+        if dict(statement.changes).get("leakproof"):
+            raise SqlError("42501", _LEAKPROOF)
+        if statement.owner is not None:
+            self._member(statement.owner)
+            self._create_in(function.schema)
+        elif statement.schema is not None:
+            self._create_in(statement.schema)
+        elif statement.name is not None:
+            self._create_in(function.schema)
+
+    def _drop_function(self, oid: int) -> None:
+        function = self.catalog.function_by_oid(oid)
+        holder = None if function is None else self.catalog.schema(function.schema)
+        if holder is None or not self.rights.owns(holder.owner):
+            self._own_function(oid)
+
+    # -- types -------------------------------------------------------------------------------------
+
+    def _alter_type(self, statement: st.AlterType) -> None:
+        made = self.catalog.type_by_oid(statement.type)
+        self._own_type(made)
+        assert made is not None
+        if statement.owner is not None:
+            self._member(statement.owner)
+            self._create_in(made.schema)
+        elif statement.schema is not None:
+            self._create_in(statement.schema)
+
+    def _drop_type(self, schema: str, name: str) -> None:
+        if schema == "pg_temp":
+            schema = self.session.temp_schema
+        for entry in [schema] if schema else self.session.search_path:
+            oid = self.catalog.type_oid(entry, name)
+            made = None if oid is None else self.catalog.type_by_oid(oid)
+            if made is not None:
+                holder = self.catalog.schema(made.schema)
+                if holder is None or not self.rights.owns(holder.owner):
+                    self._own_type(made)
+                return
+
+    # -- comments ----------------------------------------------------------------------------------
+
+    def _comment(self, statement: st.Comment) -> None:
+        if statement.class_oid == PG_LARGEOBJECT_OID:
+            return  # whose owner is looked up when it runs
+        if statement.class_oid == PG_DATABASE_OID:
+            database = self.catalog.database_by_oid(statement.object_oid)
+            if database is not None and not self.rights.owns(database.owner):
+                raise SqlError("42501", f"must be owner of database {database.name}")
+            return
+        if statement.class_oid == PG_PROC_OID:
+            self._own_function(statement.object_oid)
+            return
+        if statement.class_oid == PG_EXTENSION_OID:
+            extensions = self.catalog.extensions.values()
+            extension = next((e for e in extensions if e.oid == statement.object_oid), None)
+            if extension is None:
+                raise Replan
+            if not self.rights.owns(extension.owner):
+                raise SqlError("42501", f"must be owner of extension {extension.name}")
+            return
+        if statement.class_oid == PG_POLICY_OID:
+            of_policy = self.catalog.policy_by_oid(statement.object_oid)
+            if of_policy is None:
+                raise Replan
+            self._own_for_part(of_policy[0])
+            return
+        if statement.class_oid == PG_TRIGGER_OID:
+            found = self.catalog.trigger_by_oid(statement.object_oid)
+            if found is None:
+                raise Replan
+            self._own_for_part(found[0])
+            return
+        made = self.catalog.type_by_oid(statement.object_oid)
+        if made is not None:
+            self._own_type(made)
+            return
+        relation = self.catalog.relation_by_oid(statement.object_oid)
+        if relation is not None and statement.sub_id:
+            self._own_for_part(relation)
+            return
+        if relation is not None:
+            self._own(relation)
+            return
+        schema = self.catalog.schema_by_oid(statement.object_oid)
+        if schema is not None:
+            self._own_schema(schema)
+            return
+        constraint = self.catalog.constraint_by_oid(statement.object_oid)
+        domain = self.catalog.domain_constraint(statement.object_oid)
+        if constraint is not None:
+            self._own_for_part(constraint[0])
+        elif domain is not None:
+            self._own_type(domain[0])
+        elif not self.role.create_role:
+            raise SqlError("42501", "must have CREATEROLE privilege")

@@ -1,0 +1,134 @@
+"""What a statement may need of its user's role: privileges, ownership, membership. Each need raises SqlError 42501, in PostgreSQL's words.
+
+    Needs ──> RowNeeds          what queries and changes read and write        engine/ddl/row_needs.py
+         └──> DefinitionNeeds   what definitions change, and refer to          engine/ddl/definition_needs.py
+
+What has been dropped since the statement was planned raises ``Replan``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+from engine.ddl.kinds import KIND_WORDS
+from engine.reads.plans import Replan
+from planner.acl import memberships
+from planner.errors import SqlError
+from planner.rights import Rights
+
+if TYPE_CHECKING:
+    from engine.catalog.state import CatalogSnapshot
+    from engine.connection.session import Session
+    from planner import statements as st
+    from planner.catalog import FunctionDef, RelationDef, RoleDef, SchemaDef, TypeDef
+
+
+def denied(kind: str, name: str) -> SqlError:
+    """Return 42501 for an object that a privilege is missing on."""
+    return SqlError("42501", f"permission denied for {kind} {name}")
+
+
+class Needs:
+    """What is asked of one role that is no superuser, under one state of the catalog."""
+
+    def __init__(self, session: Session, role: RoleDef, catalog: CatalogSnapshot) -> None:
+        """Ask it of ``role``, in ``session``'s database as ``catalog`` has it."""
+        self.session = session
+        self.catalog = catalog
+        self.role = role
+        self.rights = Rights(catalog, role)
+
+    def _relation(self, oid: int) -> RelationDef:
+        relation = self.catalog.relation_by_oid(oid)
+        if relation is None:
+            raise Replan  # dropped since the plan was made
+        return relation
+
+    # -- privileges --------------------------------------------------------------------------------
+
+    def _used(self, oid: int) -> RelationDef:
+        """Return a relation whose schema the role may use."""
+        relation = self._relation(oid)
+        self._use(relation.schema)
+        return relation
+
+    def _have(self, relation: RelationDef, letters: str) -> None:
+        if not self.rights.relation(relation, letters):
+            raise denied(KIND_WORDS[relation.kind], relation.name)
+
+    def _have_columns(self, relation: RelationDef, attnums: Collection[int], letter: str) -> None:
+        if not self.rights.columns(relation, attnums, letter):
+            raise denied(KIND_WORDS[relation.kind], relation.name)
+
+    def _use(self, name: str) -> None:
+        self._have_schema(name, "U")
+
+    def _create_in(self, name: str) -> None:
+        if name != "pg_temp":
+            self._have_schema(name, "C")
+        elif not self.rights.database("T"):
+            raise SqlError(
+                "42501", f'permission denied to create temporary tables in database "{self.session.database}"'
+            )
+
+    def _have_schema(self, name: str, letter: str) -> None:
+        """Own temporary schemas are one's own; that one is not there is another error."""
+        schema = self.catalog.schema(name)
+        if schema is None or schema.name == self.session.temp_schema:
+            return
+        if not self.rights.schema(schema, letter):
+            raise denied("schema", name)
+
+    def _use_types(self, columns: Iterable[st.ColumnSpec]) -> None:
+        for column in columns:
+            self._use_type(column.type.oid)
+
+    def _use_type(self, oid: int) -> None:
+        made = self.catalog.type_by_oid(oid)
+        if made is not None and not self.rights.type(made):
+            raise denied("type", made.name)
+
+    def call(self, functions: Iterable[int]) -> None:
+        """Check that the role may call users' functions."""
+        for oid in functions:
+            function = self.catalog.function_by_oid(oid)
+            if function is None:
+                raise Replan  # dropped since the plan was made
+            if not self.rights.function(function):
+                raise denied("function", function.name)
+
+    # -- ownership ---------------------------------------------------------------------------------
+
+    def _own(self, relation: RelationDef) -> None:
+        if not self.rights.owns(relation.owner):
+            raise SqlError("42501", f"must be owner of {KIND_WORDS[relation.kind]} {relation.name}")
+
+    def _own_for_part(self, relation: RelationDef) -> None:
+        """As ``_own``, for a column or a constraint of it."""
+        if not self.rights.owns(relation.owner):
+            raise SqlError("42501", f"must be owner of relation {relation.name}")
+
+    def _own_schema(self, schema: SchemaDef | None) -> None:
+        if schema is not None and not self.rights.owns(schema.owner):
+            raise SqlError("42501", f"must be owner of schema {schema.name}")
+
+    def _own_function(self, oid: int) -> FunctionDef:
+        function = self.catalog.function_by_oid(oid)
+        if function is None:
+            raise Replan
+        if not self.rights.owns(function.owner):
+            what = "procedure" if function.kind == "p" else "function"
+            raise SqlError("42501", f"must be owner of {what} {function.name}")
+        return function
+
+    def _own_type(self, made: TypeDef | None) -> None:
+        if made is None:
+            raise Replan  # dropped since the plan was made
+        if not self.rights.owns(made.owner):
+            raise SqlError("42501", f"must be owner of type {made.name}")
+
+    def _member(self, name: str) -> None:
+        other = self.catalog.role(name)
+        if other is not None and other.oid not in memberships(self.role, self.catalog.role_by_oid):
+            raise SqlError("42501", f'must be member of role "{name}"')
