@@ -1,7 +1,8 @@
 """Bound statements that are not queries, and the envelope every bound statement comes in.
 
-Definitions are in ``planner.statements_ddl``, those of types in ``planner.statements_type``, of functions in
-``planner.statements_function``, about triggers in ``planner.statements_trigger``, and of this name space.
+Definitions are in ``planner.statements_ddl``, those of tables and indexes in ``planner.statements_table``, of types in
+``planner.statements_type``, of functions in ``planner.statements_function``, about triggers in ``planner.statements_trigger``, and of
+this name space.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from planner.statements_owned import *  # noqa: F403
 from planner.statements_owned import OwnedStatement
 from planner.statements_policy import *  # noqa: F403
 from planner.statements_policy import PolicyStatement
+from planner.statements_table import *  # noqa: F403
 from planner.statements_trigger import *  # noqa: F403
 from planner.statements_trigger import TriggerStatement
 from planner.statements_type import *  # noqa: F403

@@ -15,16 +15,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine.catalog.stored import Stored, StoredKey
 from engine.connection.limits import TransactionLimit
-from engine.constraints.timing import Mark
 from engine.reads.plans import Plan
-from engine.transaction import snapshots
+from engine.transaction import savepoints, snapshots
 from engine.transaction.block_state import BLOCK, END, FAILED, IDLE, STATEMENT, BlockEvent, next_state
 from engine.transaction.races import note_loss
+from engine.transaction.savepoints import Savepoint
 from engine.transaction.timelines import gone, outside
 from planner.catalog import DEFAULT_TIMELINE
 from planner.errors import SqlError
@@ -38,17 +36,6 @@ from txn.types import ShardId, Timestamp
 if TYPE_CHECKING:
     from engine.connection.session import Session
     from engine.sequences.values import Counter
-
-
-@dataclass(frozen=True, slots=True)
-class Savepoint:
-    """One SAVEPOINT: the marks of txn, settings and deferred checks, and the catalog changes until then."""
-
-    name: str
-    handle: int
-    settings: int
-    changes: Mapping[StoredKey, Stored | None]
-    timing: Mark
 
 
 class Block:
@@ -554,55 +541,31 @@ class Block:
 
     def savepoint(self, name: str) -> None:
         """SAVEPOINT name."""
-        session, handle = self._session, self.ensure_txn().savepoint()
-        self.savepoints.append(
-            Savepoint(name, handle, session.settings.mark(), session.view.own_changes, session.timing.mark())
-        )
+        self.savepoints.append(savepoints.mark(self._session, self.ensure_txn(), name))
 
     def begin_part(self) -> Savepoint:
         """Begin a part of the running transaction that can be undone by itself (EXCEPTION of PL/pgSQL); nothing has to end it."""
-        session, handle = self._session, self.ensure_txn().savepoint()
-        changes = session.view.own_changes
-        return Savepoint("", handle, session.settings.mark(), changes, session.timing.mark())
+        return savepoints.mark(self._session, self.ensure_txn())
 
     async def undo_part(self, part: Savepoint) -> None:
         """Undo what came after ``begin_part``. Raises why the transaction has ended, if it has."""
-        session = self._session
         assert self.txn is not None
-        if session.ahead.builds:
-            session.ahead.close()
-        undoing = self.txn.rollback_to(part.handle)
-        if undoing is not None:
-            await undoing
-        session.settings.undo_to(part.settings)
-        session.view.go_back(part.changes)
-        session.timing.go_back(part.timing)
-
-    def _find_savepoint(self, name: str) -> int:
-        for position in range(len(self.savepoints) - 1, -1, -1):
-            if self.savepoints[position].name == name:
-                return position
-        raise SqlError("3B001", f'savepoint "{name}" does not exist')
+        if self._session.ahead.builds:
+            self._session.ahead.close()
+        await savepoints.go_back(self._session, self.txn, part)
 
     def release(self, name: str) -> int:
         """RELEASE: forget the savepoint and all after it; their changes stay. Returns its depth."""
-        position = self._find_savepoint(name)
+        position = savepoints.position_of(self.savepoints, name)
         del self.savepoints[position:]
         return position
 
     async def rollback_to(self, name: str) -> int:
         """ROLLBACK TO: undo what came after; the savepoint stays. Returns its depth."""
-        position = self._find_savepoint(name)
-        point = self.savepoints[position]
+        position = savepoints.position_of(self.savepoints, name)
         del self.savepoints[position + 1 :]
         assert self.txn is not None
-        session = self._session
-        undoing = self.txn.rollback_to(point.handle)
-        if undoing is not None:
-            await undoing
-        session.settings.undo_to(point.settings)
-        session.view.go_back(point.changes)
-        session.timing.go_back(point.timing)
+        await savepoints.go_back(self._session, self.txn, self.savepoints[position])
         self.state = next_state(self.state, BlockEvent.ROLLBACK_TO)
         return position
 

@@ -30,7 +30,7 @@ from planner.rules.fold import fold
 from planner.rules.plain import without_domains
 from planner.rules.stable import is_immutable
 from planner.scope import SYSTEM_COLUMNS, Scope
-from planner.statements_ddl import BoundSpans
+from planner.statements_table import BoundSpans
 from planner.typefacts import format_type, stored_type
 from planner.types import SqlType
 from planner.walk import walk

@@ -1,0 +1,393 @@
+"""Bound definitions of tables and indexes: CREATE TABLE, CREATE INDEX, and what ALTER TABLE consists of. Read them as ``planner.statements``.
+
+What does not exist yet is described (``ColumnSpec``, ``KeySpec`` ...), what exists is named by oid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from planner.catalog import ColumnDef, IndexMethod, PartitionBound, PartitionKey, SequenceDef
+from planner.errors import Span
+from planner.query import Expr, QueryExpr
+from planner.types import SqlType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnSpec:
+    """A column as CREATE TABLE or ADD COLUMN defines it, resolved. ``default`` is bound and coerced.
+
+    ``generated`` s(tored): ``default_sql`` is its expression, and there is no ``default``.
+    """
+
+    name: str
+    type: SqlType
+    not_null: bool = False
+    default: Expr | None = None
+    default_sql: str | None = None
+    collation: int = 0
+    identity: str = ""
+    generated: str = ""
+    sequence: SequenceDef | None = None  # of a serial or identity column, to be made with it
+    sequence_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeySpec:
+    """A PRIMARY KEY, UNIQUE or EXCLUDE constraint: column names; ``name`` None = choose one as PostgreSQL does.
+
+    ``operators``: of EXCLUDE, by oid; empty for keys. ``method`` and ``where_sql`` are its index's.
+    """
+
+    name: str | None
+    primary: bool
+    columns: tuple[str, ...]
+    nulls_not_distinct: bool = False
+    include: tuple[str, ...] = ()
+    using_index: str | None = None
+    deferrable: bool = False
+    deferred: bool = False
+    operators: tuple[int, ...] = ()
+    method: IndexMethod = "btree"
+    where_sql: str = ""
+
+    @property
+    def words(self) -> str:
+        """What messages call it."""
+        return "exclusion" if self.operators else "primary key" if self.primary else "unique"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckSpec:
+    """A CHECK constraint; ``expr`` sees Var(range=0, attnum) of the table; ``sql`` is its canonical text."""
+
+    name: str | None
+    expr: Expr
+    sql: str
+    columns: tuple[str, ...] = ()
+    no_inherit: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignKeySpec:
+    """A FOREIGN KEY constraint as written; what it means depends on both tables (``bind.foreign_key.resolve``).
+
+    ``table`` 0 is the table being created. ``referenced`` empty = its primary key. Letters as in ForeignKeyDef.
+    """
+
+    name: str | None
+    columns: tuple[str, ...]
+    table: int
+    referenced: tuple[str, ...] = ()
+    match: str = "s"
+    on_update: str = "a"
+    on_delete: str = "a"
+    delete_columns: tuple[str, ...] = ()
+    deferrable: bool = False
+    deferred: bool = False
+    not_valid: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BoundSpans:
+    """Where a partition's bound stands in its statement, for errors."""
+
+    whole: Span | None = None
+    lower: tuple[Span | None, ...] = ()
+    upper: tuple[Span | None, ...] = ()
+
+
+NO_SPANS = BoundSpans()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachPartition:
+    """ALTER TABLE ... ATTACH PARTITION: the table ``partition`` becomes one."""
+
+    partition: int
+    bound: PartitionBound
+    spans: BoundSpans
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetachPartition:
+    """ALTER TABLE ... DETACH PARTITION."""
+
+    partition: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachIndex:
+    """ALTER INDEX ... ATTACH PARTITION: both by oid."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTable:
+    """CREATE TABLE, LIKE already expanded. ``query`` is set for CREATE TABLE AS (then columns match it).
+
+    ``indexes``: copied ones that serve no constraint. ``parent``, ``bound``: of a partition, whose columns are the parent's.
+    """
+
+    schema: str
+    name: str
+    if_not_exists: bool
+    columns: tuple[ColumnSpec, ...]
+    keys: tuple[KeySpec, ...] = ()
+    checks: tuple[CheckSpec, ...] = ()
+    foreign_keys: tuple[ForeignKeySpec, ...] = ()
+    persistence: Literal["p", "t", "u"] = "p"
+    on_commit: Literal["", "preserve", "delete", "drop"] = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+    query: QueryExpr | None = None
+    with_data: bool = True
+    indexes: tuple[CreateIndex, ...] = ()
+    partition_key: PartitionKey | None = None
+    parent: int = 0
+    bound: PartitionBound | None = None
+    bound_spans: BoundSpans = NO_SPANS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateIndex:
+    """CREATE [UNIQUE] INDEX.
+
+    ``hidden``: the columns that an expression or partial index adds to its table, behind those there are; the rest of it
+    as in IndexDef. ``names``: of the keys, for a name to choose.
+    """
+
+    table: int
+    name: str | None
+    if_not_exists: bool
+    unique: bool
+    method: IndexMethod
+    attnums: tuple[int, ...]
+    descending: tuple[bool, ...]
+    nulls_first: tuple[bool, ...]
+    nulls_not_distinct: bool = False
+    include: tuple[int, ...] = ()
+    concurrently: bool = False
+    only: bool = False  # of a partitioned table: not of its partitions
+    names: tuple[str, ...] = ()
+    hidden: tuple[ColumnDef, ...] = ()
+    written: tuple[int, ...] = ()
+    expressions: tuple[str, ...] = ()
+    where_sql: str = ""
+    opclasses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterTable:
+    """ALTER TABLE: actions in order."""
+
+    table: int
+    actions: tuple[AlterAction, ...]
+    only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddColumn:
+    """ADD COLUMN."""
+
+    column: ColumnSpec
+    if_not_exists: bool = False
+    keys: tuple[KeySpec, ...] = ()
+    checks: tuple[CheckSpec, ...] = ()
+    foreign_keys: tuple[ForeignKeySpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropColumn:
+    """DROP COLUMN."""
+
+    name: str
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddKey:
+    """ADD PRIMARY KEY / UNIQUE."""
+
+    key: KeySpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddCheck:
+    """ADD CHECK."""
+
+    check: CheckSpec
+    not_valid: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddForeignKey:
+    """ADD FOREIGN KEY."""
+
+    key: ForeignKeySpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidateConstraint:
+    """VALIDATE CONSTRAINT of a check or foreign key that was added NOT VALID."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterConstraint:
+    """ALTER CONSTRAINT of a foreign key: when it is checked."""
+
+    name: str
+    deferrable: bool
+    deferred: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropConstraint:
+    """DROP CONSTRAINT."""
+
+    name: str
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetDefault:
+    """ALTER COLUMN SET / DROP DEFAULT (``default`` None drops)."""
+
+    column: str
+    default: Expr | None
+    default_sql: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropExpression:
+    """ALTER COLUMN DROP EXPRESSION; with a ``notice`` there is none, and it is told so."""
+
+    column: str
+    notice: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddIdentity:
+    """ALTER COLUMN ADD GENERATED ... AS IDENTITY: ``identity`` a(lways) or d (by default)."""
+
+    column: str
+    identity: str
+    sequence: SequenceDef
+    sequence_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetIdentity:
+    """ALTER COLUMN SET GENERATED, SET sequence option, RESTART; ``identity`` "" and ``definition`` None keep theirs."""
+
+    column: str
+    identity: str = ""
+    definition: SequenceDef | None = None
+    restarts: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropIdentity:
+    """ALTER COLUMN DROP IDENTITY."""
+
+    column: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetNotNull:
+    """ALTER COLUMN SET / DROP NOT NULL."""
+
+    column: str
+    not_null: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterColumnType:
+    """ALTER COLUMN TYPE. ``using`` computes the new value over Var(range=0) of the row as it was.
+
+    ``default`` and ``default_sql`` are the column's default under the new type. ``rewrites`` False: stored
+    values are already right (varchar(5) to text), only the definition changes.
+    """
+
+    column: str
+    type: SqlType
+    using: Expr
+    default: Expr | None = None
+    default_sql: str | None = None
+    collation: int = 0
+    rewrites: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterOwner:
+    """OWNER TO; ``role`` may be current_user or session_user."""
+
+    role: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnableTriggers:
+    """ENABLE and DISABLE TRIGGER; ``enabled`` as in ``TriggerDef``, ``name`` None: USER, or with ``everything`` ALL."""
+
+    name: str | None
+    enabled: Literal["O", "D", "R", "A"]
+    everything: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetRowSecurity:
+    """[ENABLE | DISABLE | FORCE | NO FORCE] ROW LEVEL SECURITY; None: as it is."""
+
+    enabled: bool | None
+    forced: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetViewOptions:
+    """ALTER VIEW SET (...), RESET (...): the options as they are to be."""
+
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetSchema:
+    """SET SCHEMA of a table or view."""
+
+    schema: str
+
+
+AlterAction: TypeAlias = (
+    AddColumn
+    | AttachPartition
+    | DetachPartition
+    | AttachIndex
+    | EnableTriggers
+    | SetRowSecurity
+    | DropColumn
+    | AddKey
+    | AddCheck
+    | AddForeignKey
+    | ValidateConstraint
+    | AlterConstraint
+    | DropConstraint
+    | SetDefault
+    | DropExpression
+    | AddIdentity
+    | SetIdentity
+    | DropIdentity
+    | SetNotNull
+    | AlterColumnType
+    | AlterOwner
+    | SetViewOptions
+    | SetSchema
+)
+
+
+TableStatement: TypeAlias = AlterTable | CreateIndex | CreateTable
