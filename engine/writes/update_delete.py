@@ -120,6 +120,24 @@ def _picker(slots: list[int | None]) -> Callable[[Row], Row]:
     return lambda row: pick(row)
 
 
+def _is_routed(session: Session, statement: Update | Delete) -> bool:
+    """Tell whether the rows of a statement may lie in several tables."""
+    return bool(statement.leaves) or target_of(session, statement.table).kind == "p"
+
+
+def _change_plan(session: Session, plan: Plan, statement: Update | Delete) -> ChangePlan:
+    """Return the compiled parts of a statement, which its plan keeps."""
+    if plan.dml is None:
+        plan.dml = ChangePlan(session, statement)
+    change: ChangePlan = plan.dml
+    return change
+
+
+def _found_by(session: Session, change: ChangePlan) -> IndexPlan | None:
+    """Return how one key finds the rows, where that is known and the session leaves the choice."""
+    return change.by_key if session.derived.executor == "auto" and session.parts is None else None
+
+
 async def _start(
     session: Session, plan: Plan, change: ChangePlan, params: tuple[Any, ...]
 ) -> tuple[CompiledQuery, ExecContext]:
@@ -149,17 +167,32 @@ async def _source_rows(session: Session, change: ChangePlan, result: Result) -> 
     return rows
 
 
+async def _update_by_columns(
+    session: Session, change: ChangePlan, result: RowStream, env: Env
+) -> int | Sequence[Row]:
+    """Change many rows by columns and return how many there were; return the rows where they are to be changed one by one."""
+    bulk = BulkChanges(session, change, result, env)
+    try:
+        few = await bulk.few(BULK_ROWS)
+        if few is not None:
+            return few
+        txn = session.block.ensure_txn()
+        count = await txn.bulk_replace(change.shape.shard, bulk.changes(), change.assigned_attnums)
+        return count if count is not None else await bulk.rest()
+    finally:
+        bulk.close()
+
+
 async def run_update(session: Session, plan: Plan, statement: Update, params: tuple[Any, ...]) -> Outcome:
     """Run an UPDATE."""
-    if statement.leaves or target_of(session, statement.table).kind == "p":
+    if _is_routed(session, statement):
         from engine.writes.partitioned_changes import update_routed
 
         return await update_routed(session, plan, statement, params)
-    if plan.dml is None:
-        plan.dml = ChangePlan(session, statement)
-    change: ChangePlan = plan.dml
-    if change.by_key is not None and session.derived.executor == "auto" and session.parts is None:
-        return await _update_by_key(session, plan, change, change.by_key, params)
+    change = _change_plan(session, plan, statement)
+    found_by = _found_by(session, change)
+    if found_by is not None:
+        return await _update_by_key(session, plan, change, found_by, params)
     query, ctx = await _start(session, plan, change, params)
     change.note_key(plan, query)
     checked = change.shape.checks or change.shape.views or change.shape.demands
@@ -169,22 +202,14 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
         if count is not None:
             return outcome("UPDATE", count, None, None)
     result = await run_query(session, plan, "source", change.source, ctx)
+    env = make_env(ctx)
     if bulky and isinstance(result, RowStream) and len(change.source.ranges) == 1:
-        bulk = BulkChanges(session, change, result, make_env(ctx))
-        try:
-            few = await bulk.few(BULK_ROWS)
-            if few is None:
-                txn = session.block.ensure_txn()
-                count = await txn.bulk_replace(change.shape.shard, bulk.changes(), change.assigned_attnums)
-                if count is not None:
-                    return outcome("UPDATE", count, None, None)
-                few = await bulk.rest()
-        finally:
-            bulk.close()
-        rows: Sequence[Row] = few
+        found = await _update_by_columns(session, change, result, env)
+        if isinstance(found, int):
+            return outcome("UPDATE", found, None, None)
+        rows = found
     else:
         rows = await _source_rows(session, change, result)
-    env = make_env(ctx)
     firing = change.firing
     if firing is not None:
         await begin(session, firing)
@@ -267,15 +292,14 @@ async def _delete_by_key(
 
 async def run_delete(session: Session, plan: Plan, statement: Delete, params: tuple[Any, ...]) -> Outcome:
     """Run a DELETE."""
-    if statement.leaves or target_of(session, statement.table).kind == "p":
+    if _is_routed(session, statement):
         from engine.writes.partitioned_changes import delete_routed
 
         return await delete_routed(session, plan, statement, params)
-    if plan.dml is None:
-        plan.dml = ChangePlan(session, statement)
-    change: ChangePlan = plan.dml
-    if change.by_key is not None and session.derived.executor == "auto" and session.parts is None:
-        return await _delete_by_key(session, plan, change, change.by_key, params)
+    change = _change_plan(session, plan, statement)
+    found_by = _found_by(session, change)
+    if found_by is not None:
+        return await _delete_by_key(session, plan, change, found_by, params)
     query, ctx = await _start(session, plan, change, params)
     change.note_key(plan, query)
     result = await run_query(session, plan, "source", change.source, ctx)
