@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from engine.catalog.state import (
+from engine.catalog.stored import (
     PG_DATABASE_OID,
     PG_EXTENSION_OID,
     PG_LARGEOBJECT_OID,
