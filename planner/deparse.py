@@ -134,11 +134,12 @@ def deparse_query(
     function: str | None = None,
     parameters: Sequence[str] = (),
     names: Sequence[str] = (),
+    names_visible: bool = True,
     indented: bool = True,
 ) -> str:
     """Return a query's text as pg_get_viewdef prints it, with its leading blank and without the semicolon.
 
-    ``names`` override the output column names (those a view was given). ``parameters``: what ``$1`` ... are called in the body
+    ``names`` override the output column names (those a view was given); where they are not visible (in bodies of functions), each column goes by its own, if it has one. ``parameters``: what ``$1`` ... are called in the body
     of ``function``, whose columns go with their tables' names.
     """
     printer = Printer(
@@ -153,7 +154,9 @@ def deparse_query(
         indented=indented,
         query=print_query,
     )
-    print_query(printer, query, True, names or [column.name for column in query.columns])
+    print_query(
+        printer, query, names_visible, names or [c.name for c in query.columns] if names_visible else ()
+    )
     return printer.out
 
 

@@ -104,12 +104,13 @@ def stored_function(oid: int, schema: str, name: str) -> str:
 
 @dataclass(slots=True)
 class Level:
-    """One query around the expression: its ranges with the names they print under."""
+    """One query around the expression: its ranges with the names they print under; ``unites``: it is a set operation."""
 
     ranges: Sequence[Range]
     names: Sequence[str]
     select: Select | None = None
     ctes: frozenset[str] = frozenset()
+    unites: bool = False
 
 
 @dataclass(slots=True)

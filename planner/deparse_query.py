@@ -73,6 +73,7 @@ def _level(p: Printer, query: QueryExpr) -> Level:
         names=names,
         select=query if isinstance(query, Select) else None,
         ctes=frozenset(cte.name for cte in query.ctes),
+        unites=isinstance(query, SetOp),
     )
 
 

@@ -13,6 +13,7 @@ from planner.builtins.system_definitions import RULE_OID_BASE
 
 PG_ATTRDEF_OID: Final = 2604
 PG_REWRITE_OID: Final = 2618
+PG_LANGUAGE_OID: Final = 2612
 
 
 def depends(

@@ -6,7 +6,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.acl_texts import acl_of
-from engine.catalog.dependency_rows import PG_ATTRDEF_OID, PG_REWRITE_OID, attrdef_oid, depends, rewrite_oid
+from engine.catalog.dependency_rows import (
+    PG_ATTRDEF_OID,
+    PG_LANGUAGE_OID,
+    PG_REWRITE_OID,
+    attrdef_oid,
+    depends,
+    rewrite_oid,
+)
 from engine.catalog.information_schema import type_columns
 from engine.catalog.stored import (
     PG_CLASS_OID,
@@ -21,7 +28,7 @@ from engine.ddl.dependents import named_oids
 from planner.bind.calls import proc_fact
 from planner.catalog import ColumnDef, FunctionDef, RelationDef
 from planner.extensions import COMMENTS, PLPGSQL, PLPGSQL_COMMENT
-from planner.facts import RECORD, VOID, facts
+from planner.facts import RECORD, VOID, facts, rows
 from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
 
@@ -140,7 +147,12 @@ def plpgsql_description(session: Session) -> Iterator[RowDict]:
 
 @relation("pg_depend", "catalog")
 def extensions_depend(session: Session) -> Iterator[RowDict]:
-    """Yield pg_depend of extensions: on their schemas."""
+    """Yield pg_depend of extensions: on their schemas; and of plpgsql's members, its language and what PostgreSQL runs that by."""
+    for row in rows("language"):
+        if row["lanname"] == PLPGSQL.name:
+            yield depends(PG_LANGUAGE_OID, int(row["oid"]), PG_EXTENSION_OID, PLPGSQL.oid, "e")
+            for handler in ("lanplcallfoid", "laninline", "lanvalidator"):
+                yield depends(PG_PROC_OID, int(row[handler]), PG_EXTENSION_OID, PLPGSQL.oid, "e")
     for extension in session.catalog.extensions.values():
         yield depends(PG_EXTENSION_OID, extension.oid, PG_NAMESPACE_OID, extension.schema_oid)
 

@@ -82,6 +82,11 @@ class Exclusion:
             expr = runnable(expr, session.catalog)
             self.where = compile_expr(without_domains(expr), table_layout(relation))
 
+    @property
+    def by_index(self) -> bool:
+        """Whether the constraint's index finds the rows that have the first part of a key."""
+        return self.prefix > 0 and self.where is None
+
     def key(self, row: Row, env: Env) -> Row | None:
         """Return the key of a row, None for one that the constraint does not look at: it has a NULL, or WHERE does not hold."""
         key = tuple([row[i] for i in self.positions])
@@ -168,7 +173,7 @@ async def _check(
         if not fresh:
             return
     groups: dict[Row, list[tuple[int, Row]]] = {}
-    for stored in await _candidates(session, exclusion, fresh):
+    for stored in await candidates(session, exclusion, fresh):
         key = exclusion.key(stored.values, env)
         if key is not None:
             groups.setdefault(key[: exclusion.prefix], []).append((stored.row_id, key))
@@ -210,13 +215,13 @@ def _pairs(
                 yield one, other
 
 
-async def _candidates(session: Session, exclusion: Exclusion, fresh: set[Row] | None) -> list[StoredRow]:
+async def candidates(session: Session, exclusion: Exclusion, fresh: set[Row] | None) -> list[StoredRow]:
     """Return rows of the table, at least all that may conflict with a key of ``fresh`` (None: with any)."""
     txn = session.block.ensure_txn()
     shard = ShardId(exclusion.relation.oid)
     found: list[StoredRow] = []
     prefixes = {key[: exclusion.prefix] for key in fresh} if fresh is not None and exclusion.prefix else set()
-    if prefixes and len(prefixes) <= MAX_LOOKUPS and not exclusion.where:
+    if prefixes and len(prefixes) <= MAX_LOOKUPS and exclusion.by_index:
         index = IndexId(exclusion.constraint.index_oid)
         for prefix in prefixes:
             if exclusion.prefix == len(exclusion.positions):

@@ -182,7 +182,7 @@ def _telling_later() -> Iterator[None]:
 async def _refit_table(session: Session, relation: RelationDef, functions: Collection[int]) -> None:
     TableShape.of(relation, session)  # what cannot be evaluated any more is refused before anything waits
     for column in relation.live:
-        column_default(column, session.catalog)
+        column_default(column, session.catalog, calls=True)
     await settle(session.block.ensure_txn().lock_table(ShardId(relation.oid), "X"))
     changed = replace(relation, version=session.db.next_catalog_version())
     await session.view.change([changed])

@@ -116,7 +116,7 @@ class RowNeeds(Needs):
         read: frozenset[int] | set[int] = frozenset()
         match statement:
             case q.Insert():
-                self._have_columns(relation, statement.attnums, "a")
+                self._have_columns(relation, [a for a in statement.attnums if a not in statement.filled], "a")
                 if statement.on_conflict is not None and statement.on_conflict.action == "update":
                     assigned = [attnum for attnum, _ in statement.on_conflict.assignments]
                     self._have_columns(relation, assigned, "w")

@@ -18,7 +18,9 @@ from engine.bulk.spark_load import load_on_spark
 from engine.connection.portal import Command, Outcome, Rows
 from engine.connection.rows import ReadyRows
 from engine.constraints import effects
+from engine.constraints.exclusion import Exclusion, compiled
 from engine.constraints.setwise import check_bulk
+from engine.constraints.standing import Standing, excluded
 from engine.eager import settle
 from engine.index.plan import Planning
 from engine.index.state import value_of
@@ -97,7 +99,7 @@ class InsertPlan:
     """The compiled parts of an INSERT."""
 
     __slots__ = (
-        "arbiters", "arrange", "checks", "conflict", "defaults", "effects", "firing", "plain", "reach", "returning", "row", "shape",
+        "arbiters", "arrange", "checks", "conflict", "defaults", "effects", "exclusions", "firing", "plain", "reach", "returning", "row", "shape",
         "statement", "updating",
     )  # fmt: skip
 
@@ -118,12 +120,20 @@ class InsertPlan:
         ]
         self.conflict: ConflictPlan | None = None
         self.arbiters: tuple[IndexId, ...] = ()
+        self.exclusions: tuple[Exclusion, ...] = ()  # that arbitrate
         if statement.on_conflict is not None and self.shape.shards:  # a view's triggers hear nothing of it
             self.conflict = ConflictPlan(session, relation, statement.on_conflict)
-            chosen = statement.on_conflict.arbiters or tuple(
-                index.oid for index in relation.indexes if index.unique
+            named = statement.on_conflict.arbiters
+            self.arbiters = tuple(
+                IndexId(index.oid)
+                for index in relation.indexes
+                if index.unique and (not named or index.oid in named)
             )
-            self.arbiters = tuple(IndexId(oid) for oid in chosen)
+            self.exclusions = tuple(
+                compiled(session, relation, constraint)
+                for constraint in relation.exclusions
+                if not named or constraint.index_oid in named
+            )
         assigned = statement.on_conflict.assignments if statement.on_conflict is not None else ()
         self.reach = effects.Reach(session, relation, "insert", frozenset())
         self.firing = firing_of(session, relation, "INSERT")
@@ -325,7 +335,7 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
 async def insert_on_conflict(
     session: Session, insert: InsertPlan, rows: Sequence[Row], env: Env
 ) -> list[tuple[Operation, RowId, Row | None, Row]]:
-    """Insert row by row: each looks for a live row that holds one of its arbiter keys.
+    """Insert row by row: each looks for a live row that holds one of its arbiter keys, or that an arbitrating constraint excludes it by.
 
     Returns what was done, with the row's id, what it was (of an UPDATE) and is.
     """
@@ -336,6 +346,7 @@ async def insert_on_conflict(
     done: list[tuple[Operation, RowId, Row | None, Row]] = []
     firing, updating = insert.firing, insert.updating
     each = firing is not None or updating is not None
+    standing = [Standing(session, exclusion) for exclusion in insert.exclusions]
     for number, proposed in enumerate(rows, 1):
         if each:
             await take_turns(number)
@@ -346,12 +357,19 @@ async def insert_on_conflict(
             row = let
         else:
             [row] = await insert.checks.made("insert", shape, [proposed], env)
+        if standing:
+            if firing is not None and firing.before_row:  # which may have changed the table
+                standing = [Standing(session, exclusion) for exclusion in insert.exclusions]
+            if await excluded(standing, row):
+                continue
         existing = txn.insert_unless(shape.shard, row, insert.arbiters)
         if isinstance(existing, Awaitable):
             existing = await existing
         if isinstance(existing, int):
             if shape.views:
                 shape.check_views([row], env)
+            for one in standing:
+                one.add(row)
             touched.add(RowId(existing))
             done.append(("INSERT", RowId(existing), None, row))
             continue

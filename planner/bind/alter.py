@@ -22,6 +22,7 @@ from planner.bind.policy import SECURITY_ACTIONS, bind_row_security
 from planner.bind.query import bind_view
 from planner.bind.retype import alter_type
 from planner.bind.sequence import changed_definition, drawn_from, identity_definition, options_by_name
+from planner.bind.stored import stored_default
 from planner.bind.table_parts import (
     PLURALS,
     Default,
@@ -423,6 +424,10 @@ def _add_column(
             raise _second_primary(relation, node.span)
         parts.not_null((node.name,))
         spec = parts.columns[0]
+    if spec.default is None and spec.default_sql is not None and not spec.generated:
+        stored_default(
+            spec.default_sql, spec.type, context.catalog
+        )  # rows that are there cannot be filled by calls
     column = ColumnDef(
         attnum=len(relation.columns) + 1,
         name=spec.name,

@@ -1,7 +1,7 @@
-"""ON CONFLICT targets: which unique indexes arbitrate.
+"""ON CONFLICT targets: which unique indexes, and exclusion constraints, arbitrate.
 
 ON CONFLICT (a, lower(b)) WHERE NOT gone      every unique index over exactly these keys whose condition follows
-ON CONFLICT ON CONSTRAINT name                the index of that constraint
+ON CONFLICT ON CONSTRAINT name                the index of that constraint, which may be one that excludes (DO NOTHING)
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from planner.bind.stored import table_scope
 from planner.casts import resolve_unknown
 from planner.catalog import IndexDef, RelationDef
 from planner.comparisons import conjuncts_of
-from planner.errors import SqlError, not_supported
+from planner.errors import SqlError
 from planner.implication import implied
 from planner.query import Expr, Var
 
 
 def arbiters_of(context: BindContext, node: ast.OnConflict, relation: RelationDef) -> tuple[int, ...]:
-    """Return the unique indexes that a conflict target names or infers; () = all of them.
+    """Return the indexes that a conflict target names or infers; () = all of them.
 
     Raises SqlError 42703, 42704, 42809, 42P10 (none fits), 55000 (deferrable).
     """
@@ -31,23 +31,15 @@ def arbiters_of(context: BindContext, node: ast.OnConflict, relation: RelationDe
             if constraint.name == node.constraint:
                 if not constraint.index_oid:
                     raise SqlError("42809", "constraint in ON CONFLICT clause has no associated index")
-                if constraint.kind == "x":
-                    if node.action == "update":
-                        raise SqlError(
-                            "42809", "ON CONFLICT DO UPDATE not supported with exclusion constraints"
-                        )
-                    raise not_supported("ON CONFLICT ON CONSTRAINT of an exclusion constraint")
-                if constraint.kind not in "pu":
+                if constraint.kind == "x" and node.action == "update":
+                    raise SqlError("42809", "ON CONFLICT DO UPDATE not supported with exclusion constraints")
+                if constraint.kind not in "pux":
                     raise SqlError("42809", "constraint in ON CONFLICT clause has no associated index")
                 if constraint.deferrable:
                     raise _deferrable_arbiter(relation, [constraint.index_oid])
                 return (constraint.index_oid,)
         raise SqlError("42704", f'constraint "{node.constraint}" for table "{relation.name}" does not exist')
     if not node.elements:
-        if relation.exclusions:
-            raise not_supported(
-                "ON CONFLICT DO NOTHING without a target on a table with exclusion constraints"
-            )
         if relation.has_deferrable_key:
             raise _deferrable_arbiter(relation, [index.oid for index in relation.indexes])
         return ()

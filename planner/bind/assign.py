@@ -17,6 +17,7 @@ from planner.bind.assign_part import with_part
 from planner.bind.columns import expand_stars
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_expr
+from planner.bind.runnable import must_be_called
 from planner.bind.stored import column_default
 from planner.casts import CoerceEnv, coerce_to_column
 from planner.catalog import ColumnDef, RelationDef
@@ -114,10 +115,20 @@ def assigned(expr: Expr, column: ColumnDef, env: CoerceEnv) -> Expr:
 
 def default_value(column: ColumnDef, context: BindContext, span: Span | None = None) -> Expr:
     """Return what DEFAULT means for a column: its default expression, its domain's, or NULL."""
-    default = column_default(column, context.catalog, context.functions)
+    default = default_of(column, context)
     if default is None:
         return Const(type=column.type, value=None, span=span)
     return default
+
+
+def default_of(column: ColumnDef, context: BindContext) -> Expr | None:
+    """Return a column's default expression, or its domain's, for a query of the statement, which may call what it calls; or None."""
+    made = column_default(column, context.catalog, context.functions, calls=True)
+    if made is not None and must_be_called(made):
+        context.flags.add("function")
+        if is_volatile(made):
+            context.flags.add("volatile")
+    return made
 
 
 # --- SET ------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from planner.bind.arbiters import arbiters_of
 from planner.bind.assign import (
     bind_assignments,
     complete_assignments,
+    default_of,
     refuse_transition,
     target_column,
     target_relation,
@@ -29,10 +30,11 @@ from planner.bind.current_of import bind_current_of
 from planner.bind.expr import bind_boolean
 from planner.bind.from_ import bind_from, range_of_relation
 from planner.bind.generated import generated_from, with_values
-from planner.bind.insert_source import insert_source
+from planner.bind.insert_source import insert_source, with_defaults
 from planner.bind.query import bind_targets, output_columns, resolve_targets
 from planner.bind.returning import split_returning
-from planner.bind.stored import column_default, table_range
+from planner.bind.runnable import must_be_called
+from planner.bind.stored import table_range
 from planner.bind.updatable import (
     ViewTarget,
     all_conditions,
@@ -95,13 +97,18 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
     else:
         columns = []
     named = {column.attnum for column in columns}
-    defaults = []
+    defaults: list[tuple[int, Expr]] = []
+    called: list[tuple[ColumnDef, Expr]] = []
     for column in relation.live:
-        default = (
-            column_default(column, context.catalog, context.functions) if column.attnum not in named else None
-        )
-        if default is not None:
+        if column.attnum in named:
+            continue
+        default = default_of(column, context)
+        if default is not None and must_be_called(default):
+            called.append((column, default))
+        elif default is not None:
             defaults.append((column.attnum, default))
+    if called:
+        source = with_defaults(source, columns, called)
     scope = _target_scope(context, node.relation, relation, view)
     on_conflict = (
         _on_conflict(context, node.on_conflict, relation, scope, view)
@@ -118,7 +125,8 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
     return Insert(
         through=through,
         table=relation.oid,
-        attnums=tuple(column.attnum for column in columns),
+        attnums=tuple(column.attnum for column in (*columns, *(column for column, _ in called))),
+        filled=frozenset(column.attnum for column, _ in called),
         source=source,
         defaults=tuple(defaults),
         on_conflict=on_conflict,

@@ -113,6 +113,7 @@ def _default(context: BindContext, written: ast.Expression | None, domain: str, 
     if written is None:
         return None
     expr = bind_default(context, written, domain, base)
+    runnable(expr, context.catalog)  # it has to be, later
     if isinstance(expr, Const) and expr.value is None and not is_domain(base.oid):
         return None
     if any(item.type.oid == REGCLASS for item in walk(expr) if isinstance(item, Expr)):

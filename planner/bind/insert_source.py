@@ -81,15 +81,39 @@ def insert_source(
     return bound, columns
 
 
-def _without_identity(query: QueryExpr, columns: Sequence[ColumnDef]) -> QueryExpr:
-    """Return a query without what OVERRIDING USER VALUE says to ignore."""
-    range_ = SubqueryRange(
+def with_defaults(
+    query: QueryExpr | None, columns: Sequence[ColumnDef], defaults: Sequence[tuple[ColumnDef, Expr]]
+) -> QueryExpr:
+    """Return a source, None for one row without columns, with the defaults of other columns behind what it gives."""
+    given = () if query is None else query.columns
+    targets = [
+        *(
+            Target(expr=Var(type=c.type, range=0, attnum=i, name=c.name), name=column.name)
+            for i, (c, column) in enumerate(zip(given, columns, strict=True), 1)
+        ),
+        *(Target(expr=expr, name=column.name) for column, expr in defaults),
+    ]
+    return Select(
+        columns=tuple(OutputColumn(name=target.name, type=target.expr.type) for target in targets),
+        targets=tuple(targets),
+        ranges=() if query is None else (_as_range(query),),
+        from_=() if query is None else (RangeRef(range=0),),
+    )
+
+
+def _as_range(query: QueryExpr) -> SubqueryRange:
+    return SubqueryRange(
         alias="*SELECT*",
         columns=tuple(
             RangeColumn(name=c.name, type=c.type, attnum=i) for i, c in enumerate(query.columns, 1)
         ),
         query=query,
     )
+
+
+def _without_identity(query: QueryExpr, columns: Sequence[ColumnDef]) -> QueryExpr:
+    """Return a query without what OVERRIDING USER VALUE says to ignore."""
+    range_ = _as_range(query)
     kept = [(i, c) for i, c in enumerate(columns, 1) if not c.identity]
     return Select(
         columns=tuple(OutputColumn(name=c.name, type=c.type) for _, c in kept),

@@ -17,12 +17,11 @@ from dataclasses import replace
 from typing import Any
 
 from planner import ast
-from planner.bind.assign import bind_assignments, complete_assignments, target_relation
+from planner.bind.assign import bind_assignments, complete_assignments, default_of, target_relation
 from planner.bind.context import BindContext
 from planner.bind.dml import changed_scope, insert_columns, rows_to_change
 from planner.bind.expr import bind_boolean, bind_clause
 from planner.bind.insert_source import converted_row, insert_cells, match_counts
-from planner.bind.stored import column_default
 from planner.bind.table_parts import PLURALS
 from planner.casts import coerce_to_boolean
 from planner.catalog import ColumnDef, RelationDef
@@ -126,11 +125,7 @@ def _inserted(scope: Scope, relation: RelationDef, node: ast.MergeWhen) -> list[
     pairs = [(column.attnum, value) for column, value in zip(columns, values, strict=True)]
     given = {column.attnum for column in columns}
     for column in relation.live:
-        default = (
-            column_default(column, scope.context.catalog, scope.context.functions)
-            if column.attnum not in given
-            else None
-        )
+        default = default_of(column, scope.context) if column.attnum not in given else None
         if default is not None:
             pairs.append((column.attnum, default))
     return pairs

@@ -14,7 +14,7 @@ from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_clause
 from planner.bind.generated import generated_from, stored_generation
-from planner.bind.runnable import runnable, runnable_now
+from planner.bind.runnable import must_be_called, runnable, runnable_now
 from planner.bind.stored import stored_default, table_scope
 from planner.bind.table_parts import column_type, declared_collation
 from planner.casts import CastContext, try_coerce
@@ -129,7 +129,8 @@ def _default(context: BindContext, column: ColumnDef, type_: SqlType) -> Expr | 
     if column.default_sql is None:
         return None
     try:
-        return stored_default(column.default_sql, type_, context.catalog)
+        made = stored_default(column.default_sql, type_, context.catalog, calls=True)
+        return None if must_be_called(made) else made
     except SqlError as error:
         if error.sqlstate != "42804":
             raise

@@ -7,6 +7,8 @@ Such expressions are evaluated row by row in many places (by the server, in task
 a call that runs statements. So a function that stands in one has to have a body that is an expression of its inputs, or be one in
 PL/pgSQL that never has to wait (``planner.plpgsql.pure``), which is called on the spot; every other is refused by name. A body that is a text finds names in its function's own schema and in public, whatever the search path
 is of whoever stores a row: what is stored does not depend on it.
+
+A column's DEFAULT may be more: where an INSERT or UPDATE puts it into its source (``planner.bind.dml``), any call can be made.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from planner.bind.inline import Inliner, substituted
 from planner.bind.stored import stored_context, without_spans
 from planner.catalog import Catalog, FunctionDef
 from planner.classify import is_volatile
-from planner.errors import not_supported
+from planner.errors import SqlError, not_supported
 from planner.facts import RECORD
 from planner.plpgsql.pure import needs_no_wait
 from planner.query import Const, Expr, FieldSelect, Param, Select, SqlCall, SubLink, Var
@@ -45,6 +47,21 @@ def runnable(expr: Expr, catalog: Catalog, functions: set[int] | None = None) ->
     if functions is not None:
         functions |= context.functions
     return made
+
+
+def runnable_or_called(expr: Expr, catalog: Catalog, functions: set[int] | None = None) -> Expr:
+    """As ``runnable``; where that refuses, the expression as it is kept: calls in it wait for the query that it becomes part of."""
+    try:
+        return runnable(expr, catalog, functions)
+    except SqlError as error:
+        if error.sqlstate != "0A000":
+            raise
+        return expr
+
+
+def must_be_called(expr: Expr) -> bool:
+    """Tell whether an expression that went through ``runnable_or_called`` has calls that only a query can make."""
+    return any(isinstance(item, SqlCall) and not item.now for item in walk(expr))
 
 
 def runnable_now(expr: Expr, context: BindContext) -> Expr:

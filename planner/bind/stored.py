@@ -202,12 +202,8 @@ def coerce_default(expr: Expr, column: str, type_: SqlType, env: CoerceEnv, span
 
 def bind_default(context: BindContext, node: ast.Expression, column: str, type_: SqlType) -> Expr:
     """Bind the expression of a DEFAULT clause; it may use no columns, sub-queries or aggregates."""
-    from planner.bind.runnable import runnable
-
     expr = bind_clause(Scope(context=context), node, "DEFAULT")
-    made = _settled_rows(coerce_default(expr, column, type_, context.env))
-    runnable(made, context.catalog)  # it has to be, later
-    return made
+    return _settled_rows(coerce_default(expr, column, type_, context.env))
 
 
 def _constant_texts(node: Any) -> Any:
@@ -237,19 +233,25 @@ def _settled_rows(expr: Expr) -> Expr:
 
 
 def stored_default(
-    sql: str, type_: SqlType, catalog: Catalog | None = None, functions: set[int] | None = None
+    sql: str,
+    type_: SqlType,
+    catalog: Catalog | None = None,
+    functions: set[int] | None = None,
+    *,
+    calls: bool = False,
 ) -> Expr:
     """Return the expression of a stored default, of its column's type, as it is evaluated.
 
     It is a pure function of the text unless that calls users' functions, which are looked up in ``catalog``; their oids are added to
-    ``functions``.
+    ``functions``. ``calls``: it may hold calls that only a query can make (``planner.bind.runnable.must_be_called``), else they are 0A000.
     """
     if catalog is None or not calls_functions(sql):
         return _pure_default(sql, type_)
-    from planner.bind.runnable import runnable
+    from planner.bind.runnable import runnable, runnable_or_called
 
     expr = _bound_default(sql, type_, catalog)
-    return fold(without_domains(runnable(expr, catalog, functions)))
+    made = runnable_or_called(expr, catalog, functions) if calls else runnable(expr, catalog, functions)
+    return fold(without_domains(made))
 
 
 def calls_functions(sql: str) -> bool:
@@ -271,10 +273,12 @@ def _pure_default(sql: str, type_: SqlType) -> Expr:
     return fold(without_domains(_bound_default(sql, type_, EMPTY_CATALOG)))
 
 
-def column_default(column: ColumnDef, catalog: Catalog, functions: set[int] | None = None) -> Expr | None:
+def column_default(
+    column: ColumnDef, catalog: Catalog, functions: set[int] | None = None, *, calls: bool = False
+) -> Expr | None:
     """Return a column's default expression, or else its domain's; None where it has none.
 
-    A generated column is computed, whatever is said. The oids of the users' functions that it calls are added to ``functions``.
+    A generated column is computed, whatever is said. ``functions`` and ``calls`` as in ``stored_default``.
     """
     if column.generated:
         return None
@@ -283,7 +287,7 @@ def column_default(column: ColumnDef, catalog: Catalog, functions: set[int] | No
         sql = default_sql(catalog, column.domain)
     if sql is None:
         return None
-    made: Expr = stored_default(sql, column.declared, catalog, functions)
+    made: Expr = stored_default(sql, column.declared, catalog, functions, calls=calls)
     if column.identity:
         made = _of_identity(made)
     return made

@@ -24,7 +24,7 @@ from planner.bind.index import computed_index, create_index, index_keys, key_nam
 from planner.bind.options import check_storage_options
 from planner.bind.partition import bind_bound, bind_key
 from planner.bind.sequence import drawn_from
-from planner.bind.stored import bind_check, stored_default
+from planner.bind.stored import bind_check
 from planner.bind.table_parts import (
     PLURALS,
     TableParts,
@@ -88,7 +88,6 @@ def add_like(context: BindContext, parts: TableParts, node: ast.TableLike) -> No
         elif (every or "defaults" in words) and column.default_sql is not None:
             spec = replace(
                 spec,
-                default=stored_default(column.default_sql, column.declared, context.catalog),
                 default_sql=column.default_sql,
             )
         parts.columns.append(spec)
@@ -196,7 +195,7 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
         )
     parts = TableParts(table=node.relation.name, schema=schema)
     if parent is not None:
-        parts.columns += inherited_columns(parent, context)
+        parts.columns += inherited_columns(parent)
         parts.spans += [None] * len(parts.columns)
     constraints: list[ast.Constraint] = []
     for element in node.elements:
@@ -267,17 +266,14 @@ def _partitioned(context: BindContext, node: ast.TableRef) -> RelationDef:
     return parent
 
 
-def inherited_columns(parent: RelationDef, context: BindContext) -> list[st.ColumnSpec]:
+def inherited_columns(parent: RelationDef) -> list[st.ColumnSpec]:
     """Return the columns of a new partition: the parent's. Identity stays with that."""
     found: list[st.ColumnSpec] = []
     for column in parent.live:
         sql = None if column.identity else column.default_sql
-        default = None
-        if sql is not None and not column.generated:
-            default = stored_default(sql, column.declared, context.catalog)
         found.append(
             st.ColumnSpec(
-                name=column.name, type=column.declared, not_null=column.not_null, default=default, default_sql=sql,
+                name=column.name, type=column.declared, not_null=column.not_null, default_sql=sql,
                 collation=column.collation, generated=column.generated,
             )
         )  # fmt: skip

@@ -17,7 +17,7 @@ from planner.bind.expr import check_collation
 from planner.bind.foreign_key import foreign_key_spec
 from planner.bind.generated import bind_generation, columns_used
 from planner.bind.options import check_storage_options
-from planner.bind.runnable import runnable
+from planner.bind.runnable import must_be_called, runnable_or_called
 from planner.bind.sequence import SERIAL_TYPES, identity_definition, serial_definition
 from planner.bind.stored import bind_check_expr, bind_default
 from planner.catalog import ColumnDef, ConstraintDef, IndexDef, RelationDef, SequenceDef
@@ -306,14 +306,15 @@ def bind_generated(context: BindContext, parts: TableParts, relation: RelationDe
 
 
 def bound_default(context: BindContext, node: ast.Expression, column: str, type_: SqlType) -> Default:
-    """Return a DEFAULT's expression, as it is evaluated, and canonical text.
+    """Return a DEFAULT's expression, as it is evaluated, None where only a statement can do that, and canonical text.
 
     DEFAULT NULL is no default, (None, None), unless a domain's default would stand in for it.
     """
     expr = _by_oid(context, bind_default(context, node, column, type_))
     if isinstance(expr, Const) and expr.value is None and not is_domain(type_.oid):
         return None, None
-    return runnable(expr, context.catalog), deparse_expr(expr)
+    made = runnable_or_called(expr, context.catalog)
+    return None if must_be_called(made) else made, deparse_expr(expr)
 
 
 def _by_oid(context: BindContext, node: Any) -> Any:

@@ -23,9 +23,7 @@ from planner.errors import SqlError
 from planner.facts import facts, rows
 from planner.typefacts import FIRST_USER_OID, format_type
 
-PG_CLASS, PG_NAMESPACE, PG_CONSTRAINT, PG_TYPE, PG_PROC, PG_AUTHID, PG_DATABASE, PG_ATTRDEF, PG_REWRITE = (
-    1259, 2615, 2606, 1247, 1255, 1260, 1262, 2604, 2618,
-)  # fmt: skip
+PG_CLASS, PG_NAMESPACE, PG_CONSTRAINT, PG_TYPE = 1259, 2615, 2606, 1247
 
 
 # --- visibility -----------------------------------------------------------------------------------
@@ -202,71 +200,6 @@ def col_description(session: EvalSession, oid: int, attnum: int) -> str | None:
     return session.catalog.comment(PG_CLASS, oid, attnum) if attnum else None
 
 
-def describe_object(session: EvalSession, class_oid: int, oid: int, sub_id: int) -> str | None:
-    """SQL's ``pg_describe_object`` for relations, columns, defaults, constraints, rules, schemas, functions, types and roles."""
-    catalog = session.catalog
-    if class_oid == PG_CLASS:
-        relation = catalog.relation_by_oid(oid)
-        if relation is None:
-            return None
-        shown = _relation_words(session, relation)
-        if sub_id:
-            column = next((c for c in relation.columns if c.attnum == sub_id), None)
-            return None if column is None else f"column {column.name} of {shown}"
-        return shown
-    if class_oid == PG_CONSTRAINT:
-        found = catalog.constraint_by_oid(oid)
-        if found is None:
-            of_domain = catalog.domain_constraint(oid)
-            return None if of_domain is None else f"constraint {quote_ident(of_domain[1].name)}"
-        return f"constraint {quote_ident(found[1].name)} on {_relation_words(session, found[0])}"
-    if class_oid == PG_REWRITE:
-        view = catalog.relation_by_oid(oid & 0x3FFF_FFFF)  # engine.catalog.pg_catalog.rewrite_oid
-        return None if view is None else f"rule _RETURN on {_relation_words(session, view)}"
-    if class_oid == PG_ATTRDEF:
-        owner, attnum = divmod(oid & 0x7FFF_FFFF, 1601)  # engine.catalog.pg_catalog.attrdef_oid
-        table = catalog.relation_by_oid(owner)
-        column = None if table is None else next((c for c in table.live if c.attnum == attnum), None)
-        if table is None or column is None:
-            return None
-        return f"default value for column {quote_ident(column.name)} of {_relation_words(session, table)}"
-    if class_oid == PG_NAMESPACE:
-        schema = catalog.schema_by_oid(oid)
-        return None if schema is None else f"schema {schema.name}"
-    if class_oid == PG_AUTHID:
-        role = catalog.role_by_oid(oid)
-        return None if role is None else f"role {role.name}"
-    if class_oid == PG_TYPE:
-        name = type_name(session, oid, None)
-        return None if name in (None, "???") else f"type {name}"
-    if class_oid == PG_PROC:
-        function = session.catalog.function_by_oid(oid)
-        if function is not None:
-            from planner.builtins.system_functions import shown_function
-
-            return f"function {shown_function(session, function)}"
-        proc = facts().procs.get(oid)
-        if proc is None:
-            return None
-        return f"function {quote_ident(proc.name)}({','.join(format_type(t) for t in proc.arg_types)})"
-    if class_oid == PG_DATABASE:
-        database = session.catalog.database_by_oid(oid)
-        return None if database is None else f"database {database.name}"
-    return None
-
-
-_RELATION_WORDS = {
-    "r": "table", "p": "table", "v": "view", "i": "index", "S": "sequence", "m": "materialized view", "c": "composite type",
-}  # fmt: skip
-
-
-def _relation_words(session: EvalSession, relation: RelationDef) -> str:
-    name = quote_ident(relation.name)
-    if not relation_visible(session, relation):
-        name = f"{quote_ident(relation.schema)}.{name}"
-    return f"{_RELATION_WORDS[relation.kind]} {name}"
-
-
 def serial_sequence(session: EvalSession, table: str, column: str) -> str | None:
     """SQL's ``pg_get_serial_sequence``: the sequence that a column owns; 42P01, 42703."""
     relation = find_relation(session, table)
@@ -315,7 +248,6 @@ def _register() -> None:
     session_form("shobj_description(oid,name)", obj_description)
     session_form("obj_description(oid)", any_description)
     session_form("col_description(oid,int4)", col_description)
-    session_form("pg_describe_object(oid,oid,int4)", describe_object)
     session_form("pg_get_serial_sequence(text,text)", serial_sequence)
     session_form("pg_my_temp_schema()", temp_schema)
     session_form("pg_is_other_temp_schema(oid)", is_other_temp_schema)

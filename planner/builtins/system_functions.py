@@ -176,7 +176,7 @@ def function_body(session: EvalSession, oid: int) -> str | None:
         return f"RETURN {text}"
     text = deparse_query(
         query, settings=settings, qualify=qualifier(session), type_name=types, function_name=names,
-        function=function.name, parameters=parameters,
+        function=function.name, parameters=parameters, names_visible=False,
     )  # fmt: skip
     lines = text.replace("\n", "\n ")
     return f"BEGIN ATOMIC\n{lines};\nEND"

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from planner.acl import AclItem
 from planner.catalog.objects import DatabaseDef, ExtensionDef, RoleDef, SchemaDef
+from planner.catalog.policy import PolicyDef
 from planner.catalog.relations import ConstraintDef, RelationDef
 from planner.catalog.trigger import TriggerDef
 from planner.catalog.types import FunctionDef, RowType, TypeDef
@@ -94,6 +95,9 @@ class SystemCatalog(Catalog, Protocol):
 
     def trigger_by_oid(self, oid: int) -> tuple[RelationDef, TriggerDef] | None:
         """Return the trigger with this oid and its table."""
+
+    def policy_by_oid(self, oid: int) -> tuple[RelationDef, PolicyDef] | None:
+        """Return the row-level security policy with this oid and its table."""
 
     def sequences_of(self, table: int) -> Sequence[RelationDef]:
         """Return the sequences that a table's columns own, oldest first."""

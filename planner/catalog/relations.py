@@ -289,8 +289,8 @@ class RelationDef:
 
     @property
     def has_deferrable_key(self) -> bool:
-        """Whether a PRIMARY KEY or UNIQUE constraint may be checked at commit."""
-        return any(i.deferrable and i.unique for i in self.indexes)
+        """Whether a PRIMARY KEY, UNIQUE or EXCLUDE constraint may be checked at commit."""
+        return any(i.deferrable for i in self.indexes)
 
     @property
     def checks_late(self) -> bool:

@@ -15,7 +15,7 @@ from planner.query.expressions import Expr, OutputColumn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnConflict:
-    """ON CONFLICT. ``arbiters``: index oids that may arbitrate; empty = any unique index (DO NOTHING).
+    """ON CONFLICT. ``arbiters``: index oids that may arbitrate; empty = any unique index or exclusion constraint (DO NOTHING).
 
     DO UPDATE expressions see range 0 = the existing row, range 1 = the proposed one (EXCLUDED); both
     have the table's columns.
@@ -63,6 +63,7 @@ class Insert:
     """INSERT. ``source`` yields one column per entry of ``attnums``, already of the column's type.
 
     ``defaults``: (attnum, expression) for live columns not in ``attnums`` that have a default.
+    The last of ``attnums`` may be ``filled``: by defaults that call functions, as ``source`` does, not by what the statement says.
     ``source`` None is DEFAULT VALUES. A ``Const``-free VALUES cell that was DEFAULT is already replaced
     by the default expression (or NULL). ``returning`` uses Var(range=0) for the row as stored.
     ``ctes`` are those of the statement's WITH (``source`` refers to them at level 1).
@@ -78,6 +79,7 @@ class Insert:
     overriding: str = ""
     through: ThroughViews | None = None
     row_checks: tuple[RowCheck, ...] = ()
+    filled: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -171,3 +171,18 @@ rollback to a;
 select tx();
 rollback;
 select tx();
+-- bodies as they are shown
+create table shown (v int);
+create function f1(a int) returns int language sql begin atomic select a + 1; end;
+create function f3(a int) returns setof int language sql begin atomic with q as (select a * 2) select "?column?" from q; end;
+create function f4() returns table (x int, y text) language sql begin atomic select v, upper('x') from (select v + 1 as v from shown) s where exists (select 1) and id_is(1); end;
+create function f4() returns table (x int, y text) language sql begin atomic select v + 1, upper('x') from (select v + 1 as v from shown) s where exists (select 1) and v in (select 2); end;
+create function f5() returns int language sql begin atomic select (select 1 + 1) as "X"; end;
+create function f6() returns int language sql begin atomic values (1 + 1); end;
+select pg_get_functiondef('f1'::regproc);
+select pg_get_functiondef('f3'::regproc);
+select pg_get_functiondef('f4'::regproc);
+select pg_get_functiondef('f5'::regproc);
+select pg_get_functiondef('f6'::regproc);
+select pg_get_function_sqlbody('f1'::regproc);
+select * from f4();

@@ -1,0 +1,237 @@
+r"""pg_describe_object: what an object is called in messages, by its catalog and oid.
+
+    pg_describe_object('pg_class'::regclass, 16384, 2)      column b of table t
+    pg_describe_object('pg_operator'::regclass, 96, 0)      operator =(integer,integer)
+
+psql asks for the members of extensions (``\dx+``), and whoever reads ``pg_depend``. Names carry their schema where the search path
+does not find them. An oid that names nothing gives NULL, as in PostgreSQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Final
+
+from planner.builtins.reg import quote_ident
+from planner.builtins.registry import REGISTRY
+from planner.builtins.session import EvalSession
+from planner.builtins.system import relation_visible, type_name
+from planner.catalog import ExtensionDef, RelationDef
+from planner.extensions import PLPGSQL
+from planner.facts import facts, rows
+from planner.opclass_extensions import extension_classes
+from planner.typefacts import format_type
+
+_RELATIONS: Final = {
+    "r": "table", "p": "table", "v": "view", "i": "index", "S": "sequence", "m": "materialized view", "c": "composite type",
+}  # fmt: skip
+
+
+def describe_object(session: EvalSession, class_oid: int, oid: int, sub_id: int) -> str | None:
+    """SQL's ``pg_describe_object``; NULL for what is not there, and for kinds of objects that nobody can have here."""
+    if class_oid == _PG_CLASS:
+        return _relation(session, oid, sub_id)
+    describe = _DESCRIBED.get(class_oid)
+    return None if describe is None else describe(session, oid)
+
+
+def _relation(session: EvalSession, oid: int, attnum: int) -> str | None:
+    relation = session.catalog.relation_by_oid(oid)
+    if relation is None:
+        return None
+    shown = relation_words(session, relation)
+    if not attnum:
+        return shown
+    column = next((c for c in relation.columns if c.attnum == attnum), None)
+    return None if column is None else f"column {column.name} of {shown}"
+
+
+def relation_words(session: EvalSession, relation: RelationDef) -> str:
+    """Return what a relation is and is called."""
+    name = quote_ident(relation.name)
+    if not relation_visible(session, relation):
+        name = f"{quote_ident(relation.schema)}.{name}"
+    return f"{_RELATIONS[relation.kind]} {name}"
+
+
+def _constraint(session: EvalSession, oid: int) -> str | None:
+    found = session.catalog.constraint_by_oid(oid)
+    if found is not None:
+        return f"constraint {found[1].name} on {relation_words(session, found[0])}"
+    of_domain = session.catalog.domain_constraint(oid)
+    return None if of_domain is None else f"constraint {of_domain[1].name}"
+
+
+def _rule(session: EvalSession, oid: int) -> str | None:
+    view = session.catalog.relation_by_oid(oid & 0x3FFF_FFFF)  # engine.catalog.dependency_rows.rewrite_oid
+    return None if view is None else f"rule _RETURN on {relation_words(session, view)}"
+
+
+def _default(session: EvalSession, oid: int) -> str | None:
+    owner, attnum = divmod(oid & 0x7FFF_FFFF, 1601)  # engine.catalog.dependency_rows.attrdef_oid
+    table = session.catalog.relation_by_oid(owner)
+    column = None if table is None else next((c for c in table.live if c.attnum == attnum), None)
+    if table is None or column is None:
+        return None
+    return f"default value for column {column.name} of {relation_words(session, table)}"
+
+
+def _schema(session: EvalSession, oid: int) -> str | None:
+    schema = session.catalog.schema_by_oid(oid)
+    return None if schema is None else f"schema {schema.name}"
+
+
+def _role(session: EvalSession, oid: int) -> str | None:
+    role = session.catalog.role_by_oid(oid)
+    return None if role is None else f"role {role.name}"
+
+
+def _database(session: EvalSession, oid: int) -> str | None:
+    database = session.catalog.database_by_oid(oid)
+    return None if database is None else f"database {database.name}"
+
+
+def _type(session: EvalSession, oid: int) -> str | None:
+    name = type_name(session, oid, None)
+    return None if name in (None, "???") else f"type {name}"
+
+
+def _function(session: EvalSession, oid: int) -> str | None:
+    function = session.catalog.function_by_oid(oid)
+    if function is not None:
+        from planner.builtins.system_functions import shown_function
+
+        return f"function {shown_function(session, function)}"
+    proc = facts().procs.get(oid)
+    if proc is None:
+        return None
+    return f"function {quote_ident(proc.name)}({','.join(format_type(t) for t in proc.arg_types)})"
+
+
+def _trigger(session: EvalSession, oid: int) -> str | None:
+    found = session.catalog.trigger_by_oid(oid)
+    return None if found is None else f"trigger {found[1].name} on {relation_words(session, found[0])}"
+
+
+def _policy(session: EvalSession, oid: int) -> str | None:
+    found = session.catalog.policy_by_oid(oid)
+    return None if found is None else f"policy {found[1].name} on {relation_words(session, found[0])}"
+
+
+def _extension(session: EvalSession, oid: int) -> str | None:
+    names = (PLPGSQL.name, *facts().extensions)
+    found = (session.catalog.extension(name) for name in names)
+    return next((f"extension {e.name}" for e in found if e is not None and e.oid == oid), None)
+
+
+def _operator(session: EvalSession, oid: int) -> str | None:
+    found = facts().operators.get(oid)
+    if found is None:
+        return None
+    left = type_name(session, found.left, None) if found.left else "NONE"
+    text = f"{found.name}({left},{type_name(session, found.right, None)})"
+    extension = _bringer(session, "extension_operators", oid)
+    return f"operator {_of_extension(session, extension, text)}"
+
+
+def _cast(session: EvalSession, oid: int) -> str | None:
+    found = _casts().get(oid)
+    if found is None:
+        return None
+    source, target = (type_name(session, of, None) for of in found)
+    return f"cast from {source} to {target}"
+
+
+@cache
+def _casts() -> Mapping[int, tuple[int, int]]:
+    return {
+        int(row["oid"]): (int(row["castsource"]), int(row["casttarget"]))
+        for file in ("casts", "extension_casts")
+        for row in rows(file)
+    }
+
+
+def _of_method(word: str, file: str, name: str, method: str) -> Callable[[EvalSession, int], str | None]:
+    """Return what describes operator classes, or families, called by their column ``name`` in a file of facts."""
+
+    def describe(session: EvalSession, oid: int) -> str | None:
+        for row in rows(file):
+            if int(row["oid"]) == oid:
+                return f"{word} {quote_ident(row[name])} for access method {_methods()[int(row[method])]}"
+        for brought in extension_classes():
+            number, called = (
+                (brought.oid, brought.name) if file == "opclass" else (brought.family, brought.family_name)
+            )
+            if number == oid:
+                extension = session.catalog.extension(brought.extension)
+                shown = _of_extension(session, extension, quote_ident(called))
+                return f"{word} {shown} for access method {brought.method}"
+        return None
+
+    return describe
+
+
+@cache
+def _methods() -> Mapping[int, str]:
+    return {int(row["oid"]): row["amname"] for row in rows("am")}
+
+
+def _bringer(session: EvalSession, file: str, oid: int) -> ExtensionDef | None:
+    """Return the extension that brings an object, None for one of PostgreSQL's own."""
+    brought = next((row["extension"] for row in rows(file) if int(row["oid"]) == oid), None)
+    return None if brought is None else session.catalog.extension(brought)
+
+
+def _of_extension(session: EvalSession, extension: ExtensionDef | None, text: str) -> str:
+    """Return a name with its schema where that is an extension's and not in the search path."""
+    schema = None if extension is None else session.catalog.schema_by_oid(extension.schema_oid)
+    if schema is None or schema.name in session.search_path:
+        return text
+    return f"{quote_ident(schema.name)}.{text}"
+
+
+def _own(word: str, file: str, name: str) -> Callable[[EvalSession, int], str | None]:
+    """Return what describes objects of a kind of which there are PostgreSQL's own alone."""
+
+    def describe(session: EvalSession, oid: int) -> str | None:
+        found = next((row[name] for row in rows(file) if int(row["oid"]) == oid), None)
+        return None if found is None else f"{word} {quote_ident(found)}"
+
+    return describe
+
+
+_PG_CLASS: Final = 1259
+_DESCRIBED: Final[Mapping[int, Callable[[EvalSession, int], str | None]]] = {
+    1247: _type,
+    1255: _function,
+    1260: _role,
+    1262: _database,
+    2601: _own("access method", "am", "amname"),
+    2604: _default,
+    2605: _cast,
+    2606: _constraint,
+    2607: _own("conversion", "conversions", "conname"),
+    2612: _own("language", "language", "lanname"),
+    2615: _schema,
+    2616: _of_method("operator class", "opclass", "opcname", "opcmethod"),
+    2617: _operator,
+    2618: _rule,
+    2620: _trigger,
+    2753: _of_method("operator family", "opfamily", "opfname", "opfmethod"),
+    3079: _extension,
+    3256: _policy,
+    3456: _own("collation", "collations", "collname"),
+    3600: _own("text search dictionary", "ts_dicts", "dictname"),
+    3601: _own("text search parser", "ts_parsers", "prsname"),
+    3602: _own("text search configuration", "ts_configs", "cfgname"),
+    3764: _own("text search template", "ts_templates", "tmplname"),
+}
+"""By the oid of the catalog, pg_class apart."""
+
+
+def _register() -> None:
+    REGISTRY.python("pg_describe_object(oid,oid,int4)", describe_object, needs_session=True)
+
+
+_register()

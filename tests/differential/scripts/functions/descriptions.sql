@@ -1,0 +1,22 @@
+-- pg_describe_object of all kinds of objects, members of extensions
+create extension hstore;
+create extension citext;
+create table t (id int primary key, v int default 1 check (v > 0));
+create view w as select id from t;
+create function trf() returns trigger language plpgsql as 'begin return new; end';
+create trigger tr before insert on t for each row execute function trf();
+create policy pol on t using (true);
+create domain dom as int constraint "Posi" check (value > 0);
+alter table t add constraint "Weird" check (v < 100);
+select pg_describe_object('pg_trigger'::regclass, (select oid from pg_trigger where tgname = 'tr'), 0);
+select pg_describe_object('pg_policy'::regclass, (select oid from pg_policy), 0);
+select pg_describe_object('pg_constraint'::regclass, oid, 0) from pg_constraint where conname in ('Weird', 'Posi', 't_v_check') order by 1;
+select pg_describe_object('pg_attrdef'::regclass, oid, 0) from pg_attrdef order by 1;
+select pg_describe_object('pg_rewrite'::regclass, oid, 0) from pg_rewrite where ev_class = 'w'::regclass;
+select pg_describe_object('pg_operator'::regclass, 96, 0), pg_describe_object('pg_operator'::regclass, '-(none,integer)'::regoperator::oid, 0), pg_describe_object('pg_cast'::regclass, (select oid from pg_cast where castsource = 23 and casttarget = 20), 0);
+select pg_describe_object('pg_opclass'::regclass, 1978, 0), pg_describe_object('pg_opfamily'::regclass, 397, 0), pg_describe_object('pg_am'::regclass, 403, 0), pg_describe_object('pg_language'::regclass, 14, 0), pg_describe_object('pg_collation'::regclass, 950, 0), pg_describe_object('pg_ts_config'::regclass, 3748, 0), pg_describe_object('pg_ts_dict'::regclass, 3765, 0), pg_describe_object('pg_ts_parser'::regclass, 3722, 0), pg_describe_object('pg_ts_template'::regclass, 3727, 0), pg_describe_object('pg_conversion'::regclass, 4402, 0);
+select pg_describe_object('pg_extension'::regclass, oid, 0) from pg_extension order by 1;
+select count(*) from pg_depend d, pg_extension e where refclassid = 'pg_extension'::regclass and refobjid = e.oid and deptype = 'e' and extname = 'plpgsql';
+select pg_describe_object(classid, objid, 0) from pg_depend d, pg_extension e where refclassid = 'pg_extension'::regclass and refobjid = e.oid and deptype = 'e' and classid in ('pg_operator'::regclass) and extname in ('hstore', 'citext') order by 1;
+select pg_describe_object(1259, 1, 0);
+drop extension hstore, citext cascade;
