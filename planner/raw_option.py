@@ -126,7 +126,9 @@ class OptionReader(RawReader):
             if kind == "String":
                 return (body.get("sval", ""),)
             if kind == "List":
-                if "TypeName" in body["items"][0]:  # a constraint of a domain: that, and its name
+                if (
+                    "TypeName" in body["items"][0] and "String" in body["items"][-1]
+                ):  # a constraint of a domain: that, and its name
                     return (
                         *strings(body["items"][0]["TypeName"].get("names", ())),
                         *strings(body["items"][1:]),

@@ -254,15 +254,20 @@ async def fill(session: Session, relation: RelationDef, result: Result) -> int:
     return len(rows)
 
 
+def refuse_reserved_schema(name: str) -> None:
+    """Raise SqlError 42939 for a name that no schema may get."""
+    if name.startswith("pg_"):
+        raise SqlError(
+            "42939",
+            f'unacceptable schema name "{name}"',
+            detail='The prefix "pg_" is reserved for system schemas.',
+        )
+
+
 async def create_schema(conn: Connection, plan: Plan, statement: st.CreateSchema, params: Params) -> Outcome:
     """CREATE SCHEMA."""
     session = conn.session
-    if statement.name.startswith("pg_"):
-        raise SqlError(
-            "42939",
-            f'unacceptable schema name "{statement.name}"',
-            detail='The prefix "pg_" is reserved for system schemas.',
-        )
+    refuse_reserved_schema(statement.name)
     if session.catalog.schema(statement.name) is not None:
         if not statement.if_not_exists:
             raise SqlError("42P06", f'schema "{statement.name}" already exists')

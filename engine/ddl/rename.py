@@ -14,12 +14,13 @@ from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import Stored
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
-from engine.ddl.create import Params
+from engine.ddl.create import Params, refuse_reserved_schema
 from engine.ddl.databases import rename_database
 from engine.ddl.drop import table_of
 from engine.ddl.field_names import rename_fields
 from engine.ddl.functions import rebase_functions
 from engine.ddl.policies import rebase_policies
+from engine.ddl.roles import refuse_reserved_role
 from engine.eager import settle
 from engine.reads.plans import Plan
 from planner import statements as st
@@ -56,6 +57,11 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
         role = catalog.role(statement.old)
         if role is None:
             raise SqlError("42704", f'role "{statement.old}" does not exist')
+        for whose, user in (("session", session.session_user), ("current", session.user)):
+            if role.name == user:
+                raise SqlError("0A000", f"{whose} user cannot be renamed")
+        refuse_reserved_role(role.name)
+        refuse_reserved_role(new)
         if catalog.role(new) is not None:
             raise SqlError("42710", f'role "{new}" already exists')
         await session.view.change([replace(role, name=new)])
@@ -194,6 +200,7 @@ async def _rename_schema(session: Session, statement: st.Rename) -> None:
         raise SqlError("3F000", f'schema "{statement.old}" does not exist')
     if catalog.schema(statement.new) is not None:
         raise SqlError("42P06", f'schema "{statement.new}" already exists')
+    refuse_reserved_schema(statement.new)
     version = session.db.next_catalog_version()
     relations = [r for r in catalog.user_relations() if r.schema == statement.old]
     moved: list[Stored] = [replace(schema, name=statement.new)]

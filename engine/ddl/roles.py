@@ -115,14 +115,19 @@ def _verifier(session: Session, password: str | None) -> str | None:
     return str(make_verifier(password, session.random_bytes(16)))
 
 
-async def _create(session: Session, statement: RoleStatement) -> None:
-    [name] = statement.names
+def refuse_reserved_role(name: str) -> None:
+    """Raise SqlError 42939 for a name that no role may get."""
     if name.startswith("pg_"):
         raise SqlError(
             "42939",
             f'role name "{name}" is reserved',
             detail='Role names starting with "pg_" are reserved.',
         )
+
+
+async def _create(session: Session, statement: RoleStatement) -> None:
+    [name] = statement.names
+    refuse_reserved_role(name)
     if session.catalog.role(name) is not None:
         raise SqlError("42710", f'role "{name}" already exists')
     role = RoleDef(oid=session.db.allocate_oids(1), name=name, can_login=statement.is_user)

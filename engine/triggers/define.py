@@ -71,7 +71,7 @@ async def rename_trigger(
     session = conn.session
     table = table_of(session, statement.table)
     old = trigger_of(table, statement.name)
-    if any(trigger.name == statement.new for trigger in table.triggers):
+    if statement.new != old.name and any(trigger.name == statement.new for trigger in table.triggers):
         raise SqlError("42710", f'trigger "{statement.new}" for relation "{table.name}" already exists')
     if old.parent:
         raise SqlError(

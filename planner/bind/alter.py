@@ -34,6 +34,7 @@ from planner.bind.table_parts import (
     bound_default,
     check_access_method,
     check_clusterable,
+    check_column_name,
     check_key_columns,
     check_tablespace,
 )
@@ -99,8 +100,8 @@ def bind_alter_table(
         return st.Skip(notice=f'relation "{node.relation.name}" does not exist, skipping')
     if relation.kind == "c":
         raise _composite(relation)
-    if relation.kind not in _KINDS[node.what]:
-        raise SqlError("42809", f'"{relation.name}" is not {_ARTICLES[node.what]}', span=node.relation.span)
+    if relation.kind not in ("i" if node.what == "index" else _KINDS[node.what]):
+        raise SqlError("42809", f'"{relation.name}" is not {_ARTICLES[node.what]}')
     if relation.virtual:
         raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
     actions: list[st.AlterAction] = []
@@ -522,6 +523,8 @@ def bind_rename(
             if relation.kind in "iS":
                 raise SqlError("42809", f'cannot rename columns of relation "{relation.name}"')
             _renamed_column(relation, node.old)
+            if relation.kind in "rmp":  # views have no system columns
+                check_column_name(node.new)
             return st.Rename(what="column", relation=relation.oid, old=node.old, new=node.new)
         return st.Rename(what="constraint", relation=relation.oid, old=node.old, new=node.new)
     if relation.kind not in _KINDS[node.what]:
@@ -547,6 +550,12 @@ def bind_set_schema(context: BindContext, node: ast.SetSchema) -> st.Statement:
         return st.Skip(notice=f'relation "{node.relation.name}" does not exist, skipping')
     if relation.kind == "c":
         raise _composite(relation)
+    if relation.kind == "i" and node.what == "table":
+        raise SqlError(
+            "42809",
+            f'cannot change schema of index "{relation.name}"',
+            hint="Change the schema of the table instead.",
+        )
     if relation.kind not in _KINDS[node.what] or relation.kind == "i":
         raise SqlError("42809", f'"{relation.name}" is not {_ARTICLES[node.what]}')
     if relation.virtual:

@@ -514,9 +514,9 @@ def _not_there(what: str, named: ast.FunctionName, error: SqlError) -> str:
         types = ",".join(
             ".".join(p.type.names) + "[]" * len(p.type.dims) for p in named.parameters if p.mode in "ibv"
         )
-        return f"{_word(what)} {'.'.join(named.name)}({types}) does not exist, skipping"
+        return f"{what} {'.'.join(named.name)}({types}) does not exist, skipping"
     if error.sqlstate == "42883":
-        return f"{_word(what)} {'.'.join(named.name)}() does not exist, skipping"
+        return f"{what} {'.'.join(named.name)}() does not exist, skipping"
     return f"{error.message}, skipping"
 
 

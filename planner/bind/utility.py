@@ -20,7 +20,7 @@ from planner.bind.context import BindContext
 from planner.bind.expr import bind_clause
 from planner.bind.options import boolean_option, check_words, option_text, redundant
 from planner.bind.runnable import runnable_now
-from planner.bind.table_parts import check_clusterable
+from planner.bind.table_parts import PLURALS, check_clusterable
 from planner.catalog import RelationDef
 from planner.deparse_expr import quote_identifier
 from planner.errors import Span, SqlError, not_supported
@@ -453,6 +453,12 @@ def bind_comment(context: BindContext, node: ast.Comment) -> st.Comment | st.Ski
         if len(node.name) < 2:
             raise SqlError("42601", "column name must be qualified")
         relation = _named_relation(context, node.name[:-1], node.span)
+        if relation.kind in "iS":
+            raise SqlError(
+                "42809",
+                f'cannot set comment on relation "{relation.name}"',
+                detail=f"This operation is not supported for {PLURALS[relation.kind]}.",
+            )
         for column in relation.live:
             if column.name == node.name[-1]:
                 return st.Comment(
