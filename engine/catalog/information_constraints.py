@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from engine.catalog.state import CatalogSnapshot
-from engine.catalog.virtual import RowDict, by_name, of_each
+from engine.catalog.virtual import RowDict, by_name, of_each, relation
+from planner.builtins.system_definitions import constraint_text
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef
+from planner.rights import Rights
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -37,8 +39,8 @@ def table_constraints(session: Session, item: RelationDef) -> Iterator[RowDict]:
         "is_deferrable": "NO", "initially_deferred": "NO", "enforced": "YES",
     }  # fmt: skip
     for constraint in item.constraints:
-        if constraint.kind == "t":
-            continue  # to the standard no constraint
+        if constraint.kind in "tx":
+            continue  # to the standard no constraints
         extra = {"nulls_distinct": "YES"} if constraint.kind == "u" else {}
         yield {
             **common, "constraint_name": constraint.name, "constraint_type": _KIND[constraint.kind],
@@ -57,15 +59,23 @@ def _not_null_name(item: RelationDef, column: ColumnDef) -> str:
     return f"{item.schema_oid}_{item.oid}_{column.attnum}_not_null"
 
 
+@relation("information_schema.check_constraints", "session")
+def check_constraints(session: Session) -> Iterator[RowDict]:
+    """Yield CHECK constraints of the tables that the user owns, as the reader's search path has them printed."""
+    rights = Rights(session.catalog, session.catalog.role(session.user))
+    for item in session.catalog.user_relations():
+        for constraint in item.constraints:
+            if constraint.kind == "c" and rights.owns(item.owner):
+                text = constraint_text(session, item, constraint, pretty=False)
+                yield {
+                    "constraint_catalog": session.database, "constraint_schema": item.schema,
+                    "constraint_name": constraint.name, "check_clause": text.removeprefix("CHECK "),
+                }  # fmt: skip
+
+
 @of_each("information_schema.check_constraints")
-def check_constraints(session: Session, item: RelationDef) -> Iterator[RowDict]:
-    """Yield CHECK and NOT NULL constraints."""
-    for constraint in item.constraints:
-        if constraint.kind == "c":
-            yield {
-                "constraint_catalog": session.database, "constraint_schema": item.schema,
-                "constraint_name": constraint.name, "check_clause": f"({constraint.check_sql})",
-            }  # fmt: skip
+def not_null_constraints(session: Session, item: RelationDef) -> Iterator[RowDict]:
+    """Yield NOT NULL constraints."""
     if item.kind in "rp":
         for column in item.live:
             if column.not_null:
@@ -144,6 +154,8 @@ def referential_constraints(session: Session, item: RelationDef) -> Iterator[Row
 def constraint_column_usage(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield the columns that constraints use; of a foreign key, those it refers to."""
     for constraint in item.constraints:
+        if constraint.kind in "tx":
+            continue
         used, attnums = _used_columns(session, item, constraint)
         for attnum in attnums:
             yield {

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from engine.catalog.pg_catalog import collation_of
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.virtual import RowDict, by_name, of_each, relation
 from planner import facts as f
-from planner.bind.sequence import drawn_from
+from planner.bind.sequence import drawn_from, relations_in_text
 from planner.bind.updatable import updatable_columns
 from planner.builtins.system_definitions import shown_expression, view_text, with_names
 from planner.catalog import ColumnDef, RelationDef
@@ -25,6 +26,7 @@ _FLOAT_BITS = {f.FLOAT4: 24, f.FLOAT8: 53}
 _DATETIME = (f.TIME, f.TIMETZ, f.TIMESTAMP, f.TIMESTAMPTZ)
 MAX_OCTETS = 1 << 30
 UTF8_ENCODING = 6
+DEFAULT_COLLATION = 100
 
 
 def _yes(flag: bool) -> str:
@@ -53,16 +55,13 @@ def relations_read(catalog: CatalogSnapshot, item: RelationDef) -> list[int]:
     return list(found)
 
 
-_NAMED_RELATION = re.compile(r"'(\d+)'::regclass")
-
-
 def _named_by_columns(catalog: CatalogSnapshot, item: RelationDef) -> list[int]:
     """Return the relations that defaults name, and what a view reads."""
     named = [
-        int(oid)
+        oid
         for column in item.columns
-        if column.default_sql is not None and "::regclass" in column.default_sql
-        for oid in _NAMED_RELATION.findall(column.default_sql)
+        if column.default_sql is not None
+        for oid in relations_in_text(column.default_sql)
     ]
     return [*named, *relations_read(catalog, item)]
 
@@ -96,6 +95,22 @@ def updatable(session: Session, view: RelationDef) -> frozenset[int] | None:
         session.catalog.derived[key] = None if view.virtual else updatable_columns(session.catalog, view)
     found: Any = session.catalog.derived[key]
     return cast("frozenset[int] | None", found)
+
+
+def collation_columns(session: Session, column: ColumnDef) -> RowDict:
+    """Return the columns that name a column's collation; the default one, and that of what has none, are NULL."""
+    oid = collation_of(column)
+    if oid in (0, DEFAULT_COLLATION):
+        return {}
+    return {
+        "collation_catalog": session.database, "collation_schema": "pg_catalog", "collation_name": _collations()[oid],
+    }  # fmt: skip
+
+
+@functools.cache
+def _collations() -> Mapping[int, str]:
+    """Return the names of collations by their oids."""
+    return {int(row["oid"]): row["collname"] for row in f.rows("collations")}
 
 
 def type_columns(session: Session, column: ColumnDef) -> RowDict:
@@ -150,7 +165,7 @@ def columns(session: Session, item: RelationDef) -> Iterator[RowDict]:
                 "udt_catalog": session.database, "dtd_identifier": str(column.attnum),
                 "is_self_referencing": "NO", "is_generated": "ALWAYS" if column.generated else "NEVER",
                 "generation_expression": _default(session, item, column) if column.generated else None, "is_updatable": _yes(item.kind in "rp" or column.attnum in assignable),
-                **_identity(session, column), **_of_domain(session, column),
+                **_identity(session, column), **_of_domain(session, column), **collation_columns(session, column),
             }  # fmt: skip
 
 
@@ -228,7 +243,7 @@ def views(session: Session) -> Iterator[RowDict]:
         }  # fmt: skip
 
 
-@relation("information_schema.collations", "static")
+@relation("information_schema.collations", "catalog")
 def collations(session: Session) -> Iterator[RowDict]:
     """Yield the collations this server compares by."""
     for row in f.rows("collations"):
@@ -239,7 +254,7 @@ def collations(session: Session) -> Iterator[RowDict]:
             }  # fmt: skip
 
 
-@relation("information_schema.domains", "static")
+@relation("information_schema.domains", "catalog")
 def domains(session: Session) -> Iterator[RowDict]:
     """Yield information_schema's own domains."""
     for row in f.rows("domains"):
@@ -251,19 +266,13 @@ def domains(session: Session) -> Iterator[RowDict]:
         }  # fmt: skip
 
 
-@relation("information_schema.information_schema_catalog_name", "static")
+@relation("information_schema.information_schema_catalog_name", "catalog")
 def catalog_name(session: Session) -> Iterator[RowDict]:
     """Yield the one catalog's name."""
     yield {"catalog_name": session.database}
 
 
-@relation("information_schema.enabled_roles", "session")
-def enabled_roles(session: Session) -> Iterator[RowDict]:
-    """Yield the current role."""
-    yield {"role_name": session.user}
-
-
-@relation("information_schema.character_sets", "static")
+@relation("information_schema.character_sets", "catalog")
 def character_sets(session: Session) -> Iterator[RowDict]:
     """Yield the one character set."""
     yield {
@@ -271,16 +280,3 @@ def character_sets(session: Session) -> Iterator[RowDict]:
         "default_collate_catalog": session.database, "default_collate_schema": "pg_catalog",
         "default_collate_name": "default",
     }  # fmt: skip
-
-
-@of_each("information_schema.view_table_usage", keys={"view_name": by_name}, needs=relations_read)
-def view_table_usage(session: Session, item: RelationDef) -> Iterator[RowDict]:
-    """Yield the relations that views read."""
-    for oid in item.depends_on if item.kind == "v" else ():
-        read = session.catalog.relation_by_oid(oid)
-        if read is not None:
-            yield {
-                "view_catalog": session.database, "view_schema": item.schema, "view_name": item.name,
-                "table_catalog": session.database, "table_schema": read.schema,
-                "table_name": read.name,
-            }  # fmt: skip

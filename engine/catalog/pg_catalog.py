@@ -184,7 +184,8 @@ def _of_rows(fact: f.TypeFact) -> bool:
     return fact.kind == "c" or (element is not None and element.kind == "c")
 
 
-def _collation(column: ColumnDef) -> int:
+def collation_of(column: ColumnDef) -> int:
+    """Return the oid of the collation by which a column compares: 100 for the default one, 0 where its type has none."""
     if column.collation:
         return column.collation
     fact = f.facts().types.get(column.type.oid)
@@ -243,7 +244,7 @@ def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = Non
                 "atthasdef": column.default_sql is not None and not column.identity and not dropped,
                 "atthasmissing": column.missing_value is not None,
                 "attisdropped": dropped, "attislocal": dropped or not item.partition_of,
-                "attinhcount": int(bool(item.partition_of) and not dropped), "attcollation": _collation(column),
+                "attinhcount": int(bool(item.partition_of) and not dropped), "attcollation": collation_of(column),
                 "attidentity": column.identity, "attgenerated": "" if dropped or item.kind == "i" else column.generated,
                 "attacl": acl_texts(acls, acls.catalog.acl(PG_CLASS_OID, item.oid, column.attnum) or None) if acls else None,
             }  # fmt: skip
@@ -318,7 +319,7 @@ def pg_index(session: Session, item: RelationDef) -> Iterator[RowDict]:
             "indkey": index.key_columns + index.include,
             "indexprs": ", ".join(text for text in index.expressions if text) or None,
             "indpred": index.where_sql or None,
-            "indcollation": tuple(_collation(c) for c in keys),
+            "indcollation": tuple(collation_of(c) for c in keys),
             "indclass": tuple(
                 class_oid(c.type.oid, index.method, name)
                 for c, name in zip(keys, index.opclasses or ("",) * len(keys), strict=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from engine.catalog.dependency_rows import PG_ATTRDEF_OID, PG_REWRITE_OID, attrdef_oid, depends, rewrite_oid
 from engine.catalog.stored import PG_CLASS_OID, PG_CONSTRAINT_OID, PG_NAMESPACE_OID
 from engine.catalog.virtual import RowDict, by_oid, of_each
-from planner.bind.sequence import relations_of_default
+from planner.bind.sequence import relations_in_text, relations_of_default
 from planner.catalog import RelationDef
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def pg_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
     if item.kind in "vm":
         rule = rewrite_oid(item.oid)
         yield depends(PG_REWRITE_OID, rule, PG_CLASS_OID, item.oid, "i")
-        for oid in item.depends_on:
+        for oid in sorted({*item.depends_on, *relations_in_text(item.view_sql)}):
             yield depends(PG_REWRITE_OID, rule, PG_CLASS_OID, oid, "n")
     for column in item.live:
         if column.default_sql is not None and not column.identity:

@@ -26,6 +26,7 @@ from engine.catalog.stored import (
 from engine.catalog.virtual import RowDict, of_each, relation
 from engine.ddl.dependents import named_oids
 from planner.bind.calls import proc_fact
+from planner.bind.sequence import relations_in_text
 from planner.catalog import ColumnDef, FunctionDef, RelationDef
 from planner.extensions import COMMENTS, PLPGSQL, PLPGSQL_COMMENT
 from planner.facts import RECORD, VOID, facts, rows
@@ -114,7 +115,8 @@ def functions_depend(session: Session) -> Iterator[RowDict]:
         if function.extension:
             member = depends(PG_PROC_OID, function.oid, PG_EXTENSION_OID, function.extension)
             yield {**member, "deptype": "e"}
-        for oid in function.depends_on:
+        texts = " ".join((function.body_sql, *function.defaults))
+        for oid in sorted({*function.depends_on, *relations_in_text(texts)}):
             yield depends(PG_PROC_OID, function.oid, PG_CLASS_OID, oid)
         for text in (function.body_sql, *function.defaults):
             for oid in _functions_named(session, text):

@@ -168,8 +168,10 @@ class VirtualCatalog:
         """Load the makers."""
         from engine.catalog import (
             information_constraints,
+            information_grants,
             information_rights,
             information_schema,
+            information_usage,
             pg_activity,
             pg_builtins,
             pg_catalog,
@@ -210,7 +212,10 @@ class VirtualCatalog:
             pg_activity,
             information_schema,
             information_constraints,
+            information_grants,
             information_rights,
+            information_usage,
+            information_grants,
         )
         self._relations = _definitions()
         self._sources = {r.oid: SOURCES.get(f"{r.schema}.{r.name}", ()) for r in self._relations.values()}

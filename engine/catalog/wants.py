@@ -30,6 +30,7 @@ from engine.catalog.stored import (
 )
 from engine.constraints.references import references_to, with_partitions
 from planner import statements as st
+from planner.bind.sequence import relations_in_text
 from planner.catalog import AclDef, ConstraintDef, RelationDef, TypeDef
 from planner.partition import ancestors
 from planner.typefacts import FIRST_USER_OID
@@ -39,7 +40,6 @@ ROLE_NAME: Final = "role-name/"
 
 
 _NAMED_TYPE: Final = re.compile(r'"#(\d+)"')  # planner.typefacts.stored_type
-_NAMED_RELATION: Final = re.compile(r"'(\d+)'::regclass")  # planner.bind.sequence
 
 
 def name_key(schema: str, name: str) -> StoredKey:
@@ -232,8 +232,8 @@ def named_in(catalog: CatalogSnapshot, *texts: str | None) -> Iterator[StoredKey
                 yield key_of(type_)
             elif catalog.function_by_oid(int(oid)) is not None:
                 yield ("function", int(oid), 0)
-        for oid in _NAMED_RELATION.findall(text):
-            yield ("relation", int(oid), 0)
+        for oid in relations_in_text(text):
+            yield ("relation", oid, 0)
 
 
 def views_over(catalog: CatalogSnapshot, oid: int) -> Sequence[RelationDef]:

@@ -24,6 +24,7 @@ from engine.reads.plans import Plan
 from planner import statements as st
 from planner.acl import reowned
 from planner.bind.functions import check_source, rebase_body, with_settings
+from planner.bind.sequence import relations_in_text
 from planner.builtins.system import type_name
 from planner.catalog import AclDef, FunctionDef, RelationDef
 from planner.errors import SqlError
@@ -175,7 +176,7 @@ def _uses(catalog: CatalogSnapshot, function: FunctionDef) -> set[Any]:
     """Return what a function needs: oids of relations, types and functions, and row types."""
     found: set[Any] = set(function.depends_on)
     for text in (function.body_sql, *function.defaults):
-        found |= named_oids(text)
+        found |= named_oids(text) | set(relations_in_text(text))
     for oid in (*function.types, function.result):
         relation = catalog.row_type_relation(oid)
         if relation is not None:
@@ -198,7 +199,9 @@ def dependents(
     for relation in catalog.user_relations():
         if relation.kind in "vm":
             made[relation.oid] = relation
-            needs[relation.oid] = set(relation.depends_on) | named_oids(relation.view_sql)
+            needs[relation.oid] = {
+                *relation.depends_on, *named_oids(relation.view_sql), *relations_in_text(relation.view_sql),
+            }  # fmt: skip
     for function in catalog.functions():
         made[function.oid] = function
         needs[function.oid] = _uses(catalog, function)

@@ -37,6 +37,7 @@ from planner.query import (
     RangeColumn,
     RangeRef,
     RelabelType,
+    RowExpr,
     Select,
     SubqueryRange,
     Target,
@@ -200,6 +201,7 @@ def _fitted(context: BindContext, function: FunctionDef, query: QueryExpr, colum
     row = result_row(context.catalog, function.result)
     if row is not None and len(query.columns) == 1 and query.columns[0].type.oid == function.result:
         return fields_of(query, row)  # the one column is the row
+    query = _spread(query, columns)
     wanted = _wanted_types(context, function, query.columns, columns)
     if [column.type for column in query.columns] == wanted:
         return query
@@ -210,6 +212,23 @@ def _fitted(context: BindContext, function: FunctionDef, query: QueryExpr, colum
     targets = (*made, *(target for target in inside.targets if target.junk))
     columns_now = tuple(replace(c, type=t) for c, t in zip(query.columns, wanted, strict=True))
     return replace(inside, targets=targets, columns=columns_now)
+
+
+def _spread(query: QueryExpr, columns: Sequence[OutputColumn] | SqlType) -> QueryExpr:
+    """Return ``SELECT ROW(a, b)``, whose fields are of the types of several OUT parameters, as ``SELECT a, b``; else what is given."""
+    if isinstance(columns, SqlType) or len(query.columns) != 1 or len(columns) == 1:
+        return query
+    if not isinstance(query, Select) or query.distinct or query.order:
+        return query
+    made = [target for target in query.targets if not target.junk]
+    row = made[0].expr
+    if not isinstance(row, RowExpr) or [f.type.oid for f in row.fields] != [c.type.oid for c in columns]:
+        return query
+    return replace(
+        query,
+        columns=tuple(replace(c, type=f.type) for c, f in zip(columns, row.fields, strict=True)),
+        targets=tuple(Target(expr=f, name=c.name) for c, f in zip(columns, row.fields, strict=True)),
+    )
 
 
 def fields_of(query: QueryExpr, row: RowType) -> QueryExpr:

@@ -87,9 +87,14 @@ def _column(scope: Scope, node: ast.ColumnRef) -> Expr:
 
 def _argument(scope: Scope, node: ast.ColumnRef) -> Expr | None:
     """Return the argument that a name means in a function's body, None where it is none."""
+    return _whole_argument(scope, node.names, node.span)
+
+
+def _whole_argument(scope: Scope, names: ast.Name, span: Span | None) -> Expr | None:
+    """Return the argument of an SQL function that ``names`` mean, also in front of ``.*``; None where they are none."""
     arguments = scope.context.arguments
-    number = 0 if arguments is None else arguments.number(node.names)
-    return scope.context.env.params.reference(number, node.span) if number else None
+    number = 0 if arguments is None else arguments.number(names)
+    return scope.context.env.params.reference(number, span) if number else None
 
 
 def _field_of_argument(scope: Scope, node: ast.ColumnRef) -> Expr | None:
@@ -109,6 +114,9 @@ def _row_of(scope: Scope, names: ast.Name, span: Span | None) -> Expr:
     schema = names[-2] if len(names) > 1 else ""
     entry = scope.find_item(schema, names[-1], span)
     if entry is None:
+        argument = _whole_argument(scope, names, span)
+        if argument is not None:
+            return argument
         fields = _variable_row(scope, names, span)
         if fields is not None:
             exprs, shown = tuple(e for _, e in fields), tuple(n for n, _ in fields)
@@ -177,6 +185,9 @@ def star_columns(scope: Scope, names: ast.Name, span: Span | None) -> list[tuple
         )
     entry = scope.find_item(schema, table, span)
     if entry is None:
+        argument = _whole_argument(scope, names, span)
+        if argument is not None:
+            return row_fields(scope, argument, span if is_row(argument) else None)
         fields = _variable_row(scope, names, span)
         if fields is not None:
             return fields

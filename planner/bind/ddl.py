@@ -14,6 +14,7 @@ from planner import statements as st
 from planner.bind.changes import modifies
 from planner.bind.context import BindContext
 from planner.bind.options import check_storage_options, option_text
+from planner.bind.stored import with_oids
 from planner.bind.table_parts import (
     creation_schema,
     persistence_of,
@@ -111,7 +112,7 @@ def bind_create_view(context: BindContext, node: ast.CreateView) -> st.CreateVie
         name=node.relation.name,
         replace=node.replace,
         columns=tuple(columns),
-        sql=deparse_query(query, names=names),
+        sql=deparse_query(with_oids(context, query), names=names),
         query=query,
         options=options,
         depends_on=depends,

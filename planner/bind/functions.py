@@ -22,7 +22,7 @@ from planner.bind.context import Arguments, BindContext, make_context
 from planner.bind.ddl import relations_named
 from planner.bind.expr import bind_clause
 from planner.bind.query import bind_query
-from planner.bind.stored import renamed, stored_context
+from planner.bind.stored import renamed, stored_context, with_oids
 from planner.bind.table_parts import creation_schema
 from planner.bind.utility import bind_set, owner_name
 from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_type
@@ -199,7 +199,7 @@ def _parameters(
             expr = bind_clause(Scope(context=context), parameter.default, "PARAMETER DEFAULT")
             if oid not in POLYMORPHIC:
                 expr = coerce_type(expr, SqlType(oid), CastContext.ASSIGNMENT, context.env)
-            defaults.append(deparse_expr(expr))
+            defaults.append(deparse_expr(with_oids(context, expr)))
         elif defaults and input_:
             raise SqlError("42P13", "input parameters after one with a default value must also have defaults")
         modes.append(parameter.mode)
@@ -404,7 +404,7 @@ def _canonical(
     else:
         statement = ast.Select(targets=(ast.TargetItem(expr=body, name="", span=body.span),))
     query: QueryExpr = bind_query(inner, statement)
-    return deparse_query(query), tuple(sorted(relations_named(query)))
+    return deparse_query(with_oids(context, query)), tuple(sorted(relations_named(query)))
 
 
 # --- names ----------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from planner.bind.context import BindContext
 from planner.bind.ddl import relations_named
 from planner.bind.options import check_storage_options
 from planner.bind.query import bind_query, bind_view
+from planner.bind.stored import with_oids
 from planner.bind.table import columns_of_query
 from planner.bind.table_parts import check_access_method, check_tablespace, creation_schema, persistence_of
 from planner.deparse import deparse_query
@@ -50,7 +51,7 @@ def bind_create(context: BindContext, node: ast.CreateTableAs) -> st.CreateMater
         name=node.relation.name,
         if_not_exists=node.if_not_exists,
         columns=columns,
-        sql=deparse_query(query, names=[column.name for column in columns]),
+        sql=deparse_query(with_oids(context, query), names=[column.name for column in columns]),
         query=query,
         depends_on=depends,
         options=check_storage_options(node.options, "table"),

@@ -113,12 +113,17 @@ def drawn_from(column: ColumnDef) -> int | None:
 _NAMED_RELATION: Final = re.compile(r"'(\d+)'::regclass")
 
 
+def relations_in_text(text: str) -> list[int]:
+    """Return the oids of the relations that a stored text names by constants (``nextval('16385'::regclass)``)."""
+    return [int(oid) for oid in _NAMED_RELATION.findall(text)] if "::regclass" in text else []
+
+
 def relations_of_default(column: ColumnDef) -> list[int]:
     """Return the oids of the relations that a column's default names (``nextval('s'::regclass)``)."""
     if column.default_sql is None or "::regclass" not in column.default_sql:
         return []
     if calls_functions(column.default_sql):
-        return [int(oid) for oid in _NAMED_RELATION.findall(column.default_sql)]
+        return relations_in_text(column.default_sql)
     return [
         item.value
         for item in walk(stored_default(column.default_sql, column.type))

@@ -48,6 +48,7 @@ from planner.domain_checks import default_sql
 from planner.domains import base_oid
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import BOOL, INT2, INT4, INT8, NUMERIC, REGCLASS
+from planner.identifiers import split_identifier
 from planner.parse import parse_expression
 from planner.query import (
     TABLEOID,
@@ -56,6 +57,7 @@ from planner.query import (
     Const,
     DecomposeRow,
     Expr,
+    FuncExpr,
     Join,
     OutputColumn,
     RangeColumn,
@@ -217,6 +219,25 @@ def _constant_texts(node: Any) -> Any:
 
 
 _NUMBERS = frozenset((INT2, INT4, INT8, NUMERIC))
+
+
+def with_oids(context: BindContext, node: Any) -> Any:
+    """Return a tree in which ``'name'::regclass`` is the relation it names now, whatever that is called later.
+
+    Raises SqlError 42P01 where there is none of that name.
+    """
+    node = replace_children(node, lambda child: with_oids(context, child))
+    if isinstance(node, FuncExpr) and node.proc == _REGCLASS_OF_TEXT and node.cast == "implicit":
+        [name] = node.args
+        if isinstance(name, Const) and isinstance(name.value, str) and not _NUMBER_OR_NONE.match(name.value):
+            names = split_identifier(name.value)
+            relation = context.relation(names[-2] if len(names) > 1 else "", names[-1], node.span)
+            return Const(type=node.type, value=relation.oid)
+    return node
+
+
+_REGCLASS_OF_TEXT = 1079
+_NUMBER_OR_NONE = re.compile(r"\d+$|-$")  # regclass takes oids as they are, and a dash for 0
 
 
 def _settled_rows(expr: Expr) -> Expr:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from planner import ast
 from planner import statements as st
@@ -19,16 +19,14 @@ from planner.bind.generated import bind_generation, columns_used
 from planner.bind.options import check_storage_options
 from planner.bind.runnable import must_be_called, runnable_or_called
 from planner.bind.sequence import SERIAL_TYPES, identity_definition, serial_definition
-from planner.bind.stored import bind_check_expr, bind_default
+from planner.bind.stored import bind_check_expr, bind_default, with_oids
 from planner.catalog import ColumnDef, ConstraintDef, IndexDef, RelationDef, SequenceDef
 from planner.deparse import deparse_expr
 from planner.domains import domain_named, is_domain, plain_type
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import NAME, rows
-from planner.identifiers import split_identifier
 from planner.opclass import check_indexable
-from planner.query import CTID, TABLEOID, Const, Expr, FuncExpr
-from planner.rewrite import replace_children
+from planner.query import CTID, TABLEOID, Const, Expr
 from planner.scope import SYSTEM_COLUMNS
 from planner.typefacts import category, element_of, format_type
 from planner.typenames import check_column_type
@@ -45,8 +43,6 @@ PLURALS = {
 DEFAULT_COLLATION, C_COLLATION = 100, 950
 
 Default: TypeAlias = tuple[Expr | None, str | None]
-
-_REGCLASS_OF_TEXT = 1079
 
 
 def creation_schema(context: BindContext, node: ast.TableRef) -> str:
@@ -310,23 +306,11 @@ def bound_default(context: BindContext, node: ast.Expression, column: str, type_
 
     DEFAULT NULL is no default, (None, None), unless a domain's default would stand in for it.
     """
-    expr = _by_oid(context, bind_default(context, node, column, type_))
+    expr = with_oids(context, bind_default(context, node, column, type_))
     if isinstance(expr, Const) and expr.value is None and not is_domain(type_.oid):
         return None, None
     made = runnable_or_called(expr, context.catalog)
     return None if must_be_called(made) else made, deparse_expr(expr)
-
-
-def _by_oid(context: BindContext, node: Any) -> Any:
-    """Return an expression in which ``'name'::regclass`` is the relation it names now, whatever that is called later."""
-    node = replace_children(node, lambda child: _by_oid(context, child))
-    if isinstance(node, FuncExpr) and node.proc == _REGCLASS_OF_TEXT and node.cast == "implicit":
-        [name] = node.args
-        if isinstance(name, Const) and isinstance(name.value, str):
-            names = split_identifier(name.value)
-            relation = context.relation(names[-2] if len(names) > 1 else "", names[-1], node.span)
-            return Const(type=node.type, value=relation.oid)
-    return node
 
 
 def refuse_constraint(constraint: ast.Constraint) -> None:

@@ -127,7 +127,7 @@ def _bind(session: EvalSession, sql: str, relation: RelationDef) -> Expr:
     return expr if column is None else coerce_default(expr, column.name, column.type, context.env)
 
 
-def _for_reader(session: EvalSession, text: str) -> str:
+def for_reader(session: EvalSession, text: str) -> str:
     """Write relations named by regclass literals as the reader's search path shows them."""
 
     def find(name: str) -> RelationDef | None:
@@ -167,7 +167,7 @@ def get_expr(session: EvalSession, tree: str, relation_oid: int, pretty: bool = 
         return None
     if relation.partition_of and _BOUND.match(tree):
         return tree
-    return _for_reader(session, shown_expression(session, tree, relation, pretty=pretty))
+    return for_reader(session, shown_expression(session, tree, relation, pretty=pretty))
 
 
 def partition_key_definition(session: EvalSession, oid: int) -> str | None:
@@ -254,14 +254,14 @@ def constraint_text(
         return foreign_key_definition(constraint, table, referenced, qualifier(session)) + timing
     if constraint.kind == "c":
         sql = constraint.check_sql
-        shown = _for_reader(session, shown_expression(session, sql, table, pretty=pretty))
+        shown = for_reader(session, shown_expression(session, sql, table, pretty=pretty))
         return check_definition(shown) + (" NO INHERIT" if constraint.no_inherit else "") + timing
     names = {c.attnum: c.name for c in table.columns}
     index = next((i for i in table.indexes if i.oid == constraint.index_oid), None)
     if constraint.kind == "x":
         where = constraint.check_sql
         if where:
-            where = _for_reader(session, shown_expression(session, where, table, pretty=pretty))
+            where = for_reader(session, shown_expression(session, where, table, pretty=pretty))
         operators = [facts().operators[oid].name for oid in constraint.operators]
         method = index.method if index is not None else "btree"
         return exclusion_definition(method, [names[a] for a in constraint.attnums], operators, where) + timing
@@ -333,10 +333,11 @@ def view_text(session: EvalSession, view: RelationDef, *, pretty: bool) -> str |
         context = stored_context(session.catalog, view.view_sql, view.view_path)
         query = bind_view(context, view)
         names = [column.name for column in view.columns]
-        text = deparse_query(
+        shown = deparse_query(
             query, pretty=pretty, settings=shown_settings(session), qualify=qualifier(session),
             type_name=type_namer(session), function_name=function_namer(session), names=names,
-        ) + ";"  # fmt: skip
+        )  # fmt: skip
+        text = for_reader(session, shown) + ";"
         _TEXTS.put(key, text)
     return text
 

@@ -80,10 +80,11 @@ def _default(session: EvalSession, function: FunctionDef, number: int) -> str:
     from planner.deparse import deparse_expr
 
     value = default_values(function, session.catalog)[number]
-    return deparse_expr(
+    shown = deparse_expr(
         value, settings=built_in.shown_settings(session), type_name=built_in.type_namer(session),
         function_name=namer(session),
     )  # fmt: skip
+    return built_in.for_reader(session, shown)
 
 
 def _arguments(session: EvalSession, function: FunctionDef, *, defaults: bool) -> str:
@@ -173,12 +174,12 @@ def function_body(session: EvalSession, oid: int) -> str | None:
             expr, settings=settings, qualify=qualifier(session), type_name=types, function_name=names,
             parameters=parameters, indented=False,
         )  # fmt: skip
-        return f"RETURN {text}"
+        return f"RETURN {built_in.for_reader(session, text)}"
     text = deparse_query(
         query, settings=settings, qualify=qualifier(session), type_name=types, function_name=names,
         function=function.name, parameters=parameters, names_visible=False,
     )  # fmt: skip
-    lines = text.replace("\n", "\n ")
+    lines = built_in.for_reader(session, text).replace("\n", "\n ")
     return f"BEGIN ATOMIC\n{lines};\nEND"
 
 

@@ -39,6 +39,13 @@ def test_tables_of_databases_are_apart(server: ServerProcess, root: psycopg.Conn
         for executor in ("index", "local"):
             one.execute(f"SET executor = {executor}")
             assert one.execute("SELECT sum(a) FROM apart").fetchone() == (3,)
+        for named in (
+            "catalog_name FROM information_schema.information_schema_catalog_name",
+            "DISTINCT domain_catalog FROM information_schema.domains",
+            "DISTINCT table_catalog FROM information_schema.tables",
+        ):
+            assert root.execute(f"SELECT {named}").fetchall() == [("postgres",)]
+            assert one.execute(f"SELECT {named}").fetchall() == [("db_one",)]
         root.execute("DROP TABLE apart")
         assert one.execute("SELECT count(*) FROM apart").fetchone() == (2,)
         with pytest.raises(psycopg.errors.FeatureNotSupported):
