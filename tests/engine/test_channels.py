@@ -58,10 +58,16 @@ def test_a_block_hears_nothing_until_it_ends(pair: tuple[Connection, Connection]
     a, b = pair
     a.execute("LISTEN two")
     a.execute("BEGIN")
-    b.execute("NOTIFY two, 'x'")
+    b.execute("BEGIN; NOTIFY two, 'second'")
+    a.execute("NOTIFY two, 'own'")
+    b.execute("NOTIFY two, 'third'")
+    c = b.__class__.connect(b.info.dsn, autocommit=True)
+    c.execute("NOTIFY two, 'first'")
+    c.close()
+    b.execute("COMMIT")
     assert heard_so_far(a) == []
     a.execute("COMMIT")
-    assert heard(a, 1) == [("two", "x")]
+    assert heard(a, 4) == [("two", "first"), ("two", "second"), ("two", "third"), ("two", "own")]
 
 
 def test_who_speaks_hears_itself_before_its_next_statement(pair: tuple[Connection, Connection]) -> None:
@@ -142,6 +148,26 @@ class Session:
             "idle in transaction",
         )
         self.database_oid = 5
+
+
+def test_what_runs_again_says_it_once_and_who_has_gone_is_told_nothing() -> None:
+    db = type("Db", (), {"channels": Channels()})()
+    hears, gone, loud = Session(db, 1), Session(db, 2), Session(db, 3)
+    listeners = [SessionChannels(cast(Any, session)) for session in (hears, gone)]
+    for session, listener in zip((hears, gone), listeners, strict=True):
+        listener.listen("c", on=True)
+        session.block.on_end[0](True)
+    listeners[1].close()
+    speaker = SessionChannels(cast(Any, loud))
+    speaker.notify("c", "lost a race")
+    loud.block.txn = Txn()  # it was dropped, and its statement runs again
+    speaker.notify("c", "counts")
+    loud.block.on_end[0](True)
+    for session, listener in zip((hears, gone), listeners, strict=True):
+        session.block.state = BlockState.IDLE
+        listener.flush()
+    assert hears.out.sent == ["counts"]
+    assert gone.out.sent == []
 
 
 @pytest.mark.parametrize("length", [0, 60])

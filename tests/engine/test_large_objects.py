@@ -9,7 +9,10 @@ import asyncpg
 import pytest
 
 from engine.large_objects.pages import PAGE_BYTES, cut, read, written
+from engine.large_objects.shards import CHUNK_ROWS
 from tests.support.server import ServerProcess
+
+PIECE_BYTES = CHUNK_ROWS * PAGE_BYTES  # handled in one turn of the event loop
 
 
 def test_pages_hold_what_a_string_of_bytes_would() -> None:
@@ -57,6 +60,35 @@ def test_two_writers_of_an_object_follow_each_other(server: ServerProcess) -> No
             await waiting
         for connection in (one, two):
             await connection.close()
+
+    asyncio.run(main())
+
+
+def test_a_large_one_is_the_string_of_bytes_that_was_written(server: ServerProcess) -> None:
+    """Work over many pages is done in pieces: writes and reads begin and end anywhere in them."""
+
+    async def main() -> None:
+        connection = await asyncpg.connect(server.url)
+        rng = random.Random(3)
+        model = rng.randbytes(5 * PIECE_BYTES + 1234)
+        await connection.execute("SELECT lo_from_bytea(804, $1)", model)
+        for offset, count in (
+            (1, 2 * PIECE_BYTES),
+            (PIECE_BYTES - 1, 2),
+            (3 * PIECE_BYTES + 700, 3 * PIECE_BYTES),
+        ):
+            data = rng.randbytes(count)
+            await connection.execute("SELECT lo_put(804, $1, $2)", offset, data)
+            model = model[:offset] + data + model[offset + count :]
+        assert await connection.fetchval("SELECT lo_get(804)") == model
+        for offset, count in ((0, PIECE_BYTES + 1), (PIECE_BYTES - 3, 2 * PIECE_BYTES), (len(model) - 5, 99)):
+            wanted = model[offset : offset + count]
+            assert await connection.fetchval("SELECT lo_get(804, $1, $2)", offset, count) == wanted
+        async with connection.transaction():
+            await connection.execute("SELECT lo_truncate(lo_open(804, 131072), $1)", PIECE_BYTES + 7)
+        assert await connection.fetchval("SELECT lo_get(804)") == model[: PIECE_BYTES + 7]
+        await connection.execute("SELECT lo_unlink(804)")
+        await connection.close()
 
     asyncio.run(main())
 

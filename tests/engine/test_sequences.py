@@ -15,8 +15,10 @@ from planner.catalog import SequenceDef
 from planner.errors import SqlError
 from planner.facts import INT8
 from sqllogictest.client import ServerError
+from tests.support.engine import Session, open_database
 from tests.support.server import ServerProcess
 from txn.errors import OutOfSpace
+from txn.persist.memory import MemoryDisk
 from txn.types import RowId
 
 
@@ -116,6 +118,25 @@ def test_who_waits_learns_that_it_could_not_be_stored() -> None:
         store.failure = None
         await counter.wait(1)
         assert counter.is_covered
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("draws", ["nextval('s')", "setval('s', 1000)"])
+def test_a_commit_waits_until_what_it_has_drawn_is_stored(draws: str) -> None:
+    """A crash just behind the commit, as early as there can be one, finds the sequence beyond what was drawn."""
+
+    async def main() -> None:
+        disk = MemoryDisk()
+        database = await open_database(disk)
+        session = Session(database, 1)
+        await session.run("CREATE SEQUENCE s")
+        [(drawn,)] = await session.run(f"SELECT {draws}")
+        disk.crash()
+        database = await open_database(disk)
+        [(following,)] = await Session(database, 1).run("SELECT nextval('s')")
+        assert int(following or 0) > int(drawn or 0)
+        await database.close()
 
     asyncio.run(main())
 
