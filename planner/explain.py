@@ -237,7 +237,8 @@ class _Printer:
             used = [column.name for column in made.columns if column.attnum in made.used]
             used += [str(attnum) for attnum in sorted(made.used) if attnum <= 0]
             alias = f" {made.alias}" if made.alias != made.name else ""
-            self.line(depth, f"{head}{made.schema}.{made.name}{alias} ({', '.join(used)})")
+            others = f" and {len(made.leaves) - 1} more" if made.leaves else ""
+            self.line(depth, f"{head}{made.schema}.{made.name}{alias}{others} ({', '.join(used)})")
             if made.guard is not None:
                 self.line(depth + 1, "guard:")
                 self.query(made.guard, depth + 2)

@@ -12,30 +12,34 @@ Values compare as the type's default btree class does (``planner.builtins.compar
 
 from __future__ import annotations
 
+import functools
 import itertools
-import struct
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from pgwire.codecs.registry import text_input, text_output
 from pgwire.codecs.settings import STORED_TEXT
-from planner.builtins import load
 from planner.builtins.compare import hash_key, sort_key
-from planner.builtins.hash import day_of
+from planner.builtins.hash_values import hash_of
 from planner.catalog import Catalog, PartitionBound, PartitionKey, RelationDef
 from planner.deparse_expr import quote_literal
 from planner.domains import base_oid
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, compile_expr
-from planner.facts import BOOL, DATE, INT4, NUMERIC, VARCHAR, facts
+from planner.facts import BOOL, INT4, NUMERIC
 from planner.query import Expr, Var
+from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
 
 Place: TypeAlias = tuple[Any, ...]
 Row: TypeAlias = tuple[Any, ...]
 
+KEPT_BOUNDS: Final = 20_000
+"""Bounds of which the values are kept: they are asked for again with every change of a table's partitions."""
+
+_DIVISION: Final = "partitions"
 _HASH_SEED: Final = 0x7A5B22367996DCFD
 _MASK: Final = (1 << 64) - 1
 _INFINITE: Final = {-1: "MINVALUE", 1: "MAXVALUE"}
@@ -56,10 +60,19 @@ def _sortable(type_: SqlType) -> Callable[[Any], Any]:
 
 
 def _places(texts: Sequence[str | None], infinite: Sequence[int], types: Sequence[SqlType]) -> Place:
+    if any(type_.oid >= FIRST_USER_OID for type_ in types):  # labels may come between others
+        return _read_places(texts, infinite, types)
+    return _kept_places(tuple(texts), tuple(infinite), tuple(types))
+
+
+def _read_places(texts: Sequence[str | None], infinite: Sequence[int], types: Sequence[SqlType]) -> Place:
     return tuple(
         (way,) if way else (0, _sortable(type_)(key_value(text or "", type_)))
         for text, way, type_ in zip(texts, infinite, types, strict=True)
     )
+
+
+_kept_places = functools.lru_cache(maxsize=KEPT_BOUNDS)(_read_places)
 
 
 def range_of(bound: PartitionBound, key: PartitionKey) -> tuple[Place, Place]:
@@ -102,56 +115,20 @@ def sorted_partitions(parent: RelationDef, partitions: Sequence[RelationDef]) ->
 # --- hashing ----------------------------------------------------------------------------------------
 
 
-def hash_function(oid: int) -> Callable[[Any, int], int] | None:
-    """Return a type's extended hash function (value, seed), as its default hash class has it; None without one."""
-    oid = base_oid(oid)
-    name = _HASHED_AS.get(oid)
-    if name is None:
-        return None
-    proc = facts().proc_by_signature.get(name)
-    entry = None if proc is None else load().functions.get(proc)
-    if entry is None or entry.python is None:
-        return None
-    compute: Callable[[Any, int], int] = entry.python
-    if oid == DATE:
-        return lambda value, seed: compute(day_of(value), seed)
-    if oid == BOOL:
-        return lambda value, seed: compute("\x01" if value else "\0", seed)
-    return compute
-
-
-def _hashed_as() -> dict[int, str]:
-    from planner import facts as f
-
-    return {
-        f.INT2: "hashint2extended(int2,int8)", f.INT4: "hashint4extended(int4,int8)", f.INT8: "hashint8extended(int8,int8)",
-        f.TEXT: "hashtextextended(text,int8)", VARCHAR: "hashtextextended(text,int8)", f.OID: "hashoidextended(oid,int8)",
-        f.UUID: "uuid_hash_extended(uuid,int8)", f.BPCHAR: "hashbpcharextended(bpchar,int8)",
-        f.FLOAT4: "hashfloat4extended(float4,int8)", f.FLOAT8: "hashfloat8extended(float8,int8)",
-        f.NAME: "hashnameextended(name,int8)", f.DATE: "hashint4extended(int4,int8)", f.TIME: "time_hash_extended(time,int8)",
-        f.TIMESTAMP: "timestamp_hash_extended(timestamp,int8)", f.TIMESTAMPTZ: "timestamp_hash_extended(timestamp,int8)",
-        f.BOOL: "hashcharextended(char,int8)",
-    }  # fmt: skip
-
-
-_HASHED_AS: Final = _hashed_as()
-
-
 def hashes(type_: SqlType) -> bool:
     """Tell whether values of a type can be hashed as PostgreSQL hashes them."""
-    return hash_function(type_.oid) is not None
+    return hash_of(type_.oid) is not None
 
 
 def row_hash(values: Sequence[Any], types: Sequence[SqlType]) -> int:
     """Return the hash of a key, 0 .. 2^64 - 1 (compute_partition_hash_value); NULLs do not count."""
     found = 0
     for value, type_ in zip(values, types, strict=True):
-        compute = hash_function(type_.oid)
+        compute = hash_of(type_.oid)
         if value is None or compute is None:
             continue
-        seed = struct.unpack("<q", struct.pack("<Q", _HASH_SEED))[0]
-        one = compute(value, seed) & _MASK
-        found ^= (one + 0x49A0F4DD15E5A8E3 + (found << 54) + (found >> 7)) & _MASK
+        high, low = compute(value, _HASH_SEED)
+        found ^= ((high << 32 | low) + 0x49A0F4DD15E5A8E3 + (found << 54) + (found >> 7)) & _MASK
     return found
 
 
@@ -160,25 +137,26 @@ def row_hash(values: Sequence[Any], types: Sequence[SqlType]) -> int:
 
 @dataclass(slots=True)
 class Divided:
-    """The partitions of one table, ready to be searched. ``order``: by their bounds; ``default`` as well."""
+    """The partitions of one table, ready to be searched. ``order``: by their bounds; ``default`` as well, ``places``: where each stands, by oid."""
 
     parent: RelationDef
     order: tuple[RelationDef, ...]
     default: RelationDef | None
     key: PartitionKey
+    places: dict[int, int]
     _uppers: list[Place]
     _ranges: list[tuple[Place, RelationDef]]
     _lists: dict[Any, RelationDef]
     _hashed: list[tuple[int, int, RelationDef]]
-    _parts: list[Callable[[Row, Env], Any]]
+    _parts: list[Callable[[Row, Env], Any]] | None = None
 
     @classmethod
-    def of(cls, parent: RelationDef, partitions: Sequence[RelationDef], catalog: Catalog) -> Divided:
+    def of(cls, parent: RelationDef, partitions: Sequence[RelationDef]) -> Divided:
         """Return the partitions of ``parent``, each with its bound."""
         key = parent.partition_key
         assert key is not None
         order = sorted_partitions(parent, partitions)
-        made = cls(parent, order, None, key, [], [], {}, [], _key_functions(parent, catalog))
+        made = cls(parent, order, None, key, {p.oid: at for at, p in enumerate(order)}, [], [], {}, [])
         for item in order:
             bound = item.bound
             assert bound is not None
@@ -194,8 +172,14 @@ class Divided:
                 made._hashed.append((bound.modulus, bound.remainder, item))
         return made
 
-    def key_of(self, row: Row, env: Env) -> Row:
+    def sorted(self, oids: Iterable[int]) -> list[RelationDef]:
+        """Return some of the partitions in their order."""
+        return [self.order[at] for at in sorted([self.places[oid] for oid in oids])]
+
+    def key_of(self, row: Row, env: Env, catalog: Catalog) -> Row:
         """Return the partition key of a row of the parent, which is as long as its columns."""
+        if self._parts is None:
+            self._parts = _key_functions(self.parent, catalog)
         return tuple([part(row, env) for part in self._parts])
 
     def find(self, values: Row) -> RelationDef | None:
@@ -284,17 +268,22 @@ def _key_functions(parent: RelationDef, catalog: Catalog) -> list[Callable[[Row,
 def divided(parent: RelationDef, catalog: Any) -> Divided:
     """Return the partitions of a table under a catalog (``CatalogSnapshot``), kept with it."""
     kept: dict[Any, Any] = catalog.derived
-    found: Divided | None = kept.get(("partitions", parent.oid, parent.version))
+    key = (_DIVISION, parent.oid, parent.version)
+    found: Divided | None = kept.get(key)
     if found is None:
-        found = Divided.of(parent, catalog.partitions_of(parent.oid), catalog)
-        kept["partitions", parent.oid, parent.version] = found
+        found = kept[key] = Divided.of(parent, catalog.partitions_of(parent.oid))
     return found
+
+
+def is_division(key: object) -> bool:
+    """Tell whether a catalog keeps under ``key`` how a table is divided, which stays so until it, or a partition, is changed."""
+    return isinstance(key, tuple) and key[:1] == (_DIVISION,)
 
 
 def leaves(parent: RelationDef, catalog: Catalog) -> list[RelationDef]:
     """Return the tables that have the rows of a partitioned table, in the order of bounds."""
     found: list[RelationDef] = []
-    for item in sorted_partitions(parent, catalog.partitions_of(parent.oid)):
+    for item in divided(parent, catalog).order:
         found += leaves(item, catalog) if item.kind == "p" else [item]
     return found
 
@@ -302,8 +291,10 @@ def leaves(parent: RelationDef, catalog: Catalog) -> list[RelationDef]:
 def descendants(parent: RelationDef, catalog: Catalog) -> list[RelationDef]:
     """Return the partitions of a table at all levels, each before its own."""
     found: list[RelationDef] = []
-    for item in sorted_partitions(parent, catalog.partitions_of(parent.oid)):
-        found += [item, *descendants(item, catalog)]
+    for item in divided(parent, catalog).order if parent.kind == "p" else ():
+        found.append(item)
+        if item.kind == "p":
+            found += descendants(item, catalog)
     return found
 
 

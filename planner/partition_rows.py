@@ -27,7 +27,7 @@ def place_of(table: RelationDef, row: Row, env: Env, catalog: Catalog) -> tuple[
     """Return the table that a row of a partitioned one belongs to, and None; or the last one on the way, and the key that it has no partition for."""
     while table.kind == "p":
         parts = divided(table, catalog)
-        key = parts.key_of(row, env)
+        key = parts.key_of(row, env, catalog)
         found = parts.find(key)
         if found is None:
             return table, key

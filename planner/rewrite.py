@@ -23,7 +23,7 @@ _Q = TypeVar("_Q", bound=QueryBase)
 # Annotations of fields that hold no nodes are built from these words alone.
 _PLAIN_WORDS = frozenset(
     ("int", "str", "bool", "float", "object", "None", "tuple", "frozenset", "Literal", "SqlType", "Span",
-     "SubLinkKind", "JoinKind", "RangeColumn", "OutputColumn", "SortKey", "StatementClass", "Mapping")
+     "SubLinkKind", "JoinKind", "Leaf", "RangeColumn", "OutputColumn", "SortKey", "StatementClass", "Mapping")
 )  # fmt: skip
 
 

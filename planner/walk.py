@@ -16,7 +16,7 @@ from planner.query import QueryBase, QueryExpr, Range
 
 @cache
 def _field_names(kind: Hashable) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(cast(Any, kind)) if f.name not in ("type", "span"))
+    return tuple(f.name for f in fields(cast(Any, kind)) if f.name not in ("type", "span", "leaves"))
 
 
 @cache

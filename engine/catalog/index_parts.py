@@ -18,7 +18,8 @@ from planner.opclass_extensions import is_plain_gin
 
 _PART_SHIFT: Final = 32
 """Oids have 32 bits; the number of a part stands above them."""
-_OID_MASK: Final = (1 << _PART_SHIFT) - 1
+OID_MASK: Final = (1 << _PART_SHIFT) - 1
+"""What of a shard's IndexId is the oid of the index."""
 
 
 def index_parts(index: IndexDef, table: RelationDef) -> tuple[IndexDef, ...]:
@@ -50,6 +51,6 @@ def _part(index: IndexDef, table: RelationDef, position: int) -> IndexDef:
 def part_of(table: RelationDef, index_id: int) -> IndexDef | None:
     """Return the part that the shard of a table calls ``index_id``, or None."""
     for index in table.indexes:
-        if index.oid == index_id & _OID_MASK:
+        if index.oid == index_id & OID_MASK:
             return next((part for part in index_parts(index, table) if part.oid == index_id), None)
     return None

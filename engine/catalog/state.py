@@ -62,6 +62,7 @@ from planner.catalog.policy import PolicyDef
 from planner.catalog.trigger import TriggerDef
 from planner.extensions import PLPGSQL
 from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID
+from planner.partition import is_division
 from txn.types import ShardId
 
 
@@ -473,12 +474,14 @@ class CatalogSnapshot:
             if name != "__weakref__":
                 setattr(new, name, getattr(self, name))
         new.items, new.version, new.namespace_version = items, version, namespace_version
+        made = tuple(made)
         new.derived = {}
+        if not any(item.partition_of or item.kind == "p" for item in (*gone, *made)):
+            new.derived = {key: kept for key, kept in self.derived.items() if is_division(key)}
         new._shapes = {}
         new.codec_types = UserTypes(self.codec_types.enums, FindShape(new), self.database)
         if not gone and not made:
             return new
-        made = tuple(made)
         if self._constraints is not None:
             new._constraints = with_constraints(self._constraints, gone, made)
         if self._references is not None:

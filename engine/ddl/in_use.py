@@ -51,5 +51,7 @@ def _tables(plan: Plan) -> frozenset[int]:
     statement = plan.bound.statement
     if isinstance(statement, st.Explain):
         statement = statement.body.statement
-    read = frozenset(item.oid for item in walk(statement) if isinstance(item, RelationRange))
+    read = frozenset(
+        oid for item in walk(statement) if isinstance(item, RelationRange) for oid in item.tables
+    )
     return read | relations_written(statement)

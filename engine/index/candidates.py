@@ -62,8 +62,7 @@ class CandidateScan(TableScan):
         super().__init__(item, relation, index, needed, narrow)
         if access.index is None:
             raise LookupError("candidates need an index")
-        self.index = IndexId(access.index.oid)
-        self.name = access.index.name
+        self.index, self.index_name = IndexId(access.index.oid), access.index.name
         self.key_type = relation.columns[access.index.attnums[0] - 1].type.oid
         self.compared = access.keys[0]
         self.value = compile_expr(self.compared, outer)
@@ -135,4 +134,4 @@ class CandidateScan(TableScan):
 
     def label(self) -> str:
         """Return the line."""
-        return f"Index entries {self.item.schema}.{self.item.name} {self.item.alias} using {self.name}"
+        return f"Index entries {self.name} using {self.index_name}"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -58,13 +59,16 @@ class IndexPlan:
         """How many tables it reads, as often as they are named; one that is partitioned is one."""
         return len(self.access) - self.partitions + len(self.partitioned)
 
-    def left_out(self, params: Sequence[Any]) -> frozenset[int]:
+    def left_out(self, params: Sequence[Any]) -> AbstractSet[int]:
         """Return the partitions, by oid, that no part of an execution with these parameters will read."""
-        passed = Counter(oid for source in self.partitioned for oid in source.passed_by(params))
+        passed = [found for source in self.partitioned if (found := source.passed_by(params))]
         if not passed:
             return frozenset()
+        if len(self.partitioned) == 1 and len(self.access) == self.partitions:
+            return passed[0]  # nothing else may read them
+        times = Counter(oid for found in passed for oid in found)
         read = Counter(access.table for access in self.access)  # in all parts of the query
-        return frozenset(oid for oid, times in passed.items() if times == read[oid])
+        return frozenset(oid for oid, count in times.items() if count == read[oid])
 
 
 @dataclass(slots=True)

@@ -49,7 +49,9 @@ from engine.index.partitions import (
     gate_of,
     keys_from_outside,
     narrowed,
+    plans_of,
     reads_ahead,
+    with_alike,
 )
 from engine.index.push_down import pushed_down
 from engine.index.reduce_joins import reduced
@@ -96,7 +98,7 @@ class FromPlanner:
     ) -> None:
         """Plan ``query``; ``parts``: it reads one partition for the query around."""
         self.planning = planning
-        self.query = query
+        self.query = query = with_alike(query, planning.catalog)
         self.outer = outer
         self.needed = needed_columns(query)
         self.guards = [row_security_of(item, number) for number, item in enumerate(query.ranges)]
@@ -434,9 +436,9 @@ class FromPlanner:
         parts = Parts(around, self.found.scouts, self.found.ordered)
         layout = outer if keys else self._empty()
         arms = [narrowed(arm, index, keys) for arm in arms_of(query)]
-        plans = [self.planning.query(arm, layout, parts) for arm in arms]
+        plans = [plan for arm in arms for plan in plans_of(self.planning, arm, layout, parts)]
         needed = sorted(self.needed[index])
-        source = PartitionsSource(item, index, needed, arms, plans, gate, layout, dependent=bool(keys))
+        source = PartitionsSource(item, index, needed, plans, gate, layout, dependent=bool(keys))
         self.planning.partitioned.append(source)
         return source, rest
 

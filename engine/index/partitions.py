@@ -9,17 +9,18 @@ ORDER BY m.id LIMIT 5         where indexes give that order, five rows are read 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Final
 
+from engine.catalog.index_parts import OID_MASK
 from engine.index.access import Access, find, has_sublink, is_volatile, ranges_used, returns_set
 from engine.index.computed import ComputedSource
-from engine.index.nodes import Node
-from engine.index.sources import IndexSource, TableScan
+from engine.index.nodes import Filter, Node, Project
+from engine.index.sources import IndexSource, SourceNode, TableScan, twin
 from engine.index.state import Pipe, evaluate
-from planner.catalog import Catalog, RelationDef
+from planner.catalog import Catalog, ColumnDef, IndexDef, RelationDef
 from planner.comparisons import conjuncts_of
 from planner.evaluate import Env, Layout, compile_row
 from planner.facts import BOOL
@@ -28,6 +29,7 @@ from planner.query import (
     BoolExpr,
     Const,
     Expr,
+    Leaf,
     OpExpr,
     Param,
     QueryExpr,
@@ -42,9 +44,13 @@ from planner.query import (
     Var,
 )
 from planner.rewrite import replace_children
+from planner.rules.arms import of_tables, side_by_side
 from planner.rules.partitions import prune
 from planner.types import SqlType
 from planner.walk import walk
+
+if TYPE_CHECKING:
+    from engine.index.plan import Planning
 
 
 @dataclass(slots=True)
@@ -89,17 +95,138 @@ def arms_of(query: QueryExpr) -> list[Select]:
     return [query]
 
 
-def _leaf(arm: Select) -> int:
-    """Return the oid of the partition that a part reads."""
+def _range(arm: Select) -> RelationRange:
     item = arm.ranges[0]
     assert isinstance(item, RelationRange)
-    return item.oid
+    return item
+
+
+def _leaf(arm: Select) -> int:
+    """Return the oid of the partition that a part reads, or of the first of them."""
+    return _range(arm).oid
+
+
+def _tables(arm: Select) -> tuple[Leaf, ...]:
+    item = _range(arm)
+    return item.leaves or (Leaf(item.oid, item.schema, item.name),)
 
 
 def _column(node: Expr) -> Var | None:
     while isinstance(node, RelabelType):
         node = node.arg
     return node if isinstance(node, Var) else None
+
+
+# --- one plan for partitions that are alike ------------------------------------------------------------
+
+
+def with_alike(query: Select, catalog: Catalog) -> Select:
+    """Return a query whose partitioned tables are read in parts of which all tables have the same columns and indexes."""
+    ranges = tuple(
+        _alike(item, catalog) if isinstance(item, SubqueryRange) and item.parent else item
+        for item in query.ranges
+    )
+    same = all(new is old for new, old in zip(ranges, query.ranges, strict=True))
+    return query if same else replace(query, ranges=ranges)
+
+
+def _alike(item: SubqueryRange, catalog: Catalog) -> SubqueryRange:
+    before = arms_of(item.query)
+    arms = [part for arm in before for part in _cut(arm, catalog)]
+    if len(arms) == len(before):
+        return item
+    return replace(item, query=side_by_side(item.query.columns, arms))
+
+
+def _cut(arm: Select, catalog: Catalog) -> list[Select]:
+    runs: list[list[Leaf]] = []
+    first: RelationDef | None = None
+    for leaf in _tables(arm):
+        relation = catalog.relation_by_oid(leaf.oid)
+        if relation is None or first is None or not _same_form(first, relation):
+            first = relation
+            runs.append([])
+        runs[-1].append(leaf)
+    return [arm] if len(runs) == 1 else [of_tables(arm, run) for run in runs]
+
+
+def _same_form(a: RelationDef, b: RelationDef) -> bool:
+    """Tell whether a plan for one table is one for the other, but for the numbers and names of tables and indexes."""
+    if len(a.columns) != len(b.columns) or len(a.indexes) != len(b.indexes):
+        return False
+    return all(map(_same_column, a.columns, b.columns)) and all(map(_same_index, a.indexes, b.indexes))
+
+
+def _same_column(a: ColumnDef, b: ColumnDef) -> bool:
+    return (a.attnum, a.type, a.not_null, a.dropped, a.hidden, a.collation) == (
+        b.attnum, b.type, b.not_null, b.dropped, b.hidden, b.collation,
+    )  # fmt: skip
+
+
+def _same_index(a: IndexDef, b: IndexDef) -> bool:
+    return all(getattr(a, name) == getattr(b, name) for name in _INDEX_FORM) and (
+        bool(a.constraint_oid) == bool(b.constraint_oid)
+    )
+
+
+_INDEX_FORM: Final = tuple(
+    item.name
+    for item in fields(IndexDef)
+    if item.name not in ("oid", "name", "parent", "constraint_oid", "key_names")
+)
+
+
+def plans_of(planning: Planning, arm: Select, layout: Layout, parts: Parts) -> list[tuple[Leaf, Node]]:
+    """Return a plan for each table of a part, whose tables are alike: planned once, where it is of a kind that can be had again."""
+    first, *others = _tables(arm)
+    known = len(planning.accesses)
+    plan = planning.query(of_tables(arm, (first,)), layout, parts)
+    noted = planning.accesses[known:]
+    made = [(first, plan)]
+    table = planning.catalog.relation_by_oid(first.oid)
+    for leaf in others:
+        relation = planning.catalog.relation_by_oid(leaf.oid)
+        again: Node | None = None
+        if table is not None and relation is not None and len(noted) == 1:
+            again = _again(plan, leaf, table, relation, parts)
+            if again is not None:
+                index = _index_there(noted[0].index, table, relation)[0] if noted[0].index else 0
+                planning.accesses.append(noted[0].of(leaf.oid, leaf.name, index))
+        made.append((leaf, again or planning.query(of_tables(arm, (leaf,)), layout, parts)))
+    return made
+
+
+def _index_there(oid: int, table: RelationDef, other: RelationDef) -> tuple[int, str]:
+    """Return number and name that an index, or a part of one, of a table has in another that is alike."""
+    for mine, its in zip(table.indexes, other.indexes, strict=True):
+        if mine.oid == oid & OID_MASK:
+            return its.oid + oid - mine.oid, its.name
+    raise LookupError(f"no index {oid} of {table.name}")
+
+
+def _again(node: Node, leaf: Leaf, table: RelationDef, other: RelationDef, parts: Parts) -> Node | None:
+    """Return a plan for another table, None where it is of another kind than rows of one table, tested and computed."""
+    made = twin(node)
+    if isinstance(node, Project | Filter):
+        below = _again(node.inputs[0], leaf, table, other, parts)
+        if below is None:
+            return None
+        made.inputs = (below,)
+        return made
+    if not isinstance(node, SourceNode) or not isinstance(made, SourceNode):
+        return None
+    source = node.source
+    if type(source) is TableScan:
+        made.source = scan = source.for_table(leaf)
+        if source in parts.scouts:
+            parts.scouts.append(scan)
+        return made
+    if type(source) is IndexSource:
+        made.source = keyed = source.for_table(leaf, *_index_there(source.index, table, other))
+        if source in parts.ordered:
+            parts.ordered.append(keyed)
+        return made
+    return None
 
 
 # --- keys from the rows joined so far ------------------------------------------------------------------
@@ -177,12 +304,21 @@ class Gate:
     known: tuple[Expr, ...]
     tests: tuple[Callable[[Any], Expr], ...]
     values: tuple[Expr, ...]
+    _last: tuple[Sequence[Any], list[int]] | None = None
 
-    def kept(self, values: Sequence[Any]) -> frozenset[int]:
-        """Return the partitions that may have rows, by oid."""
+    def kept(self, values: Sequence[Any]) -> list[int]:
+        """Return the partitions that may have rows, by oid, in their order.
+
+        The router asks and then the execution, with the same objects for values: what was found for the last ones is kept.
+        """
+        last = self._last
+        if last is not None and all(new is old for new, old in zip(values, last[0], strict=True)):
+            return last[1]
         tests = [make(value) for make, value in zip(self.tests, values, strict=True)]
         left = prune(self.parent, (*self.known, *tests), lambda table: self.parts[table.oid])
-        return frozenset(leaf.oid for leaf in left)
+        found = [leaf.oid for leaf in left]
+        self._last = values, found
+        return found
 
 
 def gate_of(
@@ -280,8 +416,7 @@ class PartitionsSource(ComputedSource):
         item: SubqueryRange,
         index: int,
         needed: Sequence[int],
-        arms: Sequence[Select],
-        plans: Sequence[Node],
+        plans: Sequence[tuple[Leaf, Node]],
         gate: Gate | None,
         around: Layout,
         *,
@@ -290,12 +425,12 @@ class PartitionsSource(ComputedSource):
         super().__init__(item, index, needed)
         self.item = item
         self.dependent = dependent
-        self.names = [part.ranges[0].alias for part in arms]
-        self.plans = [(_leaf(part), plan) for part, plan in zip(arms, plans, strict=True)]
+        self.names = [leaf.name for leaf, _plan in plans]
+        self.plans = {leaf.oid: plan for leaf, plan in plans}
         self.gate = gate
         self.values = None if gate is None else compile_row(gate.values, around)
 
-    def passed_by(self, params: Sequence[Any]) -> frozenset[int]:
+    def passed_by(self, params: Sequence[Any]) -> AbstractSet[int]:
         """Return the partitions, by oid, that an execution with these parameters will not read, as far as they alone tell."""
         known: list[Any] = []
         if self.gate is None or self.dependent:
@@ -304,18 +439,18 @@ class PartitionsSource(ComputedSource):
             if not isinstance(value, Param) or value.number > len(params):
                 return frozenset()
             known.append(params[value.number - 1])
-        kept = self.gate.kept(known)
-        return frozenset(oid for oid, _plan in self.plans if oid not in kept)
+        return self.plans.keys() - self.gate.kept(known)
 
     def rows(self, outer: Any, e: Env) -> Pipe:
         """Read the partitions that may have rows."""
-        kept: AbstractSet[int] | None = None
+        kept: Iterable[int] = self.plans
         if self.gate is not None and self.values is not None:
             function = self.values
             values = (yield from evaluate(function, outer, e)) if function.may_suspend else function(outer, e)
             kept = self.gate.kept(values)
-        for oid, plan in self.plans:
-            if kept is None or oid in kept:
+        for oid in kept:
+            plan = self.plans.get(oid)  # the conditions on the table alone have left out some
+            if plan is not None:
                 yield from self._whole(plan.pipe(e.child(outer)))
 
     def _whole(self, pipe: Pipe) -> Pipe:

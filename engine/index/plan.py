@@ -78,6 +78,13 @@ class RangeAccess:
     bounded: bool
     peeked: bool = False
 
+    def of(self, table: int, alias: str, index: int) -> RangeAccess:
+        """Return the same for a table that is alike."""
+        return RangeAccess(
+            table=table, alias=alias, index=index, kind=self.kind, unique=self.unique, bounded=self.bounded,
+            peeked=self.peeked,
+        )  # fmt: skip
+
 
 @dataclass(slots=True)
 class Planning:

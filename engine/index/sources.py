@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.index.access import Access, in_order_of_cost
 from engine.index.nodes import Node, chunks
@@ -39,6 +39,7 @@ from planner.query import (
     XMAX,
     XMIN,
     Expr,
+    Leaf,
     Range,
     RelationRange,
     RowMark,
@@ -49,6 +50,14 @@ from txn.scan_watch import Predicate
 from txn.types import IndexId, KeyRange, RowId, ShardId, StoredRow, Timestamp
 
 Columns = dict[tuple[int, int], int]
+_T = TypeVar("_T")
+
+
+def twin(part: _T) -> _T:
+    """Return a shallow copy of a part of a plan: a thousand are made at once, so it does no more than that takes."""
+    made = object.__new__(part.__class__)
+    made.__dict__.update(part.__dict__)
+    return made
 
 
 def whole_row(item: Range) -> Callable[[Any], Any]:
@@ -126,6 +135,8 @@ class SourceNode(Node):
 # --- stored tables ------------------------------------------------------------------------------
 
 Extract = Callable[[Sequence[Any]], Rows]
+ExtractOf = Callable[[int], Extract]
+"""Gives the function of a table by its oid, for tables whose rows have the same columns."""
 
 Reading = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 """How a source asks the transaction for rows: by ``ExecContext.for_update``."""
@@ -156,21 +167,21 @@ def reading_for(mark: RowMark) -> Reading:
 
 
 _SYSTEM = {
-    ROW_ID: "s.row_id", TABLEOID: "{oid}", CTID: "((s.row_id >> 15) & 4294967295, (s.row_id & 32767) + 1)",
+    ROW_ID: "s.row_id", TABLEOID: "oid", CTID: "((s.row_id >> 15) & 4294967295, (s.row_id & 32767) + 1)",
     ROW_VERSION: "s.begin", XMIN: "s.begin & 4294967295", XMAX: "0", CMIN: "0", CMAX: "0",
 }  # fmt: skip
 
 
 def extractor(
     range_: int, relation: RelationDef, needed: Sequence[int], narrow: bool
-) -> tuple[Columns, int, Extract]:
-    """Return (columns, width, function from stored rows to rows).
+) -> tuple[Columns, int, ExtractOf]:
+    """Return (columns, width, function from stored rows to rows, for the table and others with its columns).
 
     The stored tuple itself serves when only plain columns are needed and ``narrow`` does not ask for less.
     """
     if not narrow and all(n > 0 for n in needed):
         width = len(relation.columns)
-        return {(range_, n): n - 1 for n in needed}, width, lambda found: [s.values for s in found]
+        return {(range_, n): n - 1 for n in needed}, width, lambda _oid: _values
     parts = []
     for n in needed:
         if n == WHOLE_ROW:
@@ -179,12 +190,16 @@ def extractor(
         elif n > 0:
             parts.append(f"s.values[{n - 1}]")
         else:
-            parts.append(_SYSTEM[n].format(oid=relation.oid))
+            parts.append(_SYSTEM[n])
     listed = "".join(part + ", " for part in parts)
     live = relation.live
     record = record_maker(tuple(c.type.oid for c in live), tuple(c.name for c in live))
-    function: Extract = eval(f"lambda found: [({listed}) for s in found]", {"record": record})
+    function: ExtractOf = eval(f"lambda oid: lambda found: [({listed}) for s in found]", {"record": record})
     return {(range_, n): i for i, n in enumerate(needed)}, len(needed), function
+
+
+def _values(found: Sequence[Any]) -> Rows:
+    return [s.values for s in found]
 
 
 class TableScan(Source):
@@ -195,10 +210,11 @@ class TableScan(Source):
     def __init__(
         self, item: RelationRange, relation: RelationDef, index: int, needed: Sequence[int], narrow: bool
     ) -> None:
-        columns, width, self.extract = extractor(index, relation, needed, narrow)
+        columns, width, self.extract_of = extractor(index, relation, needed, narrow)
         super().__init__(columns, width)
-        self.item = item
+        self.name = f"{item.schema}.{item.name} {item.alias}"
         self.shard = ShardId(relation.oid)
+        self.extract = self.extract_of(relation.oid)
         self.reading = UPDATED if ROW_ID in needed else PLAIN
         self.scouts = False  # LockRows looks at the rows first, and locks them, before they are read
         self.tests_columns = True  # the filter looks at nothing but columns
@@ -209,6 +225,14 @@ class TableScan(Source):
         self.tests_columns = not any(
             isinstance(node, Var) and node.attnum < 0 for c in (*self.guards, *conjuncts) for node in walk(c)
         )
+
+    def for_table(self, leaf: Leaf) -> TableScan:
+        """Return the same scan of a table with the same columns."""
+        made = twin(self)
+        made.name = f"{leaf.schema}.{leaf.name} {leaf.name}"
+        made.shard = ShardId(leaf.oid)
+        made.extract = self.extract_of(leaf.oid)
+        return made
 
     def _predicate(self, e: Env) -> Predicate | None:
         """Return the filter as a test of stored rows, for the transaction to watch what others change; None: all."""
@@ -235,7 +259,7 @@ class TableScan(Source):
 
     def label(self) -> str:
         """Return the line."""
-        return f"Scan {self.item.schema}.{self.item.name} {self.item.alias}"
+        return f"Scan {self.name}"
 
 
 async def _next(iterator: Any) -> Any:
@@ -258,14 +282,15 @@ class IndexSource(Source):
         access: Access,
         outer: Layout,
     ) -> None:
-        columns, width, self.extract = extractor(index, relation, needed, narrow)
+        columns, width, self.extract_of = extractor(index, relation, needed, narrow)
         super().__init__(columns, width)
         if access.index is None:
             raise LookupError("an index source needs an index")
-        self.item = item
+        self.name = f"{item.schema}.{item.name} {item.alias}"
         self.access = access
         self.shard = ShardId(relation.oid)
-        self.index = IndexId(access.index.oid)
+        self.extract = self.extract_of(relation.oid)
+        self.index, self.index_name = IndexId(access.index.oid), access.index.name
         self.reading = UPDATED if ROW_ID in needed else PLAIN
         self.slack = False  # LockRows may ask for rows beyond the limit
         self.dependent = bool(outer.columns)
@@ -276,6 +301,18 @@ class IndexSource(Source):
         self.reverse = False
         self.counts: RowFunction | None = None  # LIMIT and OFFSET, where the index gives the query's order
         self.simple = access.kind == "point" and not any(access.pads) and not any(access.guards)
+
+    def for_table(self, leaf: Leaf, index: int, index_name: str) -> IndexSource:
+        """Return the same source of a table with the same columns by the same index, which there is ``index``.
+
+        ``access`` says how in both; the index that it names is the first table's.
+        """
+        made = twin(self)
+        made.name = f"{leaf.schema}.{leaf.name} {leaf.name}"
+        made.shard = ShardId(leaf.oid)
+        made.extract = self.extract_of(leaf.oid)
+        made.index, made.index_name = IndexId(index), index_name
+        return made
 
     @property
     def waiting(self) -> tuple[RowFunction, ...]:
@@ -366,6 +403,5 @@ class IndexSource(Source):
         """Return the line."""
         access = self.access
         what = {"point": "key", "keys": "keys", "prefix": "range"}[access.kind]
-        name = access.index.name if access.index is not None else ""
         order = "" if self.counts is None else " backwards to the limit" if self.reverse else " to the limit"
-        return f"Index {what} {self.item.schema}.{self.item.name} {self.item.alias} using {name}{order}"
+        return f"Index {what} {self.name} using {self.index_name}{order}"

@@ -110,12 +110,12 @@ class _Estimator:
     def _range(self, number: int, item: Range, conditions: list[Expr]) -> float:
         own = [c for c in conditions if _ranges_of(c) == 1 and _reads(c, number)]
         if isinstance(item, RelationRange) and not item.virtual:
-            total = rows = float(self.rows_of(item.oid))
+            total = rows = float(sum(map(self.rows_of, item.tables)))
             keys = {attnum for c in own for attnum in _compared(c, number)}
             relation = self.relation_of(item.oid)
             if relation is not None and any(i.unique and set(i.attnums) <= keys for i in relation.indexes):
-                self.read += 1
-                return min(total, 1.0)
+                self.read += len(item.tables)
+                return min(total, float(len(item.tables)))
             self.read += total
         elif isinstance(item, SubqueryRange):
             rows = self.query(item.query)

@@ -67,8 +67,13 @@ class TableFilters:
         """Return one test for each time a table is read; none for a table that is read unfiltered somewhere."""
         tests: dict[int, list[RowFunction]] = {}
         open_: set[int] = set()
+        known: list[Expr] | None = (
+            None  # of the table before: partitions that are alike share their conditions
+        )
+        test: RowFunction | None = None
         for oid, index, conjuncts in table_reads(self._query):
-            test = self._test(oid, index, conjuncts) if conjuncts else None
+            if conjuncts is not known:
+                test, known = self._test(oid, index, conjuncts) if conjuncts else None, conjuncts
             if test is None:
                 open_.add(oid)
             else:
@@ -96,11 +101,14 @@ def table_reads(query: QueryExpr) -> Iterator[tuple[int, int, list[Expr]]]:
                 seen += 1
                 if not range_.virtual:
                     # what others may not look at the rest of the query must not look at here either
-                    yield range_.oid, index, found.get(index, []) if range_.guard is None else []
+                    conjuncts = found.get(index, []) if range_.guard is None else []
+                    for oid in range_.tables:
+                        yield oid, index, conjuncts
     relations = [r for r in ranges_of(query) if isinstance(r, RelationRange)]
     if len(relations) != seen:  # read elsewhere than in a SELECT block: nothing is known of it
         for range_ in relations:
-            yield range_.oid, 0, []
+            for oid in range_.tables:
+                yield oid, 0, []
 
 
 def _sort(block: Select) -> dict[int, list[Expr]]:

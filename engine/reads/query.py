@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
 from engine.connection.rows import ReadyRows, RowStream
@@ -42,6 +43,7 @@ from planner.query import (
     Values,
 )
 from planner.route import BY_KEY, Route, RouteFacts, choose
+from planner.rules.arms import spread
 from planner.rules.unread import without_unread
 from planner.statements import QueryStatement
 from planner.walk import ranges_of
@@ -89,7 +91,7 @@ class CompiledQuery:
         ranges = [r for r in all_ranges if isinstance(r, RelationRange)]
         self.virtual = any(r.virtual for r in ranges)
         self.steps = any(isinstance(r, StepRange) for r in all_ranges)
-        self.tables = [ShardId(r.oid) for r in ranges if not r.virtual]
+        self.tables = [ShardId(oid) for r in ranges if not r.virtual for oid in r.tables]
         self.series = [s for r in all_ranges if (s := _series_of(r)) is not None]
 
     def filters(self, session: Session) -> TableFilters:
@@ -146,8 +148,9 @@ def compile_for(session: Session, query: CompiledQuery, name: str) -> Any:
     refusal = query.refused.get(name)
     if refusal is not None:
         raise refusal
+    tree = query.query if name == "index" else spread(query.query)
     try:
-        plan = session.db.executors[name].prepare(query.query, query.catalog or session.catalog)
+        plan = session.db.executors[name].prepare(tree, query.catalog or session.catalog)
     except SqlError as error:
         if error.sqlstate == "0A000":
             query.refused[name] = error
@@ -218,7 +221,8 @@ def choose_route(
     if txn is None:
         txn = session.block.ensure_txn()
     for _ in range(MAX_ROUTE_ATTEMPTS):
-        by_key, left_out, tables, partitions = False, frozenset[int](), len(query.tables), 0
+        by_key, tables, partitions = False, len(query.tables), 0
+        left_out: AbstractSet[int] = frozenset()
         if pinned == "auto" and "index" not in query.refused:
             try:
                 index_plan = compile_for(session, query, "index")

@@ -32,7 +32,6 @@ from planner.bind.stored import bind_check, coerce_argument, deparse_check, reba
 from planner.classify import classify, command_tag, relations_written, returned_rows
 from planner.errors import SqlError, not_supported
 from planner.partition import descendants
-from planner.rules.arms import balanced
 from planner.rules.fold import fold
 from planner.rules.partitions import without_partitioned
 from planner.rules.plain import told_columns, without_domains
@@ -360,9 +359,9 @@ def divided(context: BindContext, made: st.BoundStatement) -> st.BoundStatement:
         return replace(made, statement=replace(statement, body=divided(context, statement.body)))
     if isinstance(statement, st.CreateTable | st.CreateMaterializedView | st.RefreshMaterializedView):
         if statement.query is not None:
-            statement = replace(statement, query=balanced(without_partitioned(statement.query, catalog)))
+            statement = replace(statement, query=without_partitioned(statement.query, catalog))
     elif isinstance(statement, _RUN):
-        statement = balanced(without_partitioned(statement, catalog))
+        statement = without_partitioned(statement, catalog)
     else:
         return made
     versions = dict(made.versions)

@@ -2,17 +2,22 @@
 
     key ──Bob Jenkins' lookup3, seeded with its length and (extended) a 64-bit seed──> 32 bits, or 64 (…extended)
 
-The values are those of a little-endian PostgreSQL 15.
+The values are those of a little-endian PostgreSQL 15. Types that are no plain number or text, and functions by type: ``hash_values``.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
 
 from pgwire.codecs.datetime import send_date, send_timestamp
 from planner.builtins.registry import REGISTRY
+
+Halves: TypeAlias = tuple[int, int]
+"""The high and the low 32 bits of a hash."""
+Compute: TypeAlias = Callable[[Any, int], Halves]
+"""The hash of a value under a seed, 0 .. 2**64 - 1; under 0 the low half is what the function without a seed gives."""
 
 python = REGISTRY.python
 _MASK: Final = 0xFFFFFFFF
@@ -49,7 +54,7 @@ def _begin(length: int, seed: int) -> tuple[int, int, int]:
     return a, b, c
 
 
-def hash_bytes(data: bytes, seed: int = 0) -> tuple[int, int]:
+def hash_bytes(data: bytes, seed: int = 0) -> Halves:
     """Return the high and the low 32 bits of the hash of ``data``; ``seed`` 0: as of the functions without one."""
     a, b, c = _begin(len(data), seed)
     at = 0
@@ -65,18 +70,19 @@ def hash_bytes(data: bytes, seed: int = 0) -> tuple[int, int]:
     return b, c
 
 
-def hash_uint32(value: int, seed: int = 0) -> tuple[int, int]:
+def hash_uint32(value: int, seed: int = 0) -> Halves:
     """Return the high and the low 32 bits of the hash of a 32-bit number."""
     a, b, c = _begin(4, seed)
     _, b, c = _final((a + value) & _MASK, b, c)
     return b, c
 
 
-def _signed(value: int, bits: int) -> int:
+def signed(value: int, bits: int) -> int:
+    """Return the signed number of so many bits that an unsigned one is."""
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
-def _of_int8(value: int) -> int:
+def folded_int8(value: int) -> int:
     """Return what of a bigint is hashed: equal to the integer's hash where it is one."""
     low, high = value & _MASK, (value >> 32) & _MASK
     return low ^ (high if value >= 0 else ~high & _MASK)
@@ -98,7 +104,7 @@ def _float(value: float) -> bytes:
     return struct.pack("<d", float("nan") if value != value else value)
 
 
-def _hash_float(value: float, seed: int = 0) -> tuple[int, int]:
+def _hash_float(value: float, seed: int = 0) -> Halves:
     data = _float(value)
     if not data:
         return seed >> 32, seed & _MASK
@@ -106,9 +112,9 @@ def _hash_float(value: float, seed: int = 0) -> tuple[int, int]:
 
 
 _NUMBERS: Final[dict[str, Callable[[Any], int]]] = {
-    "hashint2(int2)": lambda v: v & _MASK, "hashint4(int4)": lambda v: v & _MASK, "hashint8(int8)": _of_int8,
-    "timestamp_hash(timestamp)": lambda v: _of_int8(moment_of(v)), "time_hash(time)": _of_int8,
-    "hashoid(oid)": lambda v: v, "hashchar(char)": lambda v: _signed((v.encode() or b"\0")[0], 8) & _MASK,
+    "hashint2(int2)": lambda v: v & _MASK, "hashint4(int4)": lambda v: v & _MASK, "hashint8(int8)": folded_int8,
+    "timestamp_hash(timestamp)": lambda v: folded_int8(moment_of(v)), "time_hash(time)": folded_int8,
+    "hashoid(oid)": lambda v: v, "hashchar(char)": lambda v: signed((v.encode() or b"\0")[0], 8) & _MASK,
 }  # fmt: skip
 _BYTES: Final[dict[str, Callable[[Any], bytes]]] = {
     "hashtext(text)": str.encode, "hashname(name)": str.encode, "uuid_hash(uuid)": bytes,
@@ -117,39 +123,47 @@ _BYTES: Final[dict[str, Callable[[Any], bytes]]] = {
 }  # fmt: skip
 
 
-def _pair(signature: str) -> tuple[str, str]:
+def pair(signature: str) -> tuple[str, str]:
     """Return the signatures of a function without and with a seed."""
     name, _, types = signature.rstrip(")").partition("(")
-    extended = f"{name}_extended" if name.endswith("_hash") else f"{name}extended"
+    extended = f"{name}_extended" if "_" in name else f"{name}extended"
     return signature, f"{extended}({types},int8)"
 
 
-def _add(signature: str, compute: Callable[[Any, int], Sequence[int]]) -> None:
-    plain, seeded = _pair(signature)
-    python(plain, lambda value: _signed(compute(value, 0)[1], 32))
+COMPUTED: Final[dict[str, Compute]] = {}
+"""By the signature of the function without a seed."""
+
+
+def add(signature: str, compute: Compute) -> None:
+    """Register a hash function, without a seed and with one. ``signature``: that of the one without."""
+    COMPUTED[signature] = compute
+    plain, seeded = pair(signature)
+    python(plain, lambda value: signed(compute(value, 0)[1], 32))
 
     def extended(value: Any, seed: int) -> int:
         high, low = compute(value, seed & (2**64 - 1))
-        return _signed(high << 32 | low, 64)
+        return signed(high << 32 | low, 64)
 
     python(seeded, extended)
 
 
-def _number(part: Callable[[Any], int]) -> Callable[[Any, int], Sequence[int]]:
+def of_number(part: Callable[[Any], int]) -> Compute:
+    """Return the hash by the 32-bit number that ``part`` makes of a value."""
     return lambda value, seed: hash_uint32(part(value), seed)
 
 
-def _data(part: Callable[[Any], bytes]) -> Callable[[Any, int], Sequence[int]]:
+def of_bytes(part: Callable[[Any], bytes]) -> Compute:
+    """Return the hash by the bytes that ``part`` makes of a value."""
     return lambda value, seed: hash_bytes(part(value), seed)
 
 
 def _register() -> None:
     for signature, number in _NUMBERS.items():
-        _add(signature, _number(number))
+        add(signature, of_number(number))
     for signature, data in _BYTES.items():
-        _add(signature, _data(data))
-    _add("hashfloat8(float8)", _hash_float)
-    _add("hashfloat4(float4)", _hash_float)
+        add(signature, of_bytes(data))
+    add("hashfloat8(float8)", _hash_float)
+    add("hashfloat4(float4)", _hash_float)
 
 
 _register()

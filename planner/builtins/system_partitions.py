@@ -12,6 +12,7 @@ from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.catalog import RelationDef
 from planner.errors import SqlError
+from planner.typefacts import format_type
 
 
 def _above(session: EvalSession, relation: RelationDef) -> int:
@@ -80,9 +81,15 @@ def root(session: EvalSession, oid: int) -> int | None:
 
 
 def satisfies_hash(
-    session: EvalSession, oid: int | None, modulus: int | None, remainder: int | None, *values: Any
+    session: EvalSession,
+    oid: int | None,
+    modulus: int | None,
+    remainder: int | None,
+    *values: Any,
+    types: tuple[int, ...],
 ) -> bool:
     """SQL's ``satisfies_hash_partition``. Raises SqlError 22023."""
+    from planner.casts import is_binary_coercible
     from planner.partition import row_hash
 
     if oid is None or modulus is None or remainder is None:
@@ -106,6 +113,13 @@ def satisfies_hash(
             "22023",
             f"number of partitioning columns ({len(key.types)}) does not match number of partition keys provided ({len(values)})",
         )
+    for place, (wanted, given) in enumerate(zip(key.types, types[3:], strict=True), 1):
+        if not is_binary_coercible(given, wanted.oid):
+            raise SqlError(
+                "22023",
+                f"column {place} of the partition key has type {format_type(wanted.oid)}, but supplied value is of type "
+                f"{format_type(given)}",
+            )
     return row_hash(values, key.types) % modulus == remainder
 
 
@@ -114,7 +128,9 @@ def _register() -> None:
     python("pg_partition_tree(regclass)", tree, needs_session=True)
     python("pg_partition_ancestors(regclass)", ancestors, needs_session=True)
     python("pg_partition_root(regclass)", root, needs_session=True)
-    python("satisfies_hash_partition(oid,int4,int4,any)", satisfies_hash, needs_session=True)
+    python(
+        "satisfies_hash_partition(oid,int4,int4,any)", satisfies_hash, needs_session=True, needs_types=True
+    )
 
 
 _register()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from planner.query.expressions import Expr
 from planner.types import SqlType
@@ -37,6 +37,14 @@ class Range:
     invoker: bool = field(default=False, compare=False)
 
 
+class Leaf(NamedTuple):
+    """A table that holds rows of a partitioned one."""
+
+    oid: int
+    schema: str
+    name: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationRange(Range):
     """A table (or virtual catalog relation) by oid; views are already expanded to SubqueryRange.
@@ -44,7 +52,8 @@ class RelationRange(Range):
     ``columns`` lists all live columns in table order; ``used`` the attnums that the statement refers
     to (system ones included), so that executors read no more. ``guard``: row-level security; a row for which its WHERE, over
     range 0, is not TRUE does not exist for this query, and nothing else may look at it before that is known. ``only``: of a partitioned table none of its partitions.
-    ``parent``, ``asked``: of a partition that stands in its parent's place, that and what was ``used`` of it.
+    ``parent``, ``asked``: of a partition that stands in its parent's place, that and what was ``used`` of it. ``leaves``: partitions with
+    the same columns, this one the first, that the SELECT of which it is all of FROM reads one after the other (``planner.rules.arms``).
     """
 
     oid: int
@@ -57,6 +66,12 @@ class RelationRange(Range):
     only: bool = False
     parent: int = field(default=0, compare=False)
     asked: frozenset[int] = field(default=frozenset(), compare=False)
+    leaves: tuple[Leaf, ...] = ()
+
+    @property
+    def tables(self) -> tuple[int, ...]:
+        """The tables that are read, by oid."""
+        return tuple([leaf.oid for leaf in self.leaves]) or (self.oid,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,63 +1,69 @@
-"""Rows of many partitions stand side by side as a tree that is as flat as it can be.
+"""A partitioned table's partitions side by side: one part for many of them, or a part for each.
 
-    ((p1 + p2) + p3) + p4          as bound: a thousand partitions are a thousand levels
-    (p1 + p2) + (p3 + p4)          balanced: ten
+    SELECT a FROM p1 [p1, p2, p3, p4]       gathered: what is said once holds for all tables of ``RelationRange.leaves``
+    (p1 + p2) + (p3 + p4)                   spread: + is UNION ALL, of one table each
 
-``+`` is UNION ALL. Whoever walks over a tree goes as deep as it is, so that the first form meets the limit of the stack (54001), and what copies
-sub-trees on its way (sqlglot's printing) takes time that grows with the square of its depth. The order of the parts stays.
+A statement is planned gathered, so that it costs what it says and not what its table has partitions. The engines are told of every
+table. The tree is then as flat as it can be: whoever walks over a chain of a thousand goes a thousand levels deep, which meets the limit of the
+stack (54001), and what copies sub-trees on its way (sqlglot's printing) takes time that grows with the square. The order of the parts stays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any
 
-from planner.query import QueryExpr, RelationRange, Select, SetOp, SubLink, Var
+from planner.query import Leaf, OutputColumn, QueryExpr, RelationRange, Select, SetOp, Var
 from planner.rewrite import replace_children
-from planner.walk import walk
-
-IN_A_ROW: Final = 16
-"""Parts that may stay a chain."""
 
 
-def balanced(tree: Any) -> Any:
-    """Return a tree in which long chains of UNION ALL over single tables are balanced; what else there is stays as it is."""
-    if isinstance(tree, Var):
-        return tree
-    if isinstance(tree, SetOp):
-        parts = _parts(tree)
-        if len(parts) > IN_A_ROW and all(map(_stands_alone, parts)):
-            return _side_by_side(tree, parts)
-    return replace_children(tree, balanced)
-
-
-def _parts(chain: SetOp) -> list[QueryExpr]:
-    """Return the queries of a chain, in their order; what is no plain UNION ALL into the chain's columns is one of them."""
-    parts: list[QueryExpr] = []
-    item: QueryExpr = chain
-    while isinstance(item, SetOp) and item == SetOp(
-        columns=chain.columns, op="union", all=True, left=item.left, right=item.right
-    ):
-        parts.append(item.right)
-        item = item.left
-    parts.append(item)
-    return parts[::-1]
-
-
-def _stands_alone(part: QueryExpr) -> bool:
-    """Tell whether a query reads one table and names nothing around it, so that it may stand at any level."""
-    if not isinstance(part, Select) or part.ctes or len(part.ranges) != 1:
-        return False
-    if not isinstance(part.ranges[0], RelationRange):
-        return False
-    return not any(
-        isinstance(node, SubLink) or (isinstance(node, Var) and node.level > 0) for node in walk(part)
-    )
-
-
-def _side_by_side(chain: SetOp, parts: Sequence[QueryExpr]) -> QueryExpr:
+def side_by_side(columns: tuple[OutputColumn, ...], parts: Sequence[QueryExpr]) -> QueryExpr:
+    """Return UNION ALL of one or more parts that name nothing around them, so that they may stand at any level."""
     if len(parts) == 1:
         return parts[0]
     half = len(parts) // 2
-    left, right = _side_by_side(chain, parts[:half]), _side_by_side(chain, parts[half:])
-    return SetOp(columns=chain.columns, op="union", all=True, left=left, right=right)
+    left, right = side_by_side(columns, parts[:half]), side_by_side(columns, parts[half:])
+    return SetOp(columns=columns, op="union", all=True, left=left, right=right)
+
+
+def gathered(arm: Select) -> RelationRange | None:
+    """Return the range of a part that stands for many tables, None for any other query."""
+    if len(arm.ranges) != 1:
+        return None
+    item = arm.ranges[0]
+    return item if isinstance(item, RelationRange) and item.leaves else None
+
+
+def of_tables(arm: Select, tables: Sequence[Leaf]) -> Select:
+    """Return a part for one or more tables, of which the first stands in its range."""
+    item = arm.ranges[0]
+    assert isinstance(item, RelationRange)
+    first = tables[0]
+    guard = item.guard
+    if guard is not None:
+        own = guard.ranges[0]
+        assert isinstance(own, RelationRange)
+        own = replace(own, alias=first.name, oid=first.oid, schema=first.schema, name=first.name)
+        guard = replace(guard, ranges=(own, *guard.ranges[1:]))
+    made = replace(
+        item,
+        alias=first.name,
+        oid=first.oid,
+        schema=first.schema,
+        name=first.name,
+        guard=guard,
+        leaves=tuple(tables) if len(tables) > 1 else (),
+    )
+    return replace(arm, ranges=(made,))
+
+
+def spread(tree: Any) -> Any:
+    """Return a tree in which every table has a part of its own; the same one where it has already."""
+    if isinstance(tree, Var):
+        return tree
+    if isinstance(tree, Select):
+        item = gathered(tree)
+        if item is not None:
+            return side_by_side(tree.columns, [of_tables(tree, (leaf,)) for leaf in item.leaves])
+    return replace_children(tree, spread)

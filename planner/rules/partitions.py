@@ -3,7 +3,7 @@
     SELECT v FROM m WHERE day >= '2024-03-01' AND day < '2024-03-08'            m by months
 
     one partition left      FROM m_03 WHERE ...
-    several                 FROM (SELECT day, v FROM m_02 WHERE ... UNION ALL SELECT day, v FROM m_03 WHERE ...) m
+    several                 FROM (SELECT day, v FROM m_02 [m_02, m_03] WHERE ...) m     one part for all with the same columns (``arms``)
     none                    FROM ONLY m, which has no rows
 
 So every executor, index, lock and watched scan sees tables as it knows them. A condition on the table alone is tested in every arm.
@@ -17,6 +17,7 @@ in (``tableoid``), and ``leaves`` of the statement says which these may be (``en
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -38,12 +39,12 @@ from planner.query import (
     Const,
     Delete,
     Expr,
+    Leaf,
     Merge,
     NullTest,
     OpExpr,
     OutputColumn,
     QueryBase,
-    QueryExpr,
     RangeColumn,
     RangeRef,
     RelabelType,
@@ -52,7 +53,6 @@ from planner.query import (
     RowMark,
     ScalarArrayOp,
     Select,
-    SetOp,
     SubLink,
     SubqueryRange,
     Target,
@@ -60,6 +60,7 @@ from planner.query import (
     Var,
 )
 from planner.rewrite import replace_children
+from planner.rules.arms import of_tables, side_by_side
 from planner.types import SqlType
 from planner.walk import children, walk
 
@@ -211,10 +212,12 @@ def _several(
     outputs = tuple(
         OutputColumn(name=c.name, type=types[c.attnum], table_oid=0, attnum=0) for c in columns
     ) + tuple(OutputColumn(name=f"system{-a}", type=found[a]) for a in system)
-    arms = [_arm(item, parent, leaf, outputs, system, found, movable, index, mark) for leaf in kept]
-    made: QueryExpr = arms[0]
-    for arm in arms[1:]:
-        made = SetOp(columns=outputs, op="union", all=True, left=made, right=arm)
+    arms = []
+    for _, alike in itertools.groupby(kept, _columns_of):
+        tables = list(alike)
+        some = [Leaf(leaf.oid, leaf.schema, leaf.name) for leaf in tables]
+        arm = _arm(item, parent, tables[0], outputs, system, found, movable, index, mark)
+        arms.append(of_tables(arm, some))
     query = _remapped(query, index, lambda attnum: places.get(attnum, attnum))
     if mark is not None:
         told = replace(mark, row=(places[TABLEOID], places[ROW_ID], places[ROW_VERSION]))
@@ -225,12 +228,16 @@ def _several(
         columns=tuple(
             RangeColumn(name=o.name, type=o.type, attnum=place) for place, o in enumerate(outputs, 1)
         ),
-        query=made,
+        query=side_by_side(outputs, arms),
         parent=item.oid,
         asked=item.used,
         invoker=item.invoker,
     )
     return replace(query, ranges=tuple(ranges))
+
+
+def _columns_of(leaf: RelationDef) -> list[tuple[str, SqlType, int]]:
+    return [(c.name, c.type, c.attnum) for c in leaf.live]
 
 
 def _arm(
@@ -389,9 +396,7 @@ def _below(
     parts = parts_of(parent)
     chosen = _chosen(parts, wanted)
     found: list[RelationDef] = []
-    for item in parts.order:
-        if chosen is not None and item.oid not in chosen:
-            continue
+    for item in parts.order if chosen is None else parts.sorted(chosen):
         if item.kind == "p":
             attnums = column_map(parent, item)
             found += _below(item, {attnums[a]: w for a, w in wanted.items()}, parts_of)
