@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from pgwire.codecs.domain import BOX, CIRCLE, POINT, POLYGON
+from pgwire.codecs.domain import BOX, CIRCLE, POINT, POLYGON, REG_TYPES
 from pgwire.codecs.ranges import RANGES
 from planner import ast
 from planner.casts import is_binary_coercible
@@ -53,6 +53,8 @@ from planner.opclass_extensions import HSTORE_CLASS, KEPT_BY, class_named, defau
 from planner.type_order import default_opclass
 from planner.typefacts import decimal_of, element_of, format_type
 from planner.types import SqlType
+
+INET, CIDR = 869, 650
 
 METHOD_OIDS: Final = {"btree": 403, "hash": 405, "gist": 783, "gin": 2742, "spgist": 4000, "brin": 3580}
 
@@ -110,10 +112,14 @@ def has_default_class(type_oid: int, method: str) -> bool:
     return bool(class_oid(base_oid(type_oid), method))
 
 
+_AS_OTHERS: Final = {VARCHAR: TEXT, CIDR: INET, **dict.fromkeys(REG_TYPES, OID)}
+"""Types that are another one as they stand, and have its classes."""
+
+
 def _input_type(type_oid: int) -> int:
     """Return the type that the operator classes for a type are declared for."""
-    if type_oid == VARCHAR:
-        return TEXT
+    if type_oid in _AS_OTHERS:
+        return _AS_OTHERS[type_oid]
     fact = facts().types.get(type_oid)
     if fact is None:
         return type_oid

@@ -21,6 +21,7 @@ from engine.connection.rows import ReadyRows, RowBatch, RowStream
 from engine.executor import ExecContext, Result
 from engine.index.candidates import CandidateScan
 from engine.index.growth import Growth
+from engine.index.joins import DependentJoin, LoopJoin
 from engine.index.nodes import Filter, Node, OneRow, Project
 from engine.index.partitions import PartitionsSource
 from engine.index.plan import Planning, RangeAccess
@@ -28,7 +29,8 @@ from engine.index.sources import IndexSource, SourceNode
 from engine.index.state import BATCH, ExecState, Rows, abandon, drive, poll, run_ready
 from planner.catalog import Catalog
 from planner.evaluate import Env, RowFunction
-from planner.query import OutputColumn, QueryExpr
+from planner.query import OutputColumn, QueryExpr, SubLink
+from planner.walk import walk
 
 FINISHED_AT_ONCE = 4 * BATCH  # rows that a point read gives in one turn
 
@@ -39,6 +41,7 @@ class IndexPlan:
 
     ``access``: how each stored table is reached. ``is_small``: every stored table is reached by key or by a bounded
     range, so the row executor is the right one whatever the tables' size, unless one of ``candidates`` says that it ``scans``.
+    ``pairs``: some join, or a sub-select in an expression, may look at each pair of rows.
     """
 
     columns: tuple[OutputColumn, ...]
@@ -48,6 +51,7 @@ class IndexPlan:
     candidates: tuple[CandidateScan, ...] = ()
     point: PointPlan | None = None
     partitioned: tuple[PartitionsSource, ...] = ()
+    pairs: bool = True
 
     @property
     def partitions(self) -> int:
@@ -110,6 +114,7 @@ class IndexExecutor:
             tuple(planning.candidates),
             _point_plan(root),
             tuple(planning.partitioned),
+            _by_pairs(root, query) if planning.partitioned else True,
         )
 
     def run(self, plan: IndexPlan, ctx: ExecContext) -> Result | Awaitable[Result]:
@@ -159,6 +164,18 @@ async def _finish_in_slices(point: PointPlan, found: Any, env: Env) -> AsyncIter
         yield RowBatch(rows=_finish(point, found[start : start + BATCH], env))
         poll(env.shared.ctx)
         await asyncio.sleep(0)
+
+
+def _by_pairs(root: Node, query: QueryExpr) -> bool:
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, LoopJoin):
+            return True
+        if isinstance(node, DependentJoin) and not isinstance(node.right, IndexSource | PartitionsSource):
+            return True  # LATERAL
+        todo += node.inputs
+    return any(isinstance(node, SubLink) for node in walk(query))
 
 
 def _point_plan(root: Node) -> PointPlan | None:

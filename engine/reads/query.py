@@ -221,7 +221,7 @@ def choose_route(
     if txn is None:
         txn = session.block.ensure_txn()
     for _ in range(MAX_ROUTE_ATTEMPTS):
-        by_key, tables, partitions = False, len(query.tables), 0
+        by_key, pairs, tables, partitions = False, True, len(query.tables), 0
         left_out: AbstractSet[int] = frozenset()
         if pinned == "auto" and "index" not in query.refused:
             try:
@@ -229,6 +229,7 @@ def choose_route(
                 left_out = index_plan.left_out(params)
                 if index_plan.partitioned:
                     tables, partitions = index_plan.tables, index_plan.partitions
+                    pairs = index_plan.pairs
                 by_key = index_plan.is_small and not any(c.scans(params, txn) for c in index_plan.candidates)
             except SqlError as error:
                 if error.sqlstate != "0A000":
@@ -248,6 +249,7 @@ def choose_route(
                 uses_steps=query.steps,
                 tables=tables,
                 partitions=partitions,
+                pairs=pairs,
                 by_key=by_key,
                 rows=rows,
                 series_rows=series_rows,

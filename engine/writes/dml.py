@@ -103,12 +103,13 @@ class InsertPlan:
         "statement", "updating",
     )  # fmt: skip
 
-    def __init__(self, session: Session, statement: Insert) -> None:
-        """Compile against the session's catalog."""
+    def __init__(self, session: Session, statement: Insert, *, routed: bool = False) -> None:
+        """Compile against the session's catalog. ``routed``: as in ``TableShape.of``."""
         relation = target_of(session, statement.table)
         self.statement = statement
         self.row = _only_row(statement.source)
-        self.shape = TableShape.of(relation, session).through(statement.through).showing(statement.attnums)
+        shape = TableShape.of(relation, session, routed=routed)
+        self.shape = shape.through(statement.through).showing(statement.attnums)
         self.returning = returning_of(session, relation, statement.returning, statement.columns)
         positions: list[int | None] = [None] * self.shape.width
         for source_position, attnum in enumerate(statement.attnums):

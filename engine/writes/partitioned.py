@@ -56,8 +56,7 @@ class Part:
         self.leaf = leaf
         self.insert = insert
         self.checks = checks
-        self.shape = TableShape.of(leaf, session)
-        self.shape.routed()
+        self.shape = TableShape.of(leaf, session, routed=True)
         self.firings: dict[Operation, Firing | None] = {}
         self.reaches: set[str] = set()
         self._changes: frozenset[int] | None = None
@@ -118,9 +117,9 @@ class Partitioned:
         found = self.parts.get(leaf.oid)
         if found is None:
             insert = None
-            if isinstance(self.statement, Insert):
-                insert = InsertPlan(session, insert_into(self.statement, self.parent, leaf, session.catalog))
-                insert.shape.routed()
+            if isinstance(self.statement, Insert) and self.statement.on_conflict is not None:
+                own = insert_into(self.statement, self.parent, leaf, session.catalog)
+                insert = InsertPlan(session, own, routed=True)
             checks: Sequence[RowCheck] = ()
             if not isinstance(self.statement, Delete):
                 checks = row_checks_of(self.statement.row_checks, self.parent, leaf)
@@ -324,6 +323,7 @@ async def store(
             await asyncio.sleep(0)
     by_row = False
     for oid in placed:
+        await session.cancelled.turn()
         leaf = target_of(session, oid)
         part = made.part(session, leaf)
         await part.prepare(session, "insert")
@@ -342,11 +342,12 @@ async def store(
     stored: dict[int, tuple[RelationDef, RowId, Row, Row]] = {}
     count = 0
     for oid, some in placed.items():
+        await session.cancelled.turn()
         part = made.parts[oid]
         own = part.firing(session, "INSERT")
         count += len(some)
         whole = [row for _, row in some]
-        if await _store_many(session, part, whole, env):
+        if made.returning is None and await _store_many(session, part, whole, env):
             continue
         kept = await store_in(session, part, whole, env)
         for (number, _), (row_id, row) in zip(some, kept, strict=True):
@@ -370,8 +371,7 @@ async def store_in(
 
 async def _store_many(session: Session, part: Part, rows: Sequence[Row], env: Env) -> bool:
     """Insert rows of one partition as parts, and check all, if they are so many that it pays, and nobody asks for them; tell whether."""
-    asked = part.insert is not None and (part.insert.statement.returning or session.parts is not None)
-    if len(rows) <= BULK_ROWS or asked or not effects.may_bulk_load(session, part.leaf):
+    if len(rows) <= BULK_ROWS or session.parts is not None or not effects.may_bulk_load(session, part.leaf):
         return False
     full = await part.made("insert", rows, env)
     await session.block.ensure_txn().bulk_insert(part.shape.shard, batches_of(part.leaf, full))
@@ -389,6 +389,7 @@ async def _store_each(
     """Insert rows one by one, as triggers look at them, or ON CONFLICT may let them out."""
     stored: list[tuple[RelationDef, RowId, Row, Row]] = []
     for _number, oid, row in order:
+        await session.cancelled.turn()
         part = made.parts[oid]
         own = part.firing(session, "INSERT")
         insert = part.insert

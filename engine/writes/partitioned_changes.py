@@ -264,15 +264,14 @@ async def update_routed(session: Session, plan: Plan, statement: Update, params:
     changes = Changes(session, made, env, noted)
     values_from = 1 + len(parent.live)
     extra = values_from + len(statement.assigned)
-    for number, row in enumerate(rows):
+    for row in rows:
         cells = made.cells(row)
         old = tuple(cells)
         for at, attnum in enumerate(statement.assigned, values_from):
             cells[attnum - 1] = row[at]
         part = made.part(session, target_of(session, row[-1]))
         await changes.update(part, RowId(row[0]), old, tuple(cells), statement.assigned, row[extra:-1])
-        if number % SLICE_ROWS == SLICE_ROWS - 1:
-            await asyncio.sleep(0)
+        await session.cancelled.turn()
     await changes.stage()
     await noted.follow(session)
     stored = changes.stored
@@ -288,11 +287,10 @@ async def delete_routed(session: Session, plan: Plan, statement: Delete, params:
     noted = Noted(made, [firing])
     changes = Changes(session, made, env, noted)
     extra = 1 + len(made.parent.live)
-    for number, row in enumerate(_once(session, found)):
+    for row in _once(session, found):
         part = made.part(session, target_of(session, row[-1]))
         await changes.delete(part, RowId(row[0]), tuple(made.cells(row)), row[extra:-1])
-        if number % SLICE_ROWS == SLICE_ROWS - 1:
-            await asyncio.sleep(0)
+        await session.cancelled.turn()
     await changes.stage()
     await noted.follow(session)
     stored = changes.stored

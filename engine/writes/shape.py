@@ -19,6 +19,7 @@ from planner.domain_checks import Demand, demand
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, RowFunction, Shared, compile_expr
 from planner.evaluate_runtime import record_maker
+from planner.partition import ancestors
 from planner.query import CTID, TABLEOID, WHOLE_ROW, Expr, ThroughViews
 from planner.rights import Rights
 from planner.rules.plain import without_domains
@@ -79,10 +80,13 @@ class TableShape:
         self.refusals = [(position, refuse) for position, refuse in found if refuse is not None]
 
     @classmethod
-    def of(cls, relation: RelationDef, session: Session) -> TableShape:
-        """Return that of a table as a session sees it."""
+    def of(cls, relation: RelationDef, session: Session, *, routed: bool = False) -> TableShape:
+        """Return that of a table as a session sees it. ``routed``: it is a partition whose rows are brought to it, so its bound need not be asked."""
         called: set[int] = set()
-        checks = bound_checks(relation, session, called)
+        computed = routed and _by_expressions(relation, session)
+        checks = bound_checks(relation, session, called, bound=not routed or computed)
+        if computed:  # the rights to the functions in it count
+            checks = tuple(check for check in checks if check[0] != PARTITION_BOUND)
         generated = bound_generations(relation, session, called)
         shape = cls(relation, session.codec_settings, checks, generated, bound_demands(relation, session))
         shape.session = session
@@ -106,11 +110,6 @@ class TableShape:
         """Ask what domains demand of these columns only: the others keep the values they have. Returns itself."""
         self.demands = [(position, demand) for position, demand in self.demands if position + 1 in attnums]
         return self.showing(attnums)
-
-    def routed(self) -> TableShape:
-        """Do not ask whether rows belong to this partition: they have been brought here for that. Returns itself."""
-        self.checks = [check for check in self.checks if check[0] != PARTITION_BOUND]
-        return self
 
     def through(self, views: ThroughViews | None) -> TableShape:
         """Add the conditions of the views that rows come through; returns itself."""
@@ -250,21 +249,27 @@ def whole_rows(session: Session, relation: RelationDef) -> Callable[[Sequence[Ro
 
 
 def bound_checks(
-    relation: RelationDef, session: Session, called: set[int] | None = None
+    relation: RelationDef, session: Session, called: set[int] | None = None, *, bound: bool = True
 ) -> tuple[tuple[str, Expr], ...]:
     """Return a table's CHECK constraints in the order in which PostgreSQL goes through them: by name.
 
-    The oids of the users' functions in them are added to ``called``. A partition's bound comes last, under the name "".
+    The oids of the users' functions in them are added to ``called``. A partition's bound, if asked for, comes last, under the name "".
     """
     found = [
         (c.name, bound_check(c, relation, session, called))
         for c in sorted(relation.constraints, key=lambda c: c.name)
         if c.kind == "c"
     ]
-    bound = partition_check(relation, session.catalog) if relation.partition_of else None
-    if bound is not None:
-        found.append((PARTITION_BOUND, runnable_check(bound, session, called)))
+    test = partition_check(relation, session.catalog) if bound and relation.partition_of else None
+    if test is not None:
+        found.append((PARTITION_BOUND, runnable_check(test, session, called)))
     return tuple(found)
+
+
+def _by_expressions(partition: RelationDef, session: Session) -> bool:
+    """Tell whether a table that a partition belongs to is divided by more than columns."""
+    keys = [table.partition_key for table in ancestors(partition, session.catalog)]
+    return any(key is not None and any(key.expressions) for key in keys)
 
 
 def runnable_check(expr: Expr, session: Session, called: set[int] | None = None) -> Expr:

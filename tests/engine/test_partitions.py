@@ -352,6 +352,39 @@ def test_rows_joined_before_lead_to_partitions_by_key(months: ServerProcess) -> 
         assert read.fetchall() == [(1, "one"), (2, "two"), (6, "one"), (8, "two")]
 
 
+def test_many_rows_for_one_partition_are_returned(months: ServerProcess) -> None:
+    with opened(months) as conn:
+        made = conn.execute(
+            "INSERT INTO m SELECT n, '2024-01-05' FROM generate_series(1, 20001) n RETURNING id, tableoid::regclass::text"
+        )
+        rows = made.fetchall()
+    assert (len(rows), rows[0], rows[-1]) == (20001, (1, "m_1"), (20001, "m_1"))
+
+
+def test_partitions_that_are_not_alike_are_read_by_what_they_have(months: ServerProcess) -> None:
+    with opened(months) as conn:
+        conn.execute(
+            "CREATE TABLE m_3 (gone int, v text DEFAULT 'd', id int, at date NOT NULL, PRIMARY KEY (id, at),"
+            " CONSTRAINT m_v_check CHECK (v <> 'bad'))"
+        )
+        conn.execute("ALTER TABLE m_3 DROP COLUMN gone")
+        conn.execute("ALTER TABLE m ATTACH PARTITION m_3 FOR VALUES FROM ('2024-03-01') TO ('2024-04-01')")
+        conn.execute("CREATE TABLE m_4 PARTITION OF m FOR VALUES FROM ('2024-04-01') TO ('2024-05-01')")
+        conn.execute("CREATE INDEX m_4_id ON m_4 (id) WHERE id > 1")
+        conn.execute(
+            "INSERT INTO m SELECT n, date '2024-01-15' + n * 15, 'v' || n FROM generate_series(0, 7) n"
+        )
+        chosen = [("m_2a", 2, "v2"), ("m_3", 4, "v4"), ("m_4", 6, "v6")]
+        read = "SELECT tableoid::regclass::text, id, v FROM m WHERE"
+        assert conn.execute(f"{read} id IN (2, 4, 6) ORDER BY id".encode()).fetchall() == chosen
+        assert (
+            conn.execute(f"{read} v IN ('v2', 'v4', 'v6') ORDER BY v LIMIT 3".encode()).fetchall() == chosen
+        )
+        conn.execute("UPDATE m SET v = 'w' || id WHERE id > 1 AND v < 'v7'")
+        rows = conn.execute(f"{read} id > 2 ORDER BY id".encode()).fetchall()
+        assert [row[2] for row in rows] == ["w3", "w4", "w5", "w6", "v7"]
+
+
 @pytest.mark.parametrize(
     ("sql", "construct"),
     [
