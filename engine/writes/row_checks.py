@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from engine.index.plan import Planning
 from engine.index.state import value_of
 from engine.writes.shape import TableShape, row_record, table_layout
+from pgwire.codecs.system import RecordValue
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, compile_expr
+from planner.partition_rows import moved, slots_of
 from planner.query import RowCheck, RowCheckKind
 from txn.types import Row
 
@@ -36,14 +38,17 @@ class RowChecks:
         session: Session,
         relation: RelationDef,
         checks: Sequence[RowCheck],
-        named: RelationDef | None = None,
+        parent: RelationDef | None = None,
     ) -> None:
-        """Compile over rows of ``relation``; their sub-selects are the row executor's. ``named``: whose policies messages say they are."""
-        self._named = named or relation
+        """Compile over rows of ``relation``; their sub-selects are the row executor's.
+
+        ``parent``: the partitioned table whose policies they are, as messages say; a whole row in them is one of it.
+        """
+        self._named = parent or relation
         layout = table_layout(relation)
         layout.subplan = Planning(session.catalog).sublink
         self._relation = relation
-        self._whole = row_record(relation)
+        self._whole = row_record(relation) if parent is None else _record_of_parent(relation, parent)
         self._checks: list[tuple[RowCheck, RowFunction]] = [
             (check, compile_expr(check.condition, layout)) for check in checks
         ]
@@ -80,3 +85,9 @@ class RowChecks:
             "42501",
             f'{which} row violates row-level security policy{policy}{how} for table "{self._named.name}"',
         )
+
+
+def _record_of_parent(relation: RelationDef, parent: RelationDef) -> Callable[[Row], RecordValue]:
+    """Return the function from a row of a partition to the row as a value of the partitioned table's type."""
+    slots, record = slots_of(relation, parent), row_record(parent)
+    return lambda row: record(moved(row, slots))

@@ -21,7 +21,7 @@ from pgwire.codecs.domain import RECORD
 from pgwire.codecs.registry import text_input
 from pgwire.codecs.system import RecordValue
 from pgwire.codecs.user_types import row_shape
-from planner.builtins.json_values import as_text, elements, kind_of, load, members
+from planner.builtins.json_values import as_text, elements, kind_of, members
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.domain_checks import DomainCheck
@@ -143,7 +143,7 @@ def _plain_value(text: str | None, type_: SqlType, session: EvalSession, column:
         return _composite(text, base, row_shape(type_.oid, settings), session)
     element = element_of(type_.oid)
     if element and kind != "string":
-        return _array(text, SqlType(element, type_.typmod), session, column, ())
+        return _array(text, SqlType(element, type_.typmod), session, column)
     shown = as_text(text)
     plain = plain_type(type_)
     return None if shown is None else text_input(plain.oid, shown, type_.typmod, settings)
@@ -226,27 +226,45 @@ def _populate_set(name: str) -> Callable[..., Iterator[Any]]:
     return each
 
 
-def _array(
-    text: str, element: SqlType, session: EvalSession, column: str, at: tuple[int, ...]
-) -> tuple[Any, ...]:
-    if kind_of(text) != "array":
-        where = f'key "{column}"' if not at else "".join(f"[{i}]" for i in at)
-        hint = f"See the value of {where}." if not at else f'See the array element {where} of key "{column}".'
-        raise _invalid("expected JSON array", hint=hint)
-    items = list(elements(text))
-    nested = [kind_of(item) == "array" for item in items]
-    if any(nested) and element.oid not in (JSON, JSONB):
-        if not all(nested) or len({len(load(item)) for item in items}) > 1:
-            first = nested.index(False) if not all(nested) else 0
-            if not all(nested) and nested[0]:
-                _array(items[first], element, session, column, (*at, first))
-            raise _invalid(
+def _array(text: str, element: SqlType, session: EvalSession, column: str) -> tuple[Any, ...]:
+    """Return an array of as many dimensions as lead to its first element; 22P02 where others differ. Arrays in json[] are elements."""
+    depth = 1 if element.oid in (JSON, JSONB) else _depth(text)
+    sizes: list[int | None] = [None] * depth
+
+    def level(text: str, at: tuple[int, ...]) -> tuple[Any, ...]:
+        if kind_of(text) != "array":
+            where = f'key "{column}"' if not at else "".join(f"[{i}]" for i in at)
+            hint = (
+                f"See the value of {where}."
+                if not at
+                else f'See the array element {where} of key "{column}".'
+            )
+            raise _invalid("expected JSON array", hint=hint)
+        items = list(elements(text))
+        if len(at) + 1 == depth:
+            found = tuple([_value(item, element, session, column) for item in items])
+        else:
+            found = tuple([level(item, (*at, i)) for i, item in enumerate(items)])
+        size = sizes[len(at)]
+        if size is not None and size != len(items):
+            raise SqlError(
+                "22P02",
                 "malformed JSON array",
                 detail="Multidimensional arrays must have sub-arrays with matching dimensions.",
-                hint=None,
             )
-        return tuple(_array(item, element, session, column, (*at, i)) for i, item in enumerate(items))
-    return tuple(_value(item, element, session, column) for item in items)
+        sizes[len(at)] = len(items)
+        return found
+
+    found = level(text, ())
+    return () if 0 in sizes else found
+
+
+def _depth(text: str) -> int:
+    """Return how many arrays lead to the first element: 1 for one that is empty, or is no array."""
+    depth = 1
+    while kind_of(text) == "array" and (text := next(iter(elements(text)), "")) and kind_of(text) == "array":
+        depth += 1
+    return depth
 
 
 def _register() -> None:

@@ -111,3 +111,16 @@ select * from rows from (json_to_record('{"a": 1}') as (a pos), json_to_recordse
 create view made as select * from json_to_record('{"a": 1}') as t(a pos, b pos[]);
 select * from made;
 select pg_get_viewdef('made'::regclass);
+-- arrays of several dimensions: as many as lead to the first element
+create type grid as (cells int[][]);
+select cells from json_populate_record(null::grid, '{"cells": [[1,2],[[3],[4]]]}');
+select cells from json_populate_record(null::grid, '{"cells": [[[1],[2]],[3,4]]}');
+select cells from json_populate_record(null::grid, '{"cells": [[[1,2],[3,4]],[[5,6,7],[8,9,0]]]}');
+select cells from json_populate_record(null::grid, '{"cells": [[1,2],["a",4]]}');
+select cells from json_populate_record(null::grid, '{"cells": [[],[]]}');
+select cells from json_populate_record(null::grid, '{"cells": [[1],[]]}');
+select cells from json_populate_record(null::grid, '{"cells": [[[],[]],[[],[]]]}');
+select cells from json_populate_record(null::grid, '{"cells": [1,[2]]}');
+select cells from json_populate_record(null::grid, '{"cells": [[1,2],3,4]}');
+select cells from json_populate_record(null::grid, '{"cells": [[1,2],[3]]}');
+select cells from json_populate_record(null::grid, '{"cells": [[1,"2",3],[null,5,6]]}');
