@@ -374,7 +374,7 @@ def _check(context: BindContext, function: FunctionDef) -> None:
         if bind_body(context, function, function.inputs, wanted) is None:
             bind_called(context, function, function.inputs, wanted, defining=True)
     except SqlError as error:
-        error.where = f'SQL function "{function.name}"' if error.sqlstate == "42P13" else None
+        error.where = f'SQL function "{function.name}"' if error.span is None else None
         raise
 
 

@@ -104,7 +104,6 @@ def test_a_replacement_waits_for_rows_that_were_checked_by_the_old_body(words: S
 
 def test_what_cannot_be_evaluated_row_by_row_is_refused(words: ServerProcess) -> None:
     for sql in (
-        "CREATE TABLE n (a bigint DEFAULT reads('x'))",
         "CREATE TABLE n (a text CHECK (reads(a) = 0))",
         "CREATE DOMAIN n AS text CHECK (reads(VALUE) = 0)",
         "ALTER TABLE words ADD CHECK (reads(w) = 0)",
