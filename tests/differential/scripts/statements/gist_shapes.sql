@@ -39,7 +39,9 @@ select id from s where place <@ box '(3,4),(1,2)' order by id;
 alter table s alter column c type box using box(c);
 select pg_get_indexdef('sc'::regclass), pg_get_indexdef('se'::regclass);
 select id from s where c && box '(1,1),(0,0)' and id < 500 order by id;
-alter table s alter column place type text using place::text;
+-- one index at a time: which of two PostgreSQL complains of depends on where in pg_depend its rows have come to lie
+begin; drop index sk; alter table s alter column place type text using place::text; rollback;
+begin; drop index sp; alter table s alter column place type text using place::text; rollback;
 create table l (like s including indexes);
 insert into l select * from s;
 select count(*) from l where b && box '(1.5,1.5),(1.2,1.2)';
