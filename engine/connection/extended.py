@@ -119,7 +119,7 @@ def execute(
             and _quick(session, portal, plan, max_rows, out)
         ):
             return None
-        if plan.one_row and leading:
+        if plan.one_row and leading and session.derived.short_ways:
             return _insert(conn, portal, plan, out)
     return conn.interrupts.run(_execute(conn, portal, max_rows, out))
 

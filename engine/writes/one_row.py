@@ -34,10 +34,12 @@ def insert_alone(
 ) -> Command | Awaitable[Command] | None:
     """Run an INSERT outside a transaction, which begins; None: the general way has to, in the one that may have begun.
 
+    The session's settings leave the choice (``Derived.short_ways``).
+
     Raises SqlError and DuplicateKey. What loses a race is raised by the awaitable: the statement may run again.
     """
     insert: InsertPlan | None = plan.dml
-    if insert is None or insert.row is None or not insert.plain or not session.derived.short_ways:
+    if insert is None or insert.row is None or not insert.plain:
         return None
     shape = insert.shape
     if plan.tables != (shape.shard,) or plan.bound.reads or session.parts is not None:

@@ -6,6 +6,7 @@ Every case runs as a prepared statement, whose first execution takes the general
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 
 import asyncpg
@@ -156,6 +157,39 @@ def test_a_one_row_insert_notices_what_has_changed_since_it_was_prepared(server:
         assert [tuple(r) for r in rows] == [(4, 8), (3, 8), (2, 7), (-1, 8), (-3, 8), (-4, 8)]
 
     both(server, "short_stale", use)
+
+
+def test_a_one_row_insert_keeps_to_a_demanded_timestamp(server: ServerProcess) -> None:
+    """The short way chooses no timestamp, so where the session's settings do (min_read_ts, consistency) it is not taken."""
+
+    async def use(one: asyncpg.Connection, two: asyncpg.Connection) -> None:
+        insert = await one.prepare("INSERT INTO short_demand VALUES ($1, 'x')")
+        for key in range(3):
+            await insert.fetch(key)
+        for key, before, after in ((10, "", ""), (11, "BEGIN", "COMMIT")):
+            ahead = int(time.time() * 1000) + 150
+            await one.execute(f"SET min_read_ts = '{ahead << 16}'")
+            await one.execute(before)
+            await insert.fetch(key)
+            assert time.time() * 1000 >= ahead - 1, "it was stored below the timestamp that was demanded"
+            await one.execute(after)
+        await one.execute(f"SET min_read_ts = '{int(time.time() * 1000) + 3_600_000 << 16}'")
+        with pytest.raises(asyncpg.PostgresError) as refused:
+            await insert.fetch(12)
+        assert refused.value.sqlstate == "22023"
+        await one.execute("SET min_read_ts = '0'; SET consistency = 'session'")
+        await insert.fetch(13)
+        assert insert.get_statusmsg() == "INSERT 0 1"
+        assert [r["k"] for r in await two.fetch("SELECT k FROM short_demand ORDER BY k")] == [
+            0,
+            1,
+            2,
+            10,
+            11,
+            13,
+        ]
+
+    both(server, "short_demand", use)
 
 
 def test_a_one_row_insert_waits_for_the_key_and_then_decides(server: ServerProcess) -> None:
