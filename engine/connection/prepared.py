@@ -115,7 +115,8 @@ class PreparedStatements:
         else:
             fresh = plan.fresh(session.view.catalog)
         path = session.search_path
-        mine = plan.bound.row_security in (None, session.row_security.key)
+        whose = plan.bound.row_security
+        mine = whose is None or whose == session.row_security.key
         if fresh and mine and path == prepared.path:
             return plan
         try:

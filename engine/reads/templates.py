@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from engine.reads.plans import Plan
 from engine.reads.template_slots import Kept, Template, Trials, may_be_tried
 from pgwire.codecs.registry import text_decoder
-from planner.facts import INT4, INT8, NUMERIC
+from planner.facts import INT4, INT8, NUMERIC, TEXT, UNKNOWN, VARCHAR
 from planner.query import Const, Param
 from planner.rewrite import replace_children
 from planner.rules.fold import fold_node, is_conversion
@@ -54,8 +54,10 @@ _LITERAL = re.compile(
       (?:(?P<sign>-?)(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)|(?P<text>'(?:[^']|'')*')|\Z)""",
     re.VERBOSE,
 )
-# A plain number that stands alone: what differs between statements that are the same but for such numbers.
-_NUMBER = re.compile(r"(\d(?<![\w$.]\d)\d{0,8})(?![\w$.])", re.ASCII)
+# A plain number that stands alone: what differs between statements that are the same but for such numbers. Or a string, whatever it is.
+_NUMBER = re.compile(r"(\d(?<![\w$.]\d)\d{0,8}(?![\w$.]))", re.ASCII)
+_NUMBER_OR_TEXT = re.compile(_NUMBER.pattern[:-1] + "|'[^']*')", re.ASCII)
+_AS_IS = frozenset((TEXT, VARCHAR, UNKNOWN))  # types whose values are what is between the quotes
 _BEFORE_OPERAND = frozenset("=<>+*%,(")
 _FIRST = re.compile(r"\s*(select|insert|update|delete|with)\b", re.IGNORECASE)
 # words that may stand before an operand; after any other word a minus is an operator
@@ -86,7 +88,7 @@ _OPERAND_FOLLOWS = frozenset(
 
 
 class _Shape:
-    """What lies between the numbers of a text whose literals are plain numbers, and its template."""
+    """What lies between the literals of a text that are plain numbers and strings, and its template."""
 
     __slots__ = ("oids", "signs", "text")
 
@@ -96,37 +98,49 @@ class _Shape:
 
 
 _shapes: dict[tuple[str, ...], _Shape] = {}
-"""By what lies between numbers. How a text is cut into literals depends on nothing else, so it is done once."""
+"""By what lies between literals and, where some are strings, which these are. How a text is cut depends on nothing else, so it is done once.
+
+A string with a quote in it looks like two here, and is not what it is there: such a text is cut each time.
+"""
 
 
 def extract(sql: str) -> Template | None:
     """Return the template of a statement, None for texts that are not looked into."""
     if len(sql) > MAX_TEXT:
         return None
-    if "'" in sql or '"' in sql or not sql.isascii():
+    if '"' in sql or not sql.isascii():
         return _extract_literals(sql)
-    cut = _NUMBER.split(sql)
-    numbers = cut[1::2]
-    between = tuple(cut[::2])
+    if "'" in sql:
+        cut = _NUMBER_OR_TEXT.split(sql)
+        found = cut[1::2]
+        values = [text[1:-1] if text[0] == "'" else text for text in found]
+        between = (*cut[::2], "'" + "".join([text[0] if text[0] == "'" else "0" for text in found]))
+    else:
+        cut = _NUMBER.split(sql)
+        values = cut[1::2]
+        between = tuple(cut[::2])
     shape = _shapes.get(between)
     if shape is None:
         template = _extract_literals(sql)
         if template is not None:
-            _keep_shape(between, numbers, template)
+            _keep_shape(between, values, template)
         return template
     if shape.signs is not None:
-        numbers = [sign + number for sign, number in zip(shape.signs, numbers, strict=True)]
-    return Template(shape.text, shape.oids, tuple(numbers))
+        values = [sign + value for sign, value in zip(shape.signs, values, strict=True)]
+    return Template(shape.text, shape.oids, tuple(values))
 
 
-def _keep_shape(between: tuple[str, ...], numbers: list[str], template: Template) -> None:
-    """Remember how a text was cut, if each of its literals is one of the plain ``numbers`` in it, and the other way round."""
+def _keep_shape(between: tuple[str, ...], found: list[str], template: Template) -> None:
+    """Remember how a text was cut, if each of its literals is one of the plain ones that were ``found``, and the other way round."""
     values, oids = template.values, template.oids
-    if len(values) != len(numbers) or oids.count(INT4) != len(oids):
+    if len(values) != len(found):
         return
-    if any(value.removeprefix("-") != number for value, number in zip(values, numbers, strict=True)):
-        return
-    signs = tuple(["-" if value.startswith("-") else "" for value in values])
+    kinds = between[-1] if between[-1].startswith("'") else None
+    for at, (value, oid, plain) in enumerate(zip(values, oids, found, strict=True), 1):
+        is_text = kinds is not None and kinds[at] == "'"
+        if (value if is_text else value.removeprefix("-")) != plain or oid != (0 if is_text else INT4):
+            return
+    signs = tuple(["-" if value != plain else "" for value, plain in zip(values, found, strict=True)])
     if len(_shapes) >= MAX_TEMPLATES:
         _shapes.clear()
     _shapes[between] = _Shape(template.text, oids, signs if any(signs) else None)
@@ -260,11 +274,18 @@ def same_statement(literal: Plan, template: Plan, values: tuple[Any, ...]) -> bo
 
 def decode_values(session: Session, oids: tuple[int, ...], template: Template) -> tuple[Any, ...]:
     """Return a text's literals as values of the parameters' types ``oids``; raises DataError."""
-    values = template.values
-    if oids == template.oids and oids.count(INT4) == len(oids):
+    values, kinds = template.values, template.oids
+    if oids == kinds and kinds.count(INT4) == len(kinds):
         return tuple(map(int, values))  # the usual case: plain digits, known to fit
-    settings = session.codec_settings
-    return tuple([text_decoder(oid, settings)(value) for oid, value in zip(oids, values, strict=True)])
+    decoded: list[Any] = []
+    for oid, kind, value in zip(oids, kinds, values, strict=True):
+        if kind == INT4 and oid in (INT4, INT8):
+            decoded.append(int(value))
+        elif oid in _AS_IS:
+            decoded.append(value)
+        else:
+            decoded.append(text_decoder(oid, session.codec_settings)(value))
+    return tuple(decoded)
 
 
 class TemplateCache:

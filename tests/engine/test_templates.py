@@ -18,7 +18,7 @@ from engine.reads.templates import (
     extract,
 )
 from pgwire.codecs.registry import text_decoder
-from planner.facts import INT4
+from planner.facts import INT4, INT8, TEXT, UNKNOWN, VARCHAR
 
 PIECES = st.sampled_from(
     ["a", "t1", "E", "é", "x$y", "select", "and", "-", "+", "=", "*", "/", "%", "(", ")", "[", "]", ",", ".", ":", "::", "--",
@@ -61,22 +61,29 @@ def test_everyday_statements_take_the_short_way(sql: str, template: str, values:
 NUMBERS = st.sampled_from(["0", "7", "12", "999999999", "2147483648", "99999999999999999999"])
 
 
+TEXTS = st.sampled_from(["''", "'a'", "'12'", "'-5'", "'--'", "'$1'", "'\n'", "'it''s'", "''''", "'é'"])
+
+
 @given(
     st.lists(
-        st.one_of(PIECES, st.just("#"), st.sampled_from(["1and", "a1", "1e-", "= ", ", "])), max_size=12
+        st.one_of(PIECES, st.sampled_from(["#", "?"]), st.sampled_from(["1and", "a1", "1e-", "= ", ", "])),
+        max_size=12,
     ),
     st.data(),
 )
 @example(["#", "e-", "#"], None)
 @example(['"', "#", '"', "1and"], None)
 @example(["#", ".", "#"], None)
-def test_a_text_that_differs_in_numbers_alone_is_cut_as_one_that_was_seen(
+@example(["'", "?"], None)
+@example(["--", "?", "\n", "?"], None)
+@example(["?", "?", ", 1.5"], None)
+def test_a_text_that_differs_in_literals_alone_is_cut_as_one_that_was_seen(
     pieces: list[str], data: st.DataObject | None
 ) -> None:
     _shapes.clear()
     for _ in range(3):
-        number = "12" if data is None else data.draw(NUMBERS)
-        sql = "SELECT " + "".join([number if piece == "#" else piece for piece in pieces])
+        number, text = ("12", "'12'") if data is None else (data.draw(NUMBERS), data.draw(TEXTS))
+        sql = "SELECT " + "".join([{"#": number, "?": text}.get(piece, piece) for piece in pieces])
         assert parts(extract(sql)) == parts(_extract_literals(sql))
 
 
@@ -92,6 +99,19 @@ def test_an_everyday_statement_is_cut_once() -> None:
     assert len(_shapes) == 2, "with a sign and without"
 
 
+def test_an_everyday_statement_with_strings_is_cut_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    _shapes.clear()
+    template, types = "INSERT INTO t VALUES ($1, $2)", (INT4, 0)
+    values = [("7", "a"), ("-8", ""), ("9", "-1; --"), ("-10", "/* $1 5 */")]
+    found = [parts(extract(f"INSERT INTO t VALUES ({number}, '{text}')")) for number, text in values]
+    assert found == [(template, types, pair) for pair in values]
+    assert len(_shapes) == 2, "with a sign and without"
+    monkeypatch.setattr("engine.reads.templates._extract_literals", lambda sql: None)
+    assert parts(extract("INSERT INTO t VALUES (11, 'b')")) == (template, types, ("11", "b"))
+    assert extract("INSERT INTO t VALUES ('11', 'b')") is None, "a string is no number"
+    assert extract("INSERT INTO t VALUES (11, 'b''c')") is None, "a quote within is no end"
+
+
 @given(st.lists(st.integers(-(2**31) + 1, 2**31 - 1).map(str), min_size=1, max_size=5))
 def test_whole_numbers_are_read_as_their_codec_reads_them(numbers: list[str]) -> None:
     template = extract("SELECT " + " = ".join(numbers))
@@ -99,6 +119,14 @@ def test_whole_numbers_are_read_as_their_codec_reads_them(numbers: list[str]) ->
     assert template.oids == (INT4,) * len(numbers)
     values = decode_values(None, template.oids, template)  # type: ignore[arg-type]  # no setting is looked at
     assert values == tuple(text_decoder(INT4)(value) for value in numbers)
+
+
+@pytest.mark.parametrize(("kind", "oids"), [(INT4, (INT4, INT8, TEXT)), (0, (TEXT, VARCHAR, UNKNOWN))])
+@pytest.mark.parametrize("value", ["0", "-5", "2147483647"])
+def test_values_are_read_as_their_codecs_read_them(kind: int, oids: tuple[int, ...], value: str) -> None:
+    template = Template("", (kind,) * len(oids), (value,) * len(oids))
+    decoded = decode_values(None, oids, template)  # type: ignore[arg-type]  # no setting is looked at
+    assert decoded == tuple(text_decoder(oid)(value) for oid in oids)
 
 
 def test_other_digits_are_no_whole_number() -> None:
