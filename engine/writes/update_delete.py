@@ -96,7 +96,8 @@ class ChangePlan:
         """Remember that one key finds the rows, if nothing else is looked at and nothing follows from what becomes of them."""
         known: IndexPlan | None = query.compiled.get("index")
         by_key = known is not None and known.point is not None and known.is_small and not query.virtual
-        if by_key and not self.effects and not plan.locking and len(self.source.ranges) == 1 and query.tables:
+        alone = not (self.effects or self.checks or plan.locking)
+        if by_key and alone and len(self.source.ranges) == 1 and query.tables:
             self.by_key = known
 
     def changed(self, rows: Sequence[Row], env: Env) -> list[tuple[RowId, Row]]:

@@ -133,6 +133,23 @@ def test_prepared_plans_and_caches_are_of_the_role_and_the_policies(
     assert reader.execute("SELECT id FROM doc WHERE id = %s", (9,), prepare=True).fetchall() == [(9,)]
 
 
+def test_a_changed_row_is_checked_each_time_a_plan_runs(admin: Connection, reader: Connection) -> None:
+    """Also where a statement's rows are found by one key, which is known from its second execution on."""
+    admin.execute("CREATE POLICY small ON doc AS RESTRICTIVE FOR UPDATE USING (true) WITH CHECK (m < 1000)")
+    change = "UPDATE doc SET m = %s WHERE id = 8"
+    for m, allowed in ((9, True), (2000, False), (10, True), (3000, False)):
+        for prepare in (True, False):
+            sql = change if prepare else change % m
+            if allowed:
+                assert reader.execute(sql, (m,) if prepare else None, prepare=prepare).rowcount == 1
+                continue
+            with pytest.raises(
+                psycopg.errors.InsufficientPrivilege, match='row-level security policy "small"'
+            ):
+                reader.execute(sql, (m,) if prepare else None, prepare=prepare)
+    assert reader.execute("SELECT m FROM doc WHERE id = 8").fetchall() == [(10,)]
+
+
 def test_copy_shows_and_takes_what_policies_allow(reader: Connection, tmp_path: Path) -> None:
     with reader.cursor().copy("COPY doc (id) TO STDOUT") as copy:
         assert sorted(int(row[0]) for row in copy.rows()) == list(range(4, 401, 4))
