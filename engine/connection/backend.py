@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine import run
@@ -319,7 +319,12 @@ class Connection:
         if cached is not None and simple.answer_point(self, *cached, out):
             self._idle()
             return None
-        result = self.interrupts.run(simple.run_text(self, sql, cached, out))
+        work: str | Coroutine[Any, Any, str | None] | None = None
+        if cached is not None and cached[0].alone is not None:
+            work = simple.change_alone(self, sql, *cached, out)
+        if work is None:
+            work = simple.run_text(self, sql, cached, out)
+        result = work if isinstance(work, str) else self.interrupts.run(work)
         if isinstance(result, str):
             commit = simple.start_commit(self, result, out)
             if commit is not None:

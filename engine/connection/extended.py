@@ -4,7 +4,8 @@
     Execute   portal ──> rows out, until the row limit suspends it
                 │ point read, all of its transaction     ``_point``        no transaction, no coroutine
                 │ read by a key                          ``_quick``        no coroutine, unless it has to wait
-                │ INSERT of one row                      ``_insert``       no dispatch; no coroutine where it is first and need not wait
+                │ change by itself of one row            ``_change``       no dispatch; no coroutine, unless it has to wait
+                │ INSERT of one row in a block           ``_insert_row``   no dispatch
                 └ everything else                        ``_execute``      over ``engine.run``, with retries
 
 The short ways do what the general one does and fall back to it where there is more to do. They are taken only while
@@ -28,7 +29,7 @@ from engine.transaction.block_state import FAILED, IDLE
 from engine.transaction.races import note_loss
 from engine.transaction.retry import run_with_retries
 from engine.writes.dml import run_insert
-from engine.writes.one_row import insert_alone
+from engine.writes.one_row import LOST, may_run_again
 from pgwire.backend import MaybeAwaitable, Responder
 from planner.errors import SqlError
 from planner.statements import Call, Transaction
@@ -119,47 +120,54 @@ def execute(
             and _quick(session, portal, plan, max_rows, out)
         ):
             return None
-        if plan.one_row and leading and session.derived.short_ways:
-            return _insert(conn, portal, plan, out)
+        if (plan.alone is not None or plan.one_row) and leading and session.derived.short_ways:
+            return _change(conn, portal, plan, out)
     return conn.interrupts.run(_execute(conn, portal, max_rows, out))
 
 
-def _insert(conn: Connection, portal: Portal, plan: Plan, out: Responder) -> MaybeAwaitable[None]:
-    """Run an INSERT of one row: on the spot where it begins a transaction and need not wait."""
-    session = conn.session
-    started: Awaitable[Command] | None = None
-    alone = session.block.txn is None and session.block.state is IDLE
-    if alone and not conn.db.turns.preempting:
-        result = insert_alone(session, plan, portal.params)
-        if isinstance(result, Command):
+def _change(conn: Connection, portal: Portal, plan: Plan, out: Responder) -> MaybeAwaitable[None]:
+    """Run a change of one row: on the spot where it begins a transaction and need not wait."""
+    block = conn.session.block
+    alone = block.txn is None and block.state is IDLE
+    if alone and plan.alone is not None and not conn.db.turns.preempting:
+        result: Command | Awaitable[Command] | None = plan.alone(conn.session, plan, portal.params)
+        if type(result) is Command:
             _complete(portal, result, out)
             return None
-        started = result
-    return conn.interrupts.run(_insert_row(conn, portal, plan, out, alone, started))
+        if result is not None:
+            return conn.interrupts.run(_changed(conn, portal, plan, out, result))
+        if block.txn is not None:
+            block.restart()
+    if plan.one_row:
+        return conn.interrupts.run(_insert_row(conn, portal, plan, out, alone))
+    return conn.interrupts.run(_execute(conn, portal, 0, out))
 
 
-async def _insert_row(
-    conn: Connection,
-    portal: Portal,
-    plan: Plan,
-    out: Responder,
-    alone: bool,
-    started: Awaitable[Command] | None,
+async def _changed(
+    conn: Connection, portal: Portal, plan: Plan, out: Responder, result: Command | Awaitable[Command]
 ) -> None:
-    """Run an INSERT of one row the short way, or wait for one that has ``started``; where it loses a race, start over the general way."""
+    """Wait for a change by itself of one row; where it loses a race, start over the general way."""
+    try:
+        outcome = await settle(result)
+    except LOST as lost:
+        if not may_run_again(conn.session, plan, lost):
+            raise
+        await _execute(conn, portal, 0, out)
+        return
+    _complete(portal, outcome, out)
+
+
+async def _insert_row(conn: Connection, portal: Portal, plan: Plan, out: Responder, alone: bool) -> None:
+    """Run an INSERT of one row the short way; where it loses a race, start over the general way."""
     session = conn.session
     try:
-        outcome: Outcome
-        if started is not None:
-            outcome = await started
-        else:
-            session.block.ensure_txn().next_statement()
-            if not alone:
-                session.block.renew_limits()
-            check_privileges(session, plan)
-            session.block.enter(plan.enters, plan.tables)
-            statement: Any = plan.bound.statement
-            outcome = await run_insert(session, plan, statement, portal.params)
+        session.block.ensure_txn().next_statement()
+        if not alone:
+            session.block.renew_limits()
+        check_privileges(session, plan)
+        session.block.enter(plan.enters, plan.tables)
+        statement: Any = plan.bound.statement
+        outcome = await run_insert(session, plan, statement, portal.params)
     except (Replan, WriteConflict, Deadlock) as lost:
         if not isinstance(lost, Replan) and not (alone and plan.retryable):
             note_loss(session, lost)

@@ -1,7 +1,8 @@
 """The simple protocol: one Query message, any number of statements, one implicit transaction unless BEGIN.
 
     text ──> plan cached by the text, or by its template ──> run, answer
-        │                                └ BEGIN, COMMIT ──> the block, no dispatch
+        │                                ├ BEGIN, COMMIT ──> the block, no dispatch
+        │                                └ read by key (``answer_point``), change of one row (``change_alone``): no dispatch, no coroutine
         └──> statements ──> each: bind, run, answer               the rest is not run after an error
 
 Results are text. What is a transaction by itself commits before its CommandComplete is sent. Where that commit is all that
@@ -11,6 +12,7 @@ is left, the session waits for its future itself (``start_commit``, ``end_commit
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Coroutine
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from engine.connection.output import encoder_of, field_descriptions, send_rows
@@ -25,6 +27,7 @@ from engine.reads.plans import PLAN_CACHE_MAX_TEXT, Plan
 from engine.reads.query import read_point, start_quick
 from engine.transaction.block_state import BLOCK, IDLE, IMPLICIT
 from engine.transaction.retry import run_with_retries
+from engine.writes.one_row import LOST, may_run_again
 from pgwire.backend import Responder
 from planner import ast
 from planner.errors import SqlError
@@ -62,6 +65,72 @@ def answer_point(conn: Connection, plan: Plan, values: tuple[Any, ...], out: Res
         out.data_rows(data, count)
     out.command_complete("SELECT 1" if len(rows) == 1 else f"SELECT {len(rows)}")
     return True
+
+
+def change_alone(
+    conn: Connection, sql: str, plan: Plan, values: tuple[Any, ...], out: Responder
+) -> str | Coroutine[Any, Any, str | None] | None:
+    """Run a Query that changes one row and is a transaction by itself, up to its commit; None: ``run_text`` has to.
+
+    Returns the tag of what is to be committed before it is answered (``start_commit``), or what is left to do, as ``run_text``.
+    """
+    session = conn.session
+    block = session.block
+    if (
+        block.state is not IDLE
+        or not session.derived.short_ways
+        or not conn.db.leading()
+        or conn.db.turns.preempting
+    ):
+        return None
+    session.running = plan
+    block.reads_alone = False
+    try:
+        result: Command | Awaitable[Command] | None = plan.alone(session, plan, values)
+    except Exception as error:
+        return _failed(conn, error, out)
+    if result is None:
+        if block.txn is not None:
+            block.restart()
+        return None
+    if type(result) is Command and _commits_plainly(conn):
+        return result.tag
+    return _changed(conn, sql, plan, values, result, out)
+
+
+async def _changed(
+    conn: Connection,
+    sql: str,
+    plan: Plan,
+    values: tuple[Any, ...],
+    result: Command | Awaitable[Command],
+    out: Responder,
+) -> str | None:
+    """Wait for the change and its commit; where it loses a race, start over the general way."""
+    session = conn.session
+    try:
+        try:
+            outcome = await settle(result)
+        except LOST as lost:
+            if not may_run_again(session, plan, lost):
+                raise
+        else:
+            await _answer(session, outcome, plan, out, alone=True)
+            return None
+    except Exception as error:
+        await _failed(conn, error, out)
+        return None
+    return await run_text(conn, sql, (plan, values), out)
+
+
+async def _failed(conn: Connection, error: Exception, out: Responder) -> None:
+    """Report why a Query has failed and undo what it did. What is no report for the client (a bug) is raised."""
+    report = conn.report(await conn.db.reason(error))
+    if report is None:
+        conn.session.block.fail()
+        raise error
+    out.error(report)
+    conn.session.block.fail()
 
 
 async def run_text(
@@ -128,13 +197,7 @@ async def run_text(
         if session.block.state is IMPLICIT:
             await session.block.commit()
     except Exception as error:
-        reason = await conn.db.reason(error)
-        report = conn.report(reason)
-        if report is None:
-            session.block.fail()
-            raise
-        out.error(report)
-        session.block.fail()
+        await _failed(conn, error, out)
     finally:
         session.block.one_of_several = False
     return None

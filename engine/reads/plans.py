@@ -99,6 +99,7 @@ class Plan:
 
     __slots__ = (
         "_stable",
+        "alone",
         "as_of",
         "bound",
         "catalog_version",
@@ -169,6 +170,9 @@ class Plan:
         self.compiled: dict[str, Any] = {}
         self._stable: list[Any] | None = None
         self.dml: Any = None
+        # what runs a change of one row that begins its transaction, once it is known that nothing else is to be done
+        # (engine.writes.one_row, engine.writes.by_key)
+        self.alone: Any = None
         self.one_row = False  # an INSERT of one row of VALUES without RETURNING, compiled already
         self.encoders: dict[Any, Any] = {}
         self.fields: dict[tuple[int, ...], Any] = {}

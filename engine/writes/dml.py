@@ -32,6 +32,7 @@ from engine.transaction.conflicts import tid_of
 from engine.triggers.firing import Firing, Operation, firing_of, updated_columns
 from engine.triggers.rows import begin, insert_each, made_before, refuse_changed, take_turns
 from engine.writes.insert_bulk import BulkSource
+from engine.writes.one_row import insert_alone
 from engine.writes.returning import Returning, make_env, returning_of
 from engine.writes.row_checks import RowChecks
 from engine.writes.shape import TableShape, row_record, table_layout
@@ -232,6 +233,8 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
     if plan.dml is None:
         made = plan.dml = InsertPlan(session, statement)
         plan.one_row = made.row is not None and made.returning is None
+        if plan.one_row and made.plain:
+            plan.alone = insert_alone
     insert: InsertPlan = plan.dml
     shape = insert.shape
     txn = session.block.ensure_txn()

@@ -1,4 +1,4 @@
-"""An INSERT of one row of VALUES that begins a transaction: values computed and row staged within one call.
+"""An INSERT of one row of VALUES that is a transaction by itself: values computed and row staged within one call.
 
     Execute ──> the table's lock ──> values, defaults, checks ──> keys locked, row staged        Sync ──> commit
                      │                                                 └ has to wait: an awaitable of the same outcome
@@ -14,27 +14,58 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from engine.connection.portal import Command
 from engine.ddl.privileges import permitted
-from engine.reads.plans import Plan
+from engine.executor import RowsChanged
+from engine.reads.plans import Plan, Replan
 from engine.reads.query import context
-from engine.writes.dml import InsertPlan
+from engine.transaction.races import note_loss
 from engine.writes.returning import make_env
 from planner.evaluate import Env, Shared
-from txn.errors import Deadlock, WriteConflict
-from txn.types import RowId, StoredRow
+from txn.api import Transaction
+from txn.errors import Deadlock, SchemaChanged, WriteConflict
+from txn.types import RowId, ShardId, StoredRow
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
+    from engine.writes.dml import InsertPlan
 
+LOST: Final = (Replan, RowsChanged, WriteConflict, Deadlock, SchemaChanged)
+"""After which a statement may run again."""
 _ONE: Final = Command("INSERT 0 1")
 _NONE: Final = Command("INSERT 0 0")  # ON CONFLICT DO NOTHING
+
+
+def begin_alone(session: Session, plan: Plan, shard: ShardId) -> Transaction | None:
+    """Begin the transaction of a statement that changes one table and reads no other, and lock that; None: the general way has to.
+
+    The session's settings leave the choice (``Derived.short_ways``), and no transaction runs; one may have begun where None is
+    returned.
+    """
+    if plan.tables != (shard,) or not plan.fresh(session.view.catalog) or not permitted(session, plan):
+        return None
+    block = session.block
+    txn = block.ensure_txn()
+    txn.next_statement()
+    block.enter(plan.enters, plan.tables)
+    block.wrote = True
+    if not txn.try_begin_write(shard):
+        return None
+    session.db.turns.yield_to_readers()
+    return txn
+
+
+def may_run_again(session: Session, plan: Plan, error: Exception) -> bool:
+    """Give up the transaction of a statement by itself that lost a race (``LOST``), unless running it again would have effects beyond it."""
+    if not plan.retryable and not isinstance(error, Replan):
+        note_loss(session, error)
+        return False
+    session.block.restart()
+    return True
 
 
 def insert_alone(
     session: Session, plan: Plan, params: tuple[Any, ...]
 ) -> Command | Awaitable[Command] | None:
-    """Run an INSERT outside a transaction, which begins; None: the general way has to, in the one that may have begun.
-
-    The session's settings leave the choice (``Derived.short_ways``).
+    """Run an INSERT outside a transaction, which begins; None: the general way has to (``begin_alone``).
 
     Raises SqlError and DuplicateKey. What loses a race is raised by the awaitable: the statement may run again.
     """
@@ -42,18 +73,11 @@ def insert_alone(
     if insert is None or insert.row is None or not insert.plain:
         return None
     shape = insert.shape
-    if plan.tables != (shape.shard,) or plan.bound.reads or session.parts is not None:
+    if plan.bound.reads or session.parts is not None:
         return None
-    if not plan.fresh(session.view.catalog) or not permitted(session, plan):
+    txn = begin_alone(session, plan, shape.shard)
+    if txn is None:
         return None
-    block = session.block
-    txn = block.ensure_txn()
-    txn.next_statement()
-    block.enter(plan.enters, plan.tables)
-    block.wrote = True
-    if not txn.try_begin_write(shape.shard):
-        return None
-    session.db.turns.yield_to_readers()
     if shape.by_row or insert.defaults:
         env = make_env(context(session, plan, params))
     else:
@@ -67,14 +91,15 @@ def insert_alone(
             found = txn.insert(shape.shard, [row])
         else:
             found = txn.insert_unless(shape.shard, row, insert.arbiters)
-    except (WriteConflict, Deadlock) as lost:
-        return _lost(lost)
+    except LOST as error:
+        return lost(error)
     if type(found) is int or type(found) is list:  # asked before Awaitable, which is a slow question
         return _ONE
     return _waited(found) if isinstance(found, Awaitable) else _NONE
 
 
-async def _lost(error: WriteConflict | Deadlock) -> NoReturn:
+async def lost(error: Exception) -> NoReturn:
+    """Raise ``error``, one of ``LOST``, when it is awaited."""
     raise error
 
 

@@ -2,7 +2,7 @@
 
     source query ──> row id, old values, new values ──> locks, checks, triggers ──> intents ──> RETURNING
         │                                                        └ few rows
-        ├ one key finds them (``_update_by_key``, ``_delete_by_key``): from its locks to its key at once
+        ├ one key finds them (``engine.writes.by_key``): from its locks to its key at once
         └ more than ``BULK_ROWS``: by columns (``engine.bulk.changes``), or on Spark
 
 What the source's columns are is said in ``planner.query.Update``.
@@ -27,6 +27,7 @@ from engine.reads.query import CompiledQuery, collect, compiled_query, context, 
 from engine.slices import in_slices
 from engine.triggers.firing import firing_of
 from engine.triggers.rows import begin, delete_each, refuse_changed, update_each
+from engine.writes.by_key import change_alone, change_by_key
 from engine.writes.dml import changed_by, outcome, tables_to_lock, target_of
 from engine.writes.returning import make_env, returning_of
 from engine.writes.row_checks import RowChecks
@@ -43,14 +44,17 @@ class ChangePlan:
     """The compiled parts of an UPDATE or DELETE over the source layout of ``planner.query.Update``."""
 
     __slots__ = (
-        "assigned", "assigned_attnums", "by_key", "checks", "effects", "extra_from", "firing", "for_update", "keys_kept", "new", "old",
-        "plain", "reach", "returning", "shape", "source", "statement", "values_from",
+        "assigned", "assigned_attnums", "by_key", "checks", "deletes", "effects", "extra_from", "firing", "for_update", "keys_kept", "new",
+        "none", "old", "one", "plain", "reach", "returning", "shape", "source", "statement", "values_from", "verb",
     )  # fmt: skip
 
     def __init__(self, session: Session, statement: Update | Delete) -> None:
         """Compile against the session's catalog."""
         relation = target_of(session, statement.table)
         self.statement = statement
+        self.deletes = isinstance(statement, Delete)
+        self.verb = "DELETE" if self.deletes else "UPDATE"
+        self.none, self.one = Command(f"{self.verb} 0"), Command(f"{self.verb} 1")
         through = statement.through if isinstance(statement, Update) else None
         self.shape = TableShape.of(relation, session).through(through)
         self.returning = returning_of(session, relation, statement.returning, statement.columns)
@@ -79,8 +83,7 @@ class ChangePlan:
             new[position] = source_position
         self.old = _picker(slots)
         self.new = _picker(new)
-        what = "update" if isinstance(statement, Update) else "delete"
-        self.reach = effects.Reach(session, relation, what, changed)
+        self.reach = effects.Reach(session, relation, "delete" if self.deletes else "update", changed)
         self.effects = bool(self.reach or self.firing) or relation.checks_late
         # Nothing needs the rows themselves: not the old ones, nor, but for NOT NULL and CHECK, the new ones.
         self.plain = not (self.effects or statement.returning or self.checks)
@@ -88,7 +91,7 @@ class ChangePlan:
         # the row executor's plan of a statement whose rows one key finds, once it has run: then nothing is left to decide
         self.by_key: IndexPlan | None = None
         self.source = statement.source
-        if self.plain and isinstance(statement, Delete):
+        if self.plain and self.deletes:
             source = statement.source
             self.source = replace(source, targets=source.targets[:1], columns=source.columns[:1])
 
@@ -99,6 +102,8 @@ class ChangePlan:
         alone = not (self.effects or self.checks or plan.locking)
         if by_key and alone and len(self.source.ranges) == 1 and query.tables:
             self.by_key = known
+            if self.returning is None and plan.retryable:
+                plan.alone = change_alone
 
     def changed(self, rows: Sequence[Row], env: Env) -> list[tuple[RowId, Row]]:
         """Return what an UPDATE makes of source rows, checked."""
@@ -134,9 +139,9 @@ def _change_plan(session: Session, plan: Plan, statement: Update | Delete) -> Ch
     return change
 
 
-def _found_by(session: Session, change: ChangePlan) -> IndexPlan | None:
-    """Return how one key finds the rows, where that is known and the session leaves the choice."""
-    return change.by_key if session.derived.executor == "auto" and session.parts is None else None
+def _known(session: Session, change: ChangePlan) -> bool:
+    """Tell whether it is known that one key finds the rows, and the session leaves the choice."""
+    return change.by_key is not None and session.derived.executor == "auto" and session.parts is None
 
 
 async def _start(
@@ -191,9 +196,8 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
 
         return await update_routed(session, plan, statement, params)
     change = _change_plan(session, plan, statement)
-    found_by = _found_by(session, change)
-    if found_by is not None:
-        return await _update_by_key(session, plan, change, found_by, params)
+    if _known(session, change):
+        return await change_by_key(session, plan, change, params)
     query, ctx = await _start(session, plan, change, params)
     change.note_key(plan, query)
     checked = change.shape.checks or change.shape.views or change.shape.demands
@@ -242,55 +246,6 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
     return outcome("UPDATE", len(changes), change.returning, returned)
 
 
-async def _found_by_key(
-    session: Session, plan: Plan, change: ChangePlan, found_by: IndexPlan, ctx: ExecContext
-) -> Sequence[Row]:
-    """Take the locks of a statement whose rows one key finds, then those of the rows; return these."""
-    await session.view.start_write(plan, (change.shape.shard,))
-    session.view.use(plan)
-    result = session.db.executors["index"].run(found_by, ctx)
-    if type(result) is ReadyRows:
-        return result.rows
-    later: Result = await settle(result)
-    return later.rows if isinstance(later, ReadyRows) else await collect(session, later)
-
-
-async def _update_by_key(
-    session: Session, plan: Plan, change: ChangePlan, found_by: IndexPlan, params: tuple[Any, ...]
-) -> Outcome:
-    """Run an UPDATE whose rows one key finds, without effects on other tables."""
-    ctx = context(session, plan, params, for_update=change.for_update)
-    rows = await _found_by_key(session, plan, change, found_by, ctx)
-    if not rows:
-        return outcome("UPDATE", 0, change.returning, [])
-    env = make_env(ctx)
-    changes = await in_slices(rows, lambda some: change.changed(some, env))
-    updating = ctx.txn.update(change.shape.shard, changes, keys_kept=change.keys_kept)
-    if type(updating) is not list:
-        await settle(updating)
-    if change.returning is None:
-        return Command(f"UPDATE {len(changes)}")
-    extra = change.extra_from
-    stored = [(row_id, new, source[extra:]) for (row_id, new), source in zip(changes, rows, strict=True)]
-    return outcome("UPDATE", len(changes), change.returning, await change.returning.rows(stored, env))
-
-
-async def _delete_by_key(
-    session: Session, plan: Plan, change: ChangePlan, found_by: IndexPlan, params: tuple[Any, ...]
-) -> Outcome:
-    """Run a DELETE whose rows one key finds, without effects on other tables."""
-    ctx = context(session, plan, params, for_update=change.for_update)
-    rows = await _found_by_key(session, plan, change, found_by, ctx)
-    if rows:
-        await settle(ctx.txn.delete(change.shape.shard, [RowId(row[0]) for row in rows]))
-    if change.returning is None:
-        return Command(f"DELETE {len(rows)}")
-    extra = change.extra_from
-    stored = [(RowId(row[0]), change.old(row), row[extra:]) for row in rows]
-    returned = await change.returning.rows(stored, make_env(ctx))
-    return outcome("DELETE", len(rows), change.returning, returned)
-
-
 async def run_delete(session: Session, plan: Plan, statement: Delete, params: tuple[Any, ...]) -> Outcome:
     """Run a DELETE."""
     if _is_routed(session, statement):
@@ -298,9 +253,8 @@ async def run_delete(session: Session, plan: Plan, statement: Delete, params: tu
 
         return await delete_routed(session, plan, statement, params)
     change = _change_plan(session, plan, statement)
-    found_by = _found_by(session, change)
-    if found_by is not None:
-        return await _delete_by_key(session, plan, change, found_by, params)
+    if _known(session, change):
+        return await change_by_key(session, plan, change, params)
     query, ctx = await _start(session, plan, change, params)
     change.note_key(plan, query)
     result = await run_query(session, plan, "source", change.source, ctx)

@@ -1,6 +1,7 @@
-"""Statements that take a shorter way (a point read or a one-row INSERT alone in its transaction) mean the same.
+"""Statements that take a shorter way (a point read or a change of one row alone in its transaction) mean the same.
 
-Every case runs as a prepared statement, whose first execution takes the general way and later ones the short one.
+Every case runs as a prepared statement, whose first execution takes the general way and later ones the short one; changes also
+by text, whose literals are parameters from the third time on, and which go the short way from the fourth.
 """
 
 from __future__ import annotations
@@ -8,10 +9,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
 
 import asyncpg
 import pytest
 
+from engine import run
+from engine.database import Database
+from pgwire import messages as m
+from tests.engine.test_sync_commit import Client, keys, served
 from tests.support.server import ServerProcess
 
 Use = Callable[[asyncpg.Connection, asyncpg.Connection], Awaitable[None]]
@@ -23,6 +30,7 @@ def both(server: ServerProcess, table: str, use: Use) -> None:
     async def main() -> None:
         one, two = await asyncpg.connect(server.url), await asyncpg.connect(server.url)
         try:
+            await one.execute(f"DROP TABLE IF EXISTS {table} CASCADE")
             await one.execute(
                 f"CREATE TABLE {table} (k int PRIMARY KEY, v text NOT NULL CHECK (v <> ''), d int DEFAULT 7)"
             )
@@ -32,6 +40,32 @@ def both(server: ServerProcess, table: str, use: Use) -> None:
             await two.close()
 
     asyncio.run(main())
+
+
+class ByText:
+    """A statement sent as a Query with its values as literals; looks like asyncpg's prepared one."""
+
+    def __init__(self, connection: asyncpg.Connection, sql: str) -> None:
+        self.connection, self.sql, self.tag = connection, sql, ""
+
+    async def fetch(self, *values: object) -> list[object]:
+        sql = self.sql
+        for number, value in enumerate(values, 1):
+            literal = "NULL" if value is None else f"'{value}'" if isinstance(value, str) else str(value)
+            sql = sql.replace(f"${number}", literal)
+        self.tag = await self.connection.execute(sql)
+        return []
+
+    def get_statusmsg(self) -> str:
+        return self.tag
+
+
+async def prepare(connection: asyncpg.Connection, sql: str, by_text: bool) -> Any:
+    """Return a statement to run again and again."""
+    return ByText(connection, sql) if by_text else await connection.prepare(sql)
+
+
+by_text = pytest.mark.parametrize("by_text", [False, True], ids=["prepared", "text"])
 
 
 def test_a_point_read_sees_every_acknowledged_write_and_no_other(server: ServerProcess) -> None:
@@ -80,9 +114,10 @@ def test_a_point_read_notices_that_its_table_changed(server: ServerProcess) -> N
     both(server, "short_schema", use)
 
 
-def test_a_one_row_insert_fills_defaults_and_keeps_constraints(server: ServerProcess) -> None:
+@by_text
+def test_a_one_row_insert_fills_defaults_and_keeps_constraints(server: ServerProcess, by_text: bool) -> None:
     async def use(one: asyncpg.Connection, two: asyncpg.Connection) -> None:
-        insert = await one.prepare("INSERT INTO short_insert (k, v) VALUES ($1, $2)")
+        insert = await prepare(one, "INSERT INTO short_insert (k, v) VALUES ($1, $2)", by_text)
         for key in range(3):
             assert await insert.fetch(key, f"v{key}") == []
             assert insert.get_statusmsg() == "INSERT 0 1"
@@ -95,7 +130,7 @@ def test_a_one_row_insert_fills_defaults_and_keeps_constraints(server: ServerPro
                 await insert.fetch(key, value)
         rows = await two.fetch("SELECT k, v, d FROM short_insert ORDER BY k")
         assert [tuple(r) for r in rows] == [(0, "v0", 7), (1, "v1", 7), (2, "v2", 7)]
-        skip = await one.prepare("INSERT INTO short_insert VALUES ($1, 'x') ON CONFLICT DO NOTHING")
+        skip = await prepare(one, "INSERT INTO short_insert VALUES ($1, 'x') ON CONFLICT DO NOTHING", by_text)
         tags = []
         for key in (2, 3, 3):
             await skip.fetch(key)
@@ -105,9 +140,10 @@ def test_a_one_row_insert_fills_defaults_and_keeps_constraints(server: ServerPro
     both(server, "short_insert", use)
 
 
-def test_a_one_row_insert_in_a_block_is_undone_with_it(server: ServerProcess) -> None:
+@by_text
+def test_a_one_row_insert_in_a_block_is_undone_with_it(server: ServerProcess, by_text: bool) -> None:
     async def use(one: asyncpg.Connection, two: asyncpg.Connection) -> None:
-        insert = await one.prepare("INSERT INTO short_undo VALUES ($1, 'x')")
+        insert = await prepare(one, "INSERT INTO short_undo VALUES ($1, 'x')", by_text)
         await insert.fetch(1)
         block = one.transaction()
         await block.start()
@@ -123,11 +159,14 @@ def test_a_one_row_insert_in_a_block_is_undone_with_it(server: ServerProcess) ->
     both(server, "short_undo", use)
 
 
-def test_a_one_row_insert_notices_what_has_changed_since_it_was_prepared(server: ServerProcess) -> None:
+@by_text
+def test_a_one_row_insert_notices_what_has_changed_since_it_was_prepared(
+    server: ServerProcess, by_text: bool
+) -> None:
     """The default, the table, a lock on it, rights, and whether the session may write at all."""
 
     async def use(one: asyncpg.Connection, two: asyncpg.Connection) -> None:
-        insert = await one.prepare("INSERT INTO short_stale (k, v) VALUES ($1, 'x')")
+        insert = await prepare(one, "INSERT INTO short_stale (k, v) VALUES ($1, 'x')", by_text)
         for key in (1, 2):
             await insert.fetch(key)
         await two.execute("ALTER TABLE short_stale ALTER d SET DEFAULT 8")
@@ -159,11 +198,12 @@ def test_a_one_row_insert_notices_what_has_changed_since_it_was_prepared(server:
     both(server, "short_stale", use)
 
 
-def test_a_one_row_insert_keeps_to_a_demanded_timestamp(server: ServerProcess) -> None:
+@by_text
+def test_a_one_row_insert_keeps_to_a_demanded_timestamp(server: ServerProcess, by_text: bool) -> None:
     """The short way chooses no timestamp, so where the session's settings do (min_read_ts, consistency) it is not taken."""
 
     async def use(one: asyncpg.Connection, two: asyncpg.Connection) -> None:
-        insert = await one.prepare("INSERT INTO short_demand VALUES ($1, 'x')")
+        insert = await prepare(one, "INSERT INTO short_demand VALUES ($1, 'x')", by_text)
         for key in range(3):
             await insert.fetch(key)
         for key in (10, 11):
@@ -187,9 +227,10 @@ def test_a_one_row_insert_keeps_to_a_demanded_timestamp(server: ServerProcess) -
     both(server, "short_demand", use)
 
 
-def test_a_one_row_insert_waits_for_the_key_and_then_decides(server: ServerProcess) -> None:
+@by_text
+def test_a_one_row_insert_waits_for_the_key_and_then_decides(server: ServerProcess, by_text: bool) -> None:
     async def use(one: asyncpg.Connection, two: asyncpg.Connection) -> None:
-        insert = await two.prepare("INSERT INTO short_wait VALUES ($1, 'two')")
+        insert = await prepare(two, "INSERT INTO short_wait VALUES ($1, 'two')", by_text)
         await insert.fetch(0)
         for key, commit in ((1, True), (2, False)):
             block = one.transaction()
@@ -211,10 +252,13 @@ def test_a_one_row_insert_waits_for_the_key_and_then_decides(server: ServerProce
     both(server, "short_wait", use)
 
 
-def test_a_one_row_insert_that_loses_a_deadlock_runs_again(server: ServerProcess) -> None:
+@by_text
+def test_a_one_row_insert_that_loses_a_deadlock_runs_again(server: ServerProcess, by_text: bool) -> None:
     async def use(one: asyncpg.Connection, two: asyncpg.Connection) -> None:
         await one.execute("ALTER TABLE short_lost ADD UNIQUE (d)")
-        insert = await two.prepare("INSERT INTO short_lost VALUES ($1, 'two', $2) ON CONFLICT (k) DO NOTHING")
+        insert = await prepare(
+            two, "INSERT INTO short_lost VALUES ($1, 'two', $2) ON CONFLICT (k) DO NOTHING", by_text
+        )
         await insert.fetch(0, 0)
         block = one.transaction()
         await block.start()
@@ -232,12 +276,13 @@ def test_a_one_row_insert_that_loses_a_deadlock_runs_again(server: ServerProcess
     both(server, "short_lost", use)
 
 
-def test_updates_by_key_keep_every_rule(server: ServerProcess) -> None:
+@by_text
+def test_updates_by_key_keep_every_rule(server: ServerProcess, by_text: bool) -> None:
     """Constraints, a view's CHECK OPTION, rows that are not there, many rows under one key, a table that has changed."""
 
     async def use(one: asyncpg.Connection, two: asyncpg.Connection) -> None:
         await one.execute("INSERT INTO short_update VALUES (1, 'a'), (2, 'b')")
-        put = await one.prepare("UPDATE short_update SET v = $1 WHERE k = $2")
+        put = await prepare(one, "UPDATE short_update SET v = $1 WHERE k = $2", by_text)
         for _ in range(2):
             await put.fetch("c", 1)
             assert put.get_statusmsg() == "UPDATE 1"
@@ -249,7 +294,7 @@ def test_updates_by_key_keep_every_rule(server: ServerProcess) -> None:
             await put.fetch(None, 1)
         with pytest.raises(asyncpg.CheckViolationError):
             await put.fetch("", 1)
-        move = await one.prepare("UPDATE short_update SET k = $1 WHERE k = $2")
+        move = await prepare(one, "UPDATE short_update SET k = $1 WHERE k = $2", by_text)
         for key in (11, 12):
             await move.fetch(key, key - 1 if key == 12 else 1)
         with pytest.raises(asyncpg.UniqueViolationError):
@@ -262,7 +307,7 @@ def test_updates_by_key_keep_every_rule(server: ServerProcess) -> None:
         await one.execute(
             "CREATE VIEW short_update_view AS SELECT k, d FROM short_update WHERE d < 100 WITH CHECK OPTION"
         )
-        through = await one.prepare("UPDATE short_update_view SET d = $1 WHERE k = 2")
+        through = await prepare(one, "UPDATE short_update_view SET d = $1 WHERE k = 2", by_text)
         for value in (8, 9):
             await through.fetch(value)
         with pytest.raises(asyncpg.PostgresError) as refused:
@@ -271,7 +316,7 @@ def test_updates_by_key_keep_every_rule(server: ServerProcess) -> None:
 
         await one.execute("CREATE INDEX ON short_update (d)")
         await one.execute("INSERT INTO short_update SELECT i, 'many', 50 FROM generate_series(100, 2599) i")
-        shift = await one.prepare("UPDATE short_update SET d = d + 1 WHERE d = $1")
+        shift = await prepare(one, "UPDATE short_update SET d = d + 1 WHERE d = $1", by_text)
         for value in (50, 51):
             await shift.fetch(value)
             assert shift.get_statusmsg() == "UPDATE 2500"
@@ -280,8 +325,8 @@ def test_updates_by_key_keep_every_rule(server: ServerProcess) -> None:
         await one.execute("ALTER TABLE short_update ADD CONSTRAINT low CHECK (d < 60)")
         await shift.fetch(52)
         with pytest.raises(asyncpg.CheckViolationError):
-            await (await one.prepare("UPDATE short_update SET d = $1 WHERE k = 2")).fetch(60)
-        raise_to = await one.prepare("UPDATE short_update SET d = $1 WHERE k = 2")
+            await (await prepare(one, "UPDATE short_update SET d = $1 WHERE k = 2", by_text)).fetch(60)
+        raise_to = await prepare(one, "UPDATE short_update SET d = $1 WHERE k = 2", by_text)
         for value in (10, 11):
             await raise_to.fetch(value)
         with pytest.raises(asyncpg.CheckViolationError):
@@ -290,9 +335,93 @@ def test_updates_by_key_keep_every_rule(server: ServerProcess) -> None:
             with pytest.raises(asyncpg.ReadOnlySQLTransactionError):
                 await raise_to.fetch(12)
         await two.execute("SET executor = 'local'")
-        local = await two.prepare("UPDATE short_update SET d = $1 WHERE k = 2")
+        local = await prepare(two, "UPDATE short_update SET d = $1 WHERE k = 2", by_text)
         for value in (13, 14):
             await local.fetch(value)
         assert await one.fetchval("SELECT d FROM short_update WHERE k = 2") == 14
 
     both(server, "short_update", use)
+
+
+@by_text
+def test_changes_by_key_wait_for_the_row_and_see_what_became_of_it(
+    server: ServerProcess, by_text: bool
+) -> None:
+    async def use(one: asyncpg.Connection, two: asyncpg.Connection) -> None:
+        await one.execute("INSERT INTO short_row SELECT g, 'a', 0 FROM generate_series(1, 5) g")
+        add = await prepare(two, "UPDATE short_row SET d = d + 1 WHERE k = $1", by_text)
+        drop = await prepare(two, "DELETE FROM short_row WHERE k = $1", by_text)
+        for key in (1, 2, 3):
+            await add.fetch(key)
+            await drop.fetch(key + 100)
+            assert (add.get_statusmsg(), drop.get_statusmsg()) == ("UPDATE 1", "DELETE 0")
+        for statement, change, tag in (
+            (add, "UPDATE short_row SET d = 10 WHERE k = 1", "UPDATE 1"),
+            (add, "DELETE FROM short_row WHERE k = 2", "UPDATE 0"),
+            (drop, "UPDATE short_row SET d = 20 WHERE k = 3", "DELETE 1"),
+            (drop, "DELETE FROM short_row WHERE k = 4", "DELETE 0"),
+        ):
+            block = one.transaction()
+            await block.start()
+            await one.execute(change)
+            waiting = asyncio.create_task(statement.fetch(int(change[-1])))
+            await asyncio.sleep(0.02)
+            assert not waiting.done()
+            await block.commit()
+            await waiting
+            assert statement.get_statusmsg() == tag
+        assert [tuple(r) for r in await one.fetch("SELECT k, d FROM short_row ORDER BY k")] == [
+            (1, 11),
+            (5, 0),
+        ]
+        async with one.transaction():
+            await one.execute("UPDATE short_row SET d = 1 WHERE k = 5")
+            await two.execute("SET statement_timeout = '20ms'")
+            with pytest.raises(asyncpg.QueryCanceledError):
+                await add.fetch(5)
+            await two.execute("SET statement_timeout = 0; BEGIN; SET LOCAL lock_timeout = '20ms'")
+            with pytest.raises(asyncpg.LockNotAvailableError):
+                await drop.fetch(5)
+            await two.execute("ROLLBACK")
+        other = await prepare(one, "UPDATE short_row SET d = d + 1 WHERE k = $1", by_text)
+
+        async def many(statement: Any) -> None:
+            for _ in range(20):
+                await statement.fetch(5)
+
+        await asyncio.gather(many(add), many(other))
+        assert await one.fetchval("SELECT d FROM short_row WHERE k = 5") == 41
+
+    both(server, "short_row", use)
+
+
+def test_changes_of_one_row_are_not_dispatched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A transaction by itself, from the fourth time on by text and the second by a prepared statement; in a block they are."""
+    statements = (
+        "INSERT INTO t VALUES ({})",
+        "UPDATE t SET k = k WHERE k = {}",
+        "DELETE FROM t WHERE k = {}",
+    )
+
+    async def use(database: Database, one: Client, two: Client) -> None:
+        async def said(*messages: m.FrontendMessage) -> str:
+            return " ".join(e.tag for e in await one.run(*messages) if isinstance(e, m.CommandComplete))
+
+        for number, sql in enumerate(statements):
+            await one.run(m.Parse(f"s{number}", sql.format("$1"), ()), m.Sync())
+        for key in range(2, 6):
+            if key == 5:
+                monkeypatch.setattr(run, "run", None)
+            for number, sql in enumerate(statements):
+                tag = sql[:6] + (" 0 1" if number == 0 else " 1")
+                assert await said(m.Query(sql.format(key))) == tag
+                if number == 0:
+                    await said(m.Query(f"DELETE FROM t WHERE k = {key}"))
+                if number == 2:
+                    await said(m.Query(f"INSERT INTO t VALUES ({key})"))
+                bind = m.Bind("", f"s{number}", (), (str(key).encode(),), ())
+                assert await said(bind, m.Execute(), m.Sync()) == tag
+        monkeypatch.undo()
+        assert await keys(two) == ["0"]
+
+    served(tmp_path, use)
