@@ -23,6 +23,7 @@ from planner.types import SqlType
 if TYPE_CHECKING:
     from planner.casts import CoerceEnv
 
+
 FindRow = Callable[[int], RowType | None]
 """From the oid of a composite type to its attributes; None for any other type."""
 

@@ -23,6 +23,7 @@ from planner import deparse_nodes as _nodes  # noqa: F401 - completes the printe
 from planner.catalog import Catalog, ConstraintDef, IndexDef, RelationDef
 from planner.deparse_expr import FunctionName, Level, Printer, TypeName, quote_identifier, stored_function
 from planner.deparse_query import print_query
+from planner.facts import rows
 from planner.opclass_extensions import HSTORE_CLASS, TRIGRAM_CLASS, TRIGRAM_EXTENSION
 from planner.query import (
     CoalesceExpr,
@@ -232,6 +233,8 @@ def index_definition(
     items: list[str] = []
     for position in range(len(index.attnums)):
         item = index_key_text(index, table, position, pretty=pretty, part=False, reader=reader)
+        if index.collations and index.collations[position]:
+            item += f" COLLATE {_collation_name(index.collations[position])}"
         if position < len(index.opclasses) and index.opclasses[position] not in ("", HSTORE_CLASS):
             item += f" {_class_name(index.opclasses[position], reader)}"
         if index.method == "btree":
@@ -257,6 +260,12 @@ def index_definition(
     if index.where_sql:
         text += f" WHERE {_over_table(index.where_sql, table, pretty=pretty, reader=reader)[0]}"
     return text
+
+
+def _collation_name(oid: int) -> str:
+    return next(
+        quote_identifier(str(row["collname"])) for row in rows("collations") if int(row["oid"]) == oid
+    )
 
 
 def _class_name(name: str, reader: Reader) -> str:

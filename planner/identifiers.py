@@ -34,7 +34,7 @@ def split_identifier(text: str) -> list[str]:
             name = "".join(out)
         else:
             start = i
-            while i < len(text) and text[i] not in '."' and not text[i].isspace():
+            while i < len(text) and text[i] != "." and not text[i].isspace():
                 i += 1
             name = text[start:i].lower()
         if not name:

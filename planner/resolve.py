@@ -22,6 +22,7 @@ from planner.errors import Span, SqlError
 from planner.facts import ANY, BOOL, FLOAT8, INT4, JSONB, RECORD, TEXT, UNKNOWN, OperatorFact, ProcFact, facts
 from planner.polymorphic import POLYMORPHIC, enforce
 from planner.query import ArrayExpr, Const, Expr, OpExpr, ScalarArrayOp
+from planner.type_order import check_comparable
 from planner.typefacts import STRING, array_of, element_of, format_type
 from planner.types import SqlType
 
@@ -151,6 +152,7 @@ def make_operator(
         wanted = found.arg_types
         if wanted == (RECORD, RECORD) and same_composite((left.type.oid, right.type.oid)):
             wanted = (base_oid(left.type.oid),) * 2
+            check_comparable(name, left.type.oid, env.row_type)
         args = (_fit(left, wanted[0], env), _fit(right, wanted[1], env))
     return OpExpr(op=found.op.oid, proc=found.op.proc, args=args, type=SqlType(found.result, -1), span=span)
 

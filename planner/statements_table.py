@@ -177,6 +177,7 @@ class CreateIndex:
     expressions: tuple[str, ...] = ()
     where_sql: str = ""
     opclasses: tuple[str, ...] = ()
+    collations: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -357,6 +358,13 @@ class SetViewOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SetPersistence:
+    """SET LOGGED (``p``) and UNLOGGED (``u``): what the catalog says; every table is logged."""
+
+    persistence: Literal["p", "u"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetSchema:
     """SET SCHEMA of a table or view."""
 
@@ -386,6 +394,7 @@ AlterAction: TypeAlias = (
     | AlterColumnType
     | AlterOwner
     | SetViewOptions
+    | SetPersistence
     | SetSchema
 )
 

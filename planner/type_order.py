@@ -3,7 +3,7 @@
     type -> default operator class of the access method -> its family -> the family's operator for a strategy
 
 Strategies are those of btree (1 ``<``, 2 ``<=``, 3 ``=``, 4 ``>=``, 5 ``>``) and of hash (1 ``=``). Everything is read from
-PostgreSQL's own tables (``planner.facts``), so every answer is fixed and cached.
+PostgreSQL's own tables (``planner.facts``), so every answer is fixed and cached, but for what fields users' composite types have.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import functools
 from dataclasses import dataclass, field
 
 from planner.casts import is_binary_coercible
+from planner.composite import FindRow
 from planner.domains import base_oid
 from planner.errors import Span, SqlError
 from planner.facts import BOOL, OperatorFact, facts, rows
 from planner.typefacts import category, element_of, format_type, is_preferred
 
 _BTREE, _HASH = 403, 405
+
 
 # Compares the bytes of whole rows. Every other family orders as its type's default one: the pattern classes by bytes, which
 # is how text is ordered under each collation that there is.
@@ -103,19 +105,49 @@ def find_equality(oid: int) -> OperatorFact | None:
     return _family_operator(oid, 3) or _family_operator(oid, 1, _HASH)
 
 
-def default_equality(oid: int, span: Span | None = None) -> OperatorFact:
-    """Return the type's default ``=`` operator; 42883 where there is none (json, point ...)."""
+def unordered_field(oid: int, find: FindRow, strategy: int) -> int:
+    """Return the type of the first field of a composite type (or of an array or domain over one) that has no btree operator
+    of ``strategy`` (3: nor a hash one), 0 where all have, and for every other type.
+    """
+    oid = base_oid(oid)
+    row = find(base_oid(element_of(oid) or oid))
+    for column in () if row is None else row.live:
+        field = column.type.oid
+        lacks = find_equality(field) if strategy == 3 else _family_operator(field, strategy)
+        if lacks is None:
+            return field
+        inner = unordered_field(field, find, strategy)
+        if inner:
+            return inner
+    return 0
+
+
+def check_comparable(name: str, oid: int, find: FindRow) -> None:
+    """Raise SqlError 42883 where values of a composite type have fields that the comparison ``name`` cannot compare.
+
+    PostgreSQL finds that out with the first two values, so its error has no position.
+    """
+    by_image = name.startswith("*")
+    field = 0 if by_image else unordered_field(oid, find, 3 if name in ("=", "<>") else 1)
+    if field:
+        what = "an equality operator" if name in ("=", "<>") else "a comparison function"
+        raise SqlError("42883", f"could not identify {what} for type {format_type(field)}")
+
+
+def default_equality(oid: int, span: Span | None = None, find: FindRow | None = None) -> OperatorFact:
+    """Return the type's default ``=`` operator; 42883 where there is none (json, point, with ``find`` rows of such)."""
     op = find_equality(oid)
-    if op is None:
+    if op is None or (find is not None and unordered_field(oid, find, 3)):
         raise SqlError(
             "42883", f"could not identify an equality operator for type {format_type(oid)}", span=span
         )
     return op
 
 
-def _ordering(oid: int, strategy: int, span: Span | None) -> OperatorFact:
-    op = _family_operator(oid, strategy)
-    if op is None:
+def default_less(oid: int, span: Span | None = None, find: FindRow | None = None) -> OperatorFact:
+    """Return the type's default ``<`` operator; 42883 where there is none (with ``find``: rows of such fields, too)."""
+    op = _family_operator(oid, 1)
+    if op is None or (find is not None and unordered_field(oid, find, 1)):
         raise SqlError(
             "42883",
             f"could not identify an ordering operator for type {format_type(oid)}",
@@ -123,11 +155,6 @@ def _ordering(oid: int, strategy: int, span: Span | None) -> OperatorFact:
             span=span,
         )
     return op
-
-
-def default_less(oid: int, span: Span | None = None) -> OperatorFact:
-    """Return the type's default ``<`` operator; 42883 where there is none."""
-    return _ordering(oid, 1, span)
 
 
 def find_less(oid: int) -> OperatorFact | None:

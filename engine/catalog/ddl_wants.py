@@ -237,7 +237,7 @@ def _alter(wants: Wants, catalog: CatalogSnapshot, statement: st.AlterTable) -> 
                 wants.referenced(table.foreign_keys)
                 wants.referring(table.oid)
                 wants.views([table.oid], exclusive=False, deep=False)
-            case st.SetIdentity() | st.DropIdentity() | st.AlterOwner():
+            case st.SetIdentity() | st.DropIdentity() | st.AlterOwner() | st.SetPersistence():
                 _sequences(wants, catalog, table)
             case st.SetSchema():
                 wants.schema(action.schema)

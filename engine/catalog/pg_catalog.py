@@ -319,7 +319,10 @@ def pg_index(session: Session, item: RelationDef) -> Iterator[RowDict]:
             "indkey": index.key_columns + index.include,
             "indexprs": ", ".join(text for text in index.expressions if text) or None,
             "indpred": index.where_sql or None,
-            "indcollation": tuple(collation_of(c) for c in keys),
+            "indcollation": tuple(
+                own or collation_of(c)
+                for c, own in zip(keys, index.collations or (0,) * len(keys), strict=True)
+            ),
             "indclass": tuple(
                 class_oid(c.type.oid, index.method, name)
                 for c, name in zip(keys, index.opclasses or ("",) * len(keys), strict=True)

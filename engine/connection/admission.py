@@ -20,7 +20,8 @@ from engine.connection.backend import Connection
 from engine.connection.session import Session
 from engine.connection.setting_defs import MAX_BYTES, definitions
 from engine.connection.setting_values import normalise
-from engine.connection.settings import Settings
+from engine.connection.settings import IDENTITY, Settings
+from engine.ddl.roles import allow_role
 from pgwire.backend import Authentication, Responder
 from pgwire.errors import BackendError, ErrorReport
 from pgwire.tcp import TCP_OPTIONS
@@ -30,6 +31,7 @@ from planner.errors import SqlError
 from planner.rights import Rights
 
 if TYPE_CHECKING:
+    from engine.catalog.state import CatalogSnapshot
     from engine.database import Database
 
 LEAVE_S: Final = (
@@ -191,7 +193,10 @@ def _settings(
         overrides[key] = value if definition is None else normalise(definition, value, current)
     try:
         for key, value in _startup_settings(parameters):
-            _override(overrides, key, value)
+            if key.lower() in IDENTITY:
+                _become(overrides, key.lower(), value, catalog)
+            else:
+                _override(overrides, key, value)
     except SqlError as error:
         raise fatal(error.sqlstate, error.message, hint=error.hint) from None
     for name, value in system.items():
@@ -214,6 +219,16 @@ def _tell(out: Responder, name: str, value: str) -> None:
 
 def _override(overrides: dict[str, str], key: str, value: str) -> None:
     overrides[key.lower()] = Settings(overrides).check(key, value, beginning=True)
+
+
+def _become(overrides: dict[str, str], key: str, value: str, catalog: CatalogSnapshot) -> None:
+    """Begin as another role. Raises SqlError 22023, 42501."""
+    if not (key == "role" and value == "none"):
+        what = "role" if key == "role" else "session authorization"
+        allow_role(catalog, value, overrides["session_authorization"], what)
+        role = catalog.role(value)
+        overrides["is_superuser"] = "on" if role is not None and role.superuser else "off"
+    overrides[key] = value
 
 
 def _startup_settings(parameters: Mapping[str, str]) -> list[tuple[str, str]]:

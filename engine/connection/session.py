@@ -23,7 +23,7 @@ from engine.catalog.view import CatalogView
 from engine.connection.channels import SessionChannels
 from engine.connection.derived import Derived, split_identifiers
 from engine.connection.interrupts import CancelFlag
-from engine.connection.settings import Settings
+from engine.connection.settings import IDENTITY, MODES, Settings
 from engine.connection.system import SystemView
 from engine.constraints.timing import Timing
 from engine.ddl.index_ahead import BuiltAhead
@@ -67,6 +67,7 @@ class Session:
         query_text, activity, state_change_us: what pg_stat_activity shows.
         commit_actions: of temporary tables, once one has any.
         has_temporaries: once true, plans depend on whose session it is.
+        acting, restricted: code of others runs with their rights (``engine.routines.acting``).
     """
 
     def __init__(
@@ -113,6 +114,8 @@ class Session:
         self.activity = "idle"
         self.commit_actions: CommitActions | None = None
         self.has_temporaries = False
+        self.acting = False
+        self.restricted = False
         settings.on_new_generation = self._forget_derived
         self._codec: CodecSettings | None = None
         self._path: tuple[str, ...] | None = None
@@ -131,9 +134,20 @@ class Session:
         """Return a setting as SHOW prints it."""
         return self.settings.show(name)
 
-    def set_setting(self, name: str, value: str, *, local: bool) -> str:
-        """set_config(): change a setting and return what SHOW prints."""
-        self.settings.set(name, value, local=local)
+    def set_setting(self, name: str, value: str | None, *, local: bool) -> str:
+        """set_config(): change a setting (None: back to its default), as SET does; return what SHOW prints.
+
+        Raises SqlError 42501, 42704, 22023, 25001 and others, as SET.
+        """
+        from engine.ddl.roles import set_role
+        from engine.transaction.block_statements import change_mode
+
+        if name in MODES:
+            return change_mode(self, name, value)
+        if name in IDENTITY:
+            set_role(self, name, value, local=local)
+        else:
+            self.settings.set(name, value, local=local)
         return self.settings.show(name)
 
     @property

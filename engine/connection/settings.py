@@ -28,6 +28,9 @@ _TOLD: Final = frozenset(REPORTED) | TCP_OPTIONS
 MODES: Final = ("transaction_isolation", "transaction_read_only", "transaction_deferrable")
 """What each BEGIN sets and each end undoes; nothing depends on them that is derived from settings, or reported."""
 
+IDENTITY: Final = frozenset(("role", "session_authorization"))
+"""Who the session is: settings that only those change who have asked whether it may be (``engine.ddl.roles``)."""
+
 
 def server_defaults(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return the values that all sessions begin with, as ``Settings`` takes them, from a server's option.
@@ -104,6 +107,8 @@ class Settings:
             if re.fullmatch(r"[A-Za-z_][\w$]*(\.[A-Za-z_][\w$]*)+", name):
                 return value  # a placeholder: any "class.name" may be set (manual 20.16)
             raise SqlError("42704", f'unrecognized configuration parameter "{name}"')
+        if key in IDENTITY:  # whoever sets them asks ``engine.ddl.roles`` first
+            raise SqlError("55P02", f'parameter "{definition.name}" cannot be changed here')
         if definition.context == "internal" and key not in EFFECTIVE:
             raise SqlError("55P02", f'parameter "{definition.name}" cannot be changed')
         if definition.context == "postmaster":

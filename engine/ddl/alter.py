@@ -6,11 +6,12 @@ New constraints are checked against the rows there are.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from engine.catalog.stored import PG_CLASS_OID, Stored
 from engine.constraints import define
 from engine.constraints.exclusion import check_whole
+from engine.constraints.references import references_to
 from engine.constraints.setwise import check_table
 from engine.ddl.alter_columns import (
     add_column,
@@ -193,10 +194,35 @@ async def _apply(session: Session, plan: Plan, relation: RelationDef, action: st
             await _change_owner(session, relation, named_role(session, action.role).oid)
         case st.SetViewOptions():
             await store_definition(session, replace(relation, options=dict(action.options)))
+        case st.SetPersistence():
+            await _set_persistence(session, relation, action.persistence)
         case st.SetSchema():
             await _set_schema(session, relation, action.schema)
         case _:
             raise not_supported(f"ALTER TABLE {type(action).__name__}")
+
+
+async def _set_persistence(session: Session, relation: RelationDef, persistence: Literal["p", "u"]) -> None:
+    """SET LOGGED and UNLOGGED; sequences of a table's columns follow it. Raises SqlError 42P16 where a key would lead from a
+    logged table to one that is not.
+    """
+    if persistence == "p":
+        links = [(key.foreign.table, key) for key in relation.foreign_keys if key.foreign is not None]
+    else:
+        links = [(table.oid, key) for table, key in references_to(session.catalog, relation)]
+    for oid, key in links:
+        other = session.catalog.relation_by_oid(oid)
+        if other is not None and oid != relation.oid and other.persistence != persistence:
+            now, then = ("unlogged", "logged") if persistence == "p" else ("logged", "unlogged")
+            raise SqlError(
+                "42P16",
+                f'could not change table "{relation.name}" to {then} because it references {now} table "{other.name}"',
+                schema=relation.schema,
+                table=relation.name,
+                constraint=key.name,
+            )
+    for item in (relation, *session.catalog.sequences_of(relation.oid)):
+        await store_definition(session, replace(item, persistence=persistence))
 
 
 async def _change_owner(session: Session, relation: RelationDef, owner: int) -> None:

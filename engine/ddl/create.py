@@ -41,6 +41,7 @@ from engine.executor import ExecContext, Result
 from engine.large_objects import statements as large_objects
 from engine.reads.plans import Plan
 from engine.reads.query import CompiledQuery, compiled_query, context, execute, run_query
+from engine.routines.acting import acting_as
 from engine.sequences.define import create_sequence, with_sequences
 from engine.transaction.time_travel import read_past
 from engine.transaction.timelines import crossing, unknown
@@ -401,7 +402,8 @@ async def create_index(conn: Connection, plan: Plan, statement: st.CreateIndex, 
         check_keys(replace(table, indexes=(index,)))
         index = replace(index, valid=not (statement.only and session.catalog.partitions_of(table.oid)))
     if statement.hidden:
-        await add_computed_index(session, plan, table, index, statement.hidden)
+        with acting_as(session, table.owner, restricted=True):
+            await add_computed_index(session, plan, table, index, statement.hidden)
         if table.kind == "p" and not statement.only:
             await inherit_below(session, table_of(session, table.oid))
         return Command("CREATE INDEX")

@@ -131,7 +131,7 @@ async def _drop_indexes(
         table = table_of(session, target.table_oid)
         index = next(i for i in table.indexes if i.oid == target.oid)
         words = described(session, target)
-        if concurrently and table.kind == "p":
+        if concurrently and table.kind == "p" and table.persistence != "t":
             raise SqlError("0A000", f'cannot drop partitioned index "{index.name}" concurrently')
         if index.parent:
             above = session.catalog.relation_by_oid(index.parent)

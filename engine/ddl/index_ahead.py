@@ -68,8 +68,8 @@ class Ahead:
 
 
 def _same(one: IndexDef, other: IndexDef) -> bool:
-    return (one.attnums, one.unique, one.method, one.nulls_not_distinct, one.opclasses) == (
-        other.attnums, other.unique, other.method, other.nulls_not_distinct, other.opclasses,
+    return (one.attnums, one.unique, one.method, one.nulls_not_distinct, one.opclasses, one.collations) == (
+        other.attnums, other.unique, other.method, other.nulls_not_distinct, other.opclasses, other.collations,
     )  # fmt: skip
 
 
@@ -182,6 +182,7 @@ def index_of(statement: st.CreateIndex, name: str = "") -> IndexDef:
         where_sql=statement.where_sql,
         key_names=statement.names if statement.written else (),
         opclasses=statement.opclasses,
+        collations=statement.collations,
     )
 
 

@@ -26,6 +26,7 @@ from engine.eager import settle
 from engine.executor import ExecContext
 from engine.reads.plans import Plan
 from engine.reads.query import CompiledQuery, collect, compiled_query, context, prepare_source, run_query
+from engine.routines.acting import acting_as
 from engine.slices import in_slices
 from engine.transaction.timelines import crossing, unknown
 from engine.writes.dml import tables_to_lock
@@ -121,16 +122,27 @@ async def refresh(
     if statement.query is None:
         await settle(txn.truncate(shard))
         return Command(plan.bound.tag)
+    with acting_as(session, relation.owner, restricted=True):
+        await _fill_again(session, plan, relation, statement, params)
+    return Command(plan.bound.tag)
+
+
+async def _fill_again(
+    session: Session,
+    plan: Plan,
+    relation: RelationDef,
+    statement: st.RefreshMaterializedView,
+    params: Params,
+) -> None:
     query, ctx = await _prepare(session, plan, relation, statement, params)
     if statement.concurrently:
         result = await run_query(session, plan, "query", query.query, ctx)
         await _replace_what_differs(session, relation, await collect(session, result))
-        return Command(plan.bound.tag)
-    await settle(txn.truncate(shard))
+        return
+    await settle(session.block.ensure_txn().truncate(ShardId(relation.oid)))
     with building_indexes(relation, session.catalog):
         running = run_query(session, plan, "query", query.query, ctx)
         await fill_from(session, relation, query, ctx, running)
-    return Command(plan.bound.tag)
 
 
 async def _prepare(

@@ -187,6 +187,7 @@ def _same_index(child: IndexDef, parent: IndexDef, attnums: dict[int, int]) -> b
         and child.method == parent.method
         and child.nulls_not_distinct == parent.nulls_not_distinct
         and child.opclasses == parent.opclasses
+        and child.collations == parent.collations
         and child.expressions == parent.expressions
         and child.where_sql == parent.where_sql
         and child.key_columns == tuple(attnums.get(a, 0) for a in parent.key_columns)

@@ -24,6 +24,7 @@ from engine.ddl.members import changed_members
 from engine.ddl.policies import role_targets
 from engine.large_objects import statements as large_objects
 from engine.reads.plans import Plan
+from engine.routines.acting import refuse_other_role
 from pgwire.auth.scram import make_verifier, parse_verifier
 from planner.acl import memberships
 from planner.builtins.system import type_name
@@ -34,6 +35,7 @@ from planner.errors import SqlError, not_supported
 from planner.statements import RoleStatement
 
 if TYPE_CHECKING:
+    from engine.catalog.state import CatalogSnapshot
     from engine.connection.backend import Connection
     from engine.connection.session import Session
 
@@ -325,32 +327,32 @@ def set_role(session: Session, setting: str, value: str | None, *, local: bool) 
 
     Raises SqlError 22023 for an unknown role, 42501 where it is not allowed.
     """
+    refuse_other_role(session, setting)
     settings = session.settings
     if setting == "role":
         if value is not None and value != "none":
-            _allow_role(session, value, session.session_user, "role")
-        settings.set("role", value, local=local)
+            allow_role(session.catalog, value, session.session_user, "role")
+        settings.follow("role", value, local=local)
     else:
         if value is not None:
-            _allow_role(session, value, session.authenticated_user, "session authorization")
-        settings.set("session_authorization", value, local=local)
+            allow_role(session.catalog, value, session.authenticated_user, "session authorization")
+        settings.follow("session_authorization", value, local=local)
         settings.follow("role", None, local=local)
     settings.follow("is_superuser", "on" if session.is_superuser else "off", local=local)
 
 
-def _allow_role(session: Session, name: str, by: str, what: str) -> None:
-    if session.catalog.role(name) is None:
+def allow_role(catalog: CatalogSnapshot, name: str, by: str, what: str) -> None:
+    """Raise SqlError 22023 for an unknown role, 42501 for one that ``by`` may not become as a ``role`` or as a
+    ``session authorization``.
+    """
+    other = catalog.role(name)
+    if other is None:
         raise SqlError("22023", f'role "{name}" does not exist')
-    acting = session.catalog.role(by)
-    other = session.catalog.role(name)
+    acting = catalog.role(by)
     may = acting is not None and (
         acting.superuser
         or acting.name == name
-        or (
-            what == "role"
-            and other is not None
-            and other.oid in memberships(acting, session.catalog.role_by_oid)
-        )
+        or (what == "role" and other.oid in memberships(acting, catalog.role_by_oid))
     )
     if not may:
         raise SqlError("42501", f'permission denied to set {what} "{name}"')

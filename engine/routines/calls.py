@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.connection.portal import Command
@@ -22,6 +22,7 @@ from engine.connection.rows import ReadyRows
 from engine.eager import Started
 from engine.plpgsql.routine import call_function
 from engine.reads.plans import Plan
+from engine.routines.acting import acting_as
 from engine.routines.inner import run_inner
 from engine.routines.where import tell_where
 from planner.bind.bodies import bind_called
@@ -297,23 +298,11 @@ class Routines:
     @contextmanager
     def _surroundings(self, function: FunctionDef) -> Iterator[None]:
         """Have the rights and settings under which a function runs."""
-        session = self.session
-        settings = session.settings
-        changes: dict[str, str] = {}
-        if function.definer:
-            owner = session.catalog.role_by_oid(function.owner)
-            if owner is None:
-                raise SqlError("42704", f"role with OID {function.owner} does not exist")
-            changes = {"role": owner.name, "is_superuser": "on" if owner.superuser else "off"}
-        before = [(name, settings.stored(name)) for name in changes]
-        try:
-            for name, value in changes.items():
-                settings.override(name, value)
-            with self.settings_of(function):
-                yield
-        finally:
-            for name, old in before:
-                settings.override(name, old)
+        rights = (
+            acting_as(self.session, function.owner, restricted=False) if function.definer else nullcontext()
+        )
+        with rights, self.settings_of(function):
+            yield
 
     @contextmanager
     def settings_of(self, function: FunctionDef) -> Iterator[None]:

@@ -20,6 +20,7 @@ from planner.errors import SqlError
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
+    from engine.connection.session import Session
 
 
 async def transaction(
@@ -137,7 +138,12 @@ async def set_transaction(
 
 async def set_mode(conn: Connection, name: str, value: str | None) -> Outcome:
     """SET transaction_isolation and its kin; None: as the default says. Raises SqlError 22023, 25001."""
-    session = conn.session
+    change_mode(conn.session, name, value)
+    return Command("SET")
+
+
+def change_mode(session: Session, name: str, value: str | None) -> str:
+    """As ``set_mode``; return the canonical value. Outside of a transaction block it lasts for the statement: nothing changes."""
     if value is None:
         value = session.settings.get("default_" + name)
     canonical = session.settings.check("default_" + name, value)
@@ -148,7 +154,7 @@ async def set_mode(conn: Connection, name: str, value: str | None) -> Outcome:
             read_only=flag if name == "transaction_read_only" else None,
             deferrable=flag if name == "transaction_deferrable" else None,
         )
-    return Command("SET")
+    return canonical
 
 
 async def set_constraints(

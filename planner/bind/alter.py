@@ -50,8 +50,8 @@ from planner.typefacts import format_type
 
 _HARMLESS_ACTIONS = frozenset(
     ("set statistics", "set storage", "set options", "reset options", "set rel options", "reset rel options",
-     "replace rel options", "cluster on", "drop cluster", "set compression", "set logged", "set un logged",
-     "set unlogged", "set table space", "replica identity", "drop oids", "set access method")
+     "replace rel options", "cluster on", "drop cluster", "set compression", "set table space", "replica identity",
+     "drop oids", "set access method")
 )  # fmt: skip
 _COLUMN_TUNING = frozenset(
     ("set statistics", "set storage", "set options", "reset options", "set compression")
@@ -74,7 +74,8 @@ _ARTICLES = {
 }
 _VIEW_ACTIONS = frozenset(("change owner", "set rel options", "reset rel options"))
 _OWN_VIEW_ACTIONS = _VIEW_ACTIONS | {"column default"}
-_SEQUENCE_ACTIONS = frozenset(("change owner", "set logged", "set un logged", "set unlogged"))
+_PERSISTENCE: dict[str, Literal["p", "u"]] = {"set logged": "p", "set un logged": "u"}
+_SEQUENCE_ACTIONS = frozenset(("change owner", *_PERSISTENCE))
 _MATVIEW_ACTIONS = _VIEW_ACTIONS | frozenset(
     ("set statistics", "set storage", "set options", "reset options", "set compression", "cluster on", "drop cluster",
      "set table space")
@@ -150,6 +151,9 @@ _ACTION_WORDS = {
     "drop not null": "ALTER COLUMN ... DROP NOT NULL",
     "set statistics": "ALTER COLUMN ... SET STATISTICS",
     "set storage": "ALTER COLUMN ... SET STORAGE",
+    "set options": "ALTER COLUMN ... SET",
+    "reset options": "ALTER COLUMN ... RESET",
+    "set un logged": "SET UNLOGGED",
     "alter column type": "ALTER COLUMN ... SET DATA TYPE",
     "set table space": "SET TABLESPACE",
     "add inherit": "INHERIT",
@@ -251,6 +255,8 @@ def _action(
         )
     if relation.kind == "v" and kind in ("set rel options", "reset rel options"):
         return _view_options(context, relation, action)
+    if kind in _PERSISTENCE:
+        return _set_persistence(relation, _PERSISTENCE[kind])
     if kind in SECURITY_ACTIONS:
         return bind_row_security(kind), relation
     if isinstance(action.definition, ast.PartitionAction):
@@ -291,6 +297,20 @@ def _view_options(
     if "check_option" in options:
         check_checkable(bind_view(context, view))
     return st.SetViewOptions(options=options), replace(view, options=options)
+
+
+def _set_persistence(
+    relation: RelationDef, persistence: Literal["p", "u"]
+) -> tuple[st.SetPersistence | None, RelationDef]:
+    """Bind SET LOGGED and SET UNLOGGED; nothing for a partitioned table, which stores nothing. Raises SqlError 42P16."""
+    if relation.persistence == "t":
+        what = "sequence" if relation.kind == "S" else "table"
+        raise SqlError(
+            "42P16", f'cannot change logged status of {what} "{relation.name}" because it is temporary'
+        )
+    if relation.kind == "p" or relation.persistence == persistence:
+        return None, relation
+    return st.SetPersistence(persistence=persistence), replace(relation, persistence=persistence)
 
 
 def _identity(

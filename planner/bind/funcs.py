@@ -293,11 +293,13 @@ def _aggregate(
         direct: tuple[Expr, ...] = ()
         order = _aggregate_order(scope, node, args, made)
         if node.distinct:
-            _check_distinct(made, order, span)
+            _check_distinct(scope, made, order)
     else:
         count = len(made) - len(order_args)
         direct, ordered = made[:count], made[count:]
-        order = tuple([sort_by(expr, item, span) for expr, item in zip(ordered, node.order, strict=True)])
+        order = tuple(
+            [sort_by(scope, expr, item, span) for expr, item in zip(ordered, node.order, strict=True)]
+        )
         made = ()
     level = _aggregate_level((*made, *(key.expr for key in order), *((filter_,) if filter_ else ())))
     _check_direct(direct, level)
@@ -399,11 +401,11 @@ def _stripped(expr: Expr) -> Expr:
     return expr
 
 
-def sort_by(expr: Expr, item: ast.SortItem, span: Span | None) -> SortBy:
+def sort_by(scope: Scope, expr: Expr, item: ast.SortItem, span: Span | None) -> SortBy:
     """Return the ordering of a bound expression by an ORDER BY item. Raises 42883, 42809."""
     from planner.bind.sortgroup import sort_operators
 
-    descending, lt, eq = sort_operators(expr.type.oid, item, expr.span or span)
+    descending, lt, eq = sort_operators(expr.type.oid, item, item.expr.span or span, scope.context.env.row_type)
     nulls_first = item.nulls == "first" if item.nulls else descending
     return SortBy(expr=expr, descending=descending, nulls_first=nulls_first, lt=lt, eq=eq)
 
@@ -416,18 +418,18 @@ def _aggregate_order(
         expr = bind_clause(scope, item.expr, scope.clause)
         # the sort expression may be an argument before its conversion: then sort what is aggregated
         for arg in made:
-            if expr in (arg, _stripped(arg)):
+            if expr == _stripped(arg):
                 expr = arg
                 break
         if expr.type.oid == UNKNOWN:
             expr = coerce_type(expr, SqlType(TEXT), CastContext.IMPLICIT, scope.context.env)
-        key = sort_by(expr, item, node.span)
+        key = sort_by(scope, expr, item, node.span)
         if not any(key.expr == other.expr for other in keys):
             keys.append(key)
     return tuple(keys)
 
 
-def _check_distinct(args: Sequence[Expr], order: Sequence[SortBy], span: Span | None) -> None:
+def _check_distinct(scope: Scope, args: Sequence[Expr], order: Sequence[SortBy]) -> None:
     for key in order:
         if key.expr not in args:
             raise SqlError(
@@ -437,8 +439,8 @@ def _check_distinct(args: Sequence[Expr], order: Sequence[SortBy], span: Span | 
             )
     for arg in args:
         oid = TEXT if arg.type.oid == UNKNOWN else arg.type.oid
-        default_equality(oid, arg.span)
-        default_less(oid, arg.span)
+        default_equality(oid, arg.span, scope.context.env.row_type)
+        default_less(oid, arg.span, scope.context.env.row_type)
 
 
 # --- window functions ---------------------------------------------------------------------------

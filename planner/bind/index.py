@@ -10,7 +10,7 @@ from planner import ast
 from planner import statements as st
 from planner.bind.calls import make_call, resolve_call
 from planner.bind.context import BindContext
-from planner.bind.expr import bind_clause, check_collation
+from planner.bind.expr import bind_clause
 from planner.bind.extension_operators import check_class_made
 from planner.bind.extents import extent, keeps_extents
 from planner.bind.naming import MAX_NAME_BYTES, clip
@@ -77,6 +77,7 @@ def bind_create_index(context: BindContext, node: ast.CreateIndex) -> st.CreateI
         nulls_not_distinct=node.nulls_not_distinct,
         include=include,
         opclasses=tuple(key.opclass for key in keys) if any(key.opclass for key in keys) else (),
+        collations=tuple(key.collation for key in keys) if any(key.collation for key in keys) else (),
     )
     hidden: tuple[ColumnDef, ...] = ()
     if (
@@ -123,6 +124,7 @@ def create_index(
         expressions=index.expressions,
         where_sql=index.where_sql,
         opclasses=index.opclasses,
+        collations=index.collations,
     )
 
 
@@ -350,6 +352,7 @@ class _IndexKey(NamedTuple):
     descending: bool
     nulls_first: bool
     opclass: str
+    collation: int  # 0: the one of the column or type
 
 
 def _plain_column(table: RelationDef, element: ast.IndexElement) -> ColumnDef:
@@ -363,6 +366,7 @@ def _plain_column(table: RelationDef, element: ast.IndexElement) -> ColumnDef:
 
 def _index_key(context: BindContext, table: RelationDef, element: ast.IndexElement, method: str) -> _IndexKey:
     expr: Expr
+    column: ColumnDef | None = None
     if element.expr is None:
         column = _plain_column(table, element)
         name, expr = column.name, Var(type=column.type, range=0, attnum=column.attnum, name=column.name)
@@ -375,11 +379,11 @@ def _index_key(context: BindContext, table: RelationDef, element: ast.IndexEleme
         check_column_type(name, expr.type, element.span)
         if not _always_same(context, expr):
             raise SqlError("42P17", "functions in index expression must be marked IMMUTABLE")
-    if element.collation:
-        check_collation(element.collation, element.span)
     if element.opclass_options:
         raise not_supported("an operator class parameter", span=element.span)
     kept = plain_type(expr.type)
+    collation = column_collation(element.collation, kept, None)
+    own = column.collation if column is not None else column_collation((), kept, None)
     if method == "gist" and context.catalog.extension("btree_gist"):
         check_gist(kept.oid, element.span)
     check_class_made(context, method, element.opclass, kept.oid, element.span)
@@ -387,4 +391,5 @@ def _index_key(context: BindContext, table: RelationDef, element: ast.IndexEleme
     descending = element.direction == "desc"
     nulls_first = element.nulls == "first" or (descending and element.nulls != "last")
     attnum = expr.attnum if isinstance(expr, Var) else 0
-    return _IndexKey(attnum, expr, name, descending, nulls_first, opclass)
+    changed = collation if element.collation and collation != own else 0
+    return _IndexKey(attnum, expr, name, descending, nulls_first, opclass, changed)

@@ -28,6 +28,7 @@ from planner.bind.with_ import bind_with
 from planner.casts import CastContext, coerce_to_specific, coerce_type
 from planner.catalog import RelationDef
 from planner.common_types import coerce_to_common, select_common_type, select_common_typmod
+from planner.domains import base_oid
 from planner.errors import Span, SqlError
 from planner.exprs import reads_own_columns
 from planner.facts import INT8, TEXT, UNKNOWN
@@ -55,6 +56,7 @@ from planner.query import (
 from planner.rewrite import shift_query
 from planner.scope import Scope, index_names
 from planner.type_order import default_equality, find_equality
+from planner.typefacts import type_kind
 from planner.types import SqlType
 from planner.walk import walk
 
@@ -392,7 +394,7 @@ def combine(scope: Scope, node: ast.SetOp, left: QueryExpr, right: QueryExpr) ->
         both = a.type.oid == b.type.oid == oid and a.type.typmod == b.type.typmod
         types.append(SqlType(oid, a.type.typmod if both else -1))
         if not (node.op == "union" and node.all):
-            _check_equality(oid, left, position)
+            _check_equality(oid, left, position, scope)
     columns = tuple(
         [
             OutputColumn(name=column.name, type=type_)
@@ -408,9 +410,9 @@ def combine(scope: Scope, node: ast.SetOp, left: QueryExpr, right: QueryExpr) ->
     )
 
 
-def _check_equality(oid: int, left: QueryExpr, position: int) -> None:
-    if find_equality(oid) is None:
-        default_equality(oid, _column_span(left, position))
+def _check_equality(oid: int, left: QueryExpr, position: int, scope: Scope) -> None:
+    if find_equality(oid) is None or type_kind(base_oid(oid)) == "c":
+        default_equality(oid, _column_span(left, position), scope.context.env.row_type)
 
 
 def _first_span(query: QueryExpr) -> Span | None:
@@ -532,7 +534,7 @@ def _order_by_output(scope: Scope, items: Sequence[ast.SortItem], made: QueryExp
         if index is None:
             raise _not_an_output(scope, item, made)
         if not any(key.target == index for key in keys):
-            keys.append(sort_key(index, columns[index].type.oid, item))
+            keys.append(sort_key(index, columns[index].type.oid, item, scope.context.env.row_type))
     return tuple(keys)
 
 

@@ -20,6 +20,7 @@ from dataclasses import replace
 from planner import ast
 from planner.bind.expr import bind_clause
 from planner.casts import CastContext, coerce_type
+from planner.composite import FindRow
 from planner.errors import Span, SqlError
 from planner.exprs import free_levels
 from planner.facts import TEXT, UNKNOWN
@@ -27,6 +28,7 @@ from planner.location import location
 from planner.query import Expr, SortKey, Target
 from planner.scope import Scope, window_call_in
 from planner.type_order import default_equality, default_less, operator_strategies
+from planner.typefacts import element_of, type_kind
 from planner.types import SqlType
 
 # Bounds of GROUPING SETS, as PostgreSQL's.
@@ -42,7 +44,7 @@ def _default_operators(oid: int) -> tuple[int, int]:
     return default_less(oid).proc, default_equality(oid).proc
 
 
-def sort_operators(oid: int, item: ast.SortItem, span: Span | None) -> tuple[bool, int, int]:
+def sort_operators(oid: int, item: ast.SortItem, span: Span | None, find: FindRow) -> tuple[bool, int, int]:
     """Return (descending, < proc, = proc) for ordering values of a type by an ORDER BY item.
 
     Raises SqlError 42883 when the type has no order, 42809 when USING names no ordering operator.
@@ -50,6 +52,8 @@ def sort_operators(oid: int, item: ast.SortItem, span: Span | None) -> tuple[boo
     if item.direction == "using":
         return _using(oid, item, span)
     try:
+        if type_kind(element_of(oid) or oid) in "cd":
+            default_less(oid, None, find)
         lt, eq = _default_operators(oid)
     except SqlError as error:
         raise SqlError(error.sqlstate, error.message, hint=error.hint, span=span) from None
@@ -144,13 +148,13 @@ def bind_order(scope: Scope, targets: list[Target], items: Sequence[ast.SortItem
         settle(scope, targets, index)
         if any(key.target == index for key in keys):
             continue
-        keys.append(sort_key(index, targets[index].expr.type.oid, item))
+        keys.append(sort_key(index, targets[index].expr.type.oid, item, scope.context.env.row_type))
     return tuple(keys)
 
 
-def sort_key(target: int, oid: int, item: ast.SortItem) -> SortKey:
+def sort_key(target: int, oid: int, item: ast.SortItem, find: FindRow) -> SortKey:
     """Return the key that orders target ``target`` of type ``oid`` by an item."""
-    descending, lt, eq = sort_operators(oid, item, item.expr.span)
+    descending, lt, eq = sort_operators(oid, item, item.expr.span, find)
     nulls_first = item.nulls == "first" if item.nulls else descending
     return SortKey(target=target, descending=descending, nulls_first=nulls_first, lt=lt, eq=eq)
 
@@ -176,7 +180,9 @@ def bind_distinct(
         for index, target in enumerate(targets):
             if not target.junk:
                 settle(scope, targets, index)
-                default_equality(targets[index].expr.type.oid, location(target.expr))
+                default_equality(
+                    targets[index].expr.type.oid, location(target.expr), scope.context.env.row_type
+                )
         return True
     found: list[int] = []
     spans: dict[int, Span | None] = {}
@@ -186,7 +192,7 @@ def bind_distinct(
         settle(scope, targets, index)
         if index not in found:
             found.append(index)
-        default_equality(targets[index].expr.type.oid, node.span)
+        default_equality(targets[index].expr.type.oid, node.span, scope.context.env.row_type)
     skipped = False
     for key in order:
         if key.target in found:
@@ -246,7 +252,7 @@ class Grouping:
             self.targets.pop()  # a new expression is a grouping key, no target
         else:
             _check_grouped_target(expr)
-        default_equality(expr.type.oid, node.span or expr.span)
+        default_equality(expr.type.oid, node.span or expr.span, self.scope.context.env.row_type)
         if expr in self.group:
             return self.group.index(expr)
         self.group.append(expr)

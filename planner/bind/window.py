@@ -18,7 +18,7 @@ from planner.facts import DATE, INT8, INTERVAL, TEXT, TIME, TIMESTAMP, TIMESTAMP
 from planner.location import location
 from planner.query import Expr, FrameBound, SortBy, Window
 from planner.scope import Scope
-from planner.type_order import default_equality, find_less, in_range_proc
+from planner.type_order import default_equality, find_less, in_range_proc, unordered_field
 from planner.typefacts import format_type
 from planner.types import SqlType
 
@@ -122,11 +122,13 @@ def _sort_list(scope: Scope, items: Sequence[ast.SortItem], clause: str) -> tupl
         expr = bind_clause(scope, item.expr, clause)
         if expr.type.oid == UNKNOWN:
             expr = coerce_type(expr, SqlType(TEXT), CastContext.IMPLICIT, scope.context.env)
-        if clause == "WINDOW PARTITION" and find_less(expr.type.oid) is None:
-            eq = default_equality(expr.type.oid, expr.span).proc
+        rows = scope.context.env.row_type
+        unordered = find_less(expr.type.oid) is None or unordered_field(expr.type.oid, rows, 1)
+        if clause == "WINDOW PARTITION" and unordered:
+            eq = default_equality(expr.type.oid, expr.span, rows).proc
             keys.append(SortBy(expr=expr, eq=eq))
             continue
-        descending, lt, eq = sort_operators(expr.type.oid, item, expr.span)
+        descending, lt, eq = sort_operators(expr.type.oid, item, expr.span, scope.context.env.row_type)
         nulls_first = item.nulls == "first" if item.nulls else descending
         key = SortBy(expr=expr, descending=descending, nulls_first=nulls_first, lt=lt, eq=eq)
         if not any(other.expr == expr for other in keys):

@@ -221,7 +221,7 @@ class EvalSession(Protocol):
     def setting(self, name: str) -> str:
         """Return a setting's text value (lower-case name); 42704 if unknown."""
 
-    def set_setting(self, name: str, value: str, *, local: bool) -> str:
+    def set_setting(self, name: str, value: str | None, *, local: bool) -> str:
         """set_config()."""
 
     @property

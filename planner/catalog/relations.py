@@ -54,7 +54,8 @@ class IndexDef:
     partial index's first key NULL where its condition does not hold. ``written``: per key the column that was written, 0
     for an expression; ``expressions``: their canonical texts, "" for columns; ``where_sql``: that of the condition;
     ``key_names``: what pg_attribute calls the keys. All but ``where_sql`` are empty for plain indexes. ``opclasses``: the
-    operator class of each key, "" for the default one; empty where all are.
+    operator class of each key, "" for the default one; empty where all are. ``collations``: likewise the oid of each key's
+    collation, 0 for the one that its column or type has.
     """
 
     oid: int
@@ -74,6 +75,7 @@ class IndexDef:
     where_sql: str = ""
     key_names: tuple[str, ...] = ()
     opclasses: tuple[str, ...] = ()
+    collations: tuple[int, ...] = ()
     parent: int = 0  # the index of the partitioned table that this one is a part of
     valid: bool = True  # of a partitioned table's: whether every partition has one
 

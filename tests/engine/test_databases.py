@@ -124,6 +124,39 @@ def test_settings_begin_as_was_said(server: ServerProcess, root: psycopg.Connect
     root.execute("DROP ROLE db_set")
 
 
+def test_nobody_becomes_somebody_else_by_a_setting(server: ServerProcess, root: psycopg.Connection) -> None:
+    root.execute("CREATE ROLE db_eve LOGIN")
+    root.execute("CREATE ROLE db_group")
+    root.execute("CREATE ROLE db_member LOGIN IN ROLE db_group")
+
+    def begun(user: str, options: str) -> psycopg.Connection:
+        place = f"host=127.0.0.1 port={server.port} user={user} dbname=postgres"
+        return psycopg.connect(place, options=options, autocommit=True)
+
+    for setting, word in (("role", "role"), ("session_authorization", "session authorization")):
+        denied = f'permission denied to set {word} "postgres"'
+        with pytest.raises(psycopg.OperationalError, match=denied):
+            begun("db_eve", f"-c {setting}=postgres")
+        with begun("db_eve", "") as eve:
+            for ask in ("SELECT set_config(%s, %s, false)", "SELECT set_config(upper(%s), %s, true)"):
+                with pytest.raises(psycopg.errors.InsufficientPrivilege, match=denied):
+                    eve.execute(ask, (setting, "postgres"))
+            with pytest.raises(psycopg.errors.InsufficientPrivilege, match=denied):
+                eve.execute(f"DO $$ BEGIN PERFORM set_config('{setting}', 'postgres', true); END $$")
+            assert eve.execute("SELECT current_user, session_user").fetchone() == ("db_eve", "db_eve")
+    with begun("db_member", "-c role=db_group") as member:
+        assert member.execute("SELECT current_user, session_user").fetchone() == ("db_group", "db_member")
+        member.execute("SET ROLE db_member")
+        member.execute("RESET ROLE")  # to what the session began with
+        assert member.execute("SELECT current_user").fetchone() == ("db_group",)
+        assert member.execute("SELECT set_config('role', 'none', false), current_user").fetchone() == (
+            "none",
+            "db_member",
+        )
+    for name in ("db_eve", "db_member", "db_group"):
+        root.execute(f"DROP ROLE {name}")
+
+
 def test_channels_and_advisory_locks_are_of_a_database(
     server: ServerProcess, root: psycopg.Connection
 ) -> None:

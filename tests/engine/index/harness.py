@@ -68,9 +68,9 @@ class Session:
             raise SqlError("42704", f'unrecognized configuration parameter "{name}"')
         return self.settings[name]
 
-    def set_setting(self, name: str, value: str, *, local: bool) -> str:
-        self.settings[name] = value
-        return value
+    def set_setting(self, name: str, value: str | None, *, local: bool) -> str:
+        self.settings[name] = value or ""
+        return self.settings[name]
 
     def clock_time_us(self) -> int:
         return self.transaction_time_us

@@ -1,0 +1,52 @@
+"""Whose rights code of others runs with: SECURITY DEFINER functions, expressions of indexes, materialized views.
+
+    a superuser's REFRESH MATERIALIZED VIEW v        v is bob's: the functions that it calls run as bob
+       └── f(): SET ROLE, set_config('role', …)      42501, or f would be a superuser after all
+
+PostgreSQL's security-restricted operations (src/backend/utils/init/miscinit.c); manual, chapter "CREATE FUNCTION", Writing
+SECURITY DEFINER Functions Safely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from planner.errors import SqlError
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+
+@contextmanager
+def acting_as(session: Session, oid: int, *, restricted: bool) -> Iterator[None]:
+    """Be the role ``oid`` for a while, and nobody else: SET ROLE and SET SESSION AUTHORIZATION fail meanwhile (42501).
+
+    ``restricted``: for what the current user did not call by name, which errors tell apart. Nothing else is restricted then,
+    as PostgreSQL does for temporary tables: functions that change something stand neither in indexes nor in materialized
+    views. Raises SqlError 42704 where the role has gone.
+    """
+    role = session.catalog.role_by_oid(oid)
+    if role is None:
+        raise SqlError("42704", f"role with OID {oid} does not exist")
+    settings = session.settings
+    changes = {"role": role.name, "is_superuser": "on" if role.superuser else "off"}
+    before = [(name, settings.stored(name)) for name in changes]
+    was = session.acting, session.restricted
+    session.acting, session.restricted = session.acting or not restricted, session.restricted or restricted
+    try:
+        for name, value in changes.items():
+            settings.override(name, value)
+        yield
+    finally:
+        session.acting, session.restricted = was
+        for name, old in before:
+            settings.override(name, old)
+
+
+def refuse_other_role(session: Session, setting: str) -> None:
+    """Raise SqlError 42501 for SET ROLE and its kin where the current role is not the session's own choice."""
+    if session.acting or session.restricted:
+        where = "security-definer function" if session.acting else "security-restricted operation"
+        raise SqlError("42501", f'cannot set parameter "{setting}" within {where}')
