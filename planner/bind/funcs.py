@@ -405,7 +405,9 @@ def sort_by(scope: Scope, expr: Expr, item: ast.SortItem, span: Span | None) -> 
     """Return the ordering of a bound expression by an ORDER BY item. Raises 42883, 42809."""
     from planner.bind.sortgroup import sort_operators
 
-    descending, lt, eq = sort_operators(expr.type.oid, item, item.expr.span or span, scope.context.env.row_type)
+    descending, lt, eq = sort_operators(
+        expr.type.oid, item, item.expr.span or span, scope.context.env.row_type
+    )
     nulls_first = item.nulls == "first" if item.nulls else descending
     return SortBy(expr=expr, descending=descending, nulls_first=nulls_first, lt=lt, eq=eq)
 
