@@ -51,6 +51,17 @@ _RANGE_NAMES = frozenset((ANYRANGE, ANYMULTIRANGE, ANYCOMPATIBLERANGE, ANYCOMPAT
 _OF_STRUCTURE = frozenset((ANYARRAY, ANYCOMPATIBLEARRAY)) | _RANGE_NAMES
 """What looks into the type: under a domain."""
 POLYMORPHIC = _SIMPLE | _COMPATIBLE | {ANYARRAY, ANYRANGE, ANYMULTIRANGE}
+_TELLING = (
+    (ANYELEMENT, ANYARRAY, ANYNONARRAY, ANYENUM, ANYRANGE, ANYMULTIRANGE),
+    (ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY, ANYCOMPATIBLERANGE, ANYCOMPATIBLEMULTIRANGE),
+)
+
+
+def needed_inputs(result: int) -> tuple[int, ...]:
+    """Return the types of which a function needs an input to have a polymorphic result; () for any other type."""
+    if result in _RANGE_NAMES:  # many ranges have the same element: only a range tells which one
+        return (ANYRANGE, ANYMULTIRANGE) if result in _TELLING[0] else _TELLING[1][-2:]
+    return next((family for family in _TELLING if result in family), ())
 
 
 def consistent(actual: Sequence[int], declared: Sequence[int]) -> bool:

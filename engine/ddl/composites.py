@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl.create import target_schema
+from engine.ddl.domains import domains_over
 from engine.ddl.field_names import rename_fields
 from engine.ddl.held_rows import columns_holding, parts_of
 from engine.ddl.types import changed_type, check_free, new_type, without_attribute
@@ -25,6 +26,7 @@ from engine.reads.plans import Plan
 from planner import statements as st
 from planner.builtins.system import type_name
 from planner.catalog import ColumnDef, TypeDef
+from planner.domain_checks import check_function
 from planner.domains import domain_named, plain_type
 from planner.errors import SqlError, not_supported
 
@@ -89,7 +91,34 @@ async def alter_composite(
     for action in statement.actions:
         if isinstance(action, st.RenameAttribute):
             await rename_fields(session, before, action.old)
+        else:
+            _check_domains(session, type_, action)
     return Command(plan.bound.tag)
+
+
+def _check_domains(session: Session, type_: TypeDef, action: st.AttributeAction) -> None:
+    """Raise SqlError for a CHECK of a domain over a type that no longer reads its attributes: 2BP01 for one dropped, else what
+    the condition says of the new type (42883).
+    """
+    for oid in sorted(domains_over(session, type_.oid) - {type_.oid}):
+        made = session.catalog.type_by_oid(oid)
+        if made is None:
+            continue
+        for check in made.checks:
+            try:
+                check_function(session.catalog, made, check.check_sql)
+            except SqlError as error:
+                if not isinstance(action, st.DropAttribute):
+                    raise SqlError(
+                        error.sqlstate, error.message, detail=error.detail, hint=error.hint
+                    ) from None
+                column = f"column {action.name} of composite type {type_.name}"
+                raise SqlError(
+                    "2BP01",
+                    f"cannot drop {column} because other objects depend on it",
+                    detail=f"constraint {check.name} depends on {column}",
+                    hint="Use DROP ... CASCADE to drop the dependent objects too.",
+                ) from None
 
 
 def _altered(session: Session, type_: TypeDef, action: st.AttributeAction) -> TypeDef:

@@ -9,13 +9,14 @@ else writes to the tables that have columns of the domain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl.create import target_schema
+from engine.ddl.held_rows import parts_of
 from engine.ddl.rewrite import locked_rows
 from engine.ddl.types import changed_type, check_free, new_type
 from engine.reads.plans import Plan
@@ -26,6 +27,7 @@ from planner.errors import SqlError
 from planner.typefacts import element_of, format_type
 
 if TYPE_CHECKING:
+    from engine.catalog.state import CatalogSnapshot
     from engine.connection.backend import Connection
 
 Params = tuple[Any, ...]
@@ -219,7 +221,10 @@ def domains_over(session: Session, oid: int) -> set[int]:
 
 
 def _columns_of(session: Session, made: TypeDef) -> Iterator[tuple[RelationDef, ColumnDef]]:
-    """Yield the stored columns of a domain, or of one over it. Raises SqlError 0A000 for a column of an array of one."""
+    """Yield the stored columns of a domain, or of one over it.
+
+    Raises SqlError 0A000 for a column of an array of one, or of rows that have a field of it.
+    """
     family = domains_over(session, made.oid)
     arrays = {t.oid for t in session.catalog.user_types() if t.kind == "d" and element_of(t.base) in family}
     arrays |= {other for oid in arrays for other in domains_over(session, oid)}
@@ -229,9 +234,18 @@ def _columns_of(session: Session, made: TypeDef) -> Iterator[tuple[RelationDef, 
         for column in relation.live:
             if column.domain in family:
                 yield relation, column
-            elif column.domain and (element_of(column.domain) in family or column.domain in arrays):
+            elif (
+                column.domain and (element_of(column.domain) in family or column.domain in arrays)
+            ) or _has_field(session.catalog, column, family | arrays):
                 raise SqlError(
                     "0A000",
                     f'cannot alter type "{format_type(made.oid)}" because column "{relation.name}.{column.name}" '
                     "uses it",
                 )
+
+
+def _has_field(catalog: CatalogSnapshot, column: ColumnDef, types: Collection[int]) -> bool:
+    """Tell whether rows within a column's values have a field of one of some types, or of an array of it."""
+    rows = [catalog.row_type(oid) for oid in parts_of(catalog, column.declared.oid)]
+    fields = [field.declared.oid for row in rows if row is not None for field in row.live]
+    return any(oid in types or element_of(oid) in types for oid in fields)

@@ -38,7 +38,7 @@ async def maintain(
     for name in statement.not_tables:
         verb = statement.what
         session.warning(f'skipping "{name}" --- cannot {verb} non-tables or special system tables', "01000")
-    tables = maintainable(session, statement.tables, statement.what)
+    tables = maintainable(session, statement.tables, statement.what, named=statement.named)
     if statement.what == "cluster" and statement.named:
         for relation in filter(None, map(session.catalog.relation_by_oid, tables)):
             refuse_change(session, relation, "CLUSTER")
@@ -115,7 +115,7 @@ async def _flush(session: Session, oids: Sequence[int] | None, what: str, told: 
 
 def _all(session: Session, what: str) -> list[int]:
     tables = [r.oid for r in session.catalog.user_relations() if r.kind in "rmp" and r.stored]
-    return maintainable(session, tables, what)
+    return maintainable(session, tables, what, named=False)
 
 
 async def _analyze(session: Session, oids: Sequence[int], told: _Told | None) -> None:

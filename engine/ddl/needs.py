@@ -96,7 +96,7 @@ class Needs:
             if function is None:
                 raise Replan  # dropped since the plan was made
             if not self.rights.function(function):
-                raise denied("function", function.name)
+                raise denied("procedure" if function.kind == "p" else "function", function.name)
 
     # -- ownership ---------------------------------------------------------------------------------
 

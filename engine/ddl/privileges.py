@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from engine.catalog.stored import key_of
 from engine.connection.session import Session
 from engine.ddl.definition_needs import DefinitionNeeds
+from engine.ddl.kinds import KIND_WORDS
 from engine.ddl.needs import denied
 from engine.ddl.row_needs import RowNeeds
 from engine.reads.plans import Replan
@@ -214,8 +215,11 @@ class _Check(RowNeeds, DefinitionNeeds):
                 )
 
 
-def maintainable(session: Session, oids: Sequence[int], what: str) -> list[int]:
-    """Return those of ``oids`` that VACUUM, ANALYZE ... may work on; a WARNING names each of the others."""
+def maintainable(session: Session, oids: Sequence[int], what: str, *, named: bool) -> list[int]:
+    """Return those of ``oids`` that VACUUM and ANALYZE may work on; a WARNING names each of the others.
+
+    CLUSTER and REINDEX of a table that is named raise SqlError 42501 instead.
+    """
     role = session.catalog.role(session.derived.user)
     kept = []
     for oid in oids:
@@ -224,6 +228,8 @@ def maintainable(session: Session, oids: Sequence[int], what: str) -> list[int]:
             continue
         if Rights(session.catalog, role).owns(relation.owner):
             kept.append(oid)
+        elif named and what in ("cluster", "reindex"):
+            raise SqlError("42501", f"must be owner of {KIND_WORDS[relation.kind]} {relation.name}")
         else:
             session.warning(
                 f'skipping "{relation.name}" --- only table or database owner can {what} it', "01000"

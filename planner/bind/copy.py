@@ -52,6 +52,8 @@ def bind_copy(context: BindContext, node: ast.Copy) -> st.Copy:
     _check_relation(relation, node.is_from)
     columns = _columns(relation, node.columns)
     options = _options(node, [column.name for column in columns], relation)
+    if node.is_from and relation.kind == "p" and options.get("freeze"):
+        raise SqlError("0A000", "cannot perform COPY FREEZE on a partitioned table")
     where = None
     if node.where is not None:
         if not node.is_from:

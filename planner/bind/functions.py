@@ -32,7 +32,7 @@ from planner.deparse import deparse_expr, deparse_query
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import RECORD, TRIGGER, VOID, facts
 from planner.parse import parse_expression, parse_one
-from planner.polymorphic import POLYMORPHIC
+from planner.polymorphic import POLYMORPHIC, needed_inputs
 from planner.query import Expr, OutputColumn, QueryExpr
 from planner.scope import Scope
 from planner.typefacts import element_of, format_type
@@ -231,16 +231,14 @@ def _result(
             )
     inputs = [oid for oid, mode in zip(types, modes, strict=True) if mode in "ibv"]
     for oid in (result, *outputs):
-        if oid in POLYMORPHIC and not any(oid_ in POLYMORPHIC for oid_ in inputs):
-            name = format_type(oid)
+        wanted = needed_inputs(oid)
+        if wanted and not any(one in inputs for one in wanted):
+            *names, last = [format_type(one) for one in wanted]
+            listed = f"{', '.join(names)}{',' if len(names) > 1 else ''} or {last}"
             raise SqlError(
                 "42P13",
                 "cannot determine result data type",
-                detail=f"A result of type {name} requires at least one input of type anyelement, anyarray, "
-                "anynonarray, anyenum, anyrange, or anymultirange."
-                if not name.startswith("anycompatible")
-                else f"A result of type {name} requires at least one input of type anycompatible, "
-                "anycompatiblearray, anycompatiblenonarray, anycompatiblerange, or anycompatiblemultirange.",
+                detail=f"A result of type {format_type(oid)} requires at least one input of type {listed}.",
             )
     for oid in types:
         _usable(oid, language, result=False)

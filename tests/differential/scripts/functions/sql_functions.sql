@@ -197,3 +197,10 @@ select * from spreads(row(3, 'three'));
 create function as_row(out int, out numeric) as 'select (1, 2.1)' language sql;
 select * from as_row();
 select as_row();
+create function b1(anyelement) returns anyrange as 'select 1' language sql;
+create function b2(int) returns anyrange as 'select 1' language sql;
+create function b3(anycompatible) returns anycompatiblerange as 'select 1' language sql;
+create function b4(anyarray, out f2 anycompatible) as 'select 1' language sql;
+create function b5(int, out f2 anyelement) as 'select 1' language sql;
+create function b6(anyrange) returns anymultirange as 'select null::int4multirange' language sql;
+create function b7(anyrange) returns anyelement as 'select lower($1)' language sql

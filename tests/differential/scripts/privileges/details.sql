@@ -59,3 +59,15 @@ delete from pv where c2 = 2;
 drop table pc, pv;
 drop owned by hf_details;
 drop role hf_details;
+create procedure refused_procedure() language sql as 'select 1';
+revoke all on procedure refused_procedure() from public;
+create table refused_table (a int primary key);
+create role hf_refused;
+grant usage on schema public to hf_refused;
+set role hf_refused;
+call refused_procedure();
+reindex table refused_table;
+vacuum refused_table;
+reset role;
+drop owned by hf_refused;
+drop role hf_refused
