@@ -55,7 +55,7 @@ _LITERAL = re.compile(
     re.VERBOSE,
 )
 # A plain number that stands alone: what differs between statements that are the same but for such numbers. Or a string, whatever it is.
-_NUMBER = re.compile(r"(\d(?<![\w$.]\d)\d{0,8}(?![\w$.]))", re.ASCII)
+_NUMBER = re.compile(r"(\d(?<![\w$.]\d)\d{0,17}(?![\w$.]))", re.ASCII)
 _NUMBER_OR_TEXT = re.compile(_NUMBER.pattern[:-1] + "|'[^']*')", re.ASCII)
 _AS_IS = frozenset((TEXT, VARCHAR, UNKNOWN))  # types whose values are what is between the quotes
 _BEFORE_OPERAND = frozenset("=<>+*%,(")
@@ -98,7 +98,7 @@ class _Shape:
 
 
 _shapes: dict[tuple[str, ...], _Shape] = {}
-"""By what lies between literals and, where some are strings, which these are. How a text is cut depends on nothing else, so it is done once.
+"""By what lies between literals and, where not all are small numbers, what these are. How a text is cut depends on nothing else, so it is done once.
 
 A string with a quote in it looks like two here, and is not what it is there: such a text is cut each time.
 """
@@ -110,15 +110,12 @@ def extract(sql: str) -> Template | None:
         return None
     if '"' in sql or not sql.isascii():
         return _extract_literals(sql)
-    if "'" in sql:
-        cut = _NUMBER_OR_TEXT.split(sql)
-        found = cut[1::2]
-        values = [text[1:-1] if text[0] == "'" else text for text in found]
-        between = (*cut[::2], "'" + "".join([text[0] if text[0] == "'" else "0" for text in found]))
-    else:
-        cut = _NUMBER.split(sql)
-        values = cut[1::2]
-        between = tuple(cut[::2])
+    cut = (_NUMBER_OR_TEXT if "'" in sql else _NUMBER).split(sql)
+    values = cut[1::2]
+    between = tuple(cut[::2])
+    if "'" in sql or (values and len(max(values, key=len)) >= INT4_DIGITS):
+        between += ("'" + "".join(map(_kind, values)),)
+        values = [value[1:-1] if value[0] == "'" else value for value in values]
     shape = _shapes.get(between)
     if shape is None:
         template = _extract_literals(sql)
@@ -130,15 +127,24 @@ def extract(sql: str) -> Template | None:
     return Template(shape.text, shape.oids, tuple(values))
 
 
+def _kind(value: str) -> str:
+    """Return a letter for what a number or a string is."""
+    if value[0] == "'":
+        return "t"
+    return "4" if len(value) < INT4_DIGITS or int(value) <= INT4_MAX else "8"
+
+
+_OIDS = {"t": 0, "4": INT4, "8": INT8}
+
+
 def _keep_shape(between: tuple[str, ...], found: list[str], template: Template) -> None:
     """Remember how a text was cut, if each of its literals is one of the plain ones that were ``found``, and the other way round."""
     values, oids = template.values, template.oids
-    if len(values) != len(found):
+    kinds = between[-1][1:] if between[-1].startswith("'") else "4" * len(found)
+    if oids != tuple([_OIDS[kind] for kind in kinds]):
         return
-    kinds = between[-1] if between[-1].startswith("'") else None
-    for at, (value, oid, plain) in enumerate(zip(values, oids, found, strict=True), 1):
-        is_text = kinds is not None and kinds[at] == "'"
-        if (value if is_text else value.removeprefix("-")) != plain or oid != (0 if is_text else INT4):
+    for value, kind, plain in zip(values, kinds, found, strict=True):
+        if (value if kind == "t" else value.removeprefix("-")) != plain:
             return
     signs = tuple(["-" if value != plain else "" for value, plain in zip(values, found, strict=True)])
     if len(_shapes) >= MAX_TEMPLATES:
@@ -279,7 +285,7 @@ def decode_values(session: Session, oids: tuple[int, ...], template: Template) -
         return tuple(map(int, values))  # the usual case: plain digits, known to fit
     decoded: list[Any] = []
     for oid, kind, value in zip(oids, kinds, values, strict=True):
-        if kind == INT4 and oid in (INT4, INT8):
+        if kind in (INT4, INT8) and oid in (kind, INT8):  # plain digits, known to fit
             decoded.append(int(value))
         elif oid in _AS_IS:
             decoded.append(value)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -18,6 +21,7 @@ from engine.reads.templates import (
     extract,
 )
 from pgwire.codecs.registry import text_decoder
+from pgwire.codecs.settings import DEFAULT
 from planner.facts import INT4, INT8, TEXT, UNKNOWN, VARCHAR
 
 PIECES = st.sampled_from(
@@ -109,6 +113,7 @@ def test_an_everyday_statement_with_strings_is_cut_once(monkeypatch: pytest.Monk
     monkeypatch.setattr("engine.reads.templates._extract_literals", lambda sql: None)
     assert parts(extract("INSERT INTO t VALUES (11, 'b')")) == (template, types, ("11", "b"))
     assert extract("INSERT INTO t VALUES ('11', 'b')") is None, "a string is no number"
+    assert extract("INSERT INTO t VALUES (2147483648, 'b')") is None, "a bigint is no integer"
     assert extract("INSERT INTO t VALUES (11, 'b''c')") is None, "a quote within is no end"
 
 
@@ -121,11 +126,21 @@ def test_whole_numbers_are_read_as_their_codec_reads_them(numbers: list[str]) ->
     assert values == tuple(text_decoder(INT4)(value) for value in numbers)
 
 
-@pytest.mark.parametrize(("kind", "oids"), [(INT4, (INT4, INT8, TEXT)), (0, (TEXT, VARCHAR, UNKNOWN))])
+def test_numbers_of_different_types_are_cut_as_different_statements() -> None:
+    _shapes.clear()
+    for _ in range(2):
+        for number, oid in (("12", INT4), ("2147483647", INT4), ("2147483648", INT8), ("9" * 18, INT8)):
+            found = extract(f"SELECT * FROM t WHERE a = {number} AND b = -1")
+            assert parts(found) == ("SELECT * FROM t WHERE a = $1 AND b = $2", (oid, INT4), (number, "-1"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "oids"), [(INT4, (INT4, INT8, TEXT)), (INT8, (INT8, TEXT)), (0, (TEXT, VARCHAR, UNKNOWN, INT4))]
+)
 @pytest.mark.parametrize("value", ["0", "-5", "2147483647"])
 def test_values_are_read_as_their_codecs_read_them(kind: int, oids: tuple[int, ...], value: str) -> None:
     template = Template("", (kind,) * len(oids), (value,) * len(oids))
-    decoded = decode_values(None, oids, template)  # type: ignore[arg-type]  # no setting is looked at
+    decoded = decode_values(cast(Any, SimpleNamespace(codec_settings=DEFAULT)), oids, template)
     assert decoded == tuple(text_decoder(oid)(value) for oid in oids)
 
 
