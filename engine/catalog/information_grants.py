@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from engine.catalog.information_routines import users_parameters, users_routines
 from engine.catalog.information_schema import UTF8_ENCODING, collation_columns, columns
 from engine.catalog.information_schema import domains as own_domains
 from engine.catalog.information_usage import named_type
 from engine.catalog.pg_composites import attributes
 from engine.catalog.pg_domains import domains, domains_of
-from engine.catalog.pg_functions import parameters, routines
 from engine.catalog.pg_row_types import row_types
 from engine.catalog.stored import PG_CLASS_OID, PG_TYPE_OID, SUPERUSER_OID
 from engine.catalog.virtual import RowDict, relation
@@ -188,7 +188,7 @@ def data_type_privileges(session: Session) -> Iterator[RowDict]:
             yield _typed(session, item.schema, item.name, "TABLE", row)
     for row in (*own_domains(session), *domains(session)):
         yield _typed(session, row["domain_schema"], row["domain_name"], "DOMAIN", row)
-    for row in (*parameters(session), *routines(session)):
+    for row in (*users_parameters(session), *users_routines(session)):
         yield _typed(session, row["specific_schema"], row["specific_name"], "ROUTINE", row)
 
 

@@ -72,6 +72,11 @@ def builtin_domains(session: Session) -> Iterator[RowDict]:
 @relation("pg_proc", "static")
 def pg_proc(session: Session) -> Iterator[RowDict]:
     """Yield pg_proc: PostgreSQL's built-in functions."""
+    return builtin_procs()
+
+
+def builtin_procs() -> Iterator[RowDict]:
+    """Yield rows of pg_proc, the same for every session."""
     yield from _proc_rows("functions", f.PG_CATALOG_OID)
     yield from _proc_rows("information_functions", f.INFORMATION_SCHEMA_OID)
 

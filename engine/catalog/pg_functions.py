@@ -1,9 +1,9 @@
-"""pg_proc, pg_depend, information_schema.routines and parameters of users' functions; pg_extension."""
+"""pg_proc and pg_depend of users' functions; pg_extension."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.catalog.acl_texts import acl_of
 from engine.catalog.dependency_rows import (
@@ -14,7 +14,6 @@ from engine.catalog.dependency_rows import (
     depends,
     rewrite_oid,
 )
-from engine.catalog.information_schema import type_columns
 from engine.catalog.stored import (
     PG_CLASS_OID,
     PG_CONSTRAINT_OID,
@@ -27,18 +26,16 @@ from engine.catalog.virtual import RowDict, of_each, relation
 from engine.ddl.dependents import named_oids
 from planner.bind.calls import proc_fact
 from planner.bind.sequence import relations_in_text
-from planner.catalog import ColumnDef, FunctionDef, RelationDef
+from planner.catalog import FunctionDef, RelationDef
 from planner.extensions import COMMENTS, PLPGSQL, PLPGSQL_COMMENT
-from planner.facts import RECORD, VOID, facts, rows
+from planner.facts import facts, rows
 from planner.typefacts import FIRST_USER_OID
-from planner.types import SqlType
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
 
 INTERNAL_LANGUAGE, SQL_LANGUAGE = 12, 14
 PLPGSQL_LANGUAGE = 13563
-_PARAMETER_MODES = {"i": "IN", "v": "IN", "o": "OUT", "t": "OUT", "b": "INOUT"}
 
 
 @relation("pg_proc", "catalog")
@@ -188,53 +185,3 @@ def available_versions(session: Session) -> Iterator[RowDict]:
             "superuser": True, "trusted": True, "relocatable": True, "schema": None, "requires": None,
             "comment": COMMENTS[fact.name],
         }  # fmt: skip
-
-
-def _columns_of(session: Session, oid: int) -> dict[str, Any]:
-    """Return data_type and type_udt_* or udt_* of a type, whose precision the standard does not show here."""
-    found = type_columns(session, ColumnDef(attnum=1, name="", type=SqlType(oid)))
-    shown = found["data_type"]
-    if oid in (RECORD, VOID):
-        shown = "record" if oid == RECORD else "void"
-    return {"data_type": shown, "udt_schema": found["udt_schema"], "udt_name": found["udt_name"]}
-
-
-@relation("information_schema.routines", "catalog")
-def routines(session: Session) -> Iterator[RowDict]:
-    """Yield routines: users' functions."""
-    for function in session.catalog.functions():
-        types = _columns_of(session, function.result)
-        specific = f"{function.name}_{function.oid}"
-        yield {
-            "specific_catalog": session.database, "specific_schema": function.schema, "specific_name": specific,
-            "routine_catalog": session.database, "routine_schema": function.schema, "routine_name": function.name,
-            "routine_type": "PROCEDURE" if function.kind == "p" else "FUNCTION", "data_type": None if function.kind == "p" else types["data_type"], "type_udt_catalog": session.database,
-            "type_udt_schema": types["udt_schema"], "type_udt_name": types["udt_name"], "dtd_identifier": "0",
-            "routine_body": "EXTERNAL" if function.internal or function.language != "sql" else "SQL",
-            "routine_definition": function.internal or function.source, "external_name": None,
-            "external_language": "INTERNAL" if function.internal else function.language.upper(), "parameter_style": "GENERAL",
-            "is_deterministic": "YES" if function.volatility == "i" else "NO", "sql_data_access": "MODIFIES",
-            "is_null_call": "YES" if function.strict else "NO", "schema_level_routine": "YES",
-            "max_dynamic_result_sets": 0, "security_type": "DEFINER" if function.definer else "INVOKER", "as_locator": "NO",
-            "is_udt_dependent": "NO",
-        }  # fmt: skip
-
-
-@relation("information_schema.parameters", "catalog")
-def parameters(session: Session) -> Iterator[RowDict]:
-    """Yield parameters of users' functions."""
-    from planner.builtins.system_functions import function_argument_default
-
-    for function in session.catalog.functions():
-        parts = zip(function.types, function.modes, function.names, strict=True)
-        for number, (oid, mode, name) in enumerate(parts, 1):
-            types = _columns_of(session, oid)
-            default = function_argument_default(session, function.oid, number)
-            yield {
-                "specific_catalog": session.database, "specific_schema": function.schema,
-                "specific_name": f"{function.name}_{function.oid}", "ordinal_position": number,
-                "parameter_mode": _PARAMETER_MODES[mode], "is_result": "NO", "as_locator": "NO",
-                "parameter_name": name or None, "data_type": types["data_type"], "udt_catalog": session.database,
-                "udt_schema": types["udt_schema"], "udt_name": types["udt_name"], "dtd_identifier": str(number),
-                "parameter_default": default,
-            }  # fmt: skip

@@ -170,6 +170,7 @@ class VirtualCatalog:
             information_constraints,
             information_grants,
             information_rights,
+            information_routines,
             information_schema,
             information_usage,
             pg_activity,
@@ -214,8 +215,8 @@ class VirtualCatalog:
             information_constraints,
             information_grants,
             information_rights,
+            information_routines,
             information_usage,
-            information_grants,
         )
         self._relations = _definitions()
         self._sources = {r.oid: SOURCES.get(f"{r.schema}.{r.name}", ()) for r in self._relations.values()}

@@ -54,17 +54,18 @@ def _number_with_unit(setting: SettingDef, text: str) -> Decimal:
     return number * table[unit] / factor
 
 
-def show_with_unit(setting: SettingDef, value: int) -> str:
-    """Print an integer in the largest unit that divides it, as SHOW does."""
+def show_with_unit(setting: SettingDef, value: Decimal) -> str:
+    """Print a number in the largest unit of which it is a multiple, as SHOW does; if there is none, in the smallest."""
     base = re.fullmatch(r"(\d*)(\w+)", setting.unit)
     if base is None or value <= 0:
         return str(value)
     table = _MEMORY if base.group(2) in _MEMORY else _TIME
     total = value * int(base.group(1) or 1) * table[base.group(2)]
+    unit = ""
     for unit, size in sorted(table.items(), key=lambda item: -item[1]):
         if total % size == 0:
-            return f"{total // size}{unit}"
-    return str(value)
+            return f"{total // size:f}{unit}"
+    return f"{float(total):g}{unit}"
 
 
 def _range_error(setting: SettingDef, shown: str) -> SqlError:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
 from typing import Final
 
 from engine.connection.setting_classes import EFFECTIVE, accepted
@@ -86,10 +87,10 @@ class Settings:
         if (
             key not in TCP_OPTIONS
             and definition is not None
-            and definition.kind == "integer"
+            and definition.kind in ("integer", "real")
             and definition.unit
         ):
-            return show_with_unit(definition, int(value))
+            return show_with_unit(definition, Decimal(value))
         return value
 
     def integer(self, name: str) -> int:

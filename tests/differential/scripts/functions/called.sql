@@ -125,3 +125,17 @@ call p4(1);
 drop procedure p4(int);
 drop procedure if exists p4(int);
 drop routine p2(int, int);
+-- the standard's views have PostgreSQL's own functions, too
+select specific_name, routine_schema, routine_type, data_type, type_udt_name, routine_body, external_language, is_null_call from information_schema.routines where routine_name in ('plainto_tsquery', 'generate_subscripts', 'count', 'string_to_array', '_pg_expandarray', 'plpgsql_call_handler') order by specific_name collate "C";
+select specific_name, ordinal_position, parameter_mode, parameter_name, data_type, udt_name, parameter_default from information_schema.parameters where specific_name in ('make_interval_3464', 'pg_options_to_table_2289', 'string_to_array_394', '_pg_expandarray_13208') order by 1, 2;
+create procedure bare(inout k int) language sql as 'select 1';
+select data_type, type_udt_catalog, type_udt_name, dtd_identifier, is_null_call from information_schema.routines where routine_name = 'bare';
+drop procedure bare(int);
+show autovacuum_vacuum_cost_delay;
+set vacuum_cost_delay = 1.5;
+show vacuum_cost_delay;
+set vacuum_cost_delay = 0.3333;
+show vacuum_cost_delay;
+set vacuum_cost_delay = 20;
+show vacuum_cost_delay;
+reset vacuum_cost_delay;
