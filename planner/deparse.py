@@ -177,9 +177,9 @@ def key_definition(
     return text
 
 
-def exclusion_definition(method: str, columns: Sequence[str], operators: Sequence[str], where: str) -> str:
-    """Return pg_get_constraintdef's text for an EXCLUDE constraint; ``where``: its condition as it prints, "" for none."""
-    items = [f"{quote_identifier(c)} WITH {o}" for c, o in zip(columns, operators, strict=True)]
+def exclusion_definition(method: str, keys: Sequence[str], operators: Sequence[str], where: str) -> str:
+    """Return pg_get_constraintdef's text for an EXCLUDE constraint; ``keys`` and ``where`` as they print, "" for no condition."""
+    items = [f"{key} WITH {operator}" for key, operator in zip(keys, operators, strict=True)]
     text = f"EXCLUDE USING {method} ({', '.join(items)})"
     return f"{text} WHERE ({where})" if where else text
 

@@ -38,7 +38,8 @@ class ColumnSpec:
 class KeySpec:
     """A PRIMARY KEY, UNIQUE or EXCLUDE constraint: column names; ``name`` None = choose one as PostgreSQL does.
 
-    ``operators``: of EXCLUDE, by oid; empty for keys. ``method`` and ``where_sql`` are its index's.
+    ``operators``: of EXCLUDE, by oid; empty for keys. ``method`` and ``where_sql`` are its index's; ``expressions``: canonical
+    texts, "" for columns, empty where all are; ``columns`` has what an expression is called.
     """
 
     name: str | None
@@ -52,6 +53,7 @@ class KeySpec:
     operators: tuple[int, ...] = ()
     method: IndexMethod = "btree"
     where_sql: str = ""
+    expressions: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from engine.eager import settle
+from engine.transaction.conflicts import key_word
 from engine.writes.shape import table_layout
 from pgwire.codecs.registry import text_output
 from planner.bind import bind_check
@@ -65,7 +66,8 @@ class Exclusion:
         """Compile against the session's catalog."""
         self.relation = relation
         self.constraint = constraint
-        self.positions = [attnum - 1 for attnum in constraint.attnums]
+        self.index = next(index for index in relation.indexes if index.oid == constraint.index_oid)
+        self.positions = [attnum - 1 for attnum in constraint.attnums]  # of expressions: of hidden columns
         found = [facts().operators[oid] for oid in constraint.operators]
         types = [relation.columns[i].type.oid for i in self.positions]
         self.operators = [compile_operator(op.proc, oid, oid) for op, oid in zip(found, types, strict=True)]
@@ -110,7 +112,7 @@ class Exclusion:
             if defining
             else f'conflicting key value violates exclusion constraint "{name}"'
         )
-        if session.may_read(self.relation, self.constraint.attnums):
+        if session.may_read(self.relation, self.index.key_columns):
             with_ = "conflicts with key" if defining else "conflicts with existing key"
             detail = f"Key {self._shown(new, session)} {with_} {self._shown(existing, session)}."
         else:
@@ -126,7 +128,9 @@ class Exclusion:
 
     def _shown(self, key: Row, session: Session) -> str:
         columns = [self.relation.columns[i] for i in self.positions]
-        names = ", ".join(column.name for column in columns)
+        names = ", ".join(
+            key_word(session.catalog, self.relation, self.index, place) for place in range(len(columns))
+        )
         values = ", ".join(
             text_output(column.type.oid, value, session.codec_settings)
             for column, value in zip(columns, key, strict=True)

@@ -19,6 +19,7 @@ from engine.ddl.alter_columns import (
     change_column,
     drop_column,
     drop_expression,
+    fill_hidden,
     require_no_nulls,
     set_not_null,
     views_that_break,
@@ -161,7 +162,7 @@ async def _apply(session: Session, plan: Plan, relation: RelationDef, action: st
         case st.DropColumn():
             await drop_column(session, relation, action)
         case st.AddKey():
-            await _add_key(session, relation, action)
+            await _add_key(session, plan, relation, action)
         case st.AddCheck():
             await _add_check(session, relation, action)
         case st.AddForeignKey():
@@ -253,14 +254,17 @@ def _refuse_if_owned(session: Session, relation: RelationDef, what: str) -> None
         )
 
 
-async def _add_key(session: Session, relation: RelationDef, action: st.AddKey) -> None:
+async def _add_key(session: Session, plan: Plan, relation: RelationDef, action: st.AddKey) -> None:
     changed = add_keys(session, relation, [action.key])
     check_keys(changed)
     if action.key.primary:
         for column in changed.live:
             if column.not_null and not relation.columns[column.attnum - 1].not_null:
                 await require_no_nulls(session, relation, column)
-    await store_definition(session, changed)
+    if len(changed.columns) > len(relation.columns):
+        await fill_hidden(session, plan, relation, changed)
+    else:
+        await store_definition(session, changed)
     if action.key.operators:
         session.block.ensure_txn().next_statement()
         await check_whole(session, changed, changed.constraints[-1], defining=True)

@@ -177,21 +177,25 @@ async def drop_column(
         if c.kind == "c" and not gone_too.isdisjoint(_check_columns(session, relation, c))
     ]
     lost = {i.oid for i in relation.indexes if not gone_too.isdisjoint(i.attnums + i.include + i.written)}
-    by_where = [
+    # an exclusion constraint goes with its columns, but depends on what its expressions and WHERE read
+    named = {i.oid for i in relation.indexes if not gone_too.isdisjoint(i.key_columns + i.include)}
+    reading = [
         c
         for c in relation.exclusions
-        if c.index_oid not in lost
-        and c.check_sql
-        and not gone_too.isdisjoint(_check_columns(session, relation, c))
+        if c.index_oid not in named
+        and (
+            c.index_oid in lost
+            or (c.check_sql and not gone_too.isdisjoint(_check_columns(session, relation, c)))
+        )
     ]
-    if by_where:
-        words = [f"constraint {c.name} on {described(session, relation)}" for c in by_where]
+    if reading:
+        words = [f"constraint {c.name} on {described(session, relation)}" for c in reading]
         if not action.cascade:
             of = f"column {column.name} of {described(session, relation)}"
             raise still_needed(of, [f"{one} depends on {of}" for one in words])
         if not quiet:
             notice_cascade(session, words)
-        lost |= {c.index_oid for c in by_where}
+        lost |= {c.index_oid for c in reading}
     remaining = without_indexes(relation, lost)
     indexes = remaining.indexes
     kept = {i.oid for i in indexes}
@@ -268,17 +272,22 @@ async def add_computed_index(
     session: Session, plan: Plan, table: RelationDef, index: IndexDef, hidden: Sequence[ColumnDef]
 ) -> None:
     """Add an expression or partial index with its columns: every row gets a value of them. Raises SqlError 23505, 54011."""
-    if len(table.columns) + len(hidden) > MAX_COLUMNS:
-        raise SqlError("54011", f"tables can have at most {MAX_COLUMNS} columns")
     refuse_change(session, table, "CREATE INDEX")
     changed = replace(table, columns=(*table.columns, *hidden), indexes=(*table.indexes, index))
+    await fill_hidden(session, plan, table, changed)
+
+
+async def fill_hidden(session: Session, plan: Plan, table: RelationDef, changed: RelationDef) -> None:
+    """Store a definition that has more hidden columns than ``table``, and their value in every row. Raises SqlError 23505, 54011."""
+    if len(changed.columns) > MAX_COLUMNS:
+        raise SqlError("54011", f"tables can have at most {MAX_COLUMNS} columns")
     shape = TableShape.of(changed, session)
     env = make_env(context(session, plan, ()))
-    more = (None,) * len(hidden)
+    more = (None,) * (len(changed.columns) - len(table.columns))
     rows: list[Row] = []
     async for chunk in locked_rows(session, table):
         rows += shape.complete([(*row, *more) for row in chunk], env)
-    without = replace(changed, indexes=table.indexes)
+    without = replace(changed, indexes=table.indexes, constraints=table.constraints)
     await store_definition(session, without)
     await rewrite_rows(session, without, rows)
     await store_definition(session, changed)

@@ -165,10 +165,12 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
             raise crossing([relation, *read], message)
         session.block.enter(relation.timeline, plan.tables)
     relation, sequences = with_sequences(session, relation, statement.columns)
-    relation = add_keys(session, relation, statement.keys)
+    relation = add_keys(session, relation, [key for key in statement.keys if not key.expressions])
     relation = add_checks(session, relation, statement.checks)
     for index in statement.indexes:
         relation = _with_index(session, relation, index)
+    # the hidden columns of the indexes are numbered: those of these come behind them
+    relation = add_keys(session, relation, [key for key in statement.keys if key.expressions])
     check_keys(relation)
     default = None
     if statement.parent:

@@ -154,7 +154,8 @@ def _wanted(session: Session, plan: Plan) -> tuple[str, RelationDef | None, list
                     nulls_not_distinct=key.nulls_not_distinct, constraint_oid=1,  # of one that has none yet
                 )
                 for key in keys
-                if len(set(key.columns)) == len(key.columns) and all(name in by_name for name in key.columns)
+                if not key.expressions
+                and len(set(key.columns)) == len(key.columns) and all(name in by_name for name in key.columns)
                 and not (key.name and _name_is_taken(session, table, key.name))
                 and not (key.primary and any(i.primary for i in table.indexes))
             ]  # fmt: skip

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.transaction.conflicts import key_text
+from planner.bind.index import computed_index, index_keys, key_names
 from planner.bind.naming import choose_name
 from planner.catalog import Catalog, ConstraintDef, IndexDef, RelationDef
 from planner.errors import SqlError
@@ -46,7 +47,7 @@ def unused_key_name(session: Session, relation: RelationDef, key: KeySpec) -> st
 
 
 def add_keys(session: Session, relation: RelationDef, keys: Sequence[KeySpec]) -> RelationDef:
-    """Return ``relation`` with PRIMARY KEY, UNIQUE and EXCLUDE constraints and their indexes added.
+    """Return ``relation`` with PRIMARY KEY, UNIQUE and EXCLUDE constraints and their indexes added, and hidden columns for expressions.
 
     Raises 42P16 for a second primary key, 42703 for an unknown column, 42701 for one named twice, 42P07 for
     a taken name.
@@ -61,7 +62,10 @@ def _add_key(session: Session, relation: RelationDef, key: KeySpec) -> RelationD
         raise SqlError("42P16", f'multiple primary keys for table "{relation.name}" are not allowed')
     if key.using_index is not None:
         return _key_from_index(session, relation, key)
-    attnums = tuple(_column(relation, name, key) for name in key.columns)
+    texts = key.expressions or ("",) * len(key.columns)
+    attnums = tuple(
+        0 if text else _column(relation, name, key) for name, text in zip(key.columns, texts, strict=True)
+    )
     if len(attnums) > MAX_INDEX_COLUMNS:
         raise SqlError("54011", f"cannot use more than {MAX_INDEX_COLUMNS} columns in an index")
     include = tuple(_column(relation, name, key) for name in key.include)
@@ -84,12 +88,18 @@ def _add_key(session: Session, relation: RelationDef, key: KeySpec) -> RelationD
         constraint_oid=oid,
         deferrable=key.deferrable,
     )
+    if key.expressions:
+        names = key_names([*key.columns, *key.include])
+        index = replace(index, written=attnums, expressions=texts, key_names=names)
+        exprs, _where = index_keys(index, relation, session.catalog)
+        index, hidden = computed_index(index, relation, exprs, None, session.catalog)
+        relation = replace(relation, columns=(*relation.columns, *hidden))
     index = replace(index, oid=session.ahead.oid_of(relation, index))
     constraint = ConstraintDef(
         oid=oid,
         name=name,
         kind="x" if key.operators else "p" if key.primary else "u",
-        attnums=attnums,
+        attnums=index.attnums,
         index_oid=index.oid,
         check_sql=key.where_sql,
         operators=key.operators,

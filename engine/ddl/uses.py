@@ -65,7 +65,11 @@ def uses_of(session: Session, family: Collection[int]) -> list[Use]:
             kept = (relation.column(a).default_sql or "" for a in index.attnums if relation.column(a).hidden)
             called = named_oids(" ".join((*index.expressions, index.where_sql, *kept))) & family
             if index.computed and called and not gone & _columns_of(session, index, relation):
-                found.append(Use("index", relation, index.oid, min(called)))
+                served = next((c for c in relation.exclusions if c.index_oid == index.oid), None)
+                if served is None:
+                    found.append(Use("index", relation, index.oid, min(called)))
+                elif not named_oids(served.check_sql) & family:  # else it has been found
+                    found.append(Use("check", relation, served.name, min(called)))
         for trigger in relation.triggers:
             called = (named_oids(trigger.when_sql) | {trigger.function}) & family
             if called:

@@ -107,14 +107,14 @@ def _named(catalog: Catalog, relation: RelationDef, index: IndexDef, key: Key) -
         "null" if value is None else text_output(type_, value, _CANONICAL)
         for type_, value in zip(types, key, strict=True)
     ]
-    return [_key_word(catalog, relation, index, i) for i in range(len(columns))], values
+    return [key_word(catalog, relation, index, i) for i in range(len(columns))], values
 
 
-def _key_word(catalog: Catalog, relation: RelationDef, index: IndexDef, position: int) -> str:
-    """Return how messages call a key of an index: the column's name, or its expression."""
+def key_word(catalog: Catalog, relation: RelationDef, index: IndexDef, position: int) -> str:
+    """Return how messages call a key of an index: the column's name, quoted where SQL needs that, or its expression."""
     attnum = index.key_columns[position]
     if attnum:
-        return relation.column(attnum).name
+        return quote_identifier(relation.column(attnum).name)
     reader = Reader(function_name=lambda _oid, _schema, name: quote_identifier(name), catalog=catalog)
     return index_key_text(index, relation, position, pretty=True, reader=reader)
 

@@ -116,8 +116,10 @@ def bind_alter_table(
             bound, current = _action(context, current, action)
         except SqlError as error:
             retyped = action.kind == "alter column type"
-            bound_of = isinstance(action.definition, ast.PartitionAction)
-            if not bound_of and (error.sqlstate == "42704" if retyped else error.sqlstate not in _PLACED):
+            made = action.definition
+            excludes = isinstance(made, ast.Constraint) and made.kind == "exclude"
+            with_text = excludes or isinstance(made, ast.PartitionAction)
+            if not with_text and (error.sqlstate == "42704" if retyped else error.sqlstate not in _PLACED):
                 error.span = None  # as PostgreSQL, which binds these without the statement's text
             raise
         if bound is not None:

@@ -1,4 +1,4 @@
-"""EXCLUDE: columns and operators of an exclusion constraint, and its WHERE.
+"""EXCLUDE: columns or expressions and operators of an exclusion constraint, and its WHERE.
 
 EXCLUDE USING gist (room WITH =, during WITH &&) WHERE (NOT cancelled)
 columns room, during    operators =(integer,integer), &&(anyrange,anyrange)    where (NOT cancelled)
@@ -11,16 +11,17 @@ from typing import Final, Literal, TypeAlias
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
+from planner.bind.index import index_expression, key_names
 from planner.bind.runnable import runnable
 from planner.bind.stored import bind_check_expr
 from planner.bind.table_parts import check_tablespace
-from planner.catalog import ColumnDef, RelationDef
+from planner.catalog import RelationDef
 from planner.deparse import deparse_expr
-from planner.domains import base_oid
+from planner.domains import base_oid, plain_type
 from planner.errors import SqlError, not_supported
 from planner.facts import BOOL, facts, rows
 from planner.opclass import METHOD_OIDS, check_indexable
-from planner.query import OpExpr, Var
+from planner.query import Expr, OpExpr, Var
 from planner.resolve import make_operator
 from planner.rules.stable import is_immutable
 from planner.typefacts import format_type
@@ -31,25 +32,24 @@ _EQUAL_ONLY: Final = ("btree", "hash")
 def exclusion_spec(context: BindContext, node: ast.Constraint, relation: RelationDef) -> st.KeySpec:
     """Bind an exclusion constraint over its table.
 
-    Raises SqlError 42703, 42704 (no such method), 42809 (an operator that is not commutative, or not of the method), 42883, 42P17; 0A000 for expressions, operator classes and other methods than btree, hash, gist and spgist.
+    Raises SqlError 42703, 42704 (no such method), 42809 (an operator that is not commutative, or not of the method), 42883, 42P17; 0A000 for operator classes and other methods than btree, hash, gist and spgist.
     """
     method = _method(node)
     if relation.source_oid:
         raise not_supported("EXCLUDE on the table of a source", span=node.span)
     check_tablespace(node.tablespace)
-    columns: list[str] = []
+    names: list[str] = []
+    expressions: list[str] = []
     operators: list[int] = []
     for element, operator in node.exclusions:
-        if element.expr is not None:
-            raise not_supported("an expression in EXCLUDE", span=element.span)
         if element.opclass or element.collation:
             raise not_supported("an operator class or collation in EXCLUDE", span=element.span)
-        column = next((c for c in relation.live if c.name == element.name), None)
-        if column is None:
-            raise SqlError("42703", f'column "{element.name}" named in key does not exist')
-        _check_class(column, method)
-        columns.append(column.name)
-        operators.append(_operator(context, column, operator, method))
+        name, key = _key(context, relation, element)
+        type_oid = plain_type(key.type).oid
+        _check_class(type_oid, method)
+        names.append(name)
+        expressions.append("" if isinstance(key, Var) else deparse_expr(key, relation))
+        operators.append(_operator(context, key, operator, method))
     where = None
     if node.where is not None:
         where = bind_check_expr(context, node.where, relation)
@@ -58,7 +58,8 @@ def exclusion_spec(context: BindContext, node: ast.Constraint, relation: Relatio
     return st.KeySpec(
         name=node.name or None,
         primary=False,
-        columns=tuple(columns),
+        columns=key_names(names) if any(expressions) else tuple(names),
+        expressions=tuple(expressions) if any(expressions) else (),
         deferrable=node.deferrable,
         deferred=node.initially_deferred,
         operators=tuple(operators),
@@ -66,6 +67,16 @@ def exclusion_spec(context: BindContext, node: ast.Constraint, relation: Relatio
         where_sql="" if where is None else deparse_expr(where, relation),
         include=node.include,
     )
+
+
+def _key(context: BindContext, relation: RelationDef, element: ast.IndexElement) -> tuple[str, Expr]:
+    """Return what an element is called, and the column or expression. A column in parentheses is a column."""
+    if element.expr is not None:
+        return index_expression(context, relation, element, element.expr)
+    column = next((c for c in relation.live if c.name == element.name), None)
+    if column is None:
+        raise SqlError("42703", f'column "{element.name}" named in key does not exist')
+    return column.name, Var(type=column.type, range=0, attnum=column.attnum, name=column.name)
 
 
 _Method: TypeAlias = Literal["btree", "hash", "gist", "spgist"]
@@ -84,10 +95,9 @@ def _method(node: ast.Constraint) -> _Method:
     raise SqlError("42704", f'access method "{name}" does not exist')
 
 
-def _operator(context: BindContext, column: ColumnDef, name: ast.Name, method: str) -> int:
-    """Return the operator between two values of a column. Raises SqlError 42809, 42883; 0A000 for one that is no condition."""
-    left = Var(type=column.type, range=0, attnum=column.attnum, name=column.name)
-    made = make_operator(name[-1], left, left, context.env, None)
+def _operator(context: BindContext, key: Expr, name: ast.Name, method: str) -> int:
+    """Return the operator between two values of a key. Raises SqlError 42809, 42883; 0A000 for one that is no condition."""
+    made = make_operator(name[-1], key, key, context.env, None)
     assert isinstance(made, OpExpr)
     fact = facts().operators[made.op]
     shown = f"{fact.name}({format_type(fact.left)},{format_type(fact.right)})"
@@ -111,12 +121,12 @@ def _operator(context: BindContext, column: ColumnDef, name: ast.Name, method: s
     return fact.oid
 
 
-def _check_class(column: ColumnDef, method: str) -> None:
+def _check_class(type_oid: int, method: str) -> None:
     """Raise 42704 for a type without operator class: of a geometric one the method's own, of others that of btree or hash."""
-    if _is_geometric(column.type.oid):
-        check_indexable(column.type.oid, method)
+    if _is_geometric(type_oid):
+        check_indexable(type_oid, method)
     else:
-        check_indexable(column.type.oid, "hash" if method == "hash" else "btree")
+        check_indexable(type_oid, "hash" if method == "hash" else "btree")
 
 
 def _is_geometric(type_oid: int) -> bool:

@@ -6,13 +6,14 @@
 
 The expression sees the row alone and has to be immutable, so what is stored stays right whatever happens elsewhere. No
 generated column looks at another, so the order in which they are computed does not matter. Expression and partial
-indexes keep what they compute in columns of this kind that nobody sees (``ColumnDef.hidden``).
+indexes keep what they compute in columns of this kind that nobody sees (``ColumnDef.hidden``); these may look at others,
+whose expressions then stand in their place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from planner import ast
 from planner.bind.context import BindContext
@@ -91,15 +92,31 @@ def stored_generation(
 def generations(
     relation: RelationDef, catalog: Catalog, functions: set[int] | None = None
 ) -> tuple[tuple[int, Expr], ...]:
-    """Return (attnum, expression) of each generated column of a table, as they are evaluated.
+    """Return (attnum, expression) of each generated column of a table, as they are evaluated: all at once, from the others.
 
-    The oids of the users' functions that they call are added to ``functions``.
+    So an index's expression over generated columns has what these are made of in their place. The oids of the users'
+    functions that they call are added to ``functions``.
     """
+    return _over_plain(relation, _written(relation, catalog, functions))
+
+
+_Generations: TypeAlias = tuple[tuple[int, Expr], ...]
+
+
+def _written(relation: RelationDef, catalog: Catalog, functions: set[int] | None = None) -> _Generations:
+    """Return (attnum, expression) of generated columns; those of indexes, which are hidden, may read other ones."""
     return tuple(
         (column.attnum, runnable(stored_generation(relation, column.attnum, catalog), catalog, functions))
         for column in relation.stored_columns
         if column.generated
     )
+
+
+def _over_plain(relation: RelationDef, written: _Generations) -> _Generations:
+    made = {attnum: expr for attnum, expr in written if not relation.column(attnum).hidden}
+    if not made or len(made) == len(written):
+        return written
+    return tuple((attnum, expr if attnum in made else with_values(expr, made)) for attnum, expr in written)
 
 
 def columns_used(expr: Expr) -> frozenset[int]:
@@ -109,10 +126,12 @@ def columns_used(expr: Expr) -> frozenset[int]:
 
 def generated_from(relation: RelationDef, changed: Collection[int], catalog: Catalog) -> dict[int, Expr]:
     """Return the generated columns that have to be computed again when the columns ``changed`` change."""
+    written = _written(relation, catalog)
+    reached = {*changed, *(attnum for attnum, expr in written if not columns_used(expr).isdisjoint(changed))}
     return {
         attnum: expr
-        for attnum, expr in generations(relation, catalog)
-        if not columns_used(expr).isdisjoint(changed)
+        for (attnum, expr), (_, as_written) in zip(_over_plain(relation, written), written, strict=True)
+        if not columns_used(as_written).isdisjoint(reached)
     }
 
 

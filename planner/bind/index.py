@@ -364,6 +364,23 @@ def _plain_column(table: RelationDef, element: ast.IndexElement) -> ColumnDef:
     raise SqlError("42703", f'column "{element.name}" does not exist', span=element.span)
 
 
+def index_expression(
+    context: BindContext, table: RelationDef, element: ast.IndexElement, node: ast.Expression
+) -> tuple[str, Expr]:
+    """Bind the expression of an index's key; return what the key is called and the expression over the table (range 0).
+
+    Raises SqlError 0A000 for system columns and whole rows, 42P16 for its type, 42P17 where it is not immutable.
+    """
+    expr = resolve_unknown(bind_clause(table_scope(context, table), node, "INDEX"), context.env)
+    name = column_name(node, expr)
+    name = "expr" if name == UNNAMED else name
+    _check_columns(expr)
+    check_column_type(name, expr.type, element.span)
+    if not _always_same(context, expr):
+        raise SqlError("42P17", "functions in index expression must be marked IMMUTABLE")
+    return name, expr
+
+
 def _index_key(context: BindContext, table: RelationDef, element: ast.IndexElement, method: str) -> _IndexKey:
     expr: Expr
     column: ColumnDef | None = None
@@ -371,6 +388,7 @@ def _index_key(context: BindContext, table: RelationDef, element: ast.IndexEleme
         column = _plain_column(table, element)
         name, expr = column.name, Var(type=column.type, range=0, attnum=column.attnum, name=column.name)
     else:
+<<<<<<< HEAD
         bound = bind_clause(table_scope(context, table), element.expr, "INDEX")
         expr = resolve_unknown(bound, context.env)
         name = column_name(element.expr, expr)
@@ -379,6 +397,11 @@ def _index_key(context: BindContext, table: RelationDef, element: ast.IndexEleme
         check_column_type(name, expr.type, element.span)
         if not _always_same(context, expr):
             raise SqlError("42P17", "functions in index expression must be marked IMMUTABLE")
+=======
+        name, expr = index_expression(context, table, element, element.expr)
+    if element.collation:
+        check_collation(element.collation, element.span)
+>>>>>>> 02c27651 (EXCLUDE over expressions; indexes over generated columns keep their new values)
     if element.opclass_options:
         raise not_supported("an operator class parameter", span=element.span)
     kept = plain_type(expr.type)

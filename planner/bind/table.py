@@ -110,7 +110,10 @@ def _like_indexes(parts: TableParts, relation: RelationDef, span: Span | None) -
             st.KeySpec(
                 name=None,
                 primary=index.primary,
-                columns=tuple(names[a] for a in index.attnums),
+                columns=tuple(
+                    names[a] if a else index.key_names[place] for place, a in enumerate(index.key_columns)
+                ),
+                expressions=index.expressions,
                 nulls_not_distinct=index.nulls_not_distinct,
                 include=tuple(names[a] for a in index.include),
                 deferrable=index.deferrable,
@@ -216,7 +219,8 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
     for key in parts.keys:
         if key.using_index is not None:
             raise SqlError("0A000", "CREATE TABLE does not support USING INDEX")
-        check_key_columns(key, relation.columns, _constraint_span(constraints, key))
+        if not key.operators:  # else copied from a table where they have been looked at
+            check_key_columns(key, relation.columns, _constraint_span(constraints, key))
     checks = (*bound_checks(context, parts.checks, relation), *_copied(context, parts, relation))
     parts.keys += [exclusion_spec(context, one, relation) for one in parts.exclusions]
     if context.find_relation(schema, node.relation.name) is None:  # else that is the error

@@ -240,6 +240,7 @@ def constraint_text(
         check_definition,
         exclusion_definition,
         foreign_key_definition,
+        index_key_text,
         key_definition,
         timing_words,
     )
@@ -263,8 +264,12 @@ def constraint_text(
         if where:
             where = for_reader(session, shown_expression(session, where, table, pretty=pretty))
         operators = [facts().operators[oid].name for oid in constraint.operators]
-        method = index.method if index is not None else "btree"
-        return exclusion_definition(method, [names[a] for a in constraint.attnums], operators, where) + timing
+        assert index is not None
+        keys = [
+            index_key_text(index, table, position, pretty=pretty, reader=reader_of(session))
+            for position in range(len(index.attnums))
+        ]
+        return exclusion_definition(index.method, keys, operators, where) + timing
     return (
         key_definition(
             constraint.kind == "p",
