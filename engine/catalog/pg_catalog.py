@@ -340,13 +340,6 @@ def _no_inherit(table: RelationDef, constraint: ConstraintDef) -> bool:
     return not constraint.parent and (constraint.kind != "f" or table.kind != "p")
 
 
-def _columns(table: RelationDef, constraint: ConstraintDef) -> tuple[int, ...]:
-    """Return conkey: 0 for expressions."""
-    if constraint.kind != "x":
-        return constraint.attnums
-    return next(index.key_columns for index in table.indexes if index.oid == constraint.index_oid)
-
-
 @of_each("pg_constraint", keys={"oid": by_constraint_oid, "conrelid": by_oid})
 def pg_constraint(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_constraint."""
@@ -360,7 +353,7 @@ def pg_constraint(session: Session, item: RelationDef) -> Iterator[RowDict]:
             "conindid": constraint.index_oid, "conislocal": not inherited,
             "coninhcount": int(inherited), "conparentid": 0 if constraint.kind == "c" else constraint.parent,
             "connoinherit": _no_inherit(item, constraint),
-            "conkey": _columns(item, constraint) or None,
+            "conkey": item.written_columns(constraint) or None,
             "conbin": (constraint.check_sql or None) if constraint.kind == "c" else None,
             "conexclop": constraint.operators or None,
             "confupdtype": foreign.on_update if foreign else " ",

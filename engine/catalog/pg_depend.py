@@ -24,7 +24,8 @@ def pg_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
     if item.kind == "i":
         return  # with its table
     for constraint in item.constraints:
-        for attnum in constraint.attnums or (0,):
+        # not on the whole table, an expression's 0, where there are columns
+        for attnum in [a for a in item.written_columns(constraint) if a] or (0,):
             yield depends(PG_CONSTRAINT_OID, constraint.oid, PG_CLASS_OID, item.oid, "a", ref_sub=attnum)
         if constraint.foreign is not None:
             referenced = constraint.foreign

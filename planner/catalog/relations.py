@@ -284,6 +284,12 @@ class RelationDef:
         """Constraints that refer to other tables (or to this one), oldest first."""
         return tuple(c for c in self.constraints if c.kind == "f")
 
+    def written_columns(self, constraint: ConstraintDef) -> tuple[int, ...]:
+        """The columns that a constraint was written over, 0 for expressions (pg_constraint.conkey)."""
+        if constraint.kind != "x":
+            return constraint.attnums
+        return next(index.key_columns for index in self.indexes if index.oid == constraint.index_oid)
+
     @property
     def exclusions(self) -> tuple[ConstraintDef, ...]:
         """Exclusion constraints, oldest first."""

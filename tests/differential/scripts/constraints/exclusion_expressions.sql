@@ -92,3 +92,6 @@ create table "Odd" ("A b" int unique);
 insert into "Odd" values (1);
 insert into "Odd" values (1);
 drop table doubled, "Odd";
+create table keepx (n text, p int, exclude (n with =, coalesce(p, -1) with =));
+select pg_describe_object(classid, objid, objsubid), pg_describe_object(refclassid, refobjid, refobjsubid), deptype from pg_depend where classid = 'pg_constraint'::regclass and objid in (select oid from pg_constraint where conrelid = 'keepx'::regclass) order by 1, 2;
+drop table keepx;
