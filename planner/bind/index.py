@@ -388,20 +388,7 @@ def _index_key(context: BindContext, table: RelationDef, element: ast.IndexEleme
         column = _plain_column(table, element)
         name, expr = column.name, Var(type=column.type, range=0, attnum=column.attnum, name=column.name)
     else:
-<<<<<<< HEAD
-        bound = bind_clause(table_scope(context, table), element.expr, "INDEX")
-        expr = resolve_unknown(bound, context.env)
-        name = column_name(element.expr, expr)
-        name = "expr" if name == UNNAMED else name
-        _check_columns(expr)
-        check_column_type(name, expr.type, element.span)
-        if not _always_same(context, expr):
-            raise SqlError("42P17", "functions in index expression must be marked IMMUTABLE")
-=======
         name, expr = index_expression(context, table, element, element.expr)
-    if element.collation:
-        check_collation(element.collation, element.span)
->>>>>>> 02c27651 (EXCLUDE over expressions; indexes over generated columns keep their new values)
     if element.opclass_options:
         raise not_supported("an operator class parameter", span=element.span)
     kept = plain_type(expr.type)
