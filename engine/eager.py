@@ -13,6 +13,8 @@ The part that runs eagerly has no current task of its own, so it must not use ``
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 from collections.abc import Awaitable, Coroutine, Generator
 from typing import Any, TypeVar
 
@@ -36,6 +38,20 @@ async def settle(value: T | Awaitable[T]) -> T:
     return value
 
 
+def give_up(coro: Coroutine[Any, Any, Any]) -> None:
+    """End a started coroutine that nobody waits for, as cancelling its task would; idempotent.
+
+    ``close`` alone leaves an asynchronous generator that it waits in marked as running (Python 3.11), with its ``finally`` not run:
+    the loop then cannot close it either.
+    """
+    if inspect.getcoroutinestate(coro) == inspect.CORO_SUSPENDED:
+        try:
+            coro.throw(asyncio.CancelledError())
+        except (asyncio.CancelledError, StopIteration):
+            return
+    coro.close()
+
+
 class Started(Awaitable[T]):
     """The rest of a started coroutine: hands on what it waits for, sends back what the loop answers."""
 
@@ -47,7 +63,7 @@ class Started(Awaitable[T]):
 
     def close(self) -> None:
         """Give it up: nobody waits for the rest."""
-        self._coro.close()
+        give_up(self._coro)
 
     def __await__(self) -> Generator[Any, Any, T]:
         coro, pending = self._coro, self._pending
@@ -56,7 +72,7 @@ class Started(Awaitable[T]):
                 try:
                     sent = yield pending
                 except GeneratorExit:
-                    coro.close()
+                    give_up(coro)
                     raise
                 except BaseException as error:
                     pending = coro.throw(error)

@@ -61,7 +61,6 @@ class ColumnDef(Node):
     constraints: tuple[Constraint, ...] = ()
     collation: Name = ()
     compression: str = ""
-    storage: str = ""
     using: Expression | None = None  # ALTER COLUMN TYPE ... USING
 
 

@@ -6,12 +6,15 @@ import re
 from typing import Literal
 
 from planner import ast
-from planner.errors import SqlError
+from planner.errors import Span, SqlError
 from planner.raw_dml import DmlReader
 from planner.raw_function import function_name
 from planner.raw_option import large_object_number, object_word
+from planner.raw_query import without_into
 from planner.raw_reader import Raw, strings
 from planner.raw_tables import CHECK_OPTIONS, CONSTRAINT_KINDS, LIKE_OPTIONS, ON_COMMIT
+
+_STORAGE = re.compile(r"\bstorage\b", re.IGNORECASE)
 
 
 class DdlReader(DmlReader):
@@ -74,13 +77,15 @@ class DdlReader(DmlReader):
         type_name = body.get("typeName")
         if "fdwoptions" in body:
             raise self.refuse("OPTIONS of a column", body)
+        if "storage_name" in body:  # newer than version 15; the word has no location of its own
+            found = _STORAGE.search(self.text, self.offset(type_name["location"]) if type_name else 0)
+            raise self.syntax_error(Span(*found.span()) if found else None)
         return ast.ColumnDef(
             name=body.get("colname", ""),
             type=None if type_name is None else self.type_name(type_name),
             constraints=tuple([self.constraint(n["Constraint"]) for n in body.get("constraints", ())]),
             collation=strings(collation["collname"]) if collation else (),
             compression=body.get("compression", ""),
-            storage=body.get("storage_name", ""),
             using=self.optional(body.get("raw_default")),
             span=self.span(body),
         )
@@ -151,10 +156,12 @@ class DdlReader(DmlReader):
         )
 
     def _create_table_as(self, body: Raw) -> ast.Node:
-        into = body["into"]
+        into, query = body["into"], body["query"]
+        # an INTO in the query stays there, and is refused when that is bound
+        select = query.get("SelectStmt")
         return ast.CreateTableAs(
             relation=self.table(into["rel"]),
-            query=self.statement(body["query"]),
+            query=self.statement(query) if select is None else self.query(select),
             columns=strings(into.get("colNames", ())),
             if_not_exists=body.get("if_not_exists", False),
             with_data=not into.get("skipData", False),
@@ -173,11 +180,9 @@ class DdlReader(DmlReader):
             with_data=not body.get("skipData", False),
         )
 
-    def _select_into(self, query: ast.Select, body: Raw) -> ast.Node:
-        into = query.into
-        assert into is not None
-        raw = {key: value for key, value in body.items() if key != "intoClause"}
-        return ast.CreateTableAs(relation=into, query=self.query(raw), select_into=True)
+    def _select_into(self, into: Raw, body: Raw) -> ast.Node:
+        query = self.query(without_into(body))
+        return ast.CreateTableAs(relation=self.table(into["rel"]), query=query, select_into=True)
 
     def _create_schema(self, body: Raw) -> ast.Node:
         owner = body.get("authrole")

@@ -12,6 +12,25 @@ from planner.raw_reader import Raw, strings
 from planner.raw_tables import JSON_SYNTAX, LOCK_STRENGTHS, LOCK_WAITS
 
 
+def into_of(body: Raw) -> Raw | None:
+    """Return the INTO of a SelectStmt's body: in a set operation that of its first SELECT."""
+    while body.get("op", "SETOP_NONE") != "SETOP_NONE":
+        body = body["larg"]
+    return body.get("intoClause")
+
+
+def without_into(body: Raw) -> Raw:
+    """Return a SelectStmt's body without what ``into_of`` finds."""
+    chain = []  # UNION chains lean left, and may be long
+    while body.get("op", "SETOP_NONE") != "SETOP_NONE":
+        chain.append(body)
+        body = body["larg"]
+    made = {key: value for key, value in body.items() if key != "intoClause"}
+    for outer in reversed(chain):
+        made = {**outer, "larg": made}
+    return made
+
+
 class RawReader(ExpressionReader):
     """Reads queries, and the table references, aliases and WITH lists that other statements have too."""
 

@@ -13,6 +13,7 @@ from typing import Any
 from planner import ast, raw_absent, raw_function, raw_owned, raw_policy, raw_trigger, raw_type
 from planner.errors import not_supported
 from planner.raw_option import object_word
+from planner.raw_query import into_of
 from planner.raw_reader import Raw, strings
 from planner.raw_server import ServerReader
 from planner.raw_tables import (
@@ -41,10 +42,8 @@ class StatementReader(ServerReader):
         """Read any statement; 0A000 for those the server refuses."""
         for kind, body in node.items():
             if kind == "SelectStmt":
-                query = self.query(body)
-                if isinstance(query, ast.Select) and query.into is not None:
-                    return self._select_into(query, body)
-                return query
+                into = into_of(body)
+                return self.query(body) if into is None else self._select_into(into, body)
             about = raw_function.about_function(self, kind, body)
             about = about or raw_owned.about_extension(self, kind, body)
             about = about or raw_trigger.about_trigger(self, kind, body)

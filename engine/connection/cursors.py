@@ -238,7 +238,7 @@ class Cursors:
         for name, cursor in list(self._open.items()):
             if cursor.savepoint_depth < 0:
                 continue
-            if committed and cursor.hold and cursor.exhausted:
+            if committed and cursor.hold and cursor.exhausted and not cursor.reader.broken:
                 cursor.savepoint_depth = -1  # from now on it outlives transactions
             else:
                 cursor.close()
@@ -371,7 +371,9 @@ class Cursors:
 
     @staticmethod
     def _need_scroll(cursor: Cursor) -> None:
+        """Raise SqlError 55000 for a cursor that only goes forward, which, as in PostgreSQL, cannot be used any more then."""
         if not cursor.scroll:
+            cursor.reader.broken = cursor.live is None  # a subscription goes on where it was
             raise SqlError(
                 "55000",
                 "cursor can only scan forward",

@@ -165,7 +165,7 @@ class RowReader:
     Attributes:
         ended: there are no more rows.
         live: the result waits for what others do.
-        broken: reading has failed, or was cancelled, so that the rest cannot be had any more.
+        broken: reading has failed, was cancelled, or has been asked for what cannot be, so that the rest cannot be had any more.
     """
 
     __slots__ = ("_iterator", "_name", "_pending", "_stream", "broken", "ended", "live")

@@ -78,7 +78,9 @@ async def _below(session: Session, plan: Plan, before: RelationDef, action: st.A
     parent = table_of(session, before.oid)
     if isinstance(action, st.AddKey | st.AddCheck | st.AddForeignKey):
         check_keys(parent)
-        await inherit_below(session, parent)
+        # a unique key alone is an index; a primary one makes columns NOT NULL
+        index_only = isinstance(action, st.AddKey) and _not_null(parent) == _not_null(before)
+        await inherit_below(session, parent, "" if index_only else "ALTER TABLE")
         return
     if isinstance(action, st.AddColumn):
         if len(parent.columns) == len(before.columns):
@@ -123,6 +125,10 @@ async def _below(session: Session, plan: Plan, before: RelationDef, action: st.A
         await _apply(session, plan, child, below)
         if child.kind == "p":
             await _below(session, plan, child, below)
+
+
+def _not_null(relation: RelationDef) -> list[int]:
+    return [column.attnum for column in relation.live if column.not_null]
 
 
 def _retyped(

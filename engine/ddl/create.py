@@ -407,7 +407,7 @@ async def create_index(conn: Connection, plan: Plan, statement: st.CreateIndex, 
         with acting_as(session, table.owner, restricted=True):
             await add_computed_index(session, plan, table, index, statement.hidden)
         if table.kind == "p" and not statement.only:
-            await inherit_below(session, table_of(session, table.oid))
+            await inherit_below(session, table_of(session, table.oid), "CREATE INDEX")
         return Command("CREATE INDEX")
     if statement.concurrently:
         await lock_between_writers(session, ShardId(table.oid))
@@ -420,7 +420,7 @@ async def create_index(conn: Connection, plan: Plan, statement: st.CreateIndex, 
         ),
     )
     if table.kind == "p" and not statement.only:
-        await inherit_below(session, table_of(session, table.oid))
+        await inherit_below(session, table_of(session, table.oid), "CREATE INDEX")
     return Command("CREATE INDEX")
 
 

@@ -13,11 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from planner import ast
 from planner import statements as st
 from planner.catalog import RelationDef
 from planner.classify import relations_written
 from planner.errors import SqlError
 from planner.query import RelationRange
+from planner.rights import Rights
 from planner.walk import walk
 
 if TYPE_CHECKING:
@@ -33,6 +35,24 @@ def refuse_change(session: Session, relation: RelationDef, what: str) -> None:
             f'cannot {what} "{relation.name}" because it is being used by active queries in this session',
         )
     session.timing.refuse_pending(relation, what)
+
+
+def refuse_before_actions(session: Session, node: ast.Node) -> None:
+    """Raise SqlError 55006 for an ALTER TABLE of a table in use, one of whose actions could not be bound: as in PostgreSQL, that comes later.
+
+    Whether there is such a table, and whether the role owns it, comes first.
+    """
+    if not isinstance(node, ast.AlterTable) or node.what != "table":
+        return
+    schema, name = node.relation.schema, node.relation.name
+    for place in (schema,) if schema else session.bind_path:
+        relation = session.catalog.relation(place, name)
+        if relation is None:
+            continue
+        rights = Rights(session.catalog, session.catalog.role(session.user))
+        if relation.kind in "rp" and not relation.virtual and rights.owns(relation.owner):
+            refuse_change(session, relation, "ALTER TABLE")
+        return
 
 
 def _reading(session: Session) -> Iterator[Plan]:

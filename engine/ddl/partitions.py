@@ -19,6 +19,7 @@ from engine.constraints.references import references_above
 from engine.constraints.setwise import check_unreferenced
 from engine.ddl.alter_columns import require_no_nulls
 from engine.ddl.drop import table_of
+from engine.ddl.in_use import refuse_change
 from engine.ddl.keys import building_indexes, unused_name
 from engine.ddl.rewrite import locked_rows, rewrite_rows, store_definition, validate_checks
 from engine.eager import settle
@@ -308,10 +309,16 @@ def _with_triggers(session: Session, child: RelationDef, parent: RelationDef) ->
     return replace(child, triggers=tuple(triggers), constraints=tuple(constraints))
 
 
-async def inherit_below(session: Session, parent: RelationDef) -> None:
-    """Give the partitions of a table, and theirs, what it has got. Raises what adding it raises for their rows."""
+async def inherit_below(session: Session, parent: RelationDef, unused_for: str = "") -> None:
+    """Give the partitions of a table, and theirs, what it has got.
+
+    ``unused_for``: the command (ALTER TABLE, CREATE INDEX) that wants partitions which no query of the session reads; CREATE INDEX
+    passes by those that have such an index. Raises SqlError 55006, and what adding raises for their rows.
+    """
     for child in session.catalog.partitions_of(parent.oid):
         changed = await inherit(session, child, parent, made=True, every=False)
+        if unused_for and (unused_for != "CREATE INDEX" or len(changed.indexes) > len(child.indexes)):
+            refuse_change(session, child, unused_for)
         if changed == child:
             continue
         new = [c for c in changed.constraints if c not in child.constraints]
@@ -337,7 +344,7 @@ async def inherit_below(session: Session, parent: RelationDef) -> None:
             await store_definition(session, changed)
         await define.validate(session, changed, [c for c in new if c.kind == "f"])
         if changed.kind == "p":
-            await inherit_below(session, table_of(session, changed.oid))
+            await inherit_below(session, table_of(session, changed.oid), unused_for)
 
 
 # --- ATTACH, DETACH ----------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from engine.catalog.state import CatalogSnapshot
 from engine.connection.portal import Prepared
 from engine.connection.session import Session
+from engine.ddl.in_use import refuse_before_actions
 from engine.reads.plans import PLAN_CACHE_MAX_TEXT, Plan
 from engine.reads.query import compile_ahead
 from engine.reads.template_slots import Template
@@ -204,6 +205,7 @@ class Planning:
         except SqlError as error:
             newer = self._with_what_is_newer(error, statement, param_oids, variable_params=variable_params)
             if newer is None:
+                refuse_before_actions(session, statement.statement)
                 raise
             bound = newer
         plan = Plan(bound, session.catalog, session.search_path)

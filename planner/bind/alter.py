@@ -322,6 +322,7 @@ def _identity(
     column = _column(relation, action.name)
     place = f'column "{column.name}" of relation "{relation.name}"'
     if action.kind == "add identity" and isinstance(action.definition, ast.Constraint):
+        definition, name = identity_definition(action.definition.options, column.type.oid)
         if not column.not_null:
             raise SqlError("55000", f"{place} must be declared NOT NULL before identity can be added")
         if column.identity:
@@ -334,7 +335,6 @@ def _identity(
             )
         if column.default_sql is not None:
             raise SqlError("55000", f"{place} already has a default value")
-        definition, name = identity_definition(action.definition.options, column.type.oid)
         when = action.definition.generated_when
         added = st.AddIdentity(column=column.name, identity=when, sequence=definition, sequence_name=name)
         return added, _with_column(relation, replace(column, identity=when))

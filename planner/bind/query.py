@@ -345,6 +345,7 @@ def _wrapped_values(scope: Scope, node: ast.Values, values: Values) -> Select:
 
 def _set_op(scope: Scope, node: ast.SetOp) -> SetOp:
     _refuse_locking(node)
+    _refuse_into(node.right)
     bind_with(scope, node.with_)
     left = bind_query(scope.context, node.left, scope, resolve_unknowns=False)
     right = bind_query(scope.context, node.right, scope, resolve_unknowns=False)
@@ -359,6 +360,18 @@ def _set_op(scope: Scope, node: ast.SetOp) -> SetOp:
         offset=offset,
         with_ties=node.with_ties,
     )
+
+
+def _refuse_into(side: ast.QueryNode) -> None:
+    """Raise 42601 for INTO in the side of a set operation that does not come first."""
+    while isinstance(side, ast.SetOp):
+        side = side.left
+    if isinstance(side, ast.Select) and side.into is not None:
+        raise SqlError(
+            "42601",
+            "INTO is only allowed on first SELECT of UNION/INTERSECT/EXCEPT",
+            span=side.into.span,
+        )
 
 
 def _refuse_locking(node: ast.SetOp) -> None:

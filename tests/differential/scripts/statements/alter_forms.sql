@@ -130,3 +130,12 @@ alter table forms_ix set schema forms_s; alter index forms set (fillfactor = 50)
 comment on column forms_sq.last_value is 'x'; comment on column forms_ix.v is 'x'; drop routine if exists forms_none;
 create function forms_f() returns trigger language plpgsql as 'begin return new; end'; create trigger forms_t before insert on forms for each row execute function forms_f(); alter trigger forms_t on forms rename to forms_t;
 drop role forms_ro; drop schema forms_s;
+-- identity: the type is looked at before NULL
+create table idn (a text, b int, c int not null, d numeric not null);
+alter table idn alter a add generated always as identity; alter table idn alter b add generated always as identity;
+alter table idn alter d add generated always as identity; alter table idn alter c add generated always as identity;
+alter table idn alter c add generated always as identity;
+create table st (c text storage external);
+create table st (c varchar(10) storage plain not null);
+alter table idn add column e text storage main;
+drop table idn;

@@ -30,3 +30,13 @@ fetch c; fetch 1 from d;
 close all;
 select count(*) from pg_cursors;
 fetch c; fetch d;
+-- backward where it may not: the cursor cannot be used any more
+create table nb(a int); insert into nb select g from generate_series(1, 5) g;
+declare n no scroll cursor with hold for select a from nb order by a; fetch 2 from n;
+fetch prior from n; fetch n; move n; select name from pg_cursors; close n;
+declare n no scroll cursor with hold for select a from nb order by a; fetch n; fetch absolute 1 from n; fetch n; close n;
+declare n no scroll cursor with hold for select a from nb order by a; fetch n; fetch relative 0 from n; move all from n; close n;
+begin; declare n no scroll cursor with hold for select a from nb order by a; fetch 2 from n; savepoint s;
+fetch prior from n; rollback to s; fetch n; rollback to s; fetch all from n; rollback to s; commit;
+fetch n;
+drop table nb;

@@ -1,0 +1,21 @@
+-- SELECT INTO a table: of a query, and of a set operation by its first SELECT
+select 1 as a into i1; select * from i1;
+select 1 as a into i2 union select 2 order by 1; select * from i2 order by a;
+(select 1 as a into i3) union all select 3; select * from i3 order by a;
+select 1 as a into i4 union select 2 union select 3 limit 2; select count(*) from i4;
+with q as (select 1 as a) select a into i5 from q union all select 9; select * from i5 order by a;
+(select 1 as a into i6 order by 1 limit 1) except select 4; select * from i6;
+select 1 as a into temp i7 intersect select 1; select relpersistence from pg_class where relname = 'i7';
+select 1 as a into i7 union all select 1; select count(*) from pg_class where relname = 'i7';
+prepare ip as select 1 as a into i8 union select 2; execute ip; select count(*) from i8;
+select 1 union select 2 into x;
+select 1 union select 2 union select 3 into x;
+select 1 union select 2 into x union select 3;
+select 1 into x union select 2 into y;
+select 1 union (select 2 into x union select 3);
+select * from (select 1 into x union select 2) q;
+declare c cursor for select 1 into x union select 2;
+create table x as select 1 as a into y union select 2;
+create table x as select 1 as a into y;
+select count(*) from pg_class where relname in ('x', 'y');
+drop table i1, i2, i3, i4, i5, i6, i7, i8;
