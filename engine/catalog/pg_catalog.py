@@ -112,7 +112,7 @@ def _class_row(session: Session, item: RelationDef) -> RowDict:
         "relhasindex": bool(item.indexes), "relisshared": item.virtual and _shared(item.name),
         "relhastriggers": has_triggers(session, item),
         "relrowsecurity": item.row_security, "relforcerowsecurity": item.force_row_security,
-        "relpersistence": item.persistence, "relkind": "I" if table is not None and table.kind == "p" else item.kind, "relnatts": len(item.columns),
+        "relpersistence": item.persistence, "relkind": "I" if table is not None and table.kind == "p" else item.kind, "relnatts": max((c.attnum for c in item.columns if not c.hidden), default=0),
         "relchecks": sum(c.kind == "c" for c in item.constraints), "relhasrules": item.kind in "vm",
         "relispopulated": item.populated, "relreplident": "d" if is_table and not item.virtual else "n",
         "relfrozenxid": 3 if is_table and item.kind != "p" else 0,
@@ -230,7 +230,9 @@ def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = Non
                     "attalign": align, "attstorage": storage, "attnotnull": True, "attislocal": True,
                 }  # fmt: skip
         for column in item.columns:
-            dropped = column.dropped or column.hidden
+            if column.hidden:  # an index's own, where PostgreSQL's tables have no column at all
+                continue
+            dropped = column.dropped
             length, by_value, align, storage = _storage_of(column.type.oid)
             domain = domains.get((item.oid, column.attnum), 0) if item.virtual else column.domain
             fact = f.facts().types.get(column.type.oid)

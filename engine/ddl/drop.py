@@ -93,7 +93,6 @@ async def drop(conn: Connection, plan: Plan, statement: st.Drop, params: Params)
     targets: list[RelationDef] = []
     for schema, name in statement.names:
         relation = resolve(session, schema, name)
-        shown = f"{schema}.{name}" if schema else name
         if relation is None:
             if schema and session.catalog.schema(schema) is None:
                 if not statement.if_exists:
@@ -102,8 +101,8 @@ async def drop(conn: Connection, plan: Plan, statement: st.Drop, params: Params)
                 continue
             if not statement.if_exists:
                 state = "42704" if statement.what == "index" else "42P01"
-                raise SqlError(state, f'{statement.what} "{shown}" does not exist')
-            session.notice(f'{statement.what} "{shown}" does not exist, skipping')
+                raise SqlError(state, f'{statement.what} "{name}" does not exist')
+            session.notice(f'{statement.what} "{name}" does not exist, skipping')
             continue
         kind = "type" if relation.kind == "c" else KIND_WORDS[relation.kind]
         if kind != statement.what:

@@ -127,7 +127,7 @@ def _foreign_table(context: BindContext, what: str, item: ast.AbsentObject) -> _
     if missing is None and context.find_relation(name[-2] if len(name) > 1 else "", name[-1]) is not None:
         hint = "Use DROP TABLE to remove a table."
         return SqlError("42809", f'"{name[-1]}" is not a foreign table', hint=hint), ""
-    return missing or SqlError("42704", f'foreign table "{".".join(name)}" does not exist'), ""
+    return missing or SqlError("42704", f'foreign table "{name[-1]}" does not exist'), ""
 
 
 def _types(context: BindContext, item: ast.AbsentObject) -> list[int] | SqlError:

@@ -192,7 +192,7 @@ def _parts_of(key: Expr, owner: str, function: str, catalog: Catalog) -> Expr:
 
 
 def hidden_column(attnum: int, expr: Expr, table: RelationDef) -> ColumnDef:
-    """Return a column that keeps what ``expr`` gives; to everybody it looks dropped."""
+    """Return a column that keeps what ``expr`` gives; pg_attribute does not show it, and no statement can name it."""
     return ColumnDef(
         attnum=attnum,
         name=f"........pg.dropped.{attnum}........",

@@ -14,3 +14,6 @@ drop cast (int as s.nope);
 drop operator if exists s.@@@ (int, nope), s.@@@ (int, int);
 drop view vv1;
 drop table tt1;
+create schema absent;
+drop table absent.zz; drop table if exists absent.zz; drop view absent.zz; drop view if exists absent.zz; drop index absent.zz; drop index if exists absent.zz; drop sequence absent.zz; drop sequence if exists absent.zz; drop materialized view absent.zz; drop materialized view if exists absent.zz; drop foreign table absent.zz; drop foreign table if exists absent.zz;
+drop schema absent;
