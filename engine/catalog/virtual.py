@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from engine.catalog.builtin_relations import virtual_relations
 from engine.catalog.counted import CountedRows, Figures
+from engine.catalog.information_visible import visible
 from engine.catalog.kept import KeptRows, Needs, Part, Rows
 from engine.catalog.state import CatalogSnapshot
 from planner.catalog import RelationDef
@@ -277,9 +278,14 @@ class VirtualCatalog:
         return part
 
     def rows(self, oid: int, session: Any) -> Rows:
-        """Return all rows of a relation in attnum order; a sequence has one."""
+        """Return all rows of a relation that the session's role may see, in attnum order; a sequence has one."""
         if oid not in self._sources:
             return [session.system.sequences.state(oid)]
+        rows = self._all_rows(oid, session)
+        seen = visible(session, self._relations[oid], self._places[oid])
+        return rows if seen is None else seen(rows)
+
+    def _all_rows(self, oid: int, session: Any) -> Rows:
         parts = [
             self._part(oid, position, source, session).rows
             for position, source in enumerate(self._sources[oid])
@@ -299,6 +305,14 @@ class VirtualCatalog:
 
         ``many``: by an index over all rows, not by the relations that a value means. None where nothing is cached to index. Nobody changes the lists.
         """
+        find = self._finder_of_all(oid, attnum, session, many)
+        seen = None if find is None else visible(session, self._relations[oid], self._places[oid])
+        if find is None or seen is None:
+            return find
+        found, keep = find, seen
+        return lambda value: keep(found(value))
+
+    def _finder_of_all(self, oid: int, attnum: int, session: Any, many: bool) -> Callable[[Any], Rows] | None:
         sources = self._sources.get(oid)
         if sources is None or any(source.scope == "session" for source in sources):
             return None
