@@ -36,6 +36,7 @@ class _Viewer:
         self.catalog = session.catalog
         self.rights = Rights(session.catalog, session.role)
         self.places = places
+        self._whole: dict[tuple[int, str], bool] = {}
         self._enabled: frozenset[str] | None = None
         self._foreign_keys: frozenset[tuple[str, str]] | None = None
 
@@ -48,23 +49,30 @@ class _Viewer:
     def owns(self, relation: RelationDef | None) -> bool:
         return relation is not None and self.rights.owns(relation.owner)
 
+    def whole(self, relation: RelationDef, letters: str) -> bool:
+        """Whether the role owns a table or has any of some rights on all of it; kept, as many rows are about one table."""
+        known = self._whole.get((relation.oid, letters))
+        if known is None:
+            known = self.rights.owns(relation.owner) or self.rights.relation(relation, letters)
+            self._whole[relation.oid, letters] = known
+        return known
+
     def any_right(self, relation: RelationDef | None, letters: str, of_columns: str) -> bool:
         """Whether the role owns a table, or has any of some rights on it or on a column."""
         if relation is None:
             return False
-        rights = self.rights
-        return (
-            rights.owns(relation.owner)
-            or rights.relation(relation, letters)
-            or any(rights.column(relation, column.attnum, of_columns) for column in relation.live)
+        return self.whole(relation, letters) or any(
+            self.rights.column(relation, column.attnum, of_columns) for column in relation.live
         )
 
     def column(self, relation: RelationDef | None, name: str) -> bool:
         """Whether the role owns a table, or has a right on one of its columns."""
         if relation is None:
             return False
+        if self.whole(relation, _ANY_OF_COLUMN):
+            return True
         attnum = next((c.attnum for c in relation.live if c.name == name), 0)
-        return self.rights.owns(relation.owner) or self.rights.column(relation, attnum, _ANY_OF_COLUMN)
+        return self.rights.column(relation, attnum, _ANY_OF_COLUMN)
 
     def is_enabled(self, name: str) -> bool:
         """Whether the role has the rights of the one that a name means."""
