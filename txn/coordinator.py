@@ -589,28 +589,37 @@ class Coordinator:
         return await self.log.committer.submit(empty, oracle=oracle)
 
     def forget_history(self) -> None:
-        """Drop schemas, generations and indexes that nobody at or above the low watermark uses."""
+        """Drop schemas, generations and indexes of all shards that nobody at or above the low watermark uses: once a second, not per job."""
         domains = {history.domain for history in self.shards.values()}
         watermarks = {domain: domain.low_watermark() for domain in domains}
         for shard, history in list(self.shards.items()):
-            if len(history.entries) > 1:
-                for generation in history.prune(watermarks[history.domain]):
-                    for part in generation.parts + generation.history:
-                        self.discard_later(part.ref.name)
-                    self.take_apart(dismantle(generation))
-            entry = history.latest
-            if entry.generation is not None and not entry.generation.pinned:
-                # one that is read under its only schema has all of that schema's indexes: most shards have no others
-                only = entry.spec if len(history.entries) == 1 else None
-                if only is None or len(entry.generation.indexes) != len(only.indexes):
-                    entry.generation.forget_indexes(history.indexes_in_use())
-            if len(history.entries) == 1 and entry.generation is None:
-                manifest = self.log.manifests.get(shard)
-                if manifest is None or manifest.forgotten:
-                    del self.shards[shard]
+            self._forget_history(shard, history, watermarks[history.domain])
         if self.timelines.left:
             used = {history.domain for history in self.shards.values()}
             self.timelines.left = [t for t in self.timelines.left if t in used or len(t.holds)]
+
+    def forget_history_of(self, shard: ShardId) -> None:
+        """Do for one shard, if it exists, what ``forget_history`` does for all."""
+        history = self.shards.get(shard)
+        if history is not None:
+            self._forget_history(shard, history, history.domain.low_watermark())
+
+    def _forget_history(self, shard: ShardId, history: ShardHistory, watermark: Timestamp) -> None:
+        if len(history.entries) > 1:
+            for generation in history.prune(watermark):
+                for part in generation.parts + generation.history:
+                    self.discard_later(part.ref.name)
+                self.take_apart(dismantle(generation))
+        entry = history.latest
+        if entry.generation is not None and not entry.generation.pinned:
+            # one that is read under its only schema has all of that schema's indexes: most shards have no others
+            only = entry.spec if len(history.entries) == 1 else None
+            if only is None or len(entry.generation.indexes) != len(only.indexes):
+                entry.generation.forget_indexes(history.indexes_in_use())
+        if len(history.entries) == 1 and entry.generation is None:
+            manifest = self.log.manifests.get(shard)
+            if manifest is None or manifest.forgotten:
+                del self.shards[shard]
 
     def take_apart(self, steps: Iterator[None]) -> None:
         """Run what frees memory to its end, a slice per turn of the loop."""

@@ -46,7 +46,7 @@ class Flusher:
         self._wanted: dict[ShardId, None] = {}
         self._history: set[ShardId] = set()  # of those wanted, whose superseded versions are to leave, too
         self._grown = 0  # bytes committed since the last look at memory
-        self._looked = 0.0
+        self._looked = self._swept = 0.0
         self._wake = asyncio.Event()
         self._lock = asyncio.Lock()
         self._asked: set[asyncio.Task[None]] = set()  # jobs that somebody has asked for
@@ -145,20 +145,25 @@ class Flusher:
                 pass
         now = asyncio.get_running_loop().time()
         if now >= self._looked + TICK_S:
-            self._looked = now
+            self._looked = self._swept = now
             self._look()
             if resident_bytes()[1] > self._core.options.mapped_bytes:
                 await self._forget_pages()
         self._wake.clear()
         self._idle.clear()
         while self._wanted and not self._ending.is_set():
+            now = asyncio.get_running_loop().time()
+            if now >= self._swept + TICK_S:
+                self._swept = now
+                self._core.forget_history()
             shard = next(iter(self._wanted))
             del self._wanted[shard]
             history = shard in self._history
             self._history.discard(shard)
             try:
                 await self._job(shard, history)
-                self._relieve(want=False)
+                if self._core.crowded is not None:  # only writers who wait make it worth a look at all shards
+                    self._relieve(want=False)
             except (TxnError, OSError) as error:
                 # OSError: a file is missing. It may be a successor's doing, of which we are yet to learn.
                 self._let_on()

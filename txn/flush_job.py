@@ -59,7 +59,7 @@ async def run(core: Coordinator, shard: ShardId, *, history: bool, prepared: Pre
     found = core.shards.get(shard)
     if found is None:
         return
-    core.forget_history()
+    core.forget_history_of(shard)  # all others: a round of many jobs would take the square of their number
     entry = found.latest
     if entry.generation is None or entry.spec is None:
         await _checkpoint_dropped(core, shard)

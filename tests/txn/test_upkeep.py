@@ -16,7 +16,7 @@ import pytest
 from tests.support.durable import run
 from tests.support.store import SHARD, make_table, now, open_memory_store, settle, spec, tiny_limits
 from txn import flush
-from txn.coordinator import TxnOptions
+from txn.coordinator import Coordinator, TxnOptions
 from txn.durable import StorageConfig
 from txn.errors import DeadlineExceeded
 from txn.persist.blobfs import LocalBlob
@@ -98,6 +98,23 @@ def test_a_flush_that_nobody_waits_for_any_more_ends_before_the_store_does() -> 
         assert store.core.log.manifests[SHARD].parts
 
     run(body)
+
+
+def test_a_job_looks_at_its_own_shard_alone() -> None:
+    """Else checkpoints of n tables, as after a schema was made, take the square of n on the loop that answers queries."""
+
+    async def work() -> None:
+        store = await open_memory_store()
+        await make_table(store, [(0, 0, "x")])
+        sweep = Coordinator.forget_history
+        with mock.patch.object(Coordinator, "forget_history", autospec=True, side_effect=sweep) as swept:
+            for key in range(1, 21):
+                await insert(store, key)
+                await store.flush(SHARD)
+        assert swept.call_count < 10  # those of the look once a second
+        await store.close()
+
+    run(work)
 
 
 def test_a_bug_in_a_job_does_not_end_upkeep(caplog: pytest.LogCaptureFixture) -> None:
