@@ -54,6 +54,7 @@ from txn.wal.txns import ATTEMPTS, TxnsLog
 PartLike = Part
 _RESERVED = "reserved/"
 _RESERVE_ATTEMPTS = 5
+_SHARDS_PER_TIDY = 64  # with fewer shards than that every manifest trims the log
 _log = logging.getLogger(__name__)
 
 
@@ -139,6 +140,7 @@ class DurableLog:
         # Bulk-loaded parts by the entry that brought them, and per shard the entry that the next manifest
         # must cover because such a part has been replaced: replaying it would bring the part back.
         self._loaded: dict[str, tuple[ShardId, int]] = {}
+        self._untidied = 0  # manifests stored since the log was trimmed
         self._must_cover: dict[ShardId, int] = {}
         self._spilled: dict[str, int] = {}  # blobs of large write sets -> the entry that names them
         self._indexes: set[str] = (
@@ -528,10 +530,20 @@ class DurableLog:
                 del self._must_cover[shard]
             for name in [n for n, (s, at) in self._loaded.items() if s == shard and at <= through]:
                 del self._loaded[name]
-            await self._tidy()
+            # tidying looks at every shard, so with thousands of them it waits for several manifests
+            self._untidied += 1
+            if self._untidied * _SHARDS_PER_TIDY > len(self._store.current):
+                await self._tidy()
+
+    async def tidy(self) -> None:
+        """Trim the log by the manifests stored since it was trimmed. Failing to is logged only. Raises Fenced."""
+        if self._untidied:
+            async with self._manifest_lock:
+                await self._tidy()
 
     async def _tidy(self, *, everything: bool = False) -> None:
         """Trim the log, then remove the registers of shards that it no longer mentions."""
+        self._untidied = 0
         try:
             first = await tidy(self._txns, everything=everything)
             for name in [n for n, seq in self._spilled.items() if seq < first]:

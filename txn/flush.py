@@ -98,6 +98,7 @@ class Flusher:
             except asyncio.CancelledError:
                 asked.add_done_callback(_note_failure)
                 raise
+        await self._core.log.tidy()
         await self._discard()
 
     async def _job(self, shard: ShardId, history: bool) -> None:
@@ -172,6 +173,7 @@ class Flusher:
                     return
                 await self._pause(RETRY_S)
         try:
+            await self._core.log.tidy()
             await self._discard()
         except TxnError as error:
             _log.warning("parts could not be deleted: %s", error)
