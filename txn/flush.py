@@ -147,7 +147,7 @@ class Flusher:
         now = asyncio.get_running_loop().time()
         if now >= self._looked + TICK_S:
             self._looked = self._swept = now
-            self._look()
+            await self._look()
             if resident_bytes()[1] > self._core.options.mapped_bytes:
                 await self._forget_pages()
         self._wake.clear()
@@ -185,12 +185,14 @@ class Flusher:
         except TimeoutError:
             return
 
-    def _look(self) -> None:
-        """Once a second: memory of all shards, the log's length, parts worth merging, history."""
+    async def _look(self) -> None:
+        """Once a second: memory of all shards, the log's length, parts worth merging, history. Others run in between."""
         core = self._core
         core.forget_history()
         options = core.options
+        await asyncio.sleep(0)
         self._relieve()
+        await asyncio.sleep(0)
         live = [h.latest.generation for h in core.shards.values() if h.latest.generation is not None]
         live = [g for g in live if g.damage is None]
         superseded = sum(g.log.superseded for g in live)
@@ -205,6 +207,7 @@ class Flusher:
                 break
             total -= generation.log.current
             self._want(generation.shard)
+        await asyncio.sleep(0)
         for generation in live:
             if generation.log.current >= options.hot_rows or wants_merge(core, generation):
                 self._want(generation.shard)
@@ -213,6 +216,7 @@ class Flusher:
                 if chosen := choose_elsewhere(core, core.merger, generation):
                     self._merge_elsewhere(core.merger, generation, chosen)
                     break
+        await asyncio.sleep(0)
         for shard, history in core.shards.items():
             manifest = core.log.manifests.get(shard)
             if manifest is None or manifest.forgotten:

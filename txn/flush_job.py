@@ -173,6 +173,8 @@ def max_rows(core: Coordinator, parts: Sequence[PartState]) -> int:
 
 def wants_merge(core: Coordinator, generation: Generation) -> bool:
     """Tell whether a generation's parts deserve a job of their own, or a history part has outlived its readers."""
+    if not generation.parts and not generation.history:
+        return False
     watermark = core.domain_of(generation.shard).low_watermark()
     parts = mergeable(core, generation)
     found = sizes(parts, watermark)

@@ -212,7 +212,7 @@ def test_a_log_kept_for_a_change_of_schema_is_bounded() -> None:
             await now(txn.begin_write([SHARD]))
             await now(txn.insert(SHARD, [(100 + i, rng.randrange(100), "more", 1)]))
             await now(txn.commit())
-        store._flusher._look()
+        await store._flusher._look()
         assert hold.lost
         await store.idle()
         await store.flush()

@@ -68,7 +68,7 @@ async def three_parts(store: ShardStore) -> State:
 async def merge(store: ShardStore, worker: Worker) -> None:
     """Have the upkeep look once, and wait until it has done what it found."""
     store.merge_elsewhere(worker)
-    store._flusher._look()
+    await store._flusher._look()
     await store.idle()
 
 
@@ -273,7 +273,7 @@ def test_a_store_that_closes_waits_for_no_worker(tmp_path: Path) -> None:
                 await asyncio.Event().wait()
 
             worker.meanwhile = hang
-            store._flusher._look()
+            await store._flusher._look()
             await reached.wait()
             assert len(files(disk)) == 4
             await store.close()

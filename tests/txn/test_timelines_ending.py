@@ -222,7 +222,7 @@ def test_a_log_that_a_durable_hold_keeps_costs_no_other_timeline_its_own() -> No
             await now(txn.begin_write([here]))
             await now(txn.insert(here, [(100 + n, n, "more", 1)]))
             await now(txn.commit())
-        store._flusher._look()
+        await store._flusher._look()
         assert keeping.lost
         assert not elsewhere.lost
         await store.close()

@@ -45,7 +45,7 @@ def test_a_part_made_elsewhere_takes_the_place_of_many(tmp_path: Path, caplog: A
                 await fill(session, database, table)
                 expected = await session.run(f"SELECT * FROM {table} ORDER BY id")
                 [[oid]] = await session.run(f"SELECT '{table}'::regclass::oid")
-                store._flusher._look()
+                await store._flusher._look()
                 await store.idle()
                 assert tasks.calls == 1
                 assert fails == ("Spark has not merged parts (a worker is gone)" in caplog.text)
