@@ -27,7 +27,7 @@ def _owner(session: Session, oid: int) -> str:
 @relation("pg_settings", "session")
 def pg_settings(session: Session) -> Iterator[RowDict]:
     """Yield pg_settings."""
-    for definition, _shown in session.settings.items():
+    for definition, _shown in session.settings_to_list():
         key = definition.name.lower()
         value = session.settings.get(key)
         yield {

@@ -12,6 +12,7 @@ import asyncio
 import functools
 from collections.abc import Awaitable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from engine import access_rules
@@ -180,6 +181,10 @@ def _settings(
         "history_retention": str(config.history_retention),
         "spark_max_queries": str(config.spark_max_queries),
         "server_files": config.server_files,
+        "data_directory": str(Path(config.data_dir).resolve()),
+        "hba_file": config.access_rules,
+        "ssl_cert_file": config.tls_cert,
+        "ssl_key_file": config.tls_key,
     }
     system = {name: str(value) for name, value in out.tcp_options().items()}
     overrides |= system

@@ -13,7 +13,7 @@ under.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -23,6 +23,8 @@ from engine.catalog.view import CatalogView
 from engine.connection.channels import SessionChannels
 from engine.connection.derived import Derived, split_identifiers
 from engine.connection.interrupts import CancelFlag
+from engine.connection.setting_classes import FOR_SUPERUSERS, UNLISTED
+from engine.connection.setting_defs import SettingDef
 from engine.connection.settings import IDENTITY, MODES, Settings
 from engine.connection.system import SystemView
 from engine.constraints.timing import Timing
@@ -35,6 +37,7 @@ from engine.writes.progress import CopyProgress
 from pgwire.backend import Responder
 from pgwire.codecs.settings import CodecSettings
 from pgwire.errors import ErrorReport
+from planner.acl import inherited
 from planner.bind.context import RowSecurity
 from planner.bind.row_security import applies
 from planner.catalog import DatabaseDef, RelationDef, RoleDef
@@ -53,6 +56,9 @@ _NOTICE_RANK = {
     "debug5": 0, "debug4": 1, "debug3": 2, "debug2": 3, "debug1": 4, "log": 5, "notice": 6, "warning": 7,
     "error": 8,
 }  # fmt: skip
+
+
+PG_READ_ALL_SETTINGS = 3374
 
 
 class Session:
@@ -131,8 +137,23 @@ class Session:
         return self.view.catalog
 
     def setting(self, name: str) -> str:
-        """Return a setting as SHOW prints it."""
-        return self.settings.show(name)
+        """Return a setting as SHOW prints it. Raises SqlError 42704, 42501."""
+        shown = self.settings.show(name)
+        if name.lower() in FOR_SUPERUSERS and not self.reads_all_settings:
+            raise SqlError(
+                "42501", f'must be superuser or have privileges of pg_read_all_settings to examine "{name}"'
+            )
+        return shown
+
+    @property
+    def reads_all_settings(self) -> bool:
+        """Whether the current user may look at settings that tell where the server's files are."""
+        return self.is_superuser or PG_READ_ALL_SETTINGS in inherited(self.role, self.catalog.role_by_oid)
+
+    def settings_to_list(self) -> Iterator[tuple[SettingDef, str]]:
+        """Yield the settings that SHOW ALL and pg_settings tell the current user, each with what SHOW prints."""
+        hidden = UNLISTED if self.reads_all_settings else UNLISTED | FOR_SUPERUSERS
+        return (pair for pair in self.settings.items() if pair[0].name.lower() not in hidden)
 
     def set_setting(self, name: str, value: str | None, *, local: bool) -> str:
         """set_config(): change a setting (None: back to its default), as SET does; return what SHOW prints.

@@ -65,7 +65,7 @@ async def show(
     columns = plan.columns
     assert columns is not None
     if statement.name.lower() == "all":
-        rows = [_show_row(definition, value) for definition, value in session.settings.items()]
+        rows = [_show_row(definition, value) for definition, value in session.settings_to_list()]
     else:
         rows = [(session.setting(statement.name),)]
     return Rows(columns, ReadyRows(columns, rows), tag="SHOW", final_tag=True)

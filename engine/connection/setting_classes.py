@@ -67,6 +67,17 @@ WITHOUT_EFFECT: Final[Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 """Why a setting changes nothing: the settings."""
 
+FOR_SUPERUSERS: Final = frozenset((
+    "config_file", "data_directory", "dynamic_library_path", "external_pid_file", "hba_file", "ident_file", "jit_provider",
+    "krb_server_keyfile", "log_directory", "log_filename", "primary_conninfo", "session_preload_libraries", "shared_preload_libraries",
+    "ssl_ciphers", "ssl_dh_params_file", "ssl_ecdh_curve", "ssl_max_protocol_version", "ssl_min_protocol_version", "ssl_passphrase_command",
+    "unix_socket_directories",
+))  # fmt: skip
+"""What superusers and members of pg_read_all_settings alone may look at."""
+
+UNLISTED: Final = frozenset(("is_superuser", "role", "session_authorization"))
+"""What SHOW ALL and pg_settings leave out."""
+
 REASONS: Final[Mapping[str, str]] = {name: why for why, names in WITHOUT_EFFECT.items() for name in names}
 """The settings without effect by name, and why."""
 

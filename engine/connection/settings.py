@@ -29,6 +29,8 @@ _TOLD: Final = frozenset(REPORTED) | TCP_OPTIONS
 MODES: Final = ("transaction_isolation", "transaction_read_only", "transaction_deferrable")
 """What each BEGIN sets and each end undoes; nothing depends on them that is derived from settings, or reported."""
 
+_MODES_OF_FILES: Final = frozenset(("data_directory_mode", "log_file_mode", "unix_socket_permissions"))
+
 IDENTITY: Final = frozenset(("role", "session_authorization"))
 """Who the session is: settings that only those change who have asked whether it may be (``engine.ddl.roles``)."""
 
@@ -81,8 +83,10 @@ class Settings:
         return self.get("default_" + key) if key in MODES else definition.default
 
     def show(self, name: str) -> str:
-        """Return the value as SHOW prints it, with units."""
+        """Return the value as SHOW prints it, with units, modes of files in octal."""
         key, value = name.lower(), self.get(name)
+        if key in _MODES_OF_FILES:
+            return f"{int(value):04o}"
         definition = definitions().get(key)
         if (
             key not in TCP_OPTIONS

@@ -340,3 +340,23 @@ def test_a_log_that_nobody_reads_holds_up_nobody() -> None:
     dropped = [line for line in lines if "were dropped" in line]
     assert dropped
     assert lines.count("line") + sum(int(line.split()[0]) for line in dropped) == MOST + 51
+
+
+def test_where_the_files_are_is_told_to_superusers_and_members_of_pg_read_all_settings(
+    server: ServerProcess, client: FieldsClient
+) -> None:
+    client.run("CREATE ROLE curious LOGIN")
+    place = f"host=127.0.0.1 port={server.port} user=curious dbname=postgres"
+    listed = "SELECT name FROM pg_settings WHERE name IN ('data_directory', 'role', 'data_directory_mode') ORDER BY 1"
+    with psycopg.connect(place, autocommit=True) as curious:
+        for ask in ("SHOW data_directory", "SELECT current_setting('data_directory')"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege, match='to examine "data_directory"'):
+                curious.execute(ask)
+        assert curious.execute(listed).fetchall() == [("data_directory_mode",)]
+        assert curious.execute("SHOW data_directory_mode").fetchall() == [("0700",)]
+        client.run("GRANT pg_read_all_settings TO curious")
+        assert curious.execute(listed).fetchall() == [("data_directory",), ("data_directory_mode",)]
+        [(path,)] = curious.execute("SHOW data_directory").fetchall()
+        assert (Path(path) / "FORMAT").exists()
+        assert Path(path).stat().st_mode & 0o777 == 0o700
+    client.run("DROP ROLE curious")
