@@ -169,8 +169,10 @@ def same_names(old: Stored | None, new: Stored) -> bool:
                 i.name for i in new.indexes
             }
         case SchemaDef(), SchemaDef():
-            return old.name == new.name
-        case (RoleDef(), RoleDef()) | (CommentDef(), CommentDef()) | (None, CommentDef()):
+            return (old.name, old.owner) == (new.name, new.owner)
+        case RoleDef(), RoleDef():  # which schemas it may use
+            return (old.superuser, old.inherit, old.member_of) == (new.superuser, new.inherit, new.member_of)
+        case (CommentDef(), CommentDef()) | (None, CommentDef()):
             return True
         case (_, TimelineDef() | SourceDef() | DatabaseDef() | DefaultsDef() | ExtensionDef()):
             return True

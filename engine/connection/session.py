@@ -126,6 +126,8 @@ class Session:
         self._codec: CodecSettings | None = None
         self._path: tuple[str, ...] | None = None
         self._path_key: tuple[int, int] = (-1, -1)
+        self._closed: frozenset[str] = frozenset()
+        self._closed_key: tuple[int, int] = (-1, -1)
         self._random: Callable[[], float] = database.random
         self.seeded = False
 
@@ -238,9 +240,28 @@ class Session:
             name = self.user if entry == "$user" else entry
             if name == "pg_temp":
                 name = self.temp_schema
-            if name not in names and catalog.schema(name) is not None:
+            if name not in names and catalog.schema(name) is not None and name not in self.closed_schemas:
                 names.append(name)
         return tuple(names)
+
+    @property
+    def closed_schemas(self) -> frozenset[str]:
+        """The schemas on which the current user has no USAGE: they are not in the search path, nor may a statement name them."""
+        catalog = self.catalog
+        key = (self.settings.generation, catalog.namespace_version)
+        if self._closed_key != key:
+            self._closed_key = key
+            rights = Rights(catalog, catalog.role(self.user))
+            self._closed = (
+                frozenset()
+                if rights.superuser
+                else frozenset(
+                    schema.name
+                    for schema in catalog.schemas()
+                    if schema.name != self.temp_schema and not rights.schema(schema, "U")
+                )
+            )
+        return self._closed
 
     def clock_time_us(self) -> int:
         """clock_timestamp()."""
@@ -317,7 +338,7 @@ class Session:
         latest = self.space.catalog
         catalog = self.catalog if self.view.own_changes else latest
         role = catalog.role(self.user) or latest.role(self.user) or self.role
-        return RowSecurity(role, self.derived.row_security, catalog)
+        return RowSecurity(role, self.derived.row_security, catalog, self.closed_schemas)
 
     def row_security_counts(self, relation: RelationDef) -> bool:
         """Tell whether policies of a relation count for the current user."""

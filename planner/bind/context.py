@@ -51,11 +51,15 @@ class Arguments:
 
 @dataclass(frozen=True, slots=True)
 class RowSecurity:
-    """Whose row-level security counts: the current user's. ``enforced``: the setting row_security; ``catalog``: who is who."""
+    """Whose row-level security counts: the current user's. ``enforced``: the setting row_security; ``catalog``: who is who.
+
+    ``closed``: the schemas in which the user may not look anything up (no USAGE).
+    """
 
     role: RoleDef
     enforced: bool
     catalog: SystemCatalog
+    closed: frozenset[str] = frozenset()
 
     @property
     def key(self) -> tuple[int, bool]:
@@ -88,7 +92,8 @@ class BindContext:
     ``future_steps``: those of parts that come later. ``arguments``: of the function whose body is bound. ``functions``: oids of
     users' functions that the statement runs; ``running``: those whose bodies are being bound as statements of their own.
     ``keeps``: what is bound is kept with a table or domain (``planner.bind.runnable``). ``variables``: of the PL/pgSQL function whose
-    statement is bound. ``security``: for whom it is to run. ``defines``: it is only looked at.
+    statement is bound. ``security``: for whom it is to run; ``closed``: schemas whose names
+    that user may not write, while a text of theirs is bound. ``defines``: it is only looked at.
     """
 
     catalog: Catalog
@@ -108,6 +113,7 @@ class BindContext:
     keeps: bool = False
     variables: NamedValues | None = None
     security: RowSecurity | None = None
+    closed: frozenset[str] = frozenset()
     defines: bool = False
 
     @property
@@ -136,6 +142,7 @@ class BindContext:
             ),
             text=relation.view_sql,
             view_depth=self.view_depth + 1,
+            closed=frozenset(),
             steps={},
             future_steps=set(),
             arguments=None,
@@ -157,6 +164,7 @@ class BindContext:
             ),
             text=sql,
             view_depth=self.view_depth + 1,
+            closed=frozenset(),
             steps={},
             future_steps=set(),
             arguments=None,
@@ -187,14 +195,21 @@ class BindContext:
             ),
             text=function.body_sql or function.source,
             view_depth=self.view_depth + 1,
+            closed=frozenset() if stored else self.closed,
             steps={},
             future_steps=set(),
             arguments=Arguments(function.name, function.input_names),
             variables=None,
         )
 
-    def has_schema(self, schema: str) -> bool:
-        """Tell whether functions may be looked for in a schema ("": along the search path)."""
+    def check_open(self, schema: str, span: Span | None = None) -> None:
+        """Raise SqlError 42501 for the name of a schema that the user may not use; "" is no name."""
+        if schema in self.closed:
+            raise SqlError("42501", f"permission denied for schema {schema}", span=span)
+
+    def has_schema(self, schema: str, span: Span | None = None) -> bool:
+        """Tell whether functions may be looked for in a schema ("": along the search path). Raises SqlError 42501."""
+        self.check_open(schema, span)
         if schema == "pg_temp":
             return any(entry.startswith("pg_temp_") for entry in self.search_path)
         return schema in ("", "pg_catalog") or self.catalog.schema(schema) is not None
@@ -218,7 +233,8 @@ class BindContext:
         return found
 
     def find_type(self, schema: str, name: str) -> int | None:
-        """Return the oid of the type a name means (``schema`` "" searches the path). Raises SqlError 3F000."""
+        """Return the oid of the type a name means (``schema`` "" searches the path). Raises SqlError 3F000, 42501."""
+        self.check_open(schema)
         if schema == "pg_temp":
             schema = next((s for s in self.search_path if s.startswith("pg_temp_")), schema)
         if schema and schema != "pg_catalog" and self.catalog.schema(schema) is None:
@@ -249,13 +265,14 @@ class BindContext:
         return resolve_type(name, self.find_type)
 
     def relation(self, schema: str, name: str, span: Span | None = None, *, catalog: str = "") -> RelationDef:
-        """Return the relation a name means. Raises 42P01, 0A000 for another database's."""
+        """Return the relation a name means. Raises 42P01, 42501, 0A000 for another database's."""
         if catalog and self.database and catalog != self.database:
             raise SqlError(
                 "0A000",
                 f'cross-database references are not implemented: "{catalog}.{schema}.{name}"',
                 span=span,
             )
+        self.check_open(schema, span)
         found = self.find_relation(schema, name)
         if found is None:
             shown = f"{schema}.{name}" if schema else name
@@ -283,6 +300,7 @@ def make_context(
     if "pg_catalog" not in path:
         path = ("pg_catalog", *path)
     params = ParamTypes(param_types, variable=variable_params)
+    closed = frozenset[str]() if security is None or stored else security.closed
     versions: dict[int, int] = {}
 
     def row_type(oid: int) -> RowType | None:
@@ -300,11 +318,12 @@ def make_context(
             settings=settings,
             params=params,
             row_type=row_type,
-            check_name=(lambda oid, text: None) if stored else NamesOf(catalog, path, database).check,
+            check_name=(lambda oid, text: None) if stored else NamesOf(catalog, path, database, closed).check,
             extensions=WITH_OPERATORS if stored else with_operators(catalog, path),
         ),
         versions=versions,
         text=text,
         database=database,
         security=security,
+        closed=closed,
     )

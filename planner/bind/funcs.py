@@ -48,7 +48,7 @@ def bind_call(scope: Scope, node: ast.FuncCall, *, in_from: bool = False) -> Exp
     """
     span = node.span
     schema, name = _function_name(node)
-    if not scope.context.has_schema(schema):
+    if not scope.context.has_schema(schema, span):
         raise SqlError("3F000", f'schema "{schema}" does not exist', span=span)
     if len(node.args) > MAX_ARGUMENTS:
         raise SqlError("54023", f"cannot pass more than {MAX_ARGUMENTS} arguments to a function", span=span)

@@ -60,14 +60,21 @@ _LABEL = {
 
 @dataclass(frozen=True, slots=True)
 class NamesOf:
-    """What names of objects are looked up in, as much of a session as reading them takes."""
+    """What names of objects are looked up in, as much of a session as reading them takes.
+
+    ``closed``: the schemas in which the user may look nothing up.
+    """
 
     catalog: Any
     search_path: tuple[str, ...]
     database: str
+    closed: frozenset[str] = frozenset()
 
     def check(self, oid: int, text: str) -> None:
-        """Raise what reading ``text`` as a value of a type in NAMED would raise."""
+        """Raise what reading ``text`` as a value of a type in NAMED would raise, and SqlError 42501 for a closed schema."""
+        for schema in self.closed:
+            if schema in text and schema in split_identifier(text.partition("(")[0])[:-1]:
+                raise SqlError("42501", f"permission denied for schema {schema}")
         named_input(cast("EvalSession", self), oid, text)
 
 

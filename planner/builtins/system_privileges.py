@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from planner.acl import WORDS, inherited, may_admit, memberships
+from planner.acl import DATABASE_OWNER, WORDS, inherited, may_admit, memberships
 from planner.builtins.reg import find_relation, find_type, reg_input
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
@@ -21,7 +21,7 @@ from planner.catalog import RelationDef, RoleDef
 from planner.errors import SqlError
 from planner.facts import REGPROCEDURE, facts, rows
 from planner.identifiers import split_identifier
-from planner.rights import Rights
+from planner.rights import Rights, database_owner
 from planner.typefacts import FIRST_USER_OID
 
 SUPERUSER_OID = 10
@@ -262,12 +262,15 @@ def _role_inquiry(with_user: bool) -> Callable[..., bool | None]:
         if role is None or other is None:
             return role is not None and role.superuser
         role_of = session.catalog.role_by_oid
+        member = other.oid
+        if member == DATABASE_OWNER:  # whoever owns the database is its one member
+            member = database_owner(session.catalog, session.catalog.database)
         for part in text.split(","):
             word = " ".join(part.upper().split())
             if word.endswith(" OPTION"):
                 if may_admit(role, other.oid, role_of):
                     return True
-            elif role.superuser or other.oid in (
+            elif role.superuser or member in (
                 memberships(role, role_of) if word == "MEMBER" else inherited(role, role_of)
             ):
                 return True

@@ -70,4 +70,10 @@ reindex table refused_table;
 vacuum refused_table;
 reset role;
 drop owned by hf_refused;
-drop role hf_refused
+drop role hf_refused;
+create role hf_owner;
+select pg_has_role('hf_owner', 'pg_database_owner', 'usage'), pg_has_role(current_user, 'pg_database_owner', 'member');
+set role hf_owner;
+select pg_has_role('pg_database_owner', 'usage'), pg_has_role('pg_database_owner', 'member with admin option');
+reset role;
+drop role hf_owner
