@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from pathlib import Path
 
 import asyncpg
 import pytest
@@ -134,6 +135,41 @@ def test_what_is_refused(server: ServerProcess, statement: str, message: str) ->
         with pytest.raises(asyncpg.PostgresError) as raised:
             await connection.execute(statement)
         assert str(raised.value.args[0]) == message
+        await connection.close()
+
+    asyncio.run(main())
+
+
+def test_files_are_for_who_may_use_them_and_the_object(server: ServerProcess, tmp_path: Path) -> None:
+    async def main() -> None:
+        connection = await asyncpg.connect(server.url)
+        await connection.execute("SELECT lo_from_bytea(805, 'bytes')")
+        for role, group in (("lo_reads", "pg_read_server_files"), ("lo_writes", "pg_write_server_files")):
+            await connection.execute(f"CREATE ROLE {role}; GRANT {group} TO {role}")
+        for role, statement, message in (
+            (
+                "lo_reads",
+                f"SELECT lo_export(805, '{tmp_path}/out')",
+                "permission denied for function lo_export",
+            ),
+            ("lo_reads", f"SELECT lo_import('{tmp_path}/in')", f'could not open server file "{tmp_path}/in"'),
+            ("lo_writes", f"SELECT lo_import('{tmp_path}/in')", "permission denied for function lo_import"),
+            (
+                "lo_writes",
+                f"SELECT lo_export(805, '{tmp_path}/out')",
+                "permission denied for large object 805",
+            ),
+        ):
+            await connection.execute(f"SET ROLE {role}")
+            with pytest.raises(asyncpg.PostgresError) as raised:
+                await connection.execute(statement)
+            assert str(raised.value.args[0]).startswith(message)
+        await connection.execute(
+            "RESET ROLE; GRANT SELECT ON LARGE OBJECT 805 TO lo_writes; SET ROLE lo_writes"
+        )
+        await connection.execute(f"SELECT lo_export(805, '{tmp_path}/out')")
+        assert (tmp_path / "out").read_bytes() == b"bytes"
+        await connection.execute("RESET ROLE; SELECT lo_unlink(805); DROP ROLE lo_reads, lo_writes")
         await connection.close()
 
     asyncio.run(main())

@@ -421,3 +421,26 @@ def test_parameters_that_leave_few_rows_lead_to_the_row_executor(server: ServerP
         assert conn.execute("EXECUTE above (0)").fetchall() == [(10002,)]
         assert conn.execute("EXECUTE above (NULL)").fetchall() == [(0,)]
     server.sql("DROP TABLE wide")
+
+
+def test_a_row_that_moves_and_is_not_let_in_is_gone_for_foreign_keys(server: ServerProcess) -> None:
+    """PostgreSQL 15 leaves the referencing row behind."""
+    with opened(server) as conn:
+        conn.execute("""
+            CREATE TABLE k (a int PRIMARY KEY) PARTITION BY RANGE (a);
+            CREATE TABLE k1 PARTITION OF k FOR VALUES FROM (0) TO (10);
+            CREATE TABLE k2 PARTITION OF k FOR VALUES FROM (10) TO (20);
+            CREATE TABLE kr (a int REFERENCES k ON DELETE CASCADE ON UPDATE CASCADE);
+            CREATE TABLE kn (a int REFERENCES k);
+            INSERT INTO k VALUES (1), (2), (3);
+            INSERT INTO kr VALUES (1), (2);
+            INSERT INTO kn VALUES (3);
+            CREATE FUNCTION not_in() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+            CREATE TRIGGER not_in BEFORE INSERT ON k2 FOR EACH ROW EXECUTE FUNCTION not_in();
+            UPDATE k SET a = 12 WHERE a = 2;
+        """)
+        assert conn.execute("SELECT a FROM kr").fetchall() == [(1,)]
+        with pytest.raises(psycopg.errors.ForeignKeyViolation):
+            conn.execute("UPDATE k SET a = 13 WHERE a = 3")
+        assert conn.execute("SELECT a FROM k ORDER BY a").fetchall() == [(1,), (3,)]
+        conn.execute("DROP TABLE kn, kr, k; DROP FUNCTION not_in")
