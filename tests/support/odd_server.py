@@ -4,6 +4,7 @@
                           every time the clock is asked, so that a test sets the clock of a running server
     HFTEST_WRONG=1        DuckDB leaves out the first row of every batch
     HFTEST_KAFKA=1        topics of Kafka are folders, read by a stand-in for Spark's connector (tests/support/kafka)
+    HFTEST_PAUSE=0.02     seconds, at most, before a statement that lost a race runs again
     HFTEST_SMALL=1        history parts, staged write sets, merges, trimming begin at a few hundred rows
 
 Nothing else differs from ``python -m engine``.
@@ -82,6 +83,10 @@ def main() -> int:
         _wrong_answers()
     if os.environ.get("HFTEST_SMALL"):
         _small_limits()
+    if pause := os.environ.get("HFTEST_PAUSE"):
+        import engine.transaction.retry
+
+        engine.transaction.retry.LONGEST_RETRY_PAUSE_S = float(pause)
     if os.environ.get("HFTEST_KAFKA"):
         from tests.support.kafka import stand_in
 
