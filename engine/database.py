@@ -63,6 +63,7 @@ from engine.spark.files import SparkFiles, spark_files
 from engine.statistics.keeper import Statistics
 from engine.subscriptions.named import SHARD as NAMED_SHARD
 from engine.subscriptions.named import NamedSubscriptions
+from engine.transaction.outcomes import Outcomes
 from engine.transaction.snapshots import SnapshotRegistry
 from pgwire.backend import Authentication, MaybeAwaitable, Responder
 from pgwire.codecs.encodings import at_hand
@@ -112,6 +113,7 @@ class Database:
         self.plans = PlanCache()
         self.templates = TemplateCache()
         self.snapshots = SnapshotRegistry()
+        self.outcomes = Outcomes(store)
         self.named = NamedSubscriptions(self)
         self.sources = Sources(self)
         self.sequences = SequenceCounters(self)

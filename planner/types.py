@@ -35,6 +35,7 @@ inet cidr pg_lsn       ``bytes`` that order as the type does (``pgwire.codecs.ne
 macaddr macaddr8       ``bytes`` of length 6 and 8
 money                  ``int`` cents
 xid8                   ``int``: the number less 2**63
+pg_snapshot            ``str``: the canonical text, also of txid_snapshot (``pgwire.codecs.snapshot``)
 enums                  ``int``: the label's rank
 ranges, multiranges    ``bytes`` that order as the type does (``pgwire.codecs.ranges``)
 tsvector tsquery       ``bytes`` that order as the type does (``pgwire.codecs.tsvector``, ``tsquery``)

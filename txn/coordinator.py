@@ -175,6 +175,11 @@ class Coordinator:
         self._next_txn_id = txn_id + 1
         return TxnId(txn_id)
 
+    @property
+    def next_txn_id(self) -> TxnId:
+        """The id that ``new_txn_id`` would return now."""
+        return TxnId(self._next_txn_id)
+
     # -- timelines ---------------------------------------------------------------------------------
 
     def open_timeline(self, name: str) -> Timeline:

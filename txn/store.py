@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeVar
 
 from txn import inspect
@@ -30,7 +31,7 @@ from txn.recovery import recover
 from txn.time import COUNTER_BITS, Clock, IdGen, Rng, SystemClock, SystemIdGen, SystemRng
 from txn.timeline import Timeline
 from txn.transaction import StoreTransaction
-from txn.types import IndexId, Key, Row, RowId, ShardId, ShardSpec, StoredRow, Timestamp
+from txn.types import IndexId, Key, Row, RowId, ShardId, ShardSpec, StoredRow, Timestamp, TxnId
 from txn.view import View
 from txn.wal.subscribe import Subscription
 
@@ -304,6 +305,16 @@ class ShardStore:
             txn.rollback()
             raise
         return True
+
+    @property
+    def running(self) -> Mapping[TxnId, StoreTransaction]:
+        """The transactions that have not ended, by id, oldest first; one that commits is among them until its callbacks have run."""
+        return MappingProxyType(self.core.active)
+
+    @property
+    def next_transaction_id(self) -> TxnId:
+        """Above all transaction ids ever given out."""
+        return self.core.next_txn_id
 
     def shards(self) -> Iterator[tuple[ShardId, ShardSpec]]:
         """Yield the shards that exist now with their schemas."""

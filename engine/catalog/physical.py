@@ -66,7 +66,7 @@ _KINDS: dict[int, Kind] = {
     BIT_OID: "text", VARBIT: "text", BYTEA: "bytes", UUID: "uuid", DATE: "date", TIME: "time",
     TIMETZ: "timetz", TIMESTAMP: "timestamp", TIMESTAMPTZ: "timestamptz", INTERVAL: "interval",
 }  # fmt: skip
-# cidr, macaddr8, money, macaddr, inet, pg_lsn, tsvector, xid8, jsonpath (``pgwire.codecs.network``): their values order as they stand
+# txid_snapshot, pg_snapshot; cidr, macaddr8, money, macaddr, inet, pg_lsn, tsvector, xid8, jsonpath (``pgwire.codecs.network``): their values order as they stand
 _KINDS.update(
     {
         650: "bytes",
@@ -77,7 +77,9 @@ _KINDS.update(
         3220: "bytes",
         3614: "bytes",
         3615: "tailed",
+        2970: "text",
         4072: "text",
+        5038: "text",
         5069: "int64",
         CITEXT: "tailed",
         HSTORE: "bytes",

@@ -16,7 +16,7 @@ from engine.sequences.session import SessionSequences
 from engine.transaction import snapshots
 from planner.catalog import RelationDef
 from planner.facts import PG_CATALOG_OID
-from txn.types import ShardId
+from txn.types import ShardId, Timestamp
 
 if TYPE_CHECKING:
     from engine.connection.channels import SessionChannels
@@ -26,7 +26,16 @@ if TYPE_CHECKING:
 class SystemView:
     """Answers for one session; of its own are only the connection's advisory locks and what it drew from sequences."""
 
-    __slots__ = ("_session", "_told", "advisory", "large_objects", "routines", "sequences")
+    __slots__ = (
+        "_reads",
+        "_session",
+        "_snapshot",
+        "_told",
+        "advisory",
+        "large_objects",
+        "routines",
+        "sequences",
+    )
 
     def __init__(self, session: Session) -> None:
         """Answer for ``session``."""
@@ -38,6 +47,10 @@ class SystemView:
         self.large_objects = SessionLargeObjects(session)
         self.routines = Routines(session)
         self._told = -1  # the transaction whose id was asked for
+        self._reads: tuple[int, dict[str, Timestamp]] | None = (
+            None  # of which transaction, and where, the snapshot is
+        )
+        self._snapshot = ""
 
     def cursor_value(self, cursor: str, table: int, table_name: str, attnum: int) -> Any:
         """Return a column of the row that a cursor stands on."""
@@ -156,13 +169,26 @@ class SystemView:
 
     def transaction_id(self) -> int:
         """Return the id of the running transaction."""
-        self._told = self._session.block.ensure_txn().id
+        self._told = self._session.db.outcomes.tell(self._session.block.ensure_txn())
         return self._told
 
     def assigned_transaction_id(self) -> int | None:
         """Return the id of the running transaction if it writes or has been told; None for one that only reads."""
         txn = self._session.block.ensure_txn()
-        return txn.id if txn.writing or txn.id == self._told else None
+        return self.transaction_id() if txn.writing or txn.id == self._told else None
+
+    def transaction_status(self, number: int) -> str | None:
+        """Return what became of a transaction; SqlError 22023 for a number of the future."""
+        return self._session.db.outcomes.status(number)
+
+    def current_snapshot(self) -> str:
+        """Return which transactions the running one sees: the same value as long as it reads at the same timestamps."""
+        txn = self._session.block.ensure_txn()
+        reads = (txn.id, txn.read_points())
+        if reads != self._reads:
+            self._snapshot = self._session.db.outcomes.snapshot(txn)
+            self._reads = reads
+        return self._snapshot
 
     def export_snapshot(self) -> str:
         """Export the running transaction's snapshot and return its id."""

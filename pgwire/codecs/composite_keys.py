@@ -11,7 +11,7 @@
     arrays                              01 element | FE ..., 00, then the number of dimensions and their sizes
     composite types                     the key
     jsonb                               rank, then size and parts
-    json, jsonpath                      nothing: they have no order, and whoever compares is refused before
+    json, jsonpath, snapshots           nothing: they have no order, and whoever compares is refused before
 
 Every form ends itself, so that the key of a row is those of its attributes one after another.
 """
@@ -41,8 +41,8 @@ _MASK: Final = (1 << 64) - 1
 _INVERT: Final = bytes(255 - i for i in range(256))
 _PACK_DOUBLE: Final = struct.Struct(">d").pack
 _MONTH_DAYS: Final = 30
-# json, jsonpath, and pseudo-types that no attribute has
-_WITHOUT_ORDER: Final = frozenset((domain.JSON, domain.JSONPATH))
+# and pseudo-types that no attribute has
+_WITHOUT_ORDER: Final = frozenset((domain.JSON, domain.JSONPATH, domain.TXID_SNAPSHOT, domain.PG_SNAPSHOT))
 _NUMBERS: Final = frozenset(
     (
         domain.INT2, domain.INT4, domain.INT8, domain.OID, domain.XID, domain.CID, domain.DATE, domain.TIME,

@@ -32,6 +32,7 @@ from pgwire.codecs import (
     network,
     numeric,
     ranges,
+    snapshot,
     system,
     text,
     tsquery,
@@ -149,6 +150,8 @@ def _add_scalars() -> None:
     _add(domain.XID, "xid", 4, int_.parse_xid, int_.show, int_.recv_oid, int_.send_oid, plain=True)
     _add(domain.CID, "cid", 4, int_.parse_xid, int_.show, int_.recv_oid, int_.send_oid, plain=True)
     _add(domain.XID8, "xid8", 8, int_.parse_xid8, int_.show_xid8, int_.recv_xid8, int_.send_xid8, plain=True)
+    for oid, name in ((domain.TXID_SNAPSHOT, "txid_snapshot"), (domain.PG_SNAPSHOT, "pg_snapshot")):
+        _add(oid, name, -1, snapshot.parse, snapshot.show, snapshot.recv, snapshot.send)
     _add(domain.TID, "tid", 6, system.parse_tid, system.show_tid, system.recv_tid, system.send_tid)
     for oid, name in domain.REG_TYPES.items():
         _add(oid, name, 4, _reg_reader(name), _show_reg, int_.recv_oid, int_.send_oid, plain=True)

@@ -177,6 +177,12 @@ class EvalSystem(Protocol):
     def transaction_id(self) -> int:
         """Return the id of the running transaction."""
 
+    def transaction_status(self, number: int) -> str | None:
+        """Return ``in progress``, ``committed``, ``aborted``, or None where it is not known; 22023 for a number of the future."""
+
+    def current_snapshot(self) -> str:
+        """Return which transactions the running statement sees, as a value of pg_snapshot; 72000 where that is not known any more."""
+
     def export_snapshot(self) -> str:
         """Export the running transaction's snapshot and return its id; 25001 below a savepoint."""
 

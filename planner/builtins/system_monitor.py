@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
-from pgwire.codecs.int import xid8_value
 from pgwire.codecs.network import address_of
 from planner import extensions
 from planner.builtins.reg import find_relation
@@ -300,12 +299,6 @@ def _backend_user_oid(session: EvalSession, number: int) -> int | None:
     return role.oid if role is not None else None
 
 
-def assigned_xid8(session: EvalSession) -> int | None:
-    """Return the number of the session's transaction, NULL where it has none yet."""
-    number = session.system.assigned_transaction_id()
-    return None if number is None else xid8_value(number)
-
-
 def _address(side: str, position: int) -> Callable[[EvalSession], Any]:
     """Return inet_client_addr() and its kin: NULL where there is no address."""
 
@@ -398,10 +391,6 @@ def _register() -> None:
         "pg_isolation_test_session_is_blocked(int4,_int4)",
         lambda session, pid, others: not set(session.system.blocking_pids(pid)).isdisjoint(others),
     )
-    session_form("txid_current()", lambda session: session.system.transaction_id())
-    session_form("pg_current_xact_id()", lambda session: xid8_value(session.system.transaction_id()))
-    session_form("txid_current_if_assigned()", lambda session: session.system.assigned_transaction_id())
-    session_form("pg_current_xact_id_if_assigned()", assigned_xid8)
     session_form("age(xid)", xid_age)
     session_form("current_query()", lambda session: session.system.query_text)
     session_form("pg_export_snapshot()", lambda session: session.system.export_snapshot())

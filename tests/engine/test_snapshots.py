@@ -177,3 +177,97 @@ def test_an_error_about_what_was_made_meanwhile_says_so(server: ServerProcess) -
         assert failed.value.diag.message_hint is None
         reading.rollback()
         making.execute("DROP TABLE touched, made_meanwhile, made_too; DROP SCHEMA meanwhile CASCADE")
+
+
+# -- pg_current_snapshot() and what became of transactions (manual 9.27.8) ---------------------------
+
+
+@pytest.fixture
+def outbox(two: tuple[Connection, Connection]) -> Iterator[tuple[Connection, Connection]]:
+    a, _b = two
+    a.execute("CREATE TABLE outbox (n int PRIMARY KEY, txid int8 DEFAULT txid_current())")
+    yield two
+    for c in two:
+        c.execute("ROLLBACK")
+    a.execute("DROP TABLE outbox")
+
+
+ENDED = "SELECT n FROM outbox WHERE txid < txid_snapshot_xmin(txid_current_snapshot()) ORDER BY n"
+SEEN = "SELECT n FROM outbox WHERE txid_visible_in_snapshot(txid, txid_current_snapshot()) ORDER BY n"
+
+
+def numbers(c: Connection, sql: str) -> list[object]:
+    return [n for (n,) in c.execute(sql)]
+
+
+def test_xmin_passes_over_no_row_of_a_transaction_that_runs(outbox: tuple[Connection, Connection]) -> None:
+    a, b = outbox
+    a.execute("BEGIN")
+    a.execute("INSERT INTO outbox VALUES (1)")
+    b.execute("INSERT INTO outbox VALUES (2)")  # has a higher number, and is there first
+    assert numbers(b, ENDED) == []
+    assert numbers(b, SEEN) == [2]
+    a.execute("COMMIT")
+    assert numbers(b, ENDED) == numbers(b, SEEN) == [1, 2]
+    a.execute("BEGIN")
+    a.execute("SELECT n FROM outbox WHERE n = 1")  # may write yet, with the number of its beginning
+    b.execute("INSERT INTO outbox VALUES (3)")
+    assert numbers(b, ENDED) == [1, 2]
+    a.execute("INSERT INTO outbox VALUES (4)")
+    a.execute("COMMIT")
+    assert numbers(b, ENDED) == [1, 2, 3, 4]
+
+
+def test_a_reader_of_the_past_has_the_snapshot_of_then(outbox: tuple[Connection, Connection]) -> None:
+    a, b = outbox
+    a.execute("INSERT INTO outbox VALUES (1)")
+    b.execute("BEGIN")
+    assert numbers(b, "SELECT n FROM outbox") == [1]
+    a.execute("INSERT INTO outbox VALUES (2)")
+    later = value(a, "SELECT txid FROM outbox WHERE n = 2")
+    # it asks only now: what it has not seen counts as running, though it has ended
+    then = value(b, "SELECT txid_current_snapshot()::text")
+    assert value(b, f"SELECT txid_visible_in_snapshot({later}, '{then}')") is False
+    assert value(b, f"SELECT {later} < txid_snapshot_xmin('{then}')") is False
+    assert value(b, f"SELECT txid_status({later})") == "committed"
+    a.execute("INSERT INTO outbox VALUES (3)")
+    assert numbers(b, ENDED) == numbers(b, SEEN) == [1]
+    assert value(b, "SELECT pg_current_snapshot()::text") == then
+    b.execute("COMMIT")
+    assert numbers(b, ENDED) == numbers(b, SEEN) == [1, 2, 3]
+
+
+def test_what_became_of_transactions(outbox: tuple[Connection, Connection]) -> None:
+    a, b = outbox
+
+    def status(number: object) -> object:
+        return value(b, f"SELECT pg_xact_status('{number}')")
+
+    a.execute("BEGIN")
+    number = value(a, "SELECT pg_current_xact_id()::text::int8")
+    assert status(number) == "in progress"
+    a.execute("INSERT INTO outbox VALUES (1)")
+    a.execute("COMMIT")
+    assert status(number) == "committed"
+    for begin in ("BEGIN", "BEGIN READ ONLY"):
+        a.execute(begin)
+        number = value(a, "SELECT txid_current()")
+        assert status(number) == "in progress"
+        a.execute("ROLLBACK")
+        assert status(number) == "aborted", begin
+    a.execute("BEGIN")
+    a.execute("SAVEPOINT s")
+    a.execute("INSERT INTO outbox VALUES (2)")
+    number = value(a, "SELECT txid_current_if_assigned()")  # it writes, so it has a number
+    a.execute("ROLLBACK TO s")
+    a.execute("COMMIT")
+    assert status(number) == "committed"
+    a.execute("INSERT INTO outbox VALUES (3)")  # by itself
+    assert status(value(b, "SELECT txid FROM outbox WHERE n = 3")) == "committed"
+    assert status(3) is None  # long ago
+    a.execute("BEGIN")
+    number = value(a, "SELECT txid_current()")
+    assert error(b, f"SELECT txid_status({number} + 1000)") == (
+        "22023",
+        f"transaction ID {number + 1000} is in the future",  # type: ignore[operator]
+    )
