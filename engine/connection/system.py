@@ -47,9 +47,8 @@ class SystemView:
         self.large_objects = SessionLargeObjects(session)
         self.routines = Routines(session)
         self._told = -1  # the transaction whose id was asked for
-        self._reads: tuple[int, dict[str, Timestamp]] | None = (
-            None  # of which transaction, and where, the snapshot is
-        )
+        # of which transaction, reading where, the snapshot is
+        self._reads: tuple[int, dict[str, Timestamp]] | None = None
         self._snapshot = ""
 
     def cursor_value(self, cursor: str, table: int, table_name: str, attnum: int) -> Any:
