@@ -11,6 +11,7 @@ from engine.catalog.pg_catalog import has_triggers
 from engine.catalog.virtual import RowDict, by_index_oid, by_name, by_oid, of_each, relation
 from engine.connection.setting_classes import EFFECTIVE, REASONS
 from engine.connection.setting_defs import OURS
+from pgwire.codecs.zone import ABBREVIATIONS, abbreviation_offset_at
 from planner.builtins.system_definitions import reader_of, view_text
 from planner.deparse import index_definition
 
@@ -213,6 +214,21 @@ def _register_indexes(name: str) -> None:
 
 
 _register_families()
+
+
+@relation("pg_timezone_abbrevs", "session")
+def pg_timezone_abbrevs(session: Session) -> Iterator[RowDict]:
+    """Yield pg_timezone_abbrevs: one that is bound to a zone has the offset that it means there at the transaction's time."""
+    now = session.transaction_time_us
+    moment = datetime.fromtimestamp(now / 1e6, UTC)
+    for word, entry in sorted(ABBREVIATIONS.items()):
+        offset = abbreviation_offset_at(word, now) or 0
+        if isinstance(entry, tuple):
+            summer = entry[1]
+        else:  # one that its zone no longer uses differs from the zone's time by being its summer time
+            local = moment.astimezone(ZoneInfo(entry))
+            summer = bool(local.dst()) or local.utcoffset() != timedelta(seconds=offset)
+        yield {"abbrev": word.upper(), "utc_offset": (0, 0, offset * 1_000_000), "is_dst": summer}
 
 
 @relation("pg_timezone_names", "session")

@@ -149,7 +149,7 @@ def definitions() -> Mapping[str, SettingDef]:
         "default_transaction_isolation": "serializable", "transaction_isolation": "serializable",
         "default_text_search_config": "pg_catalog.english", "in_hot_standby": "off", "port": "7432",
         "listen_addresses": "127.0.0.1", "integer_datetimes": "on", "jit": "off", "max_connections": "200",
-        "max_prepared_transactions": "0", "log_timezone": "Etc/UTC", "password_encryption": "scram-sha-256",
+        "max_prepared_transactions": "0", "log_timezone": "Etc/UTC", "password_encryption": "scram-sha-256", "timezone_abbreviations": "Default",
     }  # fmt: skip
     for name, value in overrides.items():
         old = result[name]

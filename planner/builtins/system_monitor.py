@@ -418,6 +418,7 @@ def _register() -> None:
     for function, view in (
         ("pg_show_all_settings()", "pg_settings"), ("pg_cursor()", "pg_cursors"), ("pg_lock_status()", "pg_locks"),
         ("pg_prepared_statement()", "pg_prepared_statements"), ("pg_hba_file_rules()", "pg_hba_file_rules"), ("pg_timezone_names()", "pg_timezone_names"),
+        ("pg_timezone_abbrevs()", "pg_timezone_abbrevs"),
     ):  # fmt: skip
         session_form(function, _same_as(view))
     python("pg_available_extensions()", extensions.available)

@@ -13,3 +13,6 @@ select make_timestamptz(2014, 12, 10, 10, 10, 10, '-15:59');
 select make_timestamptz(2014, 12, 10, 10, 10, 10, '+x');
 select make_timestamptz(2014, 12, 10, 10, 10, 10, 'Nehwon/Lankhmar');
 reset timezone;
+select * from pg_timezone_abbrevs where abbrev in ('CET', 'CEST', 'EST', 'EDT', 'MSK', 'MSD', 'IST', 'JST', 'UTC', 'ART', 'Z') order by abbrev;
+select count(*) from pg_timezone_abbrevs();
+show timezone_abbreviations
