@@ -95,7 +95,8 @@ def test_errors_name_the_nearest_readable_timestamp(server: ServerProcess) -> No
     with connect(server) as c:
         below = refused(c, "SELECT 1 AS OF SYSTEM TIME '2001-01-01'")
         assert below.sqlstate == "72000"
-        assert "history begins there" in (below.message_detail or "")
+        # a server that has run for longer than history_retention has moved on from where its history began
+        assert re.search("history begins there|history_retention = 10min", below.message_detail or "")
         nearest = re.search(r"timestamp is (\d+)", below.message_hint or "")
         assert nearest is not None
         assert c.execute(f"SELECT 1 AS OF SYSTEM TIME {nearest[1]}").fetchall() == [(1,)]
