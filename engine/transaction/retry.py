@@ -77,12 +77,8 @@ async def run_with_retries(
         session.block.optimistic = hopeful and retries < OPTIMISTIC_TRIES
         try:
             outcome = await run.run(conn, plan, params, out)
-            if (
-                committed_here
-                and session.block.optimistic
-                and session.block.watching
-                and _is_complete(outcome)
-            ):
+            # also one whose own scans locked their tables: what its functions read is watched
+            if committed_here and plan.retryable and session.block.watching and _is_complete(outcome):
                 await session.block.commit()
             return outcome, plan
         except Replan:

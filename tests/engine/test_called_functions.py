@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,19 @@ def _fails(server: ServerProcess, sql: str) -> ServerError:
 
 
 def test_calls_on_several_connections_lose_nothing(server: ServerProcess) -> None:
+    _move_on_several_connections(server)
+
+
+def test_calls_that_have_lost_races_lose_nothing(tmp_path: Path) -> None:
+    """What their functions read is watched until the commit, whose loss is a reason to run again like any other."""
+    process = ServerProcess(tmp_path / "locks", odd={"HFTEST_LOCKS": "1"})
+    try:
+        _move_on_several_connections(process)
+    finally:
+        assert process.stop() == 0
+
+
+def _move_on_several_connections(server: ServerProcess) -> None:
     server.sql("CREATE TABLE cf_acc (id int PRIMARY KEY, bal int)")
     server.sql("INSERT INTO cf_acc SELECT g, 100 FROM generate_series(1, 4) g")
     server.sql(
@@ -26,6 +40,7 @@ def test_calls_on_several_connections_lose_nothing(server: ServerProcess) -> Non
         "SELECT count(*)::int FROM cf_acc $$"
     )
     done: list[int] = []
+    ended: list[int] = []
 
     def work(seed: int) -> None:
         client = server.connect()
@@ -34,6 +49,7 @@ def test_calls_on_several_connections_lose_nothing(server: ServerProcess) -> Non
             if a != b:
                 client.run(f"SELECT cf_move({a}, {b})")
                 done.append(1)
+        ended.append(seed)
         client.close()
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
@@ -42,6 +58,7 @@ def test_calls_on_several_connections_lose_nothing(server: ServerProcess) -> Non
     for thread in threads:
         thread.join()
     assert done
+    assert sorted(ended) == [0, 1, 2, 3]
     assert server.sql("SELECT sum(bal) FROM cf_acc") == [("400",)]
     moved = server.sql("SELECT sum(abs(bal - 100)) > 0 FROM cf_acc")
     assert moved == [("t",)]

@@ -5,6 +5,7 @@
     HFTEST_WRONG=1        DuckDB leaves out the first row of every batch
     HFTEST_KAFKA=1        topics of Kafka are folders, read by a stand-in for Spark's connector (tests/support/kafka)
     HFTEST_PAUSE=0.02     seconds, at most, before a statement that lost a race runs again
+    HFTEST_LOCKS=1        scans lock their tables from a statement's first try on, not only after it lost races
     HFTEST_SMALL=1        history parts, staged write sets, merges, trimming begin at a few hundred rows
 
 Nothing else differs from ``python -m engine``.
@@ -83,6 +84,10 @@ def main() -> int:
         _wrong_answers()
     if os.environ.get("HFTEST_SMALL"):
         _small_limits()
+    if os.environ.get("HFTEST_LOCKS"):
+        import engine.transaction.retry
+
+        engine.transaction.retry.OPTIMISTIC_TRIES = 0
     if pause := os.environ.get("HFTEST_PAUSE"):
         import engine.transaction.retry
 
