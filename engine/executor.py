@@ -50,12 +50,19 @@ class VirtualRelations(Protocol):
         """
 
     def finder(
-        self, oid: int, attnum: int, session: EvalSession, *, many: bool = False
+        self, oid: int, attnum: int, session: EvalSession
     ) -> Callable[[Any], list[tuple[Any, ...]]] | None:
         """Return the function from a value to the rows whose column equals it, or None if there is no index.
 
-        It serves one statement. Nobody changes the lists. ``many``: so many values are looked up that an index over all rows
-        is worth it (and ``prepare`` has made all).
+        It serves one statement. Nobody changes the lists.
+        """
+
+    def find_all(
+        self, oid: int, attnum: int, session: EvalSession
+    ) -> Callable[[Sequence[Any]], list[Any]] | None:
+        """Return the function from values to what each has: None, a row, or a list of several.
+
+        For so many values that an index over all rows is worth it (``prepare`` has made all). None where ``finder`` is, too.
         """
 
 

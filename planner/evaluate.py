@@ -39,7 +39,7 @@ from planner.facts import facts
 from planner.query import Expr
 
 __all__ = [
-    "EMPTY_LAYOUT", "Env", "Layout", "Row", "RowFunction", "Shared", "Suspend", "compile_expr", "compile_filter",
+    "EMPTY_LAYOUT", "Env", "Layout", "Row", "RowFunction", "Shared", "Suspend", "compile_column", "compile_expr", "compile_filter",
     "compile_map", "compile_operator", "compile_predicate", "compile_row", "evaluate_constant", "flat", "record_maker",
     "walk",
 ]  # fmt: skip
@@ -102,6 +102,13 @@ def compile_map(exprs: Sequence[Expr], layout: Layout = EMPTY_LAYOUT) -> RowFunc
         f"    out = []\n    add = out.append\n    for r in rows:\n        add({row})\n    return out\n",
         "rows",
     )
+
+
+@_bounded
+def compile_column(expr: Expr, layout: Layout = EMPTY_LAYOUT) -> RowFunction:
+    """Return ``f(rows, env)`` giving the list of the values of ``expr`` for each row."""
+    unit = Unit(layout, (expr,))
+    return unit.function(f"    return [{unit.value(expr, 0)} for r in rows]\n", "rows")
 
 
 def evaluate_constant(expr: Expr, session: EvalSession | None = None, params: Sequence[Any] = ()) -> Any:

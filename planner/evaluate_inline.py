@@ -87,12 +87,16 @@ def inline_templates() -> Mapping[int, str]:
 
 
 @functools.cache
-def _simple_equalities() -> frozenset[int]:
+def _spelt(template: str) -> frozenset[int]:
     procs = facts().procs
-    templates = inline_templates()
-    return frozenset(oid for oid, t in templates.items() if t == "{0} == {1}" and oid in procs)
+    return frozenset(oid for oid, t in inline_templates().items() if t == template and oid in procs)
 
 
 def simple_equality(proc: int) -> bool:
     """Tell whether ``proc`` is an equality that Python's ``==`` and ``hash`` agree with."""
-    return proc in _simple_equalities()
+    return proc in _spelt("{0} == {1}")
+
+
+def simple_inequality(proc: int) -> bool:
+    """Tell whether ``proc`` is the negation of such an equality."""
+    return proc in _spelt("{0} != {1}")

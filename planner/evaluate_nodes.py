@@ -19,7 +19,7 @@ from planner.errors import not_supported
 from planner.evaluate_assign import assign_item, assign_slice
 from planner.evaluate_coordinates import assign_coordinate, coordinate
 from planner.evaluate_env import Env, Layout, Suspend
-from planner.evaluate_inline import simple_equality
+from planner.evaluate_inline import simple_equality, simple_inequality
 from planner.evaluate_runtime import (
     ABSENT,
     all_array,
@@ -230,12 +230,15 @@ def _scalar_array(unit: Unit, expr: ScalarArrayOp, depth: int) -> str:
     simple = simple_equality(expr.proc)
     scalar = unit.temp()
     source = unit.value(expr.scalar, depth + 1)
-    if simple and expr.use_any and elements is not None:
-        members = unit.name(frozenset(v for v in elements if v is not None), "in")
-        missing = "None" if None in elements else "False"
+    if elements is not None and (simple if expr.use_any else simple_inequality(expr.proc)):
+        found, missing = (True, False) if expr.use_any else (False, True)
         if not elements:
-            return f"(False if [{source}] else None)"
-        return f"(None if ({scalar} := {source}) is None else True if {scalar} in {members} else {missing})"
+            return f"({missing} if [{source}] else None)"
+        members = unit.name(frozenset(v for v in elements if v is not None), "in")
+        unknown = "None" if None in elements else missing
+        return (
+            f"(None if ({scalar} := {source}) is None else {found} if {scalar} in {members} else {unknown})"
+        )
     array = unit.temp()
     leaf = ", True" if _tuple_elements(expr.array.type.oid) else ""
     if isinstance(expr.array, ArrayExpr) and not expr.array.nested:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 Rows: TypeAlias = list[tuple[Any, ...]]
+# The rows with one value: nothing, one row, or a list of several. Most values have one, which takes no list then.
+Found: TypeAlias = "tuple[Any, ...] | Rows | None"
 MakerOfEach: TypeAlias = Callable[["Session", RelationDef], Rows]
 # The oids of other relations that the rows of one say something about.
 Needs: TypeAlias = Callable[[CatalogSnapshot, RelationDef], Iterable[int]]
@@ -41,7 +43,7 @@ class Part:
     def __init__(self, rows: Rows) -> None:
         """Begin without indexes."""
         self._rows: Rows | None = rows
-        self.indexes: dict[int, dict[Any, Rows]] = {}
+        self.indexes: dict[int, dict[Any, Found]] = {}
 
     @property
     def rows(self) -> Rows:
@@ -51,28 +53,30 @@ class Part:
 
     def find(self, attnum: int, value: Any) -> Rows:
         """Return the rows whose column equals ``value``. Nobody changes the list."""
-        return self._index(attnum).get(value, _NO_ROWS)
+        return as_rows(self._index(attnum).get(value))
+
+    def getter(self, attnum: int) -> Callable[[Any], Found]:
+        """Return the function from a value to what is found of it; NULL has nothing. The index is made now."""
+        return self._index(attnum).get
 
     def finder(self, attnum: int) -> Callable[[Any], Rows]:
         """Return the function from a value to the rows whose column equals it. Nobody changes the lists."""
-        index: dict[Any, Rows] | None = None
+        get: Callable[[Any], Found] | None = None
 
         def find(value: Any) -> Rows:
-            nonlocal index
-            if index is None:
-                index = self._index(attnum)
-            return index.get(value, _NO_ROWS)
+            nonlocal get
+            if get is None:
+                get = self._index(attnum).get
+            return as_rows(get(value))
 
         return find
 
-    def _index(self, attnum: int) -> dict[Any, Rows]:
+    def _index(self, attnum: int) -> dict[Any, Found]:
         """Return the index by a column, made at first look-up."""
         index = self.indexes.get(attnum)
         if index is None:
             index = self.indexes[attnum] = {}
-            position = attnum - 1
-            for row in self.rows:
-                index.setdefault(row[position], []).append(row)
+            _add(index, attnum - 1, self.rows)
         return index
 
 
@@ -127,17 +131,64 @@ class PartOfEach(Part):
         return new
 
 
-def _index_with(index: dict[Any, Rows], position: int, before: Rows, after: Rows) -> dict[Any, Rows]:
+def as_rows(found: Found) -> Rows:
+    """Return what was found as a list. Nobody changes it."""
+    if found is None:
+        return _NO_ROWS
+    return found if isinstance(found, list) else [found]
+
+
+def both(one: Found, other: Found) -> Found:
+    """Return what was found in two places."""
+    if one is None or other is None:
+        return one if other is None else other
+    return [*as_rows(one), *as_rows(other)]
+
+
+def only(found: list[Found], keep: Callable[[Rows], Rows]) -> list[Found]:
+    """Return what ``keep`` leaves of what was found; it is asked once for all."""
+    stays = {id(row) for row in keep([row for each in found for row in as_rows(each)])}
+    left: list[Found] = []
+    for each in found:
+        if isinstance(each, list):
+            rows = [row for row in each if id(row) in stays]
+            left.append(rows if len(rows) > 1 else rows[0] if rows else None)
+        else:
+            left.append(each if id(each) in stays else None)
+    return left
+
+
+def _add(index: dict[Any, Found], position: int, rows: Rows) -> None:
+    """Add rows to an index whose lists belong to it alone; those without a value equal none, and are not in it."""
+    get = index.get
+    for row in rows:
+        value = row[position]
+        found = get(value)
+        if found is None:
+            index[value] = row
+        elif isinstance(found, list):
+            found.append(row)
+        else:
+            index[value] = [found, row]
+    index.pop(None, None)
+
+
+def _index_with(index: dict[Any, Found], position: int, before: Rows, after: Rows) -> dict[Any, Found]:
     """Return an index without the rows ``before``, with the rows ``after``."""
     new = dict(index)
     gone = {id(row) for row in before}
-    for value in {row[position] for row in before}:
-        new[value] = [row for row in new.get(value, _NO_ROWS) if id(row) not in gone]
-    grown: dict[Any, Rows] = {}
-    for row in after:
-        grown.setdefault(row[position], []).append(row)
-    for value, rows in grown.items():
-        new[value] = [*new.get(value, _NO_ROWS), *rows]
+    for value in {row[position] for row in before} - {None}:
+        left = [row for row in as_rows(new[value]) if id(row) not in gone]
+        if len(left) > 1:
+            new[value] = left
+        elif left:
+            new[value] = left[0]
+        else:
+            del new[value]
+    grown: dict[Any, Found] = {}
+    _add(grown, position, after)
+    for value, found in grown.items():
+        new[value] = both(new.get(value), found)
     return new
 
 

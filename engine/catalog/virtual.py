@@ -16,14 +16,14 @@ import functools
 import itertools
 import operator
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from engine.catalog.builtin_relations import virtual_relations
 from engine.catalog.counted import CountedRows, Figures
 from engine.catalog.information_visible import visible
-from engine.catalog.kept import KeptRows, Needs, Part, Rows
+from engine.catalog.kept import Found, KeptRows, Needs, Part, Rows, both, only
 from engine.catalog.state import CatalogSnapshot
 from planner.catalog import RelationDef
 from planner.facts import BOOL, CHAR, FLOAT4, FLOAT8, INT2, INT4, INT8, NAME, OID, REGPROC, XID
@@ -298,26 +298,53 @@ class VirtualCatalog:
             known = self._together[oid] = (parts, list(itertools.chain.from_iterable(parts)))
         return known[1]
 
-    def finder(
-        self, oid: int, attnum: int, session: Any, *, many: bool = False
-    ) -> Callable[[Any], Rows] | None:
+    def find_all(self, oid: int, attnum: int, session: Any) -> Callable[[Sequence[Any]], list[Found]] | None:
+        """Return the function from values to what is found of each, by an index over all rows.
+
+        None where nothing is cached to index. It serves one statement. Nobody changes what is found.
+        """
+        sources = self._sources.get(oid)
+        if sources is None or any(source.scope == "session" for source in sources):
+            return None
+        seen = visible(session, self._relations[oid], self._places[oid])
+        getters = [
+            self._part(oid, position, source, session).getter(attnum)
+            for position, source in enumerate(sources)
+            if source.scope != "static"
+        ]
+        if len(getters) < len(sources):
+            getters.insert(0, self._built_in(oid, session).getter(attnum))
+        first, *others = getters
+
+        def find(values: Sequence[Any]) -> list[Found]:
+            found = list(map(first, values))
+            for other in others:
+                found = [
+                    one if more is None else both(one, more)
+                    for one, more in zip(found, map(other, values), strict=True)
+                ]
+            return found if seen is None else only(found, seen)
+
+        return find
+
+    def finder(self, oid: int, attnum: int, session: Any) -> Callable[[Any], Rows] | None:
         """Return the function from a value to the rows whose column equals it, as long as the statement runs.
 
-        ``many``: by an index over all rows, not by the relations that a value means. None where nothing is cached to index. Nobody changes the lists.
+        None where nothing is cached to index. Nobody changes the lists.
         """
-        find = self._finder_of_all(oid, attnum, session, many)
+        find = self._finder_of_all(oid, attnum, session)
         seen = None if find is None else visible(session, self._relations[oid], self._places[oid])
         if find is None or seen is None:
             return find
         found, keep = find, seen
         return lambda value: keep(found(value))
 
-    def _finder_of_all(self, oid: int, attnum: int, session: Any, many: bool) -> Callable[[Any], Rows] | None:
+    def _finder_of_all(self, oid: int, attnum: int, session: Any) -> Callable[[Any], Rows] | None:
         sources = self._sources.get(oid)
         if sources is None or any(source.scope == "session" for source in sources):
             return None
         finders = [
-            self._finder(oid, position, source, attnum, session, many)
+            self._finder(oid, position, source, attnum, session)
             for position, source in enumerate(sources)
             if source.scope != "static"
         ]
@@ -349,10 +376,10 @@ class VirtualCatalog:
         return part
 
     def _finder(
-        self, oid: int, position: int, source: Source, attnum: int, session: Any, many: bool
+        self, oid: int, position: int, source: Source, attnum: int, session: Any
     ) -> Callable[[Any], Rows]:
         locate = source.keys.get(self._relations[oid].columns[attnum - 1].name)
-        if locate is None or many:
+        if locate is None:
             return self._part(oid, position, source, session).finder(attnum)
         catalog: CatalogSnapshot = session.catalog
         kept = self._kept_rows(oid, position, source, catalog.database)

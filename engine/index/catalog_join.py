@@ -5,19 +5,20 @@ values              16384            16384           11            computed for 
 right rows       found once                       found once       kept by value while the join runs, filtered and narrowed
 
 Most values have one right row, or none: then a batch is joined without a look at each of its rows. From ``MANY`` values on an
-index over the whole relation finds the rows, which costs more at first and less for each.
+index over the whole relation finds the rows, batch by batch and without keeping them, which costs more at first and less for each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+from engine.catalog.kept import Found, as_rows
 from engine.connection.rows import RowTuple
 from engine.index.joins import DependentJoin
 from engine.index.nodes import Node
 from engine.index.state import BATCH, Pipe, Rows, evaluate_rows
-from engine.index.virtual_sources import Finder, VirtualLookup
+from engine.index.virtual_sources import FindAll, Finder, VirtualLookup
 from planner.evaluate import Env
 from planner.query import Expr, JoinKind
 
@@ -38,25 +39,34 @@ class CatalogJoin(DependentJoin):
     def __init__(self, left: Node, right: VirtualLookup, kind: JoinKind, conjuncts: Sequence[Expr]) -> None:
         super().__init__(left, right, kind, conjuncts)
         self.lookup = right
+        self.empty = (None,) * right.width if kind is JoinKind.LEFT else None
+        self.joined = _joining(right.cells, outer=kind is JoinKind.LEFT)
 
     def pipe(self, e: Env) -> Pipe:
         """Join."""
         lookup = self.lookup
         yield from lookup.prepare(e)
+        matches = _Matches(lookup, self.empty)
         find = lookup.finder(e)
-        matches = _Matches(lookup, (None,) * lookup.width if self.kind is JoinKind.LEFT else None)
+        find_all: FindAll | None = None
         asked = 0
         for item in self.inputs[0].pipe(e):
             if item.__class__ is not list:
                 yield item
                 continue
-            values = [value for (value,) in lookup.values(item, e)]
+            values = lookup.values(item, e)
+            if find_all is not None:
+                yield from self._found(item, find_all(values), e)
+                continue
             new = set(values).difference(matches.one)
             if new:
                 asked += len(new)
                 if asked > MANY:
                     yield from lookup.prepare(e, many=True)
-                    find = lookup.finder(e, many=True)
+                    find_all = lookup.find_all(e)
+                    if find_all is not None:
+                        yield from self._found(item, find_all(values), e)
+                        continue
                 matches.look_up(new, values, find, e)
             if self.test is None and not matches.several:
                 one = matches.one
@@ -67,14 +77,22 @@ class CatalogJoin(DependentJoin):
                 ]
                 yield out or None
             else:
-                yield from self._each(item, values, matches, e)
+                yield from self._each(item, map(matches.rows, values), e)
 
-    def _each(self, lefts: Rows, values: Sequence[Any], matches: _Matches, e: Env) -> Pipe:
+    def _found(self, lefts: Rows, found: Sequence[Found], e: Env) -> Pipe:
+        """Join a batch with what was found of each value, all columns of it."""
+        if self.test is None and list not in set(map(type, found)):
+            yield self.joined(lefts, found, self.empty) or None
+            return
+        narrowed = self.lookup.narrowed
+        rows = map(as_rows, found)
+        yield from self._each(lefts, rows if narrowed is None else map(narrowed, rows), e)
+
+    def _each(self, lefts: Rows, rights: Iterable[Rows], e: Env) -> Pipe:
         """Join row by row: some have several matches, or the join has a condition."""
-        test, empty = self.test, matches.empty
+        test, empty = self.test, self.empty
         out: Rows = []
-        for left, value in zip(lefts, values, strict=True):
-            found = matches.rows(value)
+        for left, found in zip(lefts, rights, strict=True):
             matched = False
             for i in range(0, len(found), BATCH):
                 rows = [left + right for right in found[i : i + BATCH]]
@@ -92,6 +110,22 @@ class CatalogJoin(DependentJoin):
                 yield out
                 out = []
         yield out or None
+
+
+def _joining(
+    cells: Sequence[int] | None, *, outer: bool
+) -> Callable[[Rows, Sequence[Found], RowTuple | None], Rows]:
+    """Return the join of left rows with one right row each, or None, of which it takes ``cells`` (None: all).
+
+    With ``outer`` the third argument stands where there is none.
+    """
+    right = "r" if cells is None else f"({''.join(f'r[{cell}], ' for cell in cells)})"
+    if outer:
+        source = f"lambda lefts, found, empty: [l + (empty if r is None else {right}) for l, r in zip(lefts, found)]"
+    else:
+        source = f"lambda lefts, found, empty: [l + {right} for l, r in zip(lefts, found) if r is not None]"
+    made: Callable[[Rows, Sequence[Found], RowTuple | None], Rows] = eval(source)
+    return made
 
 
 class _Matches:

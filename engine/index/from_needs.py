@@ -15,6 +15,7 @@ from engine.index.access import has_sublink, is_volatile, ranges_used, returns_s
 from planner.comparisons import conjuncts_of
 from planner.facts import FLOAT4, FLOAT8, INT2, INT4, INT8, NAME, OID, REGPROC, TEXT, VARCHAR, facts
 from planner.query import (
+    BoolExpr,
     Const,
     Expr,
     FromItem,
@@ -98,6 +99,30 @@ def row_security_of(item: Range, number: int) -> list[Expr]:
         return []
     made: list[Expr] = [at_range(expr, number) for expr in conjuncts_of(item.guard.where)]
     return made
+
+
+def implied_by_or(conjunct: Expr, number: int) -> Expr | None:
+    """Return what an OR over several ranges says about the rows of range ``number`` alone, None for nothing.
+
+    (t.kind = 'r' AND n.name <> 'x') OR (t.kind = 'v' AND n.name <> 'y') leaves rows of t with one of the two kinds.
+    """
+    if not isinstance(conjunct, BoolExpr) or conjunct.kind != "or" or ranges_used(conjunct) == {number}:
+        return None
+    arms: list[Expr] = []
+    for arm in conjunct.args:
+        if isinstance(arm, Const) and arm.value is not True:
+            continue
+        own = [
+            c
+            for c in conjuncts_of(arm)
+            if ranges_used(c) == {number} and not is_volatile(c) and not has_sublink(c)
+        ]
+        if not own:
+            return None
+        arms.append(own[0] if len(own) == 1 else BoolExpr(type=conjunct.type, kind="and", args=tuple(own)))
+    if not arms:
+        return None
+    return arms[0] if len(arms) == 1 else BoolExpr(type=conjunct.type, kind="or", args=tuple(arms))
 
 
 def columns_named(node: Any, number: int, depth: int = 0) -> set[int]:

@@ -28,6 +28,7 @@ from engine.index.from_needs import (
     catalog_rank,
     columns_named,
     hash_keys,
+    implied_by_or,
     needed_columns,
     ranges_of,
     row_security_of,
@@ -414,9 +415,11 @@ class FromPlanner:
         own = Layout(columns=source.columns, outer=self.outer, subplan=self.planning.sublink)
         source.guards = tuple(self.guards[index])
         mine = [c for c in conjuncts if ranges_used(c) == {index} and not is_volatile(c)]
-        source.restrict(mine, own)
         applied = {id(c) for c in mine}
-        return source, [c for c in conjuncts if id(c) not in applied]
+        rest = [c for c in conjuncts if id(c) not in applied]
+        implied = [said for c in rest if (said := implied_by_or(c, index)) is not None]
+        source.restrict([*mine, *implied], own)
+        return source, rest
 
     def _partitions(
         self,
@@ -543,6 +546,10 @@ class FromPlanner:
         left_node, conjuncts = self._outer_join(left_item, conjuncts, bound, base)
         if base is not None:
             left_ranges = left_ranges | bound
+            ready = [c for c in conjuncts if ranges_used(c) <= left_ranges and not is_volatile(c)]
+            if ready:
+                left_node = Filter(left_node, ready)
+                conjuncts = [c for c in conjuncts if not any(c is done for done in ready)]
         if isinstance(right_item, RangeRef):
             # conditions on the right side alone filter it before the join, as do lookups by the left row
             source, rest = self._source(right_item.range, on, left_ranges, left_node.layout)

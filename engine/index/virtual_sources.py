@@ -13,15 +13,17 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
+from engine.catalog.kept import Found, only
 from engine.index.access import in_order_of_cost
-from engine.index.nodes import chunks, projection
+from engine.index.nodes import chunks
 from engine.index.sources import Columns, Source, whole_row
 from engine.index.state import BATCH, Pipe, Rows
-from planner.evaluate import Env, Layout, RowFunction, compile_expr, compile_filter, flat
+from planner.evaluate import Env, Layout, compile_column, compile_expr, compile_filter, flat
 from planner.query import CTID, TABLEOID, WHOLE_ROW, Expr, QueryBase, RelationRange, Var
 from planner.walk import children
 
 Finder = Callable[[Any], Rows]
+FindAll = Callable[[Sequence[Any]], list[Found]]
 Pick = Callable[[Rows], Rows]
 
 
@@ -40,6 +42,7 @@ class CatalogSource(Source):
         self.full |= {(index, n): self.relation_width + i for i, n in enumerate(self.extras)}
         self.extend: Pick | None = None  # before the filter
         self.narrowed: Pick | None = None
+        self.cells: Sequence[int] | None = None  # where ``narrowed`` finds its columns, None for all
         width = self.relation_width + len(self.extras)
         self.narrow = narrow and len(needed) < width
         if self.narrow:
@@ -54,7 +57,8 @@ class CatalogSource(Source):
         if early and self.extras:
             self.extend = self._making([*range(1, self.relation_width + 1), *self.extras])
         if self.narrow and (early or not self.extras):
-            self.narrowed = narrowing([self.full[self.index, n] for n in self.needed])
+            self.cells = [self.full[self.index, n] for n in self.needed]
+            self.narrowed = narrowing(self.cells)
         elif self.narrow:
             self.narrowed = self._making(self.needed)
 
@@ -137,7 +141,7 @@ class VirtualLookup(CatalogSource):
         self.attnum = attnum
         self.is_list = is_list
         self.value = compile_expr(value, outer)
-        self.values: RowFunction = projection((value,), outer)  # of a batch of left rows, each in a tuple
+        self.values = compile_column(value, outer)  # of a batch of left rows
         self.dependent = bool(outer.columns)
 
     @property
@@ -150,20 +154,17 @@ class VirtualLookup(CatalogSource):
     def prepare(self, e: Env, *, many: bool = False) -> Pipe:
         """Make what ``finder`` needs, with turns for others."""
         ctx = e.shared.ctx
-        if (self.item.oid, self.attnum, many) not in e.shared.private:
+        if many or (self.item.oid, self.attnum) not in e.shared.private:
             yield from ctx.virtual.prepare(self.item.oid, ctx.session, 0 if many else self.attnum)
 
-    def finder(self, e: Env, *, many: bool = False) -> Finder:
-        """Return the function from a value to the rows that have it, unfiltered. Nobody changes the lists.
-
-        ``many``: so many values are looked up that an index over all rows is worth it.
-        """
+    def finder(self, e: Env) -> Finder:
+        """Return the function from a value to the rows that have it, unfiltered. Nobody changes the lists."""
         private = e.shared.private
-        key = (self.item.oid, self.attnum, many)
+        key = (self.item.oid, self.attnum)
         find: Finder | None = private.get(key)
         if find is None:
             ctx = e.shared.ctx
-            find = ctx.virtual.finder(self.item.oid, self.attnum, ctx.session, many=many)
+            find = ctx.virtual.finder(self.item.oid, self.attnum, ctx.session)
             if find is None:
                 position = self.attnum - 1
                 table: dict[Any, Rows] = {}
@@ -172,6 +173,21 @@ class VirtualLookup(CatalogSource):
                 find = lambda value: table.get(value, [])  # noqa: E731
             private[key] = find
         return find
+
+    def find_all(self, e: Env) -> FindAll | None:
+        """Return the function from many values to the rows that have them and pass the filter, by an index over all rows.
+
+        None where that cannot be.
+        """
+        if self.extras:
+            return None
+        ctx = e.shared.ctx
+        find: FindAll | None = ctx.virtual.find_all(self.item.oid, self.attnum, ctx.session)
+        test = self.filter
+        if find is None or test is None:
+            return find
+        raw = find
+        return lambda values: only(raw(values), lambda rows: test(rows, e))
 
     def rows(self, outer: Any, e: Env) -> Pipe:
         """Look up."""
@@ -189,7 +205,7 @@ class VirtualLookup(CatalogSource):
 
     def finds_nothing(self, e: Env) -> bool:
         """Tell whether no row has the value, where that is known at once (``by_batches``)."""
-        find: Finder | None = e.shared.private.get((self.item.oid, self.attnum, False))
+        find: Finder | None = e.shared.private.get((self.item.oid, self.attnum))
         if find is None:
             return False
         value = self.value((), e)

@@ -172,11 +172,11 @@ def get_expr(session: EvalSession, tree: str, relation_oid: int, pretty: bool = 
 
 def partition_key_definition(session: EvalSession, oid: int) -> str | None:
     """SQL's ``pg_get_partkeydef``; NULL for what is not partitioned."""
-    from planner.bind.partition import key_definition
-
     relation = session.catalog.relation_by_oid(oid)
     if relation is None or relation.partition_key is None:
-        return None
+        return None  # as for nearly all: an import, even one done before, takes longer than the question
+    from planner.bind.partition import key_definition
+
     return key_definition(relation, session.catalog)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from engine.catalog.builtin_relations import virtual_relations
+from engine.catalog.kept import as_rows
 from engine.catalog.virtual import SOURCES, VirtualCatalog, keyed_columns
 from planner.catalog import RelationDef
 from tests.support.engine import Failed, Session, open_database
@@ -180,6 +181,11 @@ def check(kept: VirtualCatalog, fresh: VirtualCatalog, session: Any, relation: R
             if find is not None:
                 by_scan = Counter(row for row in rows if row[position] == value)
                 assert Counter(find(value)) == by_scan, (why, relation.name, column.name, value)
+                find_all = kept.find_all(relation.oid, column.attnum, session)
+                assert find_all is not None
+                found, nothing = find_all([value, None])
+                assert Counter(as_rows(found)) == by_scan, (why, relation.name, column.name, value)
+                assert nothing is None
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -159,10 +159,14 @@ class Virtual:
     def prepare(self, oid: int, session: Any, attnum: int = 0) -> Iterator[None]:
         yield
 
-    def finder(self, oid: int, attnum: int, session: Any, *, many: bool = False) -> Any:
+    def finder(self, oid: int, attnum: int, session: Any) -> Any:
         if attnum != 1:
             return None
         return lambda value: [r for r in self.tables[oid] if r[0] == value]
+
+    def find_all(self, oid: int, attnum: int, session: Any) -> Any:
+        find = self.finder(oid, attnum, session)
+        return None if find is None else lambda values: [find(v) if v is not None else None for v in values]
 
 
 class Database:
