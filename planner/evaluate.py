@@ -34,7 +34,7 @@ from planner.builtins.session import EvalSession
 from planner.errors import SqlError
 from planner.evaluate_env import EMPTY_LAYOUT, Env, Layout, Row, RowFunction, Shared, Suspend
 from planner.evaluate_runtime import flat, record_maker
-from planner.evaluate_unit import Unit, value_function, walk
+from planner.evaluate_unit import MAX_WIDTH, Unit, value_function, walk
 from planner.facts import facts
 from planner.query import Expr
 
@@ -94,10 +94,17 @@ def compile_filter(conjuncts: Sequence[Expr], layout: Layout = EMPTY_LAYOUT) -> 
 
 
 @_bounded
-def compile_map(exprs: Sequence[Expr], layout: Layout = EMPTY_LAYOUT) -> RowFunction:
-    """Return ``f(rows, env)`` giving the list of the tuples of ``exprs`` for each row."""
-    unit = Unit(layout, exprs)
+def compile_map(
+    exprs: Sequence[Expr | int], layout: Layout = EMPTY_LAYOUT, extending: bool = False
+) -> RowFunction:
+    """Return ``f(rows, env)`` giving the list of the tuples of ``exprs`` for each row.
+
+    A number stands for the value at that place of the row. ``extending``: the values stand behind those of the row.
+    """
+    unit = Unit(layout, [x for x in exprs if not isinstance(x, int)])
     row = unit.tuple_of(exprs)
+    if extending:
+        row = f"(*r, *{row})" if len(exprs) > MAX_WIDTH else f"(*r, {row[1:]}"
     return unit.function(
         f"    out = []\n    add = out.append\n    for r in rows:\n        add({row})\n    return out\n",
         "rows",

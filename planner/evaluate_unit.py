@@ -176,9 +176,9 @@ class Unit:
 
     # -- rows and conditions
 
-    def tuple_of(self, exprs: Sequence[Expr]) -> str:
-        """Return the source of a tuple of values."""
-        parts = [self.value(expr, 1) for expr in exprs]
+    def tuple_of(self, exprs: Sequence[Expr | int]) -> str:
+        """Return the source of a tuple of values; numbers are places in the row."""
+        parts = [f"r[{expr}]" if isinstance(expr, int) else self.value(expr, 1) for expr in exprs]
         if len(parts) > MAX_WIDTH:
             parts = ["*" + self.cut_source(f"({', '.join(some)},)") for some in _groups(parts)]
         return f"({''.join(part + ', ' for part in parts)})"

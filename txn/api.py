@@ -13,8 +13,7 @@ A transaction's life (docs/transactions.md):
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from txn.locks.mode import RowLock as RowLock
 from txn.persist.merge_job import MergedPart as MergedPart
@@ -48,8 +47,7 @@ TableLock: TypeAlias = Literal["IS", "IX", "S", "SIX", "X"]
 RowWait: TypeAlias = Literal["block", "nowait", "skip"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShardStats:
+class ShardStats(NamedTuple):
     """Figures the router uses; cheap, possibly a little stale."""
 
     rows: int

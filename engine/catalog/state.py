@@ -29,6 +29,7 @@ from engine.catalog.stored import (
     CommentDef,
     Stored,
     StoredKey,
+    comment_kind,
     key_of,
     predefined_roles,
     row_array_oid,
@@ -85,6 +86,7 @@ class CatalogSnapshot:
         "_owned",
         "_partitions",
         "_references",
+        "_roles_by_oid",
         "_schemas",
         "_schemas_by_oid",
         "_shapes",
@@ -174,6 +176,7 @@ class CatalogSnapshot:
         self._shapes: dict[int, RowShape | None] = {}
         # what their values are called: the same object as long as no type and no relation changes
         self.codec_types = UserTypes(enum_labels(tuple(self.user_types())), FindShape(self), database)
+        self._roles_by_oid = {role.oid: role for role in self.roles.values()}
         self._schemas_by_oid = {schema.oid: schema for schema in self._schemas.values()}
         self._constraints: dict[int, OwnedConstraint] | None = None
         self._references: dict[int, tuple[OwnedConstraint, ...]] | None = None
@@ -376,10 +379,7 @@ class CatalogSnapshot:
 
     def role_by_oid(self, oid: int) -> RoleDef | None:
         """Return the role with this oid."""
-        found = self.items.get(("role", oid, 0))
-        if isinstance(found, RoleDef):
-            return found
-        return next((role for role in predefined_roles().values() if role.oid == oid), None)
+        return self._roles_by_oid.get(oid)
 
     def source_by_oid(self, oid: int) -> SourceDef | None:
         """Return the source with this oid."""
@@ -388,7 +388,7 @@ class CatalogSnapshot:
 
     def comment(self, class_oid: int, object_oid: int, sub_id: int = 0) -> str | None:
         """Return the comment on an object, or None."""
-        found = self.items.get((f"comment/{class_oid}", object_oid, sub_id))
+        found = self.items.get((comment_kind(class_oid), object_oid, sub_id))
         return found.text if isinstance(found, CommentDef) else None
 
     def acl(self, class_oid: int, object_oid: int, sub_id: int = 0) -> tuple[AclItem, ...] | None:

@@ -74,6 +74,12 @@ Stored: TypeAlias = (
 StoredKey: TypeAlias = tuple[str, int, int]
 
 
+@functools.cache
+def comment_kind(class_oid: int) -> str:
+    """Return the kind of the comments on objects of a catalog; many are looked up, one by one."""
+    return f"comment/{class_oid}"
+
+
 def key_of(item: Stored) -> StoredKey:
     """Return the key under which an object is stored."""
     match item:
@@ -98,7 +104,7 @@ def key_of(item: Stored) -> StoredKey:
         case ExtensionDef():
             return ("extension", item.oid, 0)
         case CommentDef():
-            return (f"comment/{item.class_oid}", item.object_oid, item.sub_id)
+            return (comment_kind(item.class_oid), item.object_oid, item.sub_id)
         case AclDef():
             return (f"acl/{item.class_oid}", item.object_oid, item.sub_id)
 

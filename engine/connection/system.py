@@ -81,9 +81,10 @@ class SystemView:
             return 0, 0
         return stats.rows, stats.bytes
 
-    def relation_size(self, oid: int) -> int:
+    def relation_size(self, oid: int) -> int | None:
         """Return the bytes a stored table or materialized view takes; 0 for indexes, views and catalog relations."""
-        return self._stats(self._session.catalog.relation_by_oid(oid))[1]
+        relation = self._session.catalog.relation_by_oid(oid)
+        return None if relation is None else self._stats(relation)[1]
 
     def row_estimate(self, oid: int) -> int:
         """Return about how many rows a stored table has; 0 for other relations."""

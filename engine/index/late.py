@@ -2,7 +2,7 @@
 
     SELECT id, nextval('s') FROM t ORDER BY id LIMIT 2
 
-    rows of t ──> Extend id ──> Sort, at most 2 ──> Extend nextval ──> Arrange (id, nextval) ──> Limit
+    rows of t ──> Extend id ──> Sort, at most 2 ──> Arrange (id, nextval) ──> Limit
 
 As in PostgreSQL: numbers are drawn in the order of the result, and none for rows that nobody sees. A volatile column that ORDER BY
 looks at is computed before. DISTINCT, set-returning functions and FOR UPDATE compute all columns first.
@@ -11,10 +11,9 @@ looks at is computed before. DISTINCT, set-returning functions and FOR UPDATE co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import itemgetter
 
 from engine.index.access import returns_set
-from engine.index.nodes import Node, Sort, order_items
+from engine.index.nodes import Node, Sort, apply, order_items
 from engine.index.state import Pipe, evaluate
 from planner.evaluate import Env, Layout, compile_map, compile_row
 from planner.facts import facts
@@ -27,20 +26,11 @@ class Extend(Node):
 
     def __init__(self, child: Node, exprs: Sequence[Expr]) -> None:
         super().__init__(child.layout, child.width + len(exprs), child)
-        self.function = compile_map(exprs, child.layout)
+        self.function = compile_map(exprs, child.layout, True)
 
     def pipe(self, e: Env) -> Pipe:
         """Compute, batch by batch."""
-        source = self.inputs[0].pipe(e)
-        for item in source:
-            if item.__class__ is not list:
-                yield item
-                continue
-            if self.function.may_suspend:
-                values = yield from evaluate(self.function, item, e)
-            else:
-                values = self.function(item, e)
-            yield [row + more for row, more in zip(item, values, strict=True)]
+        return apply(self.function, self.inputs[0].pipe(e), e)
 
 
 class Head(Node):
@@ -76,25 +66,17 @@ class Head(Node):
 
 
 class Arrange(Node):
-    """Columns by position; the layout knows outputs only by position, as behind Project."""
+    """Values of rows by their places, and of expressions; the layout knows outputs only by position, as behind Project."""
 
-    def __init__(self, child: Node, positions: Sequence[int], names: Sequence[str]) -> None:
+    def __init__(self, child: Node, values: Sequence[Expr | int], names: Sequence[str]) -> None:
         layout = Layout(outer=child.layout.outer, subplan=child.layout.subplan)
-        super().__init__(layout, len(positions), child)
+        super().__init__(layout, len(values), child)
         self.names = names
-        self.getter = itemgetter(*positions) if len(positions) > 1 else None
-        self.position = positions[0]
+        self.function = compile_map(values, child.layout)
 
     def pipe(self, e: Env) -> Pipe:
-        """Pick."""
-        getter, position = self.getter, self.position
-        for item in self.inputs[0].pipe(e):
-            if item.__class__ is not list:
-                yield item
-            elif getter is not None:
-                yield list(map(getter, item))
-            else:
-                yield [(row[position],) for row in item]
+        """Compute, batch by batch."""
+        return apply(self.function, self.inputs[0].pipe(e), e)
 
     def label(self) -> str:
         """Return the line."""
@@ -126,7 +108,7 @@ def compute_late(node: Node, query: Select, late: Sequence[int], sort: bool) -> 
     """Return what gives the targets' values in order, with ``late`` ones computed at the end; ``sort``: they need sorting."""
     width = node.width
     early = [i for i in range(len(query.targets)) if i not in late]
-    position = {target: width + n for n, target in enumerate((*early, *late))}
+    position = {target: width + n for n, target in enumerate(early)}
     counts = [x for x in (query.limit, query.offset) if x is not None]
     capped = query.limit is not None and not query.with_ties
     node = Extend(node, [query.targets[i].expr for i in early])
@@ -140,6 +122,5 @@ def compute_late(node: Node, query: Select, late: Sequence[int], sort: bool) -> 
         node = Sort(node, items, counts if capped else ())
     if capped:
         node = Head(node, counts)
-    node = Extend(node, [query.targets[i].expr for i in late])
-    names = [t.name for t in query.targets]
-    return Arrange(node, [position[i] for i in range(len(query.targets))], names)
+    values = [position.get(i, target.expr) for i, target in enumerate(query.targets)]
+    return Arrange(node, values, [t.name for t in query.targets])

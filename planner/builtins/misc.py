@@ -6,6 +6,7 @@ What needs the catalog's own rows (pg_get_*, *_is_visible, descriptions) is in `
 from __future__ import annotations
 
 import bisect
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -150,7 +151,11 @@ def pg_sleep_until(session: EvalSession, moment: int) -> str:
 
 def size_pretty(value: Any) -> str:
     """SQL's ``pg_size_pretty``: bytes in the largest unit that keeps the number below 10240 (20480 halves)."""
-    size = int(value)
+    return _size_shown(int(value))
+
+
+@functools.lru_cache(1024)
+def _size_shown(size: int) -> str:
     units = (("bytes", 10 * 1024, False), ("kB", 20 * 1024 - 1, True), ("MB", 20 * 1024 - 1, True),
              ("GB", 20 * 1024 - 1, True), ("TB", 20 * 1024 - 1, True), ("PB", 20 * 1024 - 1, True))  # fmt: skip
     shift = (0, 9, 10, 10, 10, 10)

@@ -126,8 +126,8 @@ class EvalSystem(Protocol):
     def channels(self) -> ChannelSystem:
         """The connection's LISTEN and NOTIFY."""
 
-    def relation_size(self, oid: int) -> int:
-        """Return the bytes a stored table takes; 0 for indexes, views and catalog relations."""
+    def relation_size(self, oid: int) -> int | None:
+        """Return the bytes a stored table takes; 0 for indexes, views and catalog relations, None for an unknown oid."""
 
     def database_size(self, database: int) -> int:
         """Return the bytes of all stored tables of a database, by oid; 0: of all."""

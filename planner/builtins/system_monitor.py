@@ -32,9 +32,8 @@ def relation_size(session: EvalSession, oid: int, fork: str = "main") -> int | N
         raise SqlError(
             "22023", "invalid fork name", hint='Valid fork names are "main", "fsm", "vm", and "init".'
         )
-    if session.catalog.relation_by_oid(oid) is None:
-        return None
-    return session.system.relation_size(oid) if fork == "main" else 0
+    size = session.system.relation_size(oid)
+    return size if size is None or fork == "main" else 0
 
 
 def indexes_size(session: EvalSession, oid: int) -> int | None:

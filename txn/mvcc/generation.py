@@ -246,6 +246,8 @@ class Generation:
 
     def counts(self) -> tuple[int, int, int]:
         """Return (rows, hot rows, bytes), roughly."""
+        if not self.parts and not self.rows:
+            return 0, 0, 0
         live = sum(p.ref.rows - p.ended for p in self.parts)
         in_both = self.resident > 0
         hot = len(self.rows)
