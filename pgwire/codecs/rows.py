@@ -15,9 +15,10 @@ Five int and text columns cost about 1 microsecond a row.
 
 from __future__ import annotations
 
+import re
 import struct
-from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from pgwire.codecs import domain
 from pgwire.codecs.domain import EPOCH_2000_DAYS, EPOCH_2000_US
@@ -93,49 +94,76 @@ def row_encoder(type_oids: tuple[int, ...], formats: tuple[int, ...], settings: 
     return general
 
 
+class _Cells(NamedTuple):
+    """How each column is written: sources over its value ``v``, and the names that they use.
+
+    Attributes:
+        shown: the source of the text of a value that is not NULL, as characters that stand for bytes.
+        space: what the sources refer to.
+        header: the number of columns, as characters.
+    """
+
+    shown: tuple[str, ...]
+    space: dict[str, Any]
+    header: str
+
+
 def _string_encoder(
     type_oids: tuple[int, ...], formats: tuple[int, ...], settings: CodecSettings
 ) -> RowEncoder:
     """Compile the general shape."""
-    names = [f"v{i}" for i in range(len(type_oids))]
-    space: dict[str, Any] = {"N": NULL, "latin": _latin_of(settings.encoding)}
-    lines: list[str] = []
+    space: dict[str, Any] = {"N": NULL, "latin": _latin_of(settings.encoding), "L": _SHORT}
+    shown: list[str] = []
     for i, (oid, format_) in enumerate(zip(type_oids, formats, strict=True)):
-        lines.append(f"        if v{i} is None: s{i} = ''; l{i} = N")
         printer = text_printer(oid, settings) if not format_ else None
         found = codec(oid)
         if oid == domain.BOOL and not format_:
-            lines.append(f"        else: s{i} = 't' if v{i} else 'f'; l{i} = L[1]")
-            continue
-        if format_:
+            shown.append("'t' if v else 'f'")
+        elif format_:
             space[f"e{i}"] = _binary_latin(binary_encoder(oid, settings))
-            shown = f"e{i}(v{i})"
+            shown.append(f"e{i}(v)")
         elif printer is str:
-            shown = f"str(v{i})"
+            shown.append("str(v)")
         elif oid in _AS_IS:
-            shown = f"v{i} if v{i}.isascii() else latin(v{i})"
+            shown.append("v if v.isascii() else latin(v)")
         elif not found.ascii:
             space[f"e{i}"] = printer
-            shown = f"t if (t := e{i}(v{i})).isascii() else latin(t)"
+            shown.append(f"t if (t := e{i}(v)).isascii() else latin(t)")
         else:
             space[f"e{i}"] = printer
-            shown = f"e{i}(v{i})"
-        lines.append(f"        else: s{i} = {shown}; l{i} = L[len(s{i})]")
-    columns = "".join(f"\\x{byte:02x}" for byte in len(type_oids).to_bytes(2, "big"))
-    cells = "".join(f"{{l{i}}}{{s{i}}}" for i in range(len(names)))
-    target = f"{', '.join(names)}," if names else "_"
+            shown.append(f"e{i}(v)")
+    header = "".join(f"\\x{byte:02x}" for byte in len(type_oids).to_bytes(2, "big"))
+    cells = _Cells(tuple(shown), space, header)
+    encode_each = _encoder_of_each(cells)
+    gains = {i: _REPEATABLE[oid] for i, oid in enumerate(type_oids) if oid in _REPEATABLE}
+    by_pattern: dict[tuple[tuple[int, int], ...], RowEncoder] = {}
+
+    def encode(rows: Sequence[tuple[Any, ...]]) -> tuple[bytearray, int]:
+        chosen = encode_each
+        if len(rows) >= MANY_ROWS and sum(gains.values()) >= _GAIN:
+            pattern = _repeated(rows, gains)
+            if pattern:
+                known = by_pattern.get(pattern)
+                if known is None and len(by_pattern) < MAX_PATTERNS:
+                    known = by_pattern[pattern] = _encoder_of_repeated(cells, pattern)
+                chosen = known or encode_each
+        return chosen(rows)
+
+    return encode
+
+
+def _compiled(body: str, space: dict[str, Any]) -> RowEncoder:
+    """Compile the function over ``rows``; ``body`` makes of a row ``b``, the message without type and length."""
     source = (
         "def encode(rows, L=L, N=N, len=len, str=str):\n"
         "    out = []\n"
         "    add = out.append\n"
-        f"    for {target} in rows:\n"
-        + "".join(line + "\n" for line in lines)
-        + f"        b = f'{columns}{cells}'\n"
+        f"{body}"
         "        add(f'D{L[len(b) + 4]}{b}')\n"
         "    return bytearray(''.join(out), 'latin-1'), len(out)\n"
     )
     compiled = compile(source, "<row encoder>", "exec")
-    short: dict[str, Any] = {**space, "L": _SHORT}
+    short: dict[str, Any] = dict(space)
     unlimited: dict[str, Any] = {**space, "L": LENGTHS}
     exec(compiled, short)
     exec(compiled, unlimited)
@@ -149,6 +177,107 @@ def _string_encoder(
         return done
 
     return encode
+
+
+def _lines_of_cell(cells: _Cells, i: int) -> str:
+    """Return the lines that make text ``s`` and length ``l`` of the value ``v`` of a column."""
+    shown = re.sub(r"\bv\b", f"v{i}", cells.shown[i])
+    return (
+        f"        if v{i} is None: s{i} = ''; l{i} = N\n        else: s{i} = {shown}; l{i} = L[len(s{i})]\n"
+    )
+
+
+def _encoder_of_each(cells: _Cells) -> RowEncoder:
+    """Return the encoder that writes every cell."""
+    width = len(cells.shown)
+    target = "".join(f"v{i}, " for i in range(width)) or "_"
+    lines = "".join(_lines_of_cell(cells, i) for i in range(width))
+    message = "".join(f"{{l{i}}}{{s{i}}}" for i in range(width))
+    return _compiled(
+        f"    for {target} in rows:\n{lines}        b = f'{cells.header}{message}'\n", cells.space
+    )
+
+
+# --- values that repeat -----------------------------------------------------------------------------
+
+MANY_ROWS: Final = 256  # of a batch: from here on it is looked at for values that repeat
+MAX_PATTERNS: Final = 4  # encoders for different columns that repeat, kept with one for all
+_SAMPLE: Final = 32  # rows looked at
+_FEW: Final = 8  # different values among them
+_GAIN: Final = 6  # of a run of columns: looking its values up takes as long as writing two or three
+
+# Types whose values print alike when they are equal, which floats and numerics do not (-0 and 0, 1.0 and 1.00), and what is
+# gained by not printing one: texts are written nearly as fast as they are looked up.
+_REPEATABLE: Final[dict[int, int]] = {
+    **dict.fromkeys((domain.CHAR, domain.NAME, domain.TEXT, domain.VARCHAR, domain.BPCHAR), 1),
+    **dict.fromkeys((
+        domain.BOOL, domain.INT2, domain.INT4, domain.INT8, domain.OID, domain.XID, domain.DATE, domain.TIME,
+        domain.TIMESTAMP, domain.TIMESTAMPTZ, domain.UUID,
+    ), 2),
+}  # fmt: skip
+
+
+def _repeated(rows: Sequence[tuple[Any, ...]], gains: Mapping[int, int]) -> tuple[tuple[int, int], ...]:
+    """Return the runs of neighbouring columns (first, behind the last) with few different values in a sample of rows.
+
+    ``gains``: of the columns that may be in one.
+    """
+    sample = rows[:: len(rows) // _SAMPLE]
+    runs: list[list[int]] = []
+    for i, gain in gains.items():
+        if len({row[i] for row in sample}) > _FEW:
+            continue
+        if runs and runs[-1][1] == i:
+            runs[-1][1] = i + 1
+            runs[-1][2] += gain
+        else:
+            runs.append([i, i + 1, gain])
+    return tuple(
+        (start, stop)
+        for start, stop, gain in runs
+        if gain >= _GAIN and len({row[start:stop] for row in sample}) <= _FEW
+    )
+
+
+class _Written(dict[Any, str]):
+    """Values of a run of columns -> their cells, written when they are met first in a batch."""
+
+    __slots__ = ("write",)
+
+    def __init__(self, write: Callable[[Any], str]) -> None:
+        super().__init__()
+        self.write = write
+
+    def __missing__(self, values: Any) -> str:
+        """Write."""
+        text = self[values] = self.write(values)
+        return text
+
+
+def _encoder_of_repeated(cells: _Cells, runs: Sequence[tuple[int, int]]) -> RowEncoder:
+    """Return the encoder that writes cells of ``runs`` once for each of their values in a batch."""
+    space = dict(cells.space)
+    covered = {i for start, stop in runs for i in range(start, stop)}
+    begins: list[str] = []
+    message = ""
+    lines = ""
+    for i in range(len(cells.shown)):
+        run = next(((start, stop) for start, stop in runs if start == i), None)
+        if run is not None:
+            start, stop = run
+            parts = "".join(_lines_of_cell(cells, n) for n in range(start, stop)).replace("        ", "    ")
+            values = "".join(f"v{n}, " for n in range(start, stop))
+            text = "".join(f"{{l{n}}}{{s{n}}}" for n in range(start, stop))
+            source = f"def write{i}(row):\n    {values} = row\n{parts}    return f'{text}'\n"
+            exec(source.replace("L[", "LONG["), space := {**space, "LONG": LENGTHS})
+            space["Written"] = _Written
+            begins.append(f"    g{i} = Written(write{i})\n")
+            message += f"{{g{i}[r[{start}:{stop}]]}}"
+        elif i not in covered:
+            lines += f"        v{i} = r[{i}]\n{_lines_of_cell(cells, i)}"
+            message += f"{{l{i}}}{{s{i}}}"
+    body = f"{''.join(begins)}    for r in rows:\n{lines}        b = f'{cells.header}{message}'\n"
+    return _compiled(body, space)
 
 
 _AS_IS: Final = frozenset({

@@ -61,6 +61,21 @@ JOINS = (
     ("(a LEFT JOIN b ON b.x = a.y) JOIN c ON c.x = b.y", "1 1 1 10 10 1|4 9 9 90 90 9"),
     ("c, a LEFT JOIN b ON b.x = a.x WHERE a.x = c.x", "1 10 1 1 1 10"),
     ("c, b RIGHT JOIN a ON b.x = a.y WHERE a.x = c.x", "1 10 1 10 1 1"),
+    ("a LEFT JOIN b ON b.x = a.y WHERE (a.x = 1 AND b.y = 10) OR (a.x = 3 AND b.y IS NULL)", "1 1 1 10|3 - - -"),
+    (
+        "a, b LEFT JOIN c ON c.x = b.y WHERE b.x = a.y AND ((a.x = 1 AND b.y > 1) OR (a.x = 4 AND c.y = 9))",
+        "1 1 1 10 10 1|4 9 9 90 90 9",
+    ),
+    (
+        "a, b LEFT JOIN c ON c.x = b.y WHERE b.x = a.y AND ((a.x = 1 AND b.y > 1) OR (a.x = 4 AND b.y < 1) OR false)",
+        "1 1 1 10 10 1",
+    ),
+    (
+        "a LEFT JOIN b ON b.x = a.y AND ((a.x = 1 AND b.y = 10) OR (a.x = 4 AND b.y = 1))",
+        "1 1 1 10|2 2 - -|3 - - -|4 9 - -",
+    ),
+    ("a LEFT JOIN b ON b.x = a.y WHERE a.y NOT IN (2, 9)", "1 1 1 10"),
+    ("a LEFT JOIN b ON b.x = a.y WHERE a.y NOT IN (2, NULL) OR b.y IN (90, NULL)", "4 9 9 90"),
 )  # fmt: skip
 
 
@@ -147,3 +162,13 @@ def test_conditions_over_a_sub_select() -> None:
         assert shown == sorted(expected.split("|") if expected else []), text
         keyed = any("every table is reached by key" in row[0] for row in plan)
         assert by_key is None or keyed == by_key, (text, plan)
+
+
+def test_conditions_come_before_the_joins_that_they_say_nothing_of() -> None:
+    plan = plan_of(
+        "SELECT * FROM pg_namespace n, pg_class c LEFT JOIN pg_description d ON d.objoid = c.oid WHERE c.relnamespace = n.oid "
+        "AND n.nspname = 'app' AND ((c.relkind = 'r' AND n.nspname !~ '^pg_') OR (c.relkind = 'v' AND n.nspname <> 'x'))"
+    )
+    first, second, third = (plan.index(part) for part in ("Left join", "Filter", "Inner join"))
+    assert first < second < third
+    assert "pg_class c by relnamespace (filtered)" in plan  # by relkind, which the OR says, too

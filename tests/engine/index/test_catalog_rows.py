@@ -42,7 +42,9 @@ def test_joins_find_the_same_rows_by_relation_and_by_an_index_over_all(
     assert ("b", "t", "b_pkey", None) in outer
 
 
-def test_several_rows_of_one_value_follow_their_left_row() -> None:
+@pytest.mark.parametrize("many", [0, 10_000])
+def test_several_rows_of_one_value_follow_their_left_row(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog_join, "MANY", many)
     (rows,) = ask(
         "SELECT c.relname, a.attname FROM pg_class c LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 "
         "WHERE c.relname IN ('a', 'a_pkey', 'c')"
