@@ -51,8 +51,7 @@ from engine.local.figures import DuckCounter
 from engine.memory import MemoryPlan
 from engine.preload import preload
 from engine.reads.arrow import rows_of
-from engine.reads.plans import PlanCache
-from engine.reads.templates import TemplateCache
+from engine.reads.caches import PlanCaches
 from engine.sequences.values import SHARD as SEQUENCE_SHARD
 from engine.sequences.values import Counters as SequenceCounters
 from engine.sources.registry import Sources
@@ -110,8 +109,7 @@ class Database:
         self.failed: Exception | None = None
         self.spaces = Spaces(self.next_catalog_version)
         self.attendance = Attendance(self)
-        self.plans = PlanCache()
-        self.templates = TemplateCache()
+        self.plans = PlanCaches()
         self.snapshots = SnapshotRegistry()
         self.outcomes = Outcomes(store)
         self.named = NamedSubscriptions(self)

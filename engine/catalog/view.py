@@ -23,6 +23,7 @@ from engine.catalog.state import CatalogSnapshot
 from engine.catalog.store import write_changes
 from engine.catalog.stored import Stored, StoredKey, key_of
 from engine.eager import settle
+from engine.reads.caches import PlanCaches
 from engine.reads.plans import Plan, Replan
 from engine.transaction.block_state import BLOCK, IMPLICIT
 from planner.errors import SqlError
@@ -51,7 +52,7 @@ class CatalogView:
     """
 
     __slots__ = (
-        "_base", "_db", "_ddl_staged", "_historic", "_lens", "_seen", "_session", "_space", "_used", "_within", "locks",
+        "_base", "_db", "_ddl_staged", "_historic", "_lens", "_own_plans", "_seen", "_session", "_space", "_used", "_within", "locks",
         "own_changes",
     )  # fmt: skip
 
@@ -70,6 +71,7 @@ class CatalogView:
             int, int
         ] = {}  # versions of the relations that were read before the first write, by oid
         self._ddl_staged = False
+        self._own_plans: PlanCaches | None = None
         self.own_changes: _Changes = {}
         self.locks = CatalogLocks(session)
 
@@ -84,10 +86,21 @@ class CatalogView:
 
     @property
     def is_private(self) -> bool:
-        """True when the transaction sees a catalog of its own, or a past one: its plans must not be shared."""
+        """True when the transaction sees a catalog of its own, or a past one."""
         if self._session.block.txn is None or self._within:
             return self._lens is not None
         return self._historic or self._seen is not self._base
+
+    @property
+    def plans(self) -> PlanCaches | None:
+        """Where plans for what is seen are kept (``engine.reads.caches``), None: nowhere."""
+        if not self.is_private:
+            return self._db.plans
+        if self._historic or self._lens is not None:
+            return None
+        if self._own_plans is None:
+            self._own_plans = PlanCaches(self._db.plans)
+        return self._own_plans
 
     @contextmanager
     def looking_at(self, catalog: CatalogSnapshot, *, within: bool = False) -> Iterator[None]:
@@ -115,6 +128,7 @@ class CatalogView:
         if self._ddl_staged or self.locks.any:
             self._ddl_staged = False
             self.own_changes = {}
+            self._own_plans = None
             self.locks.clear()
 
     def go_back(self, own_changes: _Changes) -> None:

@@ -23,7 +23,7 @@ from engine.eager import settle
 from engine.executor import Result
 from engine.loop.collector import uncollected
 from engine.reads.planning import LONG_TEXT, CachedText
-from engine.reads.plans import PLAN_CACHE_MAX_TEXT, Plan
+from engine.reads.plans import Plan
 from engine.reads.query import read_point, start_quick
 from engine.transaction.block_state import BLOCK, IDLE, IMPLICIT
 from engine.transaction.retry import run_with_retries
@@ -279,8 +279,7 @@ async def _simple(conn: Connection, statement: Parsed, out: Responder, *, alone:
         plan = conn.planning.bind(statement, variable_params=False)
     session.cancelled.check()
     session.block.reads_alone = alone and plan.only_reads
-    if plan.cacheable and not session.view.is_private and len(statement.text) <= PLAN_CACHE_MAX_TEXT:
-        conn.planning.remember(statement.text, plan)
+    conn.planning.remember(statement.text, plan)
     outcome, plan = await run_with_retries(conn, plan, (), out, statement, whole=alone)
     await _answer(session, outcome, plan, out, alone=alone)
 

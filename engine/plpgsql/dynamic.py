@@ -108,12 +108,11 @@ def _planned(frame: Frame, parsed: Parsed, oids: tuple[int, ...], *, alone: bool
     session = frame.session
     conn = session.db.sessions[session.pid]
     steps = frame.body.steps
-    cacheable = (
-        alone and not steps and len(parsed.text) <= PLAN_CACHE_MAX_TEXT and not session.view.is_private
-    )
+    cacheable = alone and not steps and len(parsed.text) <= PLAN_CACHE_MAX_TEXT
     key = ("EXECUTE", parsed.text, oids, session.plan_key)
-    if cacheable:
-        found = session.db.plans.get(key, session.catalog)
+    kept = session.view.plans if cacheable else None
+    if kept is not None:
+        found = kept.get(key, session.catalog)
         if found is not None:
             return found
     try:
@@ -125,8 +124,9 @@ def _planned(frame: Frame, parsed: Parsed, oids: tuple[int, ...], *, alone: bool
         if error.query is None:
             error.query = parsed.text
         raise
-    if cacheable and plan.cacheable:
-        session.db.plans.put(key, plan)
+    kept = session.view.plans if cacheable and plan.cacheable else None
+    if kept is not None:
+        kept.put(key, plan)
     return plan
 
 

@@ -76,8 +76,9 @@ class Planning:
         # In a failed block binding says what is refused.
         cacheable = len(text) <= PLAN_CACHE_MAX_TEXT and session.block.state is not FAILED
         key = (text, param_oids, session.plan_key)
-        if cacheable and not session.view.is_private:
-            plan = self.db.plans.get(key, session.catalog)
+        kept = session.view.plans if cacheable else None
+        if kept is not None:
+            plan = kept.get(key, session.catalog)
             if plan is not None:
                 return plan
         told = tell and self.tell_truncated(text)
@@ -87,8 +88,9 @@ class Planning:
         if len(statements) > 1:
             raise SqlError("42601", "cannot insert multiple commands into a prepared statement")
         plan = self.bind(statements[0], param_oids)
-        if cacheable and not told and not session.view.is_private and plan.cacheable:
-            self.db.plans.put(key, plan)
+        kept = session.view.plans if cacheable and not told and plan.cacheable else None
+        if kept is not None:
+            kept.put(key, plan)
         return plan
 
     async def plan_long_text(self, text: str, param_oids: tuple[int, ...]) -> Plan | None:
@@ -273,16 +275,19 @@ class Planning:
         return self.bind(source), None
 
     def remember(self, text: str, plan: Plan) -> None:
-        """Cache a plan by its text; prove its template once the same one was met before."""
+        """Cache a plan by its text, if it may be; prove its template once the same one was met before."""
         session = self.session
+        kept = session.view.plans
+        if kept is None or not plan.cacheable or len(text) > PLAN_CACHE_MAX_TEXT:
+            return
         if truncated(text):
             return  # what is cached tells nothing
-        self.db.plans.put((text, (), session.plan_key), plan)
+        kept.put((text, (), session.plan_key), plan)
         if plan.as_of is not None or self._literals_matter(plan):
             return
         template = extract(text)
         if template is not None:
-            self.db.templates.learn(template, text, session.plan_key, partial(self._prove, plan))
+            kept.learn(plan, text, template, session.plan_key, partial(self._prove, plan))
 
     def _prove(self, plan: Plan, template: Template) -> Plan | None:
         """Return the plan of ``template`` if with its literals for its parameters it is the statement of ``plan``."""
@@ -306,24 +311,24 @@ class Planning:
     def cached(self, sql: str) -> tuple[Plan, tuple[Any, ...]] | None:
         """Return a plan for a whole Query text without parsing it, and its parameter values."""
         session = self.session
-        if session.view.is_private or session.block.state is FAILED or len(sql) > LONG_TEXT:
+        if session.block.state is FAILED or len(sql) > LONG_TEXT:
+            return None
+        kept = session.view.plans
+        if kept is None:
             return None
         plan_key = session.plan_key
         sql = sql.strip().removesuffix(";").rstrip()  # as the parser cuts statements out
-        plan = self.db.plans.get((sql, (), plan_key), session.catalog)
+        plan = kept.get((sql, (), plan_key), session.catalog)
         if plan is not None:
             # the text of a prepared statement may have parameters, which a simple query has not
             return None if plan.bound.params else (plan, ())
         template = extract(sql)
         if template is None:
             return None
-        found = self.db.templates.find(template, plan_key)
+        found = kept.find(template, plan_key, session.catalog)
         if found is None:
             return None
         plan, template = found
-        if not plan.fresh(session.catalog):
-            self.db.templates.drop(template, plan_key)
-            return None
         try:
             return plan, decode_values(session, plan.bound.params, template)
         except DataError:

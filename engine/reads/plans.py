@@ -3,7 +3,11 @@
 The cache key is (text, parameter oids, session key); the session key holds every setting and name that binding
 folds in: search path, role, DateStyle, IntervalStyle, TimeZone ... A plan is thrown away when a relation it
 was bound against has another version, or when names may resolve differently (``namespace_version``); queries of the
-catalog outlive DDL, since their names cannot.
+catalog outlive DDL of relations, since what these are called is nothing to them.
+
+No two catalogs and no two definitions of a relation ever had the same version, so this holds as well for a transaction that sees
+its own DDL. Its plans are kept for it alone all the same (``engine.reads.caches``): with those of the others they would
+throw out each other.
 """
 
 from __future__ import annotations
@@ -101,6 +105,7 @@ class Plan:
         "_stable",
         "alone",
         "as_of",
+        "basis",
         "bound",
         "catalog_version",
         "columns",
@@ -134,7 +139,8 @@ class Plan:
         self.columns: tuple[OutputColumn, ...] | None = bound.columns
         # whether it reads tables and has no effect: it then needs neither locks nor a read set
         self.only_reads = bound.class_ is StatementClass.READ_ONLY and not bound.volatile
-        # Catalog relations alone, and pg_catalog searched first: nothing a user makes can come before them.
+        # Catalog relations alone, and pg_catalog searched first: no relation that a user makes can come before them. Types and functions
+        # of users may be in them, which is what ``basis`` is for.
         self.fixed_names = (
             bool(bound.versions)
             and search_path[:1] == ("pg_catalog",)
@@ -157,6 +163,7 @@ class Plan:
         self.enters = "" if _defines_only(bound) else self.timeline
         self.catalog_version = catalog.version
         self.namespace_version = catalog.namespace_version
+        self.basis = catalog.basis
         self.permitted: tuple[int, int, str, bool, bool] | None = None  # see engine.ddl.privileges
         # what errors call a statement that locks rows (SELECT FOR UPDATE), "" for others
         self.locking = _locking(bound)
@@ -225,7 +232,9 @@ class Plan:
             return True
         if self.bound.row_security is not None:
             return False  # who is exempt, and a member of what, may have changed
-        if catalog.namespace_version != self.namespace_version and not self.fixed_names:
+        if catalog.namespace_version != self.namespace_version and not (
+            self.fixed_names and catalog.basis == self.basis
+        ):
             return False
         for oid, version in self.bound.versions:
             relation = catalog.relation_by_oid(oid)
@@ -238,11 +247,12 @@ class Plan:
 class PlanCache:
     """A bounded cache, least recently used first out."""
 
-    __slots__ = ("_entries",)
+    __slots__ = ("_entries", "_limit")
 
-    def __init__(self) -> None:
-        """Start empty."""
+    def __init__(self, limit: int = PLAN_CACHE_ENTRIES) -> None:
+        """Start empty; ``limit``: entries."""
         self._entries: OrderedDict[Any, Plan] = OrderedDict()
+        self._limit = limit
 
     def get(self, key: Any, catalog: CatalogSnapshot) -> Plan | None:
         """Return a plan that is still fresh under ``catalog``."""
@@ -255,10 +265,15 @@ class PlanCache:
         self._entries.move_to_end(key)
         return plan
 
+    def of_catalog(self, key: Any, catalog: CatalogSnapshot) -> Plan | None:
+        """Return the plan of a catalog query if it is fresh under ``catalog``, which may be a transaction's own: nothing is thrown away."""
+        plan = self._entries.get(key)
+        return plan if plan is not None and plan.fixed_names and plan.fresh(catalog) else None
+
     def put(self, key: Any, plan: Plan) -> None:
         """Remember a plan."""
         self._entries[key] = plan
-        if len(self._entries) > PLAN_CACHE_ENTRIES:
+        if len(self._entries) > self._limit:
             self._entries.popitem(last=False)
 
     def clear(self) -> None:

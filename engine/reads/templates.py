@@ -297,10 +297,11 @@ def decode_values(session: Session, oids: tuple[int, ...], template: Template) -
 class TemplateCache:
     """Templates proved (a Plan), refuted (None) or refuted in part (Trials, Kept), by (text, types, session key); bounded."""
 
-    __slots__ = ("_entries", "_seen")
+    __slots__ = ("_entries", "_limit", "_seen")
 
-    def __init__(self) -> None:
-        """Start empty."""
+    def __init__(self, limit: int = MAX_TEMPLATES) -> None:
+        """Start empty; ``limit``: templates."""
+        self._limit = limit
         self._entries: OrderedDict[Any, Plan | Trials | Kept | None] = OrderedDict()
         self._seen: OrderedDict[Any, None] = OrderedDict()
 
@@ -336,7 +337,7 @@ class TemplateCache:
         if made is None and may_be_tried(template, sql):
             made = Trials(template)
         entries[key] = made
-        if len(entries) > MAX_TEMPLATES:
+        if len(entries) > self._limit:
             entries.popitem(last=False)
 
     def _wanted(self, key: Any) -> bool:
@@ -347,7 +348,7 @@ class TemplateCache:
             del self._seen[key]
             return True
         self._seen[key] = None
-        if len(self._seen) > MAX_TEMPLATES:
+        if len(self._seen) > self._limit:
             self._seen.popitem(last=False)
         return False
 
