@@ -31,6 +31,7 @@ from engine.catalog.stored import (
     StoredKey,
     comment_kind,
     key_of,
+    new_names,
     predefined_roles,
     row_array_oid,
     row_type_oid,
@@ -66,12 +67,16 @@ from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID
 from planner.partition import is_division
 from txn.types import ShardId
 
+MAX_ADDED = 1000
+"""Namespace versions of which a snapshot knows which names came; then it begins anew, and what was planned is planned anew."""
+
 
 class CatalogSnapshot:
     """An immutable catalog; implements ``planner.catalog.Catalog``.
 
     ``version`` names the snapshot for caches; ``namespace_version`` changes only when a name may now
-    resolve differently (create, drop, rename). ``basis`` is the same as long as nothing but relations, comments
+    resolve differently (create, drop, rename). Where relations were made and nothing else changed names since ``added_to``, which is such
+    a version, ``added`` has their names by the version in which they came, oldest first. ``basis`` is the same as long as nothing but relations, comments
     and rights changes; ``rights`` has the version in which those on a relation changed last, since ``basis``.
     """
 
@@ -92,6 +97,8 @@ class CatalogSnapshot:
         "_shapes",
         "_types",
         "_types_by_name",
+        "added",
+        "added_to",
         "basis",
         "codec_types",
         "database",
@@ -120,6 +127,8 @@ class CatalogSnapshot:
         self.items = items
         self.version = version
         self.namespace_version = namespace_version
+        self.added: dict[int, frozenset[str]] = {}
+        self.added_to = namespace_version
         self.basis = version
         self._schemas: dict[str, SchemaDef] = {
             "pg_catalog": SchemaDef(oid=PG_CATALOG_OID, name="pg_catalog"),
@@ -431,6 +440,7 @@ class CatalogSnapshot:
         """
         items = dict(self.items)
         renamed = False
+        names: set[str] = set()
         gone: list[Stored] = []
         for key in deletes:
             item = items.pop(key, None)
@@ -441,11 +451,19 @@ class CatalogSnapshot:
         for item in puts:
             old = items.get(key_of(item))
             items[key_of(item)] = item
-            renamed |= not same_names(old, item)
+            if not same_names(old, item):
+                came = new_names(old, item)
+                renamed |= came is None
+                names |= came or frozenset()
             made.append(item)
             if old is not None:
                 gone.append(old)
-        namespace_version = version if renamed else self.namespace_version
+        added, added_to = self.added, self.added_to
+        if renamed or (names and len(added) >= MAX_ADDED):
+            added, added_to = {}, version
+        elif names:
+            added = {**added, version: frozenset(names)}
+        namespace_version = version if renamed or names else self.namespace_version
         if all(isinstance(item, RelationDef | CommentDef | AclDef) for item in (*gone, *made)):
             relations = [item for item in gone if isinstance(item, RelationDef)]
             now = {item.oid: item for item in made if isinstance(item, RelationDef)}
@@ -457,8 +475,10 @@ class CatalogSnapshot:
             }
             if changed:
                 new.rights = {**self.rights, **dict.fromkeys(changed, version)}
-            return new
-        return CatalogSnapshot(items, version, namespace_version, database=self.database)
+        else:
+            new = CatalogSnapshot(items, version, namespace_version, database=self.database)
+        new.added, new.added_to = added, added_to
+        return new
 
     def _with_relations(
         self,

@@ -183,3 +183,16 @@ def same_names(old: Stored | None, new: Stored) -> bool:
         case (_, TimelineDef() | SourceDef() | DatabaseDef() | DefaultsDef() | ExtensionDef()):
             return True
     return False
+
+
+def new_names(old: Stored | None, new: Stored) -> frozenset[str] | None:
+    """Return the names of relations, indexes among them, that replacing ``old`` by ``new`` adds; None if it does anything else to names."""
+    if not isinstance(new, RelationDef) or new.partition_of:
+        return None
+    names = frozenset((new.name, *(index.name for index in new.indexes)))
+    if old is None:
+        return names
+    if not isinstance(old, RelationDef) or (old.schema, old.name) != (new.schema, new.name):
+        return None
+    before = frozenset((old.name, *(index.name for index in old.indexes)))
+    return names - before if before <= names else None

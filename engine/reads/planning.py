@@ -153,7 +153,7 @@ class Planning:
         record = self.db.named.of(self.session, name).record
         whole = replace(statement, statement=named.with_query(statement.statement, record.sql))
         with self.session.view.looking_at(self.session.space.at(Timestamp(record.position)), within=True):
-            return self._bind(whole, param_oids, variable_params=variable_params)
+            return self._bind(whole, param_oids, variable_params=variable_params, worded=False)
 
     def _bind_in_past(self, statement: Parsed, param_oids: tuple[int, ...], *, variable_params: bool) -> Plan:
         """Bind a statement with AS OF SYSTEM TIME against the catalog of that time."""
@@ -199,7 +199,15 @@ class Planning:
         new = [s for s in self.session.catalog.schemas() if then.schema(s.name) is None]
         return then.with_changes(new, (), self.db.next_catalog_version()) if new else then
 
-    def _bind(self, statement: Parsed, param_oids: tuple[int, ...], *, variable_params: bool) -> Plan:
+    def _bind(
+        self,
+        statement: Parsed,
+        param_oids: tuple[int, ...],
+        *,
+        variable_params: bool,
+        worded: bool = True,
+    ) -> Plan:
+        """Bind a statement. ``worded``: what it names stands in its text."""
         session = self.session
         session.view.renew()
         try:
@@ -210,7 +218,7 @@ class Planning:
                 refuse_before_actions(session, statement.statement)
                 raise
             bound = newer
-        plan = Plan(bound, session.catalog, session.search_path)
+        plan = Plan(bound, session.catalog, session.search_path, text=statement.text if worded else "")
         if plan.crosses:
             check_alone(plan, session.catalog)
         return plan

@@ -19,7 +19,7 @@ from typing import Any
 from engine.catalog.state import CatalogSnapshot
 from planner.bind.locking import statement_name
 from planner.evaluate import Env, Shared, compile_expr
-from planner.query import OutputColumn
+from planner.query import Delete, Insert, Merge, OutputColumn, Update
 from planner.statements import (
     BoundStatement,
     Copy,
@@ -37,6 +37,7 @@ from planner.statements import (
     StatementClass,
     Subscribe,
     Transaction,
+    WithChanges,
 )
 from planner.types import SqlType
 from txn.types import ShardId
@@ -86,6 +87,27 @@ def _timelines(bound: BoundStatement, tables: Sequence[ShardId], catalog: Catalo
     return frozenset([r.timeline for r in map(catalog.relation_by_oid, tables) if r is not None])
 
 
+def _worded(bound: BoundStatement, text: str, catalog: CatalogSnapshot) -> bool:
+    """Tell whether every name that may be looked up to bind a statement again stands in its text, in which escapes could hide one."""
+    return (
+        isinstance(bound.statement, QueryStatement | Insert | Update | Delete | Merge | WithChanges)
+        and bool(text)
+        and "\\" not in text
+        and "u&" not in text.lower()
+        and not (bound.functions or bound.calls)  # their bodies have other names
+        and all(
+            (relation := catalog.relation_by_oid(oid)) is not None
+            and (relation.virtual or relation.kind != "v")
+            for oid, _version in bound.versions
+        )
+    )
+
+
+def _names(text: str, name: str) -> bool:
+    """Tell whether a text may have a name in it, plain or quoted, or as a part of another. ``text``: in lower case."""
+    return not name.isascii() or '"' in name or name.lower() in text
+
+
 def _defines_only(bound: BoundStatement) -> bool:
     """Tell whether its transaction reads and writes no rows of its tables: SUBSCRIBE does so outside of it."""
     statement = bound.statement
@@ -103,6 +125,7 @@ class Plan:
 
     __slots__ = (
         "_stable",
+        "_text",
         "alone",
         "as_of",
         "basis",
@@ -131,9 +154,17 @@ class Plan:
     )
 
     def __init__(
-        self, bound: BoundStatement, catalog: CatalogSnapshot, search_path: tuple[str, ...] = ()
+        self,
+        bound: BoundStatement,
+        catalog: CatalogSnapshot,
+        search_path: tuple[str, ...] = (),
+        *,
+        text: str = "",
     ) -> None:
-        """Make a plan bound against ``catalog``; ``search_path`` as the session resolved it."""
+        """Make a plan bound against ``catalog``; ``search_path`` as the session resolved it.
+
+        ``text``: all of the statement, if there is one: a plan survives new relations that are not named in it.
+        """
         self.bound = bound
         # of the result, None when the statement returns no rows
         self.columns: tuple[OutputColumn, ...] | None = bound.columns
@@ -164,6 +195,7 @@ class Plan:
         self.catalog_version = catalog.version
         self.namespace_version = catalog.namespace_version
         self.basis = catalog.basis
+        self._text = text if _worded(bound, text, catalog) else ""
         self.permitted: tuple[int, int, str, bool, bool] | None = None  # see engine.ddl.privileges
         # what errors call a statement that locks rows (SELECT FOR UPDATE), "" for others
         self.locking = _locking(bound)
@@ -232,15 +264,30 @@ class Plan:
             return True
         if self.bound.row_security is not None:
             return False  # who is exempt, and a member of what, may have changed
-        if catalog.namespace_version != self.namespace_version and not (
-            self.fixed_names and catalog.basis == self.basis
-        ):
+        if catalog.namespace_version != self.namespace_version and not self._names_stay(catalog):
             return False
         for oid, version in self.bound.versions:
             relation = catalog.relation_by_oid(oid)
             if relation is None or relation.version != version:
                 return False
-        self.catalog_version = catalog.version
+        self.catalog_version, self.namespace_version = catalog.version, catalog.namespace_version
+        return True
+
+    def _names_stay(self, catalog: CatalogSnapshot) -> bool:
+        """Tell whether its names resolve under ``catalog`` as they did."""
+        if self.fixed_names:
+            return catalog.basis == self.basis
+        if not self._text:
+            return False
+        # Versions are given once, so where this one is known ``catalog`` comes of the one it was bound against.
+        if self.namespace_version != catalog.added_to and self.namespace_version not in catalog.added:
+            return False
+        text = self._text.lower()
+        for version, names in reversed(catalog.added.items()):
+            if version == self.namespace_version:
+                break
+            if any(_names(text, name) for name in names):
+                return False
         return True
 
 
