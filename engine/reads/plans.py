@@ -12,6 +12,7 @@ throw out each other.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
@@ -44,7 +45,10 @@ from txn.types import ShardId
 
 PLAN_CACHE_ENTRIES = 2000
 PLAN_CACHE_MAX_TEXT = 32 * 1024  # characters; longer statements are planned every time
-
+SURELY_WHOLE = (
+    59  # characters; a longer name may be what is left of an identifier, which is cut after 63 bytes
+)
+_WORD = re.compile("[a-z0-9_]+")
 
 _CACHED = frozenset((StatementClass.READ_ONLY, StatementClass.WRITE_ONLY, StatementClass.READ_THEN_WRITE))
 _IN_TRANSACTION = _CACHED | {StatementClass.DDL}
@@ -104,8 +108,15 @@ def _worded(bound: BoundStatement, text: str, catalog: CatalogSnapshot) -> bool:
 
 
 def _names(text: str, name: str) -> bool:
-    """Tell whether a text may have a name in it, plain or quoted, or as a part of another. ``text``: in lower case."""
-    return not name.isascii() or '"' in name or name.lower() in text
+    """Tell whether a text may name a relation of this name, or the array type over its rows. ``text``: in lower case."""
+    if not name.isascii() or '"' in name:
+        return True
+    name = name.lower()
+    if name not in text:
+        return False
+    if _WORD.fullmatch(name) is None or len(name) > SURELY_WHOLE:
+        return True
+    return re.search(rf"(?<![a-z0-9_])_?{name}(?![a-z0-9_])", text) is not None
 
 
 def _defines_only(bound: BoundStatement) -> bool:

@@ -10,7 +10,9 @@ import pytest
 from engine.database import Database
 from engine.eager import settle
 from engine.reads import planning
+from engine.reads.plans import _names
 from pgwire.errors import BackendError
+from planner.parse import Parsed
 from tests.support.engine import Failed, Session, open_database
 from txn.persist.memory import MemoryDisk
 
@@ -149,3 +151,84 @@ def test_a_read_that_waits_for_its_turn_keeps_to_what_was_described() -> None:
                     await check(one, two, sql, change, block=block)
 
     run(work)
+
+
+def test_statements_between_the_ddl_of_a_migration_are_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a transaction with DDL of its own: plans by text and by template outlive new tables, and end with it where they must."""
+    columns = "SELECT count(*) FROM information_schema.columns WHERE table_name = '{}'"
+    texts = (columns, "INSERT INTO log VALUES ('{}')", "SELECT count(*) FROM log WHERE what = '{}'")
+
+    async def work(database: Database) -> None:
+        one, two = Session(database, 1), Session(database, 2)
+        await one.run("CREATE TABLE log (what text)")
+        await two.run("SELECT count(*) FROM log")
+        await one.run("BEGIN; CREATE TABLE t0 (a int)")
+        for number in range(2):
+            for text in texts:
+                await one.run(text.format(f"t{number}"))
+        known = planning.parse
+
+        def only_ddl(text: str) -> list[Parsed]:
+            assert text.startswith(("CREATE", "ROLLBACK", "ALTER")), f"parsed again: {text}"
+            return known(text)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(planning, "parse", only_ddl)
+            patched.setattr("engine.connection.simple.parse", only_ddl)
+            for number in range(2, 5):
+                await one.run(f"CREATE TABLE t{number} (a int, b int)")
+                await one.run(f"CREATE INDEX ON t{number} (a)")
+                await one.run(f"ALTER TABLE t{number} ADD c int")
+                for text in texts:
+                    rows = await one.run(text.format(f"t{number}"))
+                assert rows == [("1",)]
+                assert await one.run(columns.format(f"t{number}")) == [("3",)]
+            # what others have planned stays theirs, too
+            assert await two.run("SELECT count(*) FROM log") == [("0",)]
+        await one.run("ROLLBACK")
+        assert await one.run(columns.format("t3")) == [("0",)]
+        assert await one.run("SELECT count(*) FROM log WHERE what = 't3'") == [("0",)]
+
+    run(work)
+
+
+def test_new_relations_matter_to_plans_only_by_name() -> None:
+    async def work(database: Database) -> None:
+        session = Session(database, 1)
+        bind = session.connection.planning
+        await session.run("CREATE TABLE a (x int); CREATE VIEW v AS SELECT x FROM a")
+        await session.run(
+            "CREATE FUNCTION f() RETURNS bigint STABLE LANGUAGE sql AS 'SELECT count(*) FROM a'"
+        )
+        texts = ("SELECT x FROM a", "SELECT x FROM v", "SELECT f()", 'SELECT x FROM U&"\\0061"', "ALTER TABLE a ADD y int",
+                 "SELECT x AS Other FROM a")  # fmt: skip
+        plans = [plan for text in texts if (plan := bind.plan_text(text, ())) is not None]
+
+        def fresh() -> list[bool]:
+            return [plan.fresh(session.connection.session.catalog) for plan in plans]
+
+        assert fresh() == [True] * 6
+        await session.run("CREATE TABLE t (y int)")
+        assert fresh() == [True, False, False, False, False, True]
+        await session.run("CREATE TABLE other (y int)")
+        assert fresh() == [True, False, False, False, False, False]
+        await session.run("DROP TABLE t")
+        assert fresh() == [False] * 6
+        # nor do they in a transaction that did not come of the one they were made in
+        await session.run("BEGIN; CREATE TABLE mine (y int)")
+        plans[:] = [plan for text in texts[:1] if (plan := bind.plan_text(text, ())) is not None]
+        assert fresh() == [True]
+        await session.run("ROLLBACK; CREATE TABLE theirs (y int)")
+        assert fresh() == [False]
+
+    run(work)
+
+
+def test_a_name_is_found_where_a_text_may_mean_it() -> None:
+    for text, name in (
+        ("select * from t", "t"), ("select * from T", "T"), ("select 't'::regclass", "t"), ("select x::_t", "t"), ('from "a b"', "a b"),
+        (f"from {'n' * 70}", "n" * 63), ("from x", "ä"), ("from x", 'a"b'), ("from a$b", "a$b"), ("from s.t;", "t"),
+    ):  # fmt: skip
+        assert _names(text.lower(), name), (text, name)
+    for text, name in (("select * from u", "t"), ("select at, t1, t_ from x", "t"), ("select x", "a b")):
+        assert not _names(text, name), (text, name)
