@@ -45,9 +45,7 @@ from txn.types import ShardId
 
 PLAN_CACHE_ENTRIES = 2000
 PLAN_CACHE_MAX_TEXT = 32 * 1024  # characters; longer statements are planned every time
-SURELY_WHOLE = (
-    59  # characters; a longer name may be what is left of an identifier, which is cut after 63 bytes
-)
+SURELY_WHOLE = 59  # characters: a longer name may be an identifier that was cut (63 bytes)
 _WORD = re.compile("[a-z0-9_]+")
 
 _CACHED = frozenset((StatementClass.READ_ONLY, StatementClass.WRITE_ONLY, StatementClass.READ_THEN_WRITE))
