@@ -34,7 +34,7 @@ from planner.builtins.session import EvalSession
 from planner.errors import SqlError
 from planner.evaluate_env import EMPTY_LAYOUT, Env, Layout, Row, RowFunction, Shared, Suspend
 from planner.evaluate_runtime import flat, record_maker
-from planner.evaluate_unit import MAX_WIDTH, Unit, value_function, walk
+from planner.evaluate_unit import Unit, value_function, walk
 from planner.facts import facts
 from planner.query import Expr
 
@@ -104,7 +104,7 @@ def compile_map(
     unit = Unit(layout, [x for x in exprs if not isinstance(x, int)])
     row = unit.tuple_of(exprs)
     if extending:
-        row = f"(*r, *{row})" if len(exprs) > MAX_WIDTH else f"(*r, {row[1:]}"
+        row = f"r + {row}"
     return unit.function(
         f"    out = []\n    add = out.append\n    for r in rows:\n        add({row})\n    return out\n",
         "rows",
