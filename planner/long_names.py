@@ -16,7 +16,9 @@ MAX_NAME_BYTES: Final = 63
 MAX_SEARCHED: Final = 64 * 1024
 """Characters of a text. In longer ones names are cut, too, but it is not told: to find them would hold up others."""
 
-_CANDIDATE: Final = re.compile(r'\b[\w$]{16}|"[^"]{16}')
+# What may be such a name, where each character is a byte, and where it may be four.
+_ASCII_CANDIDATE: Final = re.compile(r'\b[\w$]{64}|"(?:[^"]|""){64}', re.ASCII)
+_CANDIDATE: Final = re.compile(r'[\w$\x80-\U0010ffff]{16}|"(?:[^"]|""){16}')
 
 
 def cut(name: str) -> str:
@@ -27,7 +29,10 @@ def cut(name: str) -> str:
 
 def truncated(text: str) -> list[tuple[str, str]]:
     """Return the names in a text that are too long, in order, and what becomes of them."""
-    if not MAX_NAME_BYTES // 4 < len(text) <= MAX_SEARCHED or _CANDIDATE.search(text) is None:
+    if not MAX_NAME_BYTES // 4 < len(text) <= MAX_SEARCHED:
+        return []
+    candidate = _ASCII_CANDIDATE if text.isascii() else _CANDIDATE
+    if candidate.search(text) is None:
         return []
     try:
         tokens = _pg.scan(text)

@@ -513,7 +513,7 @@ def window_call_in(expr: Expr) -> WindowFunc | None:
         if isinstance(node, WindowFunc):
             return node
         if not isinstance(node, QueryBase):
-            stack.extend(reversed(list(children(node))))
+            stack.extend(reversed(children(node)))
     return None
 
 

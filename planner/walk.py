@@ -6,41 +6,56 @@ are in ``planner.rewrite``. Which fields of a class hold nodes is looked up once
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
-from functools import cache
-from typing import Any, cast
+from operator import attrgetter
+from typing import Any, Final
 
 from planner.query import QueryBase, QueryExpr, Range
 
-
-@cache
-def _field_names(kind: Hashable) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(cast(Any, kind)) if f.name not in ("type", "span", "leaves"))
-
-
-@cache
-def _is_node(kind: Hashable) -> bool:
-    return is_dataclass(kind)
+_OTHER: Final = ("type", "span", "leaves")
+# Annotations of fields that hold no node.
+_PLAIN: Final = re.compile(r"Literal\[[^]]*]|\b(?:int|str|bool|float|bytes|None|tuple|frozenset)\b|[][|,. ]")
 
 
-def children(node: Any) -> Iterator[Any]:
-    """Yield the dataclass nodes directly below ``node`` (through tuples), in field order."""
+def _values_of(kind: type) -> Callable[[Any], tuple[Any, ...]]:
+    names = [f.name for f in fields(kind) if f.name not in _OTHER and _PLAIN.sub("", str(f.type))]
+    if not names:
+        return lambda node: ()
+    if len(names) == 1:
+        (name,) = names
+        return lambda node: (getattr(node, name),)
+    return attrgetter(*names)
+
+
+class _Kinds(dict[type, "Callable[[Any], tuple[Any, ...]] | None"]):
+    """Class -> the function from one of its objects to the values of the fields that may hold nodes; None: they are no nodes."""
+
+    def __missing__(self, kind: type) -> Callable[[Any], tuple[Any, ...]] | None:
+        """Look once."""
+        found = self[kind] = _values_of(kind) if is_dataclass(kind) else None
+        return found
+
+
+_KINDS: Final = _Kinds()
+
+
+def children(node: Any) -> list[Any]:
+    """Return the dataclass nodes directly below ``node`` (through tuples), in field order."""
     out: list[Any] = []
-    for name in _field_names(node.__class__):
-        value = getattr(node, name)
-        if value.__class__ is tuple:
-            _gather(value, out)
-        elif value is not None and _is_node(value.__class__):
-            out.append(value)
-    return iter(out)
+    values = _KINDS[node.__class__]
+    if values is None:
+        raise TypeError(f"{node.__class__.__name__} is no node")
+    _gather(values(node), out)
+    return out
 
 
 def _gather(items: tuple[Any, ...], out: list[Any]) -> None:
     for item in items:
         if item.__class__ is tuple:
             _gather(item, out)
-        elif item is not None and _is_node(item.__class__):
+        elif item is not None and _KINDS[item.__class__] is not None:
             out.append(item)
 
 
@@ -50,7 +65,7 @@ def walk(node: Any) -> Iterator[Any]:
     while stack:
         current = stack.pop()
         yield current
-        stack.extend(reversed(list(children(current))))
+        stack.extend(reversed(children(current)))
 
 
 def ranges_of(query: QueryExpr) -> list[Range]:

@@ -321,7 +321,7 @@ def _own(nodes: Any, kind: type) -> list[Any]:
                 continue
         elif isinstance(node, kind) and depth == 0:
             out.append(node)
-        stack.extend((child, depth) for child in reversed(list(children(node))))
+        stack.extend((child, depth) for child in reversed(children(node)))
     return out
 
 

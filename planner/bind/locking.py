@@ -280,7 +280,7 @@ def locking_selects(node: Any) -> Iterator[Select]:
         current = stack.pop()
         if isinstance(current, Select) and current.row_marks:
             yield current
-        stack.extend(reversed(list(children(current))))
+        stack.extend(reversed(children(current)))
 
 
 def statement_name(node: Any) -> str | None:
