@@ -348,7 +348,8 @@ def _cast_target(name: str, source: int) -> int:
     pathway = find_pathway(source, fact.oid, CastContext.EXPLICIT)
     if pathway is None or pathway.kind not in ("relabel", "io"):
         return 0
-    if pathway.kind == "io" and source == RECORD and fact.category == STRING:
+    row = source == RECORD or facts().types[source].kind == "c"
+    if pathway.kind == "io" and row and fact.category == STRING:
         return 0
     return fact.oid
 

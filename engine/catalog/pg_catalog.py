@@ -99,7 +99,8 @@ def _class_row(session: Session, item: RelationDef) -> RowDict:
     index = None if table is None else next(i for i in table.indexes if i.oid == item.oid)
     is_part = index is not None and index.parent != 0
     divided = table if table is not None else item
-    has_parts = divided.kind == "p" and bool(session.catalog.partitions_of(divided.oid))
+    parts = session.catalog.partitions_of(divided.oid) if divided.kind == "p" else ()
+    has_parts = bool(parts) if index is None else any(i.parent == item.oid for p in parts for i in p.indexes)
     options = [f"{key}={value}" for key, value in item.options.items()]
     return {
         "oid": item.oid, "relname": item.name, "relnamespace": item.schema_oid,

@@ -17,7 +17,7 @@ from engine.ddl import functions
 from engine.ddl.column_dependents import Losses, dependencies
 from engine.ddl.dependents import in_report_order, still_needed
 from engine.ddl.drop import described, drop_defaults, drop_relations, notice_cascade, table_of
-from engine.ddl.held_rows import refuse_held_rows
+from engine.ddl.held_rows import refuse_held_rows, renew_holders
 from engine.ddl.in_use import refuse_change
 from engine.ddl.keys import add_checks, add_keys
 from engine.ddl.policies import comments_of as policy_comments
@@ -132,6 +132,7 @@ async def add_column(session: Session, plan: Plan, relation: RelationDef, action
         await validate_checks(session, changed, [c for c in added if c.kind == "c"])
     if missing is not None:  # NULL refers to nothing
         await define.validate(session, changed, added)
+    await renew_holders(session, changed)
 
 
 async def require_no_nulls(session: Session, relation: RelationDef, column: ColumnDef) -> None:

@@ -6,12 +6,17 @@ CREATE TABLE t (a int)      CREATE TABLE u (x t)      ALTER TABLE t ALTER a TYPE
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import row_array_oid, row_type_oid
+from engine.constraints.define import touch
 from planner.catalog import ColumnDef, RelationDef
 from planner.errors import SqlError, not_supported
 from planner.typefacts import FIRST_USER_OID
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
 
 
 def parts_of(catalog: CatalogSnapshot, oid: int) -> Iterator[int]:
@@ -63,3 +68,9 @@ def refuse_held_rows(catalog: CatalogSnapshot, relation: RelationDef, what: str 
             "0A000",
             f'cannot alter table "{relation.name}" because column "{other.name}.{column.name}" uses its row type',
         )
+
+
+async def renew_holders(session: Session, relation: RelationDef) -> None:
+    """Give the tables whose columns hold rows of ``relation``, whose columns have changed, new versions: plans know the fields."""
+    held = columns_holding(session.catalog, row_type_oid(relation.oid), row_array_oid(relation.oid))
+    await touch(session, {other.oid for other, _ in held} - {relation.oid})

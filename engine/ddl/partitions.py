@@ -27,6 +27,7 @@ from engine.writes.shape import TableShape, runnable_check, table_layout
 from planner import statements as st
 from planner.bind.generated import columns_used
 from planner.bind.index import computed_index, index_keys
+from planner.bind.naming import choose_name
 from planner.bind.partition import partition_check
 from planner.catalog import ConstraintDef, IndexDef, PartitionKey, RelationDef
 from planner.errors import SqlError, not_supported
@@ -216,6 +217,9 @@ def _with_index(session: Session, child: RelationDef, parent: RelationDef, index
                 indexes=tuple(taken if i is own else i for i in child.indexes),
                 constraints=constraints,
             )
+    if child.partition_key is not None and index.unique:
+        mapped = tuple(attnums.get(a, 0) for a in index.attnums)
+        check_key(replace(child, indexes=(replace(index, attnums=mapped),)), child.partition_key)
     names = [
         child.column(attnums[a]).name if a else name
         for a, name in zip(index.key_columns, index.key_names or ("",) * len(index.key_columns), strict=True)
@@ -272,10 +276,10 @@ async def _with_foreign_keys(session: Session, child: RelationDef, parent: Relat
             child = replace(child, constraints=constraints)
             continue
         taken = {c.name for c in child.constraints}
-        name, number = key.name, 0
-        while name in taken:
-            number += 1
-            name = f"{key.name}{number}"
+        name = key.name
+        if name in taken:
+            columns = [child.column(a).name for a in mapped]
+            name = choose_name(child.name, columns, "fkey", taken.__contains__)
         made = replace(
             key, oid=session.db.allocate_oids(1), name=name, attnums=mapped, foreign=foreign, parent=key.oid
         )

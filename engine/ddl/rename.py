@@ -19,6 +19,7 @@ from engine.ddl.databases import rename_database
 from engine.ddl.drop import table_of
 from engine.ddl.field_names import rename_fields
 from engine.ddl.functions import rebase_functions
+from engine.ddl.held_rows import renew_holders
 from engine.ddl.policies import rebase_policies
 from engine.ddl.roles import refuse_reserved_role
 from engine.eager import settle
@@ -117,6 +118,7 @@ async def _rename_column(session: Session, relation: RelationDef, old: str, new:
     changed = _rename_in_checks(session, relation, changed, trial)
     changed = with_key_named(relation, changed, catalog)
     await session.view.change([changed])
+    await renew_holders(session, changed)
     await rebase_views(session, {relation.oid}, catalog)
     await rename_fields(session, catalog, old, renamed_table=relation.oid)
 

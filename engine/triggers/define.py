@@ -40,6 +40,11 @@ async def create_trigger(
     old = next((trigger for trigger in table.triggers if trigger.name == made.name), None)
     if old is not None and not statement.replace:
         raise SqlError("42710", f'trigger "{made.name}" for relation "{table.name}" already exists')
+    if old is not None and old.parent:
+        raise SqlError(
+            "42710",
+            f'trigger "{made.name}" for relation "{table.name}" is an internal or a child trigger',
+        )
     if old is not None and old.constraint:
         raise SqlError("42710", f'trigger "{made.name}" for relation "{table.name}" is a constraint trigger')
     made = replace(made, oid=session.db.allocate_oids(1) if old is None else old.oid)
@@ -60,6 +65,8 @@ async def create_trigger(
             )
         if old is not None:
             await _drop_clones(session, table, [old])
+        if statement.replace:
+            await _drop_namesakes(session, table, made.name)
         await inherit_below(session, table_of(session, table.oid))
     return Command("CREATE TRIGGER")
 
@@ -71,19 +78,20 @@ async def rename_trigger(
     session = conn.session
     table = table_of(session, statement.table)
     old = trigger_of(table, statement.name)
-    if statement.new != old.name and any(trigger.name == statement.new for trigger in table.triggers):
-        raise SqlError("42710", f'trigger "{statement.new}" for relation "{table.name}" already exists')
     if old.parent:
+        above = table_of(session, table.partition_of)
         raise SqlError(
             "0A000",
             f'cannot rename trigger "{old.name}" on table "{table.name}"',
-            hint="Rename the trigger on the partitioned table instead.",
+            hint=f'Rename the trigger on the partitioned table "{above.name}" instead.',
         )
     await _rename(session, table, old, statement.new)
     return Command("ALTER TRIGGER")
 
 
 async def _rename(session: Session, table: RelationDef, old: TriggerDef, new: str) -> None:
+    if new != old.name and any(trigger.name == new for trigger in table.triggers):
+        raise SqlError("42710", f'trigger "{new}" for relation "{table.name}" already exists')
     changed = replace(old, name=new)
     await _store(session, table, [changed if trigger is old else trigger for trigger in table.triggers])
     for child in session.catalog.partitions_of(table.oid):
@@ -101,6 +109,17 @@ async def _drop_clones(session: Session, table: RelationDef, gone: Collection[Tr
             kept = without_triggers(child, own)
             await _store(session, kept, kept.triggers)
             await _drop_clones(session, child, own)
+
+
+async def _drop_namesakes(session: Session, table: RelationDef, name: str) -> None:
+    """Drop partitions' own triggers of a name: CREATE OR REPLACE TRIGGER of their table replaces them. Raises SqlError 42710."""
+    for child in session.catalog.partitions_of(table.oid):
+        own = next((trigger for trigger in child.triggers if trigger.name == name), None)
+        if own is not None and own.constraint:
+            raise SqlError("42710", f'trigger "{name}" for relation "{child.name}" is a constraint trigger')
+        if own is not None:
+            await drop_triggers(session, child, [name])
+        await _drop_namesakes(session, table_of(session, child.oid), name)
 
 
 async def drop_trigger(conn: Connection, plan: Plan, statement: st.DropTrigger, params: Params) -> Outcome:

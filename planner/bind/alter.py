@@ -110,7 +110,7 @@ def bind_alter_table(
     for action in node.actions:
         allowed = _ACTIONS.get(relation.kind, _VIEW_ACTIONS)
         if relation.kind not in "rp" and action.kind not in allowed:
-            raise _wrong_kind(relation, action)
+            raise _wrong_kind(context, relation, action)
         refuse_for_partitions(context, current, action, only=node.relation.only)
         try:
             bound, current = _action(context, current, action)
@@ -137,8 +137,11 @@ def _altered(context: BindContext, reference: ast.TableRef, if_exists: bool) -> 
     return context.relation(reference.schema, reference.name, catalog=reference.catalog)
 
 
-def _wrong_kind(relation: RelationDef, action: ast.AlterAction) -> SqlError:
+def _wrong_kind(context: BindContext, relation: RelationDef, action: ast.AlterAction) -> SqlError:
     plural = PLURALS[relation.kind]
+    table = context.catalog.relation_by_oid(relation.table_oid) if relation.kind == "i" else None
+    if table is not None and table.kind == "p":
+        plural = "partitioned indexes"
     word = _ACTION_WORDS.get(action.kind, action.kind.upper())
     return SqlError(
         "42809",

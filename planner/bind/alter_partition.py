@@ -20,12 +20,15 @@ def bind_partition_action(
     other = context.relation(reference.schema, reference.name, catalog=reference.catalog)
     if relation.kind == "i":
         table = context.catalog.relation_by_oid(relation.table_oid)
-        if table is None or table.kind != "p":
+        divided = table is not None and table.kind == "p"
+        if not divided or action.kind != "attach partition":
             raise SqlError(
                 "42809",
-                f'ALTER action ATTACH PARTITION cannot be performed on relation "{relation.name}"',
-                detail="This operation is not supported for indexes.",
+                f'ALTER action {action.kind.upper()} cannot be performed on relation "{relation.name}"',
+                detail=f"This operation is not supported for {'partitioned ' if divided else ''}indexes.",
             )
+        if node.bound is not None:
+            raise SqlError("42P17", f'"{relation.name}" is not a partitioned table')
         if other.kind != "i":
             raise SqlError("42P17", f'"{other.name}" is not an index')
         return st.AttachIndex(index=other.oid)
@@ -78,12 +81,30 @@ def refuse_for_partitions(
         what = action.definition.kind
         if what == "check":
             raise SqlError("42P16", "constraint must be added to child tables too")
+        if what == "primary key":
+            _demand_not_null(context, relation, action.definition)
         if what == "foreign key":
             raise SqlError(
                 "42809",
                 f'cannot use ONLY for foreign key on partitioned table "{relation.name}" referencing relation '
                 f'"{action.definition.references.name if action.definition.references else ""}"',
             )
+
+
+def _demand_not_null(context: BindContext, relation: RelationDef, key: ast.Constraint) -> None:
+    """Raise SqlError 42P16 where a column of a partitioned table's own primary key may be NULL in a partition."""
+    for name in key.columns:
+        column = next((c for c in relation.live if c.name == name), None)
+        if column is None or column.not_null:
+            continue
+        for child in context.catalog.partitions_of(relation.oid):
+            if not next(c for c in child.live if c.name == name).not_null:
+                raise SqlError(
+                    "42P16",
+                    "constraint must be added to child tables too",
+                    detail=f'Column "{name}" of relation "{child.name}" is not already NOT NULL.',
+                    hint="Do not specify the ONLY keyword.",
+                )
 
 
 def _of_partition(context: BindContext, relation: RelationDef, action: ast.AlterAction) -> None:

@@ -365,8 +365,9 @@ def _cast(scope: Scope, node: ast.TypeCast) -> Expr:
             raise not_supported(f"the row type of table {names[-1]}", span=node.type.span) from None
         raise
     arg_node = node.arg
-    if isinstance(arg_node, ast.ArrayLiteral) and element_of(target.oid):
-        arg = bind_array(scope, arg_node, target)
+    array = plain_type(target)  # of a domain
+    if isinstance(arg_node, ast.ArrayLiteral) and element_of(array.oid):
+        arg = bind_array(scope, arg_node, array)
     else:
         arg = bind_expr(scope, arg_node)
     env = scope.context.env

@@ -62,11 +62,14 @@ def bind_call(scope: Scope, node: ast.FuncCall, *, in_from: bool = False) -> Exp
     if node.within_group:
         order_args = [bind_expr(scope, item.expr) for item in node.order]
     types = [arg.type.oid for arg in [*args, *order_args]]
-    if len(args) == 1 and not schema and _undecorated(node) and not names and is_row(args[0]):
-        columns = row_columns(scope, args[0])
-        if columns is not None and any(column == name for column, _ in columns):
-            return select_field(scope, args[0], name, span)
-    found = _resolve(scope, node, schema, name, types, names, span)
+    try:
+        found = _resolve(scope, node, schema, name, types, names, span)
+    except SqlError as error:
+        if error.sqlstate == "42883" and len(args) == 1 and not schema and _undecorated(node) and not names:
+            columns = row_columns(scope, args[0]) if is_row(args[0]) else None
+            if columns is not None and any(column == name for column, _ in columns):
+                return select_field(scope, args[0], name, span)  # name(x) is x.name
+        raise
     if found.kind == "cast":
         if not _undecorated(node):
             raise _not_aggregate(node, name, span)
@@ -293,7 +296,7 @@ def _aggregate(
         direct: tuple[Expr, ...] = ()
         order = _aggregate_order(scope, node, args, made)
         if node.distinct:
-            _check_distinct(scope, made, order)
+            _check_distinct(scope, made)
     else:
         count = len(made) - len(order_args)
         direct, ordered = made[:count], made[count:]
@@ -423,6 +426,13 @@ def _aggregate_order(
             if expr == _stripped(arg):
                 expr = arg
                 break
+        else:
+            if node.distinct:
+                raise SqlError(
+                    "42P10",
+                    "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
+                    span=location(expr),
+                )
         if expr.type.oid == UNKNOWN:
             expr = coerce_type(expr, SqlType(TEXT), CastContext.IMPLICIT, scope.context.env)
         key = sort_by(scope, expr, item, node.span)
@@ -431,14 +441,7 @@ def _aggregate_order(
     return tuple(keys)
 
 
-def _check_distinct(scope: Scope, args: Sequence[Expr], order: Sequence[SortBy]) -> None:
-    for key in order:
-        if key.expr not in args:
-            raise SqlError(
-                "42P10",
-                "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
-                span=location(key.expr),
-            )
+def _check_distinct(scope: Scope, args: Sequence[Expr]) -> None:
     for arg in args:
         oid = TEXT if arg.type.oid == UNKNOWN else arg.type.oid
         default_equality(oid, arg.span, scope.context.env.row_type)

@@ -73,6 +73,13 @@ def bind_create_function(context: BindContext, node: ast.CreateFunction) -> st.C
             if language == "plpgsql"
             else None,
         )
+    twice = next((name for at, name in enumerate(names) if name and name in names[:at]), None)
+    if twice is not None and language == "plpgsql":  # where each is a variable, be it IN or OUT
+        raise SqlError(
+            "42P13",
+            f'parameter name "{twice}" used more than once',
+            where=f'compilation of PL/pgSQL function "{node.name[-1]}" near line 1',
+        )
     if node.procedure:
         _check_procedure(node, modes, defaults)
     changes = dict(_options(node.options, returns_set=returns_set, creating=True))
@@ -190,8 +197,8 @@ def _parameters(
             raise SqlError("42P13", "VARIADIC parameter must be an array")
         input_ = parameter.mode in "ibv"
         for name, mode in zip(names, modes, strict=True):
-            if name and name == parameter.name and (input_ == (mode in "ibv") or "b" in (mode, parameter.mode)
-                                                    or "t" in (mode, parameter.mode)):  # fmt: skip
+            same_side = input_ == (mode in "ibv") or "b" in (mode, parameter.mode)
+            if name and name == parameter.name and same_side:
                 raise SqlError("42P13", f'parameter name "{name}" used more than once')
         if parameter.default is not None:
             if not input_:
@@ -253,6 +260,8 @@ def _usable(oid: int, language: str, *, result: bool) -> None:
     if language == "plpgsql":
         if oid == RECORD or (result and oid == TRIGGER):
             return
+        if fact.name == "event_trigger":
+            raise not_supported("a function of event triggers")
         what = "return" if result else "accept"
         raise SqlError("0A000", f"PL/pgSQL functions cannot {what} type {format_type(oid)}")
     what = "return type" if result else "have arguments of type"

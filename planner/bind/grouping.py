@@ -49,6 +49,7 @@ class GroupCheck:
         }
         self._keys = keys
         self._dependent: dict[int, bool] = {}
+        self._direct = False  # within direct arguments of an ordered-set aggregate
 
     def check(self, expr: Expr) -> Expr:
         """Return ``expr`` with GROUPING resolved. Raises SqlError 42803 for an ungrouped column."""
@@ -67,8 +68,10 @@ class GroupCheck:
         if isinstance(node, Aggregate):
             if node.level == depth:
                 # direct arguments are evaluated per group
+                self._direct = True
                 for expr in node.direct:
                     self._visit(expr, depth)
+                self._direct = False
                 return node
             if node.level > depth:
                 return node
@@ -97,7 +100,8 @@ class GroupCheck:
             message = (
                 f'column "{shown}" must appear in the GROUP BY clause or be used in an aggregate function'
             )
-        raise SqlError("42803", message, span=node.span)
+        detail = "Direct arguments of an ordered-set aggregate must use only grouped columns."
+        raise SqlError("42803", message, span=node.span, detail=detail if self._direct else None)
 
     def _depends_on_key(self, range_: int) -> bool:
         known = self._dependent.get(range_)

@@ -235,7 +235,7 @@ def add_column(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> 
         raise SqlError(
             "42601",
             f'both default and identity specified for column "{node.name}" of table "{parts.table}"',
-            span=later,
+            span=None if serial else later,
         )
     if generated is not None:
         _check_generated(parts, node, generated, default, identity, serial=serial)

@@ -413,15 +413,17 @@ def _float_to_char(value: float, text: str, precision: int) -> str:
         return _hashes(template) if not math.isfinite(value) else _exponential(f"{value:.{template.post}e}")
     if not math.isfinite(value):
         shown = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-        return _print(template, shown)
-    value *= 10.0**template.multi
-    whole = len(f"{abs(value):.0f}")
+        whole = len(shown.lstrip("-"))
+    else:
+        value *= 10.0**template.multi
+        shown = ""
+        whole = len(f"{abs(value):.0f}")
     post = template.post
     if whole >= precision:
         post = 0
     elif whole + post > precision:
         post = precision - whole
-    return _print(template, f"{value:.{post}f}", post=post)
+    return _print(template, shown or f"{value:.{post}f}", post=post)
 
 
 def float8_to_char(value: float, text: str) -> str:

@@ -175,18 +175,23 @@ def _record(text: str, base: RecordValue, session: EvalSession) -> RecordValue:
     return RecordValue(values, base.types, names)
 
 
+def _known(base: Any, name: str) -> RecordValue:
+    """Return a record that tells the row type of the function ``name``. Raises SqlError 0A000 where there is none."""
+    if isinstance(base, RecordValue):
+        return base
+    raise SqlError(
+        "0A000",
+        f"could not determine row type for result of {name}",
+        hint="Provide a non-null record argument, or call the function in the FROM clause using a column definition list.",
+    )
+
+
 def _populated(name: str) -> Callable[[EvalSession, Any, str, int, int], Any]:
     """Return what puts an object into a row of the type ``oid``, for ``name``, and looks at a ``domain`` over it (0: none)."""
 
     def populated(session: EvalSession, base: Any, text: str, oid: int, domain: int) -> Any:
         if oid == RECORD:
-            if not isinstance(base, RecordValue):
-                raise SqlError(
-                    "0A000",
-                    f"could not determine row type for result of {name}",
-                    hint="Provide a non-null record argument, or call the function in the FROM clause using a column definition list.",
-                )
-            return _record(text, base, session)
+            return _record(text, _known(base, name), session)
         if not is_row(oid):
             raise SqlError("42804", f"first argument of {name} must be a row type")
         value = _composite(text, base, row_shape(oid, session.codec_settings), session)
@@ -220,6 +225,8 @@ def _populate_set(name: str) -> Callable[..., Iterator[Any]]:
     def each(
         session: EvalSession, base: Any, text: str | None, *options: Any, types: tuple[int, ...]
     ) -> Iterator[Any]:
+        if types[0] == RECORD:
+            _known(base, name)
         for item in objects(text):
             yield populate(session, base, item, *options, types=types)
 

@@ -88,7 +88,7 @@ def satisfies_hash(
     *values: Any,
     types: tuple[int, ...],
 ) -> bool:
-    """SQL's ``satisfies_hash_partition``. Raises SqlError 22023."""
+    """SQL's ``satisfies_hash_partition``. Raises SqlError 22023, 42P01."""
     from planner.casts import is_binary_coercible
     from planner.partition import row_hash
 
@@ -96,7 +96,7 @@ def satisfies_hash(
         return False
     relation = session.catalog.relation_by_oid(oid)
     if relation is None:
-        return False
+        raise SqlError("42P01", f"could not open relation with OID {oid}")
     key = relation.partition_key
     if key is None or key.strategy != "h":
         raise SqlError("22023", f'"{relation.name}" is not a hash partitioned table')

@@ -177,7 +177,7 @@ def format_queries() -> list[str]:
             f"select to_char({value}::float8, {quoted(form)})"
             for value in [*_DECIMALS, "'NaN'", "'-Infinity'"]
         ]
-        out += [f"select to_char({value}::float4, {quoted(form)})" for value in _DECIMALS[:8]]
+        out += [f"select to_char({value}::float4, {quoted(form)})" for value in [*_DECIMALS[:8], "'inf'"]]
     for text, form in _TO_TIMESTAMP:
         out.append(f"select to_timestamp({quoted(text)}, {quoted(form)})")
         out.append(f"select to_date({quoted(text)}, {quoted(form)})")

@@ -33,3 +33,8 @@ select id, k, n from j, jsonb_to_recordset(v) as t(k text, n int) order by id, k
 select id, k, n from j left join lateral jsonb_to_recordset(v) as t(k text, n int) on true order by id, k;
 select sum(n) from j, jsonb_to_recordset(v) as t(k text, n int);
 select t from jsonb_to_record('{"a": 1, "b": "x"}') as t(a int, b text);
+select json_populate_recordset(null::record, '[]');
+select jsonb_populate_recordset(null::record, '[]');
+select json_populate_recordset(null::record, null);
+select json_populate_recordset(row(1, 2), '[]');
+select * from json_populate_recordset(null::record, '[]') as t(a int);

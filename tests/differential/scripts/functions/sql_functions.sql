@@ -204,3 +204,14 @@ create function b4(anyarray, out f2 anycompatible) as 'select 1' language sql;
 create function b5(int, out f2 anyelement) as 'select 1' language sql;
 create function b6(anyrange) returns anymultirange as 'select null::int4multirange' language sql;
 create function b7(anyrange) returns anyelement as 'select lower($1)' language sql
+;
+create function both_ways(i int) returns table(i int) language sql as 'select $1 + 1';
+select * from both_ways(1);
+create function twice_out(i int, out a int, out a int) language sql as 'select 1, 2';
+create function twice_table(i int) returns table(a int, a int) language sql as 'select 1, 2';
+create function in_and_both(i int, inout i int) language sql as 'select 1';
+create function pl_both(i int) returns table(i int) language plpgsql as 'begin end'
+;
+create function pl_out(i int, out i int) language plpgsql as 'begin end';
+create function sql_out(i int, out i int) language sql as 'select $1 + 1';
+select sql_out(1)

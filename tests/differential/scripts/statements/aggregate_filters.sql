@@ -16,4 +16,15 @@ select rank(2, 'b', 0) within group (order by n, t, n desc), dense_rank(0, 5) wi
 select cume_dist(0, 0) within group (order by n, n), percent_rank(5, 1) within group (order by n, n desc) from g;
 select k, rank(2, 3) within group (order by n, n) from g group by k order by k;
 select rank(2, 3) within group (order by n, n) from g where false;
+-- what DISTINCT sorts by is an argument as it was written; direct arguments are of the group
+select string_agg(distinct t, ',' order by t) from g;
+select string_agg(distinct t::varchar, ',' order by t::varchar) from g;
+select string_agg(distinct t::varchar, ',' order by t::varchar::text) from g;
+select string_agg(distinct t, ',' order by t || '') from g;
+select array_agg(distinct n order by n desc, n) from g;
+select array_agg(distinct n order by n::int8) from g;
+select sum(distinct n order by n::int8) from g;
+select rank(n) within group (order by n) from g;
+select k, rank(k) within group (order by n) from g group by k order by k;
+select k, rank(k) within group (order by n), n from g group by k;
 drop table g

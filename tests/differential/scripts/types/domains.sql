@@ -148,3 +148,8 @@ select count(*) from t where p = (select max(p) from t);
 values (1::posint), (2::posint);
 values (1::posint), (null);
 with recursive r (n) as (select 1::posint union all select (n + 1)::posint from r where n < 3) select n from r order by 1;
+create type pair as (r float8, i float8);
+create domain pairs as pair[] check (value[1].r <= value[1].i);
+select array[row(1, 2)]::pairs;
+select array[row(2, 1)]::pairs;
+select array[array[row(1, 2)], array[row(3, 2)]]::pairs;

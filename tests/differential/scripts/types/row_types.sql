@@ -44,3 +44,24 @@ select json_object_agg(true, 1), json_object_agg(1.50, 2), json_object_agg('2020
 create type key_of as (a int, b int);
 select json_object_agg(row(1, 2)::key_of, 1);
 select json_build_object(row(1, 2)::key_of, 1);
+-- plans of tables with columns of another table's rows know that table's columns; name(x) is a function first, then a column
+create table full_name (first text, last text);
+create table people (id int, fn full_name, old full_name[]);
+insert into people values (1, '(Joe,Blow)', array['(a,b)'::full_name]);
+select * from people;
+select row_to_json(fn) from people;
+alter table full_name add column suffix text;
+select * from people;
+select row_to_json(fn) from people;
+update people set fn.suffix = 'Jr';
+select * from people;
+alter table full_name rename column suffix to tail;
+select row_to_json(fn) from people;
+create function last_name(full_name) returns text language sql as $$ select 'function ' || $1.last $$;
+select last_name(fn), (fn).last_name, last(fn) from people;
+alter table full_name add column last_name text;
+select last_name(fn), (fn).last_name, last(fn) from people;
+select text(fn) from people;
+select varchar(fn) from people;
+select first(old[1]), missing(fn) from people;
+drop table people; drop function last_name; drop table full_name;
