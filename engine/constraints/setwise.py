@@ -25,7 +25,7 @@ from planner.parse import parse_one
 from planner.rights import SUPERUSER
 from planner.statements import QueryStatement
 from txn.api import Transaction
-from txn.types import Row
+from txn.types import Row, ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -38,6 +38,8 @@ async def check_table(
 
     ``reader``: look at what this transaction sees, instead of the session's with its own changes.
     """
+    if reader is None and await _is_empty(session, table):
+        return
     key = compiled(session, table, constraint)
     row = None
     if key.full and len(key.child_at) > 1:
@@ -47,6 +49,18 @@ async def check_table(
     row = await _first_row(session, _dangling_rows(key), reader)
     if row is not None:
         raise key.not_present(row, session)
+
+
+async def _is_empty(session: Session, table: RelationDef) -> bool:
+    """Tell whether a table has no rows, as when it has just been made: a look at it is less than a query that has to be planned."""
+    if not table.stored or session.system.row_estimate(table.oid):
+        return False
+    txn = session.block.ensure_txn()
+    txn.next_statement()
+    async for rows in txn.scan(ShardId(table.oid)):
+        if rows:
+            return False
+    return True
 
 
 async def check_bulk(session: Session, table: RelationDef) -> None:
