@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from planner.acl import (
     DATABASE_OWNER,
     READ_ALL_DATA,
+    READ_ALL_STATS,
     WRITE_ALL_DATA,
     AclItem,
     default_acl,
@@ -35,6 +36,7 @@ _SECRET = frozenset(
         "_pg_user_mappings",
     )
 )  # fmt: skip
+_OF_STATISTICS = frozenset(("pg_shmem_allocations", "pg_backend_memory_contexts"))  # for pg_read_all_stats
 
 
 def readable_by_all(relation: RelationDef) -> bool:
@@ -46,9 +48,8 @@ def relation_acl(catalog: SystemCatalog, relation: RelationDef) -> tuple[AclItem
     """Return the list of a table, view or sequence."""
     if relation.virtual:
         own = default_acl("relation", SUPERUSER)
-        return (
-            (*own, AclItem(grantee=0, grantor=SUPERUSER, letters="r")) if readable_by_all(relation) else own
-        )
+        reader = 0 if readable_by_all(relation) else READ_ALL_STATS if relation.name in _OF_STATISTICS else None
+        return own if reader is None else (*own, AclItem(grantee=reader, grantor=SUPERUSER, letters="r"))
     kind = "sequence" if relation.kind == "S" else "relation"
     found = catalog.acl(PG_CLASS, relation.oid)
     return default_acl(kind, relation.owner) if found is None else found

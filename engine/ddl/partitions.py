@@ -204,7 +204,7 @@ def _with_index(session: Session, child: RelationDef, parent: RelationDef, index
     attnums = column_map(parent, child)
     constraint = next((c for c in parent.constraints if c.oid == index.constraint_oid), None)
     for own in child.indexes:
-        if _same_index(own, index, attnums):
+        if own.valid and _same_index(own, index, attnums):
             taken = replace(own, parent=index.oid)
             constraints = tuple(
                 replace(c, parent=index.constraint_oid)

@@ -37,3 +37,16 @@ UPDATE ONLY t SET b = 'x';
 SELECT count(*) FROM t;
 SELECT * FROM ONLY t;
 DROP TABLE t;
+-- ATTACH takes no index that is not valid: the partitions below it have no part of it
+CREATE TABLE u (a int UNIQUE, b int) PARTITION BY RANGE (a);
+CREATE INDEX ub ON u (b);
+CREATE TABLE u1 (a int, b int) PARTITION BY RANGE (a);
+CREATE TABLE u11 PARTITION OF u1 FOR VALUES FROM (0) TO (10);
+ALTER TABLE ONLY u1 ADD CONSTRAINT u1_own UNIQUE (a);
+CREATE INDEX u1b ON ONLY u1 (b);
+ALTER TABLE u ATTACH PARTITION u1 FOR VALUES FROM (0) TO (100);
+SELECT indexrelid::regclass, indisvalid, inhparent::regclass FROM pg_index LEFT JOIN pg_inherits ON indexrelid = inhrelid
+WHERE indrelid::regclass::text LIKE 'u%' ORDER BY indexrelid::regclass::text;
+INSERT INTO u VALUES (1);
+INSERT INTO u VALUES (1);
+DROP TABLE u;
