@@ -48,7 +48,9 @@ def relation_acl(catalog: SystemCatalog, relation: RelationDef) -> tuple[AclItem
     """Return the list of a table, view or sequence."""
     if relation.virtual:
         own = default_acl("relation", SUPERUSER)
-        reader = 0 if readable_by_all(relation) else READ_ALL_STATS if relation.name in _OF_STATISTICS else None
+        reader = (
+            0 if readable_by_all(relation) else READ_ALL_STATS if relation.name in _OF_STATISTICS else None
+        )
         return own if reader is None else (*own, AclItem(grantee=reader, grantor=SUPERUSER, letters="r"))
     kind = "sequence" if relation.kind == "S" else "relation"
     found = catalog.acl(PG_CLASS, relation.oid)

@@ -23,6 +23,7 @@ from engine.ddl.in_use import refuse_change
 from engine.ddl.keys import building_indexes, unused_name
 from engine.ddl.rewrite import locked_rows, rewrite_rows, store_definition, validate_checks
 from engine.eager import settle
+from engine.routines.acting import acting_as
 from engine.writes.shape import TableShape, runnable_check, table_layout
 from planner import statements as st
 from planner.bind.generated import columns_used
@@ -334,21 +335,27 @@ async def inherit_below(session: Session, parent: RelationDef, unused_for: str =
             nulls = [c for c in changed.live if c.not_null and not child.column(c.attnum).not_null]
             for column in nulls:
                 await require_no_nulls(session, child, column)
-        if len(changed.columns) > len(child.columns) and child.kind == "r":
-            shape = TableShape.of(changed, session)
-            env = Env((), session, shared=Shared())
-            more = (None,) * (len(changed.columns) - len(child.columns))
-            rows: list[Row] = []
-            async for chunk in locked_rows(session, child):
-                rows += shape.complete([(*row, *more) for row in chunk], env)
-            await store_definition(session, changed)
-            with building_indexes(changed, session.catalog):
-                await rewrite_rows(session, changed, rows)
-        else:
-            await store_definition(session, changed)
+        await _store(session, child, changed)
         await define.validate(session, changed, [c for c in new if c.kind == "f"])
         if changed.kind == "p":
             await inherit_below(session, table_of(session, changed.oid), unused_for)
+
+
+async def _store(session: Session, child: RelationDef, changed: RelationDef) -> None:
+    """Store what a partition has become; its rows get the hidden columns of the indexes that it has from its parent."""
+    if len(changed.columns) == len(child.columns) or child.kind != "r":
+        await store_definition(session, changed)
+        return
+    shape = TableShape.of(changed, session)
+    env = Env((), session, shared=Shared())
+    more = (None,) * (len(changed.columns) - len(child.columns))
+    rows: list[Row] = []
+    with acting_as(session, child.owner, restricted=True):  # what indexes call
+        async for chunk in locked_rows(session, child):
+            rows += shape.complete([(*row, *more) for row in chunk], env)
+        await store_definition(session, changed)
+        with building_indexes(changed, session.catalog):
+            await rewrite_rows(session, changed, rows)
 
 
 # --- ATTACH, DETACH ----------------------------------------------------------------------------------
@@ -394,7 +401,7 @@ async def attach(session: Session, parent: RelationDef, action: st.AttachPartiti
     for column in changed.live:
         if column.not_null and not child.column(column.attnum).not_null and child.kind == "r":
             await require_no_nulls(session, child, column)
-    await store_definition(session, changed)
+    await _store(session, child, changed)
     await parent_changed(session, table_of(session, parent.oid), before)
     session.block.ensure_txn().next_statement()
     if changed.kind == "p":
