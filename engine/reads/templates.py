@@ -100,7 +100,8 @@ class _Shape:
 _shapes: dict[tuple[str, ...], _Shape] = {}
 """By what lies between literals and, where not all are small numbers, what these are. How a text is cut depends on nothing else, so it is done once.
 
-A string with a quote in it looks like two here, and is not what it is there: such a text is cut each time.
+A string with a quote in it looks like two here, and is not what it is there: such a text is cut each time. So is one with something
+in a quoted name that looks like a literal; other quoted names, which many ORMs write throughout, are like any other text.
 """
 
 
@@ -108,7 +109,7 @@ def extract(sql: str) -> Template | None:
     """Return the template of a statement, None for texts that are not looked into."""
     if len(sql) > MAX_TEXT:
         return None
-    if '"' in sql or not sql.isascii():
+    if not sql.isascii():
         return _extract_literals(sql)
     cut = (_NUMBER_OR_TEXT if "'" in sql else _NUMBER).split(sql)
     values = cut[1::2]
@@ -143,6 +144,8 @@ def _keep_shape(between: tuple[str, ...], found: list[str], template: Template) 
     kinds = between[-1][1:] if between[-1].startswith("'") else "4" * len(found)
     if oids != tuple([_OIDS[kind] for kind in kinds]):
         return
+    if any(piece.count('"') % 2 for piece in between[: len(found) + 1]):
+        return  # a name that does not end: a literal with such a quote would end it
     for value, kind, plain in zip(values, kinds, found, strict=True):
         if (value if kind == "t" else value.removeprefix("-")) != plain:
             return

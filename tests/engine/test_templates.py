@@ -77,6 +77,7 @@ TEXTS = st.sampled_from(["''", "'a'", "'12'", "'-5'", "'--'", "'$1'", "'\n'", "'
 )
 @example(["#", "e-", "#"], None)
 @example(['"', "#", '"', "1and"], None)
+@example(['"', "'", '"', "?", '"', "'", '"'], None)
 @example(["#", ".", "#"], None)
 @example(["'", "?"], None)
 @example(["--", "?", "\n", "?"], None)
@@ -101,6 +102,20 @@ def test_an_everyday_statement_is_cut_once() -> None:
             (str(delta), str(delta + 100)),
         )
     assert len(_shapes) == 2, "with a sign and without"
+
+
+def test_a_statement_with_quoted_names_is_cut_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    _shapes.clear()
+    text = 'SELECT "a"."id" FROM "t" AS "a" WHERE "a"."n" = {} AND "a"."2nd" = {}'
+    template = 'SELECT "a"."id" FROM "t" AS "a" WHERE "a"."n" = $1 AND "a"."2nd" = $2'
+    assert parts(extract(text.format(5, "'x'"))) == (template, (INT4, 0), ("5", "x"))
+    numbered = 'SELECT "7" FROM "t" WHERE "it\'s" = {}'
+    for number in ("1", "2"):
+        assert parts(extract(numbered.format(number))) == (numbered.format("$1"), (INT4,), (number,))
+    monkeypatch.setattr("engine.reads.templates._extract_literals", lambda sql: None)
+    assert parts(extract(text.format(-6, "'y\"'"))) is None
+    assert parts(extract(text.format(6, "'y\"'"))) == (template, (INT4, 0), ("6", 'y"'))
+    assert extract(numbered.format("3")) is None, "what is a name here may look like a number"
 
 
 def test_an_everyday_statement_with_strings_is_cut_once(monkeypatch: pytest.MonkeyPatch) -> None:
