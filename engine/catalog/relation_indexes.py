@@ -1,4 +1,4 @@
-"""Ways to relations that are asked for rarely: by their constraints, by who refers to them, by whose sequences they are.
+"""Ways to relations that are asked for rarely: by their constraints, by who refers to them, by whose sequences they are, by what they hold.
 
 Each is a dictionary that is made of all relations when first asked for (``before`` empty, ``gone`` nothing), and then carried from
 snapshot to snapshot: a copy, with what a change of the catalog took away and brought. None is ever changed in place.
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from planner.catalog import ConstraintDef, RelationDef
+from planner.typefacts import FIRST_USER_OID
 
 OwnedConstraint: TypeAlias = tuple[RelationDef, ConstraintDef]
 
@@ -81,4 +82,17 @@ def with_owned(
         if item.sequence is not None and item.sequence.owner_table:
             owner = item.sequence.owner_table
             after[owner] = tuple(sorted((*after.get(owner, ()), item), key=lambda s: s.oid))
+    return after
+
+
+def with_made_types(
+    before: Mapping[int, RelationDef], gone: Iterable[RelationDef], made: Iterable[RelationDef]
+) -> dict[int, RelationDef]:
+    """Return by oid the tables and materialized views with columns of types that users made."""
+    after = dict(before)
+    for item in gone:
+        after.pop(item.oid, None)
+    for item in made:
+        if item.kind in "rmp" and any(c.declared.oid >= FIRST_USER_OID for c in item.stored_columns):
+            after[item.oid] = item
     return after

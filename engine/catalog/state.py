@@ -18,6 +18,7 @@ from engine.catalog.builtin_relations import virtual_relations
 from engine.catalog.relation_indexes import (
     OwnedConstraint,
     with_constraints,
+    with_made_types,
     with_owned,
     with_partitions,
     with_references,
@@ -88,6 +89,7 @@ class CatalogSnapshot:
         "_constructors",
         "_functions",
         "_functions_by_name",
+        "_made_types",
         "_owned",
         "_partitions",
         "_references",
@@ -190,6 +192,7 @@ class CatalogSnapshot:
         self._constraints: dict[int, OwnedConstraint] | None = None
         self._references: dict[int, tuple[OwnedConstraint, ...]] | None = None
         self._owned: dict[int, tuple[RelationDef, ...]] | None = None
+        self._made_types: dict[int, RelationDef] | None = None
         self._partitions: dict[int, tuple[RelationDef, ...]] | None = None
         self.rights: Mapping[int, int] = {}
         self.derived: dict[object, object] = {}  # what others made of this snapshot and keep with it
@@ -368,6 +371,12 @@ class CatalogSnapshot:
             self._owned = with_owned({}, (), self.user_relations())
         return self._owned.get(table, ())
 
+    def with_made_types(self) -> list[RelationDef]:
+        """Return the tables and materialized views with columns of types that users made, oldest first."""
+        if self._made_types is None:
+            self._made_types = with_made_types({}, (), self.user_relations())
+        return sorted(self._made_types.values(), key=lambda item: item.oid)
+
     def partitions_of(self, oid: int) -> Sequence[RelationDef]:
         """Return the partitions of a table, oldest first."""
         if self._partitions is None:
@@ -508,6 +517,8 @@ class CatalogSnapshot:
             new._references = with_references(self._references, gone, made)
         if self._owned is not None:
             new._owned = with_owned(self._owned, gone, made)
+        if self._made_types is not None:
+            new._made_types = with_made_types(self._made_types, gone, made)
         if self._partitions is not None:
             new._partitions = with_partitions(self._partitions, gone, made)
         new._by_name, new._by_oid = dict(self._by_name), dict(self._by_oid)

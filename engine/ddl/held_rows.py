@@ -43,9 +43,7 @@ def columns_holding(
     catalog: CatalogSnapshot, oid: int, array_oid: int
 ) -> Iterator[tuple[RelationDef, ColumnDef]]:
     """Yield the stored columns whose values have values of a composite type in them, newest column of a table first."""
-    for relation in sorted(catalog.user_relations(), key=lambda r: r.oid):
-        if relation.kind not in "rmp":
-            continue
+    for relation in catalog.with_made_types():
         for column in reversed(relation.stored_columns):
             declared = column.declared.oid
             if declared < FIRST_USER_OID:
