@@ -146,7 +146,7 @@ async def inherit(
     for index in parent.indexes:
         if not (every or index.valid):
             continue
-        child = _with_index(session, child, parent, index)
+        child = _with_index(session, child, parent, index, new=made)
     child = await _with_foreign_keys(session, child, parent)
     return _with_triggers(session, child, parent)
 
@@ -198,14 +198,19 @@ def _same_index(child: IndexDef, parent: IndexDef, attnums: dict[int, int]) -> b
     )
 
 
-def _with_index(session: Session, child: RelationDef, parent: RelationDef, index: IndexDef) -> RelationDef:
-    """Return ``child`` with its part of an index of ``parent``: one that it has, or a new one."""
+def _with_index(
+    session: Session, child: RelationDef, parent: RelationDef, index: IndexDef, *, new: bool
+) -> RelationDef:
+    """Return ``child`` with its part of an index of ``parent``: one that it has, or a new one.
+
+    ``new``: the index is, and may have a part that is not valid, which makes it not valid either (``_invalidate``).
+    """
     if any(i.parent == index.oid for i in child.indexes):
         return child
     attnums = column_map(parent, child)
     constraint = next((c for c in parent.constraints if c.oid == index.constraint_oid), None)
     for own in child.indexes:
-        if own.valid and _same_index(own, index, attnums):
+        if (own.valid or new) and _same_index(own, index, attnums):
             taken = replace(own, parent=index.oid)
             constraints = tuple(
                 replace(c, parent=index.constraint_oid)
@@ -339,6 +344,17 @@ async def inherit_below(session: Session, parent: RelationDef, unused_for: str =
         await define.validate(session, changed, [c for c in new if c.kind == "f"])
         if changed.kind == "p":
             await inherit_below(session, table_of(session, changed.oid), unused_for)
+    await _invalidate(session, table_of(session, parent.oid))
+
+
+async def _invalidate(session: Session, parent: RelationDef) -> None:
+    """Mark those indexes of a partitioned table as not valid that have a part in a partition which is not."""
+    below = [index for child in session.catalog.partitions_of(parent.oid) for index in child.indexes]
+    broken = {index.parent for index in below if not index.valid}
+    indexes = tuple(replace(i, valid=i.valid and i.oid not in broken) for i in parent.indexes)
+    if indexes != parent.indexes:
+        version = session.db.next_catalog_version()
+        await session.view.change([replace(parent, indexes=indexes, version=version)])
 
 
 async def _store(session: Session, child: RelationDef, changed: RelationDef) -> None:

@@ -71,3 +71,19 @@ CREATE INDEX gb ON g ((b * 2));
 ALTER TABLE g ATTACH PARTITION f DEFAULT;
 SELECT * FROM g WHERE b * 2 = 140;
 DROP TABLE e, e1, g;
+-- an index that is made takes one that is not valid, and is not valid itself
+CREATE TABLE v (a int) PARTITION BY RANGE (a);
+CREATE TABLE v1 PARTITION OF v FOR VALUES FROM (0) TO (100) PARTITION BY RANGE (a);
+CREATE TABLE v11 PARTITION OF v1 FOR VALUES FROM (0) TO (10);
+CREATE UNIQUE INDEX v1_own ON ONLY v1 (a);
+CREATE UNIQUE INDEX v_own ON v (a);
+SELECT indexrelid::regclass, indisvalid, inhparent::regclass FROM pg_index LEFT JOIN pg_inherits ON indexrelid = inhrelid
+WHERE indrelid::regclass::text LIKE 'v%' ORDER BY indexrelid::regclass::text;
+INSERT INTO v VALUES (1), (1);
+INSERT INTO v VALUES (1) ON CONFLICT (a) DO NOTHING;
+DELETE FROM v;
+CREATE UNIQUE INDEX v11_own ON v11 (a);
+ALTER INDEX v1_own ATTACH PARTITION v11_own;
+SELECT indexrelid::regclass, indisvalid, inhparent::regclass FROM pg_index LEFT JOIN pg_inherits ON indexrelid = inhrelid
+WHERE indrelid::regclass::text LIKE 'v%' ORDER BY indexrelid::regclass::text;
+DROP TABLE v;
