@@ -112,6 +112,9 @@ def test_a_statement_with_quoted_names_is_cut_once(monkeypatch: pytest.MonkeyPat
     numbered = 'SELECT "7" FROM "t" WHERE "it\'s" = {}'
     for number in ("1", "2"):
         assert parts(extract(numbered.format(number))) == (numbered.format("$1"), (INT4,), (number,))
+    for literal in ("'x'", "'a\"b'"):  # the second one ends the name
+        unended = f'SELECT "+ {literal}'
+        assert parts(extract(unended)) == parts(_extract_literals(unended))
     monkeypatch.setattr("engine.reads.templates._extract_literals", lambda sql: None)
     assert parts(extract(text.format(-6, "'y\"'"))) is None
     assert parts(extract(text.format(6, "'y\"'"))) == (template, (INT4, 0), ("6", 'y"'))
