@@ -234,7 +234,7 @@ def index_definition(
     for position in range(len(index.attnums)):
         item = index_key_text(index, table, position, pretty=pretty, part=False, reader=reader)
         if index.collations and index.collations[position]:
-            item += f" COLLATE {_collation_name(index.collations[position])}"
+            item += f" COLLATE {collation_name(index.collations[position])}"
         if position < len(index.opclasses) and index.opclasses[position] not in ("", HSTORE_CLASS):
             item += f" {_class_name(index.opclasses[position], reader)}"
         if index.method == "btree":
@@ -262,7 +262,8 @@ def index_definition(
     return text
 
 
-def _collation_name(oid: int) -> str:
+def collation_name(oid: int) -> str:
+    """Return a collation's name as it is written."""
     return next(
         quote_identifier(str(row["collname"])) for row in rows("collations") if int(row["oid"]) == oid
     )

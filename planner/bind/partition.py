@@ -12,13 +12,13 @@ from dataclasses import replace
 
 from planner import ast
 from planner.bind.context import BindContext
-from planner.bind.expr import bind_clause, check_collation
+from planner.bind.expr import bind_clause
 from planner.bind.stored import bind_check, deparse_check, stored_context, table_scope, without_spans
 from planner.bind.table_parts import column_collation
 from planner.builtins.compare import sort_key
 from planner.casts import CastContext, resolve_unknown, try_coerce
 from planner.catalog import Catalog, PartitionBound, PartitionKey, RelationDef
-from planner.deparse import deparse_expr
+from planner.deparse import collation_name, deparse_expr
 from planner.deparse_expr import quote_identifier, quote_literal
 from planner.domains import base_oid, plain_type
 from planner.errors import Span, SqlError, not_supported
@@ -67,12 +67,13 @@ def bind_key(context: BindContext, node: ast.PartitionBy, table: RelationDef) ->
             )
         if node.strategy == "h" and not hashes(type_):
             raise not_supported(f"PARTITION BY HASH of type {format_type(type_.oid)}", span=element.span)
-        if element.collation:
-            check_collation(element.collation, element.span)
         attnums.append(attnum)
         texts.append("" if attnum else deparse_expr(expr, table))
         types.append(type_)
-        collations.append(table.column(attnum).collation if attnum else column_collation((), type_, None))
+        if element.collation:
+            collations.append(column_collation(element.collation, type_, None))
+        else:
+            collations.append(_own_collation(table, attnum, type_))
     return PartitionKey(
         strategy=node.strategy,
         attnums=tuple(attnums),
@@ -80,6 +81,11 @@ def bind_key(context: BindContext, node: ast.PartitionBy, table: RelationDef) ->
         types=tuple(types),
         collations=tuple(collations),
     )
+
+
+def _own_collation(table: RelationDef, attnum: int, type_: SqlType) -> int:
+    """Return the collation of a key that names none: its column's, or that of its type."""
+    return table.column(attnum).collation if attnum else column_collation((), type_, None)
 
 
 def _key_element(context: BindContext, element: ast.PartitionElement, table: RelationDef) -> Expr:
@@ -154,14 +160,16 @@ def _operands(parent: RelationDef, catalog: Catalog, *, definition: bool = False
     key = parent.partition_key
     assert key is not None
     found: list[str] = []
-    for attnum, text in zip(key.attnums, key.expressions, strict=True):
+    for number, (attnum, text) in enumerate(zip(key.attnums, key.expressions, strict=True)):
         if attnum:
-            found.append(quote_identifier(parent.column(attnum).name))
-        elif definition and not text.startswith("("):
-            called = text.endswith(")")
-            found.append(text if called else f"({text})")
+            shown = quote_identifier(parent.column(attnum).name)
         else:
-            found.append(text if definition else f"({text})")
+            called = definition and text.endswith(")") and not text.startswith("(")
+            shown = text if called else f"({text})"
+        collation = key.collations[number]
+        if definition and collation and collation != _own_collation(parent, attnum, key.types[number]):
+            shown += f" COLLATE {collation_name(collation)}"
+        found.append(shown)
     return found
 
 

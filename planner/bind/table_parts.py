@@ -477,6 +477,7 @@ def relation_of(table: str, columns: Sequence[st.ColumnSpec]) -> RelationDef:
                 not_null=c.not_null,
                 generated=c.generated,
                 domain=domain_named(c.type),
+                collation=c.collation,
             )
             for number, c in enumerate(columns, 1)
         ),
