@@ -171,7 +171,10 @@ def main() -> None:
     )
     parser.add_argument("--tables", type=int, default=500, help="a multiple of 50 (default 500)")
     parser.add_argument(
-        "--on", nargs=2, metavar="URL", help="databases to make them in (schema app): Holdfast, PostgreSQL"
+        "--on",
+        nargs=2,
+        metavar="URL",
+        help="databases to make them in, Holdfast's and PostgreSQL's: a schema app that is there is DROPPED",
     )
     options = parser.parse_args()
     if options.on:

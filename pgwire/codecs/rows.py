@@ -3,11 +3,13 @@ r"""Python rows -> framed DataRow messages.
     D | int32 length | int16 columns | per column: int32 length (-1 NULL), bytes
 
 ``row_encoder`` writes the source of a function for the given columns and compiles it, so that the loop over
-columns costs nothing per row. Two shapes:
+columns costs nothing per row. Three shapes:
 
 - **text**: the message is built as a ``str`` of characters up to U+00FF that stand for bytes (lengths come from a
   table of four-character strings) and encoded once per batch as Latin-1. Building strings is what CPython
   does fastest. Values that are not ASCII go through the client's encoding and back to such characters.
+- **text, with values that repeat**: neighbouring columns that have few different values in a sample of a batch are written once for
+  each combination of them, and looked up for the other rows.
 - **all columns binary and of fixed size**: one ``struct`` pack per row that has no NULL.
 
 Five int and text columns cost about 1 microsecond a row.
@@ -179,11 +181,11 @@ def _compiled(body: str, space: dict[str, Any]) -> RowEncoder:
     return encode
 
 
-def _lines_of_cell(cells: _Cells, i: int) -> str:
+def _lines_of_cell(cells: _Cells, i: int, indent: str = "        ") -> str:
     """Return the lines that make text ``s`` and length ``l`` of the value ``v`` of a column."""
     shown = re.sub(r"\bv\b", f"v{i}", cells.shown[i])
     return (
-        f"        if v{i} is None: s{i} = ''; l{i} = N\n        else: s{i} = {shown}; l{i} = L[len(s{i})]\n"
+        f"{indent}if v{i} is None: s{i} = ''; l{i} = N\n{indent}else: s{i} = {shown}; l{i} = L[len(s{i})]\n"
     )
 
 
@@ -256,28 +258,32 @@ class _Written(dict[Any, str]):
 
 def _encoder_of_repeated(cells: _Cells, runs: Sequence[tuple[int, int]]) -> RowEncoder:
     """Return the encoder that writes cells of ``runs`` once for each of their values in a batch."""
-    space = dict(cells.space)
+    begin_to_end = dict(runs)
     covered = {i for start, stop in runs for i in range(start, stop)}
-    begins: list[str] = []
-    message = ""
-    lines = ""
+    space = {**cells.space, "Written": _Written}
+    begins = lines = message = ""
     for i in range(len(cells.shown)):
-        run = next(((start, stop) for start, stop in runs if start == i), None)
-        if run is not None:
-            start, stop = run
-            parts = "".join(_lines_of_cell(cells, n) for n in range(start, stop)).replace("        ", "    ")
-            values = "".join(f"v{n}, " for n in range(start, stop))
-            text = "".join(f"{{l{n}}}{{s{n}}}" for n in range(start, stop))
-            source = f"def write{i}(row):\n    {values} = row\n{parts}    return f'{text}'\n"
-            exec(source.replace("L[", "LONG["), space := {**space, "LONG": LENGTHS})
-            space["Written"] = _Written
-            begins.append(f"    g{i} = Written(write{i})\n")
-            message += f"{{g{i}[r[{start}:{stop}]]}}"
+        if i in begin_to_end:
+            stop = begin_to_end[i]
+            space[f"write{i}"] = _writer_of(cells, i, stop)
+            begins += f"    g{i} = Written(write{i})\n"
+            message += f"{{g{i}[r[{i}:{stop}]]}}"
         elif i not in covered:
             lines += f"        v{i} = r[{i}]\n{_lines_of_cell(cells, i)}"
             message += f"{{l{i}}}{{s{i}}}"
-    body = f"{''.join(begins)}    for r in rows:\n{lines}        b = f'{cells.header}{message}'\n"
-    return _compiled(body, space)
+    return _compiled(f"{begins}    for r in rows:\n{lines}        b = f'{cells.header}{message}'\n", space)
+
+
+def _writer_of(cells: _Cells, start: int, stop: int) -> Callable[[Any], str]:
+    """Return the function from the values of a run of columns to their cells, of any length."""
+    columns = range(start, stop)
+    values = "".join(f"v{n}, " for n in columns)
+    lines = "".join(_lines_of_cell(cells, n, "    ") for n in columns)
+    text = "".join(f"{{l{n}}}{{s{n}}}" for n in columns)
+    space: dict[str, Any] = {**cells.space, "L": LENGTHS}
+    exec(f"def write(row):\n    {values} = row\n{lines}    return f'{text}'\n", space)
+    write: Callable[[Any], str] = space["write"]
+    return write
 
 
 _AS_IS: Final = frozenset({
