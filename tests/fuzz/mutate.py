@@ -24,6 +24,7 @@ _WORDS = (
     "generate_series(1, 1000000000)", "repeat('x', 1000000000)", "pg_sleep(1)", "1/0", "now()", "nextval('s')", "current_setting('x')",
     "/*", "*/", "--", "E'\\u0000'", "U&'\\D800'", "B'102'", "X'fg'", "\"\"", "$$", "$a$", "AS OF SYSTEM TIME 1", "\0", "\ufffe", "..",
 )  # fmt: skip
+_LONGEST = 8192  # characters of a token that a change repeats
 _NEST = (
     ("(", ")"),
     ("(SELECT ", ")"),
@@ -64,9 +65,9 @@ def sql(text: str, rng: Random) -> str:
             case 7:
                 tokens = _TOKEN.findall(rng.choice(statements()))
             case 8:
-                tokens[at] = (
-                    tokens[at].swapcase() if rng.random() < 0.5 else tokens[at] * rng.choice((2, 3, 500))
-                )
+                # what one change has made long is not repeated as a whole by the next: 500 times 500 times 8 kB
+                token = tokens[at][:_LONGEST]
+                tokens[at] = token.swapcase() if rng.random() < 0.5 else token * rng.choice((2, 3, 500))
         tokens = tokens or [""]
     return "".join(tokens)
 

@@ -12,7 +12,7 @@ from engine.connection.backend import Connection
 from engine.connection.cursors import Cursors
 from pgwire import decode
 from pgwire.codecs.copy_lines import LineDecoder
-from tests.fuzz import targets
+from tests.fuzz import mutate, targets
 from tests.fuzz.__main__ import fuzz
 from tests.fuzz.corpus import conversation, frame, statements
 from tests.fuzz.mutate import messages
@@ -27,6 +27,11 @@ def test_no_input_breaks_a_promise(target: str, runs: int, thin: int, tmp_path: 
     status, said = fuzz(target, seconds=0, runs=runs, seed=20261122, folder=tmp_path, thin=thin)
     assert status == 0, said
     assert " 0 inputs" not in said, said
+
+
+def test_changes_of_a_long_token_stay_small() -> None:
+    word = "SELECT" * 1400
+    assert max(len(mutate.sql(word, Random(seed))) for seed in range(2000)) < 50_000_000
 
 
 def test_no_conversation_breaks_a_promise(world: World) -> None:
