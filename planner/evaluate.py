@@ -94,19 +94,15 @@ def compile_filter(conjuncts: Sequence[Expr], layout: Layout = EMPTY_LAYOUT) -> 
 
 
 @_bounded
-def compile_map(
-    exprs: Sequence[Expr | int], layout: Layout = EMPTY_LAYOUT, extending: bool = False
-) -> RowFunction:
+def compile_map(exprs: Sequence[Expr | int], layout: Layout = EMPTY_LAYOUT) -> RowFunction:
     """Return ``f(rows, env)`` giving the list of the tuples of ``exprs`` for each row.
 
-    A number stands for the value at that place of the row. ``extending``: the values stand behind those of the row.
+    A number stands for the value at that place of the row.
     """
     unit = Unit(layout, [x for x in exprs if not isinstance(x, int)])
     row = unit.tuple_of(exprs)
-    if extending:
-        row = f"r + {row}"
     return unit.function(
-        f"    out = []\n    add = out.append\n    for r in rows:\n        add({row})\n    return out\n",
+        f"    out = []\n    add = out.append\n    for {unit.row} in rows:\n        add({row})\n    return out\n",
         "rows",
     )
 

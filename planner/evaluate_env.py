@@ -109,12 +109,14 @@ class Layout:
     """Where values stand in a row: ``columns`` by (range, attnum), ``exprs`` by expression.
 
     ``outer`` is the layout of ``Env.row``. ``subplan`` compiles a sub-select; without it they are 0A000.
+    ``pieces``: a row is a tuple of rows, two at least, each with columns of its own; such a layout has no ``columns`` and ``exprs``.
     """
 
     columns: dict[tuple[int, int], int] = field(default_factory=dict)
     exprs: dict[Expr, int] = field(default_factory=dict)
     outer: Layout | None = None
     subplan: Subplanner | None = None
+    pieces: tuple[dict[tuple[int, int], int], ...] = ()
 
 
 EMPTY_LAYOUT = Layout()

@@ -112,6 +112,7 @@ class Unit:
 
     def __init__(self, layout: Layout, exprs: Sequence[Expr]) -> None:
         self.layout = layout
+        self.row = ", ".join(f"r{n}" for n in range(len(layout.pieces))) or "r"
         self.names: dict[str, Any] = dict(HELPERS)
         self.ids: dict[int, str] = {}
         self.keep: list[Any] = []
@@ -171,8 +172,8 @@ class Unit:
     def cut_source(self, body: str) -> str:
         """Put a source into a function of its own and return a call of it."""
         name = f"h{len(self.helpers)}"
-        self.helpers.append(f"def {name}(r, e):\n    return {body}\n")
-        return f"{name}(r, e)"
+        self.helpers.append(f"def {name}({self.row}, e):\n    return {body}\n")
+        return f"{name}({self.row}, e)"
 
     # -- rows and conditions
 
@@ -218,6 +219,11 @@ class Unit:
     def var(self, expr: Var) -> str:
         """Return the source of a column."""
         layout: Layout | None = self.layout
+        if expr.level == 0 and self.layout.pieces:
+            key = expr.range, expr.attnum
+            return next(
+                f"r{n}[{columns[key]}]" for n, columns in enumerate(self.layout.pieces) if key in columns
+            )
         for _ in range(expr.level):
             layout = layout.outer if layout is not None else None
         position = layout.columns.get((expr.range, expr.attnum)) if layout is not None else None

@@ -2,7 +2,7 @@
 
     SELECT id, nextval('s') FROM t ORDER BY id LIMIT 2
 
-    rows of t ──> Extend id ──> Sort, at most 2 ──> Arrange (id, nextval) ──> Limit
+    rows of t ──> Early (id) ──> Sort, at most 2 ──> Arrange (id, nextval) ──> Limit
 
 As in PostgreSQL: numbers are drawn in the order of the result, and none for rows that nobody sees. A volatile column that ORDER BY
 looks at is computed before. DISTINCT, set-returning functions and FOR UPDATE compute all columns first.
@@ -12,25 +12,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.index.access import returns_set
-from engine.index.nodes import Node, Sort, apply, order_items
+from engine.index.access import has_sublink, returns_set
+from engine.index.nodes import Node, Sort, order_items
 from engine.index.state import Pipe, evaluate
-from planner.evaluate import Env, Layout, compile_map, compile_row
+from planner.evaluate import Env, Layout, compile_row, walk
 from planner.facts import facts
-from planner.query import Expr, FuncExpr, OpExpr, Select, SubLink
+from planner.query import Expr, FuncExpr, OpExpr, Select, SubLink, Var
 from planner.walk import children
 
 
-class Extend(Node):
-    """Rows with the values of expressions behind them; the layout stays."""
+class Early(Node):
+    """What late expressions read of a row, and the values of the other ones behind it."""
 
-    def __init__(self, child: Node, exprs: Sequence[Expr]) -> None:
-        super().__init__(child.layout, child.width + len(exprs), child)
-        self.function = compile_map(exprs, child.layout, True)
+    def __init__(
+        self, child: Node, kept: Sequence[Expr | int], layout: Layout, exprs: Sequence[Expr]
+    ) -> None:
+        super().__init__(layout, len(kept) + len(exprs), child)
+        _, self.start = child.mapped([*kept, *exprs])
 
     def pipe(self, e: Env) -> Pipe:
         """Compute, batch by batch."""
-        return apply(self.function, self.inputs[0].pipe(e), e)
+        return self.start(e)
+
+    def label(self) -> str:
+        """Return the line."""
+        return f"Extend ({self.width} columns)"
 
 
 class Head(Node):
@@ -72,11 +78,11 @@ class Arrange(Node):
         layout = Layout(outer=child.layout.outer, subplan=child.layout.subplan)
         super().__init__(layout, len(values), child)
         self.names = names
-        self.function = compile_map(values, child.layout)
+        _, self.start = child.mapped(values)
 
     def pipe(self, e: Env) -> Pipe:
         """Compute, batch by batch."""
-        return apply(self.function, self.inputs[0].pipe(e), e)
+        return self.start(e)
 
     def label(self) -> str:
         """Return the line."""
@@ -106,12 +112,12 @@ def _is_volatile(node: object) -> bool:
 
 def compute_late(node: Node, query: Select, late: Sequence[int], sort: bool) -> Node:
     """Return what gives the targets' values in order, with ``late`` ones computed at the end; ``sort``: they need sorting."""
-    width = node.width
+    kept, layout = _read_late(node, [query.targets[i].expr for i in late])
     early = [i for i in range(len(query.targets)) if i not in late]
-    position = {target: width + n for n, target in enumerate(early)}
+    position = {target: len(kept) + n for n, target in enumerate(early)}
     counts = [x for x in (query.limit, query.offset) if x is not None]
     capped = query.limit is not None and not query.with_ties
-    node = Extend(node, [query.targets[i].expr for i in early])
+    node = Early(node, kept, layout, [query.targets[i].expr for i in early])
     if sort and query.order:
         items = [
             (position[target], oid, descending, first)
@@ -124,3 +130,21 @@ def compute_late(node: Node, query: Select, late: Sequence[int], sort: bool) -> 
         node = Head(node, counts)
     values = [position.get(i, target.expr) for i, target in enumerate(query.targets)]
     return Arrange(node, values, [t.name for t in query.targets])
+
+
+def _read_late(node: Node, exprs: Sequence[Expr]) -> tuple[list[Expr | int], Layout]:
+    """Return what ``exprs`` read of the rows of ``node``, and where that stands in a row of nothing else.
+
+    Sub-selects may read anything, and values that are there already are read as they are.
+    """
+    layout = node.layout
+    if layout.exprs or any(has_sublink(x) for x in exprs):
+        return list(range(node.width)), layout
+    read = {
+        (x.range, x.attnum): x
+        for expr in exprs
+        for x in walk(expr)
+        if isinstance(x, Var) and x.level == 0 and x.range >= 0  # -1 stands for an array's element
+    }
+    columns = {key: place for place, key in enumerate(read)}
+    return list(read.values()), Layout(columns=columns, outer=layout.outer, subplan=layout.subplan)

@@ -48,6 +48,14 @@ class Node:
         """Start the node for one env."""
         raise NotImplementedError
 
+    def mapped(self, exprs: Sequence[Expr | int]) -> tuple[RowFunction, Callable[[Env], Pipe]]:
+        """Return the function that computes ``exprs``, and what starts the node and gives their values for its rows.
+
+        A number stands for the value at that place of the row.
+        """
+        function = projection(exprs, self.layout)
+        return function, lambda e: apply(function, self.pipe(e), e)
+
     def label(self) -> str:
         """Return the node's line in a printed plan."""
         return type(self).__name__
@@ -117,11 +125,11 @@ class Project(Node):
     def __init__(self, child: Node, exprs: Sequence[Expr], names: Sequence[str] = ()) -> None:
         super().__init__(Layout(outer=child.layout.outer, subplan=child.layout.subplan), len(exprs), child)
         self.names = names
-        self.function = projection(exprs, child.layout)
+        self.function, self.start = child.mapped(exprs)
 
     def pipe(self, e: Env) -> Pipe:
         """Project."""
-        return apply(self.function, self.inputs[0].pipe(e), e)
+        return self.start(e)
 
     def label(self) -> str:
         """Return the line."""
@@ -134,12 +142,13 @@ def plain_function(function: Callable[[Any, Env], Any]) -> RowFunction:
     return cast("RowFunction", function)
 
 
-def projection(exprs: Sequence[Expr], layout: Layout) -> RowFunction:
+def projection(exprs: Sequence[Expr | int], layout: Layout) -> RowFunction:
     """Return the batch function that computes ``exprs``; plain columns become an itemgetter."""
     positions = [
-        layout.columns.get((x.range, x.attnum)) if isinstance(x, Var) and x.level == 0 else None
+        x if isinstance(x, int)
+        else layout.columns.get((x.range, x.attnum)) if isinstance(x, Var) and x.level == 0 else None
         for x in exprs
-    ]
+    ]  # fmt: skip
     if len(positions) > 1 and all(p is not None for p in positions):
         getter = itemgetter(*positions)
 

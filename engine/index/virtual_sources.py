@@ -18,7 +18,7 @@ from engine.index.access import in_order_of_cost
 from engine.index.nodes import chunks
 from engine.index.sources import Columns, Source, whole_row
 from engine.index.state import BATCH, Pipe, Rows
-from planner.evaluate import Env, Layout, compile_column, compile_expr, compile_filter, flat
+from planner.evaluate import Env, Layout, compile_expr, compile_filter, flat
 from planner.query import CTID, TABLEOID, WHOLE_ROW, Expr, QueryBase, RelationRange, Var
 from planner.walk import children
 
@@ -84,6 +84,25 @@ class CatalogSource(Source):
         source = super().fetch(outer, e)
         return source if self.narrowed is None else _narrow(source, self.narrowed)
 
+    @property
+    def entire(self) -> bool:
+        """Whether rows have all that is read of them before they are narrowed: nothing is made of those alone that pass."""
+        return self.narrowed is None or self.cells is not None
+
+    @property
+    def columns_found(self) -> Columns:
+        """Where columns stand in rows as ``fetch_entire`` gives them, or where these are not ``entire``, as ``fetch`` does."""
+        return self.full if self.entire else self.columns
+
+    @property
+    def width_found(self) -> int:
+        """How many values such rows have."""
+        return self.relation_width + len(self.extras) if self.entire else self.width
+
+    def fetch_entire(self, outer: Any, e: Env) -> Pipe:
+        """Start giving rows that pass the source's own filter, with all columns."""
+        return super().fetch(outer, e)
+
 
 def _looks_beyond(node: Any) -> bool:
     """Tell whether a condition may look at more than columns of its relation."""
@@ -140,14 +159,15 @@ class VirtualLookup(CatalogSource):
         super().__init__(item, index, needed, narrow)
         self.attnum = attnum
         self.is_list = is_list
+        self.key = value
         self.value = compile_expr(value, outer)
-        self.values = compile_column(value, outer)  # of a batch of left rows
+        self.outer = outer
         self.dependent = bool(outer.columns)
 
     @property
     def by_batches(self) -> bool:
         """Whether a join may look up the values of many left rows at once: none of them has to be waited for."""
-        if self.is_list or self.value.may_suspend or self.values.may_suspend:
+        if self.is_list or self.value.may_suspend:
             return False
         return self.filter is None or not self.filter.may_suspend
 
@@ -211,9 +231,9 @@ class VirtualLookup(CatalogSource):
         value = self.value((), e)
         return value is None or not find(value)
 
-    def passing_each(self, values: Collection[Any], find: Finder, e: Env) -> Iterator[tuple[Any, Rows]]:
-        """Yield each value with its rows that pass the filter, narrowed (``by_batches``). Nobody changes the lists."""
-        extend, test, narrowed = self.extend, self.filter, self.narrowed
+    def found_each(self, values: Collection[Any], find: Finder, e: Env) -> Iterator[tuple[Any, Found]]:
+        """Yield each value with the rows that have it and pass the filter (``by_batches``, ``columns_found``)."""
+        extend, test, made = self.extend, self.filter, None if self.entire else self.narrowed
         for value in values:
             found = find(value) if value is not None else []
             if found:
@@ -221,9 +241,9 @@ class VirtualLookup(CatalogSource):
                     found = extend(found)
                 if test is not None:
                     found = test(found, e)
-                if narrowed is not None:
-                    found = narrowed(found)
-            yield value, found
+                if made is not None:
+                    found = made(found)
+            yield value, found if len(found) > 1 else found[0] if found else None
 
     def label(self) -> str:
         """Return the line."""
