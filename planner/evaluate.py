@@ -84,10 +84,10 @@ def compile_predicate(conjuncts: Sequence[Expr], layout: Layout = EMPTY_LAYOUT) 
 @_bounded
 def compile_filter(conjuncts: Sequence[Expr], layout: Layout = EMPTY_LAYOUT) -> RowFunction:
     """Return ``f(rows, env)`` giving the list of the rows for which every conjunct is TRUE."""
-    unit = Unit(layout, conjuncts)
+    unit = Unit(layout, conjuncts, many=True)
     test = unit.all_true(conjuncts)
     return unit.function(
-        f"    out = []\n    add = out.append\n    for r in rows:\n        if {test}:\n            add(r)\n"
+        f"{unit.prologue}    out = []\n    add = out.append\n    for r in rows:\n        if {test}:\n            add(r)\n"
         "    return out\n",
         "rows",
     )
@@ -99,10 +99,10 @@ def compile_map(exprs: Sequence[Expr | int], layout: Layout = EMPTY_LAYOUT) -> R
 
     A number stands for the value at that place of the row.
     """
-    unit = Unit(layout, [x for x in exprs if not isinstance(x, int)])
+    unit = Unit(layout, [x for x in exprs if not isinstance(x, int)], many=True)
     row = unit.tuple_of(exprs)
     return unit.function(
-        f"    out = []\n    add = out.append\n    for {unit.row} in rows:\n        add({row})\n    return out\n",
+        f"{unit.prologue}    out = []\n    add = out.append\n    for {unit.row} in rows:\n        add({row})\n    return out\n",
         "rows",
     )
 
@@ -110,8 +110,9 @@ def compile_map(exprs: Sequence[Expr | int], layout: Layout = EMPTY_LAYOUT) -> R
 @_bounded
 def compile_column(expr: Expr, layout: Layout = EMPTY_LAYOUT) -> RowFunction:
     """Return ``f(rows, env)`` giving the list of the values of ``expr`` for each row."""
-    unit = Unit(layout, (expr,))
-    return unit.function(f"    return [{unit.value(expr, 0)} for r in rows]\n", "rows")
+    unit = Unit(layout, (expr,), many=True)
+    value = unit.value(expr, 0)
+    return unit.function(f"{unit.prologue}    return [{value} for r in rows]\n", "rows")
 
 
 def evaluate_constant(expr: Expr, session: EvalSession | None = None, params: Sequence[Any] = ()) -> Any:

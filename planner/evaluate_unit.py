@@ -110,8 +110,11 @@ def _pieces(functions: Sequence[str]) -> Iterator[str]:
 class Unit:
     """One compilation: a namespace, the helper functions cut off from deep expressions, and a layout."""
 
-    def __init__(self, layout: Layout, exprs: Sequence[Expr]) -> None:
+    def __init__(self, layout: Layout, exprs: Sequence[Expr], many: bool = False) -> None:
+        """Begin; ``many``: the function is one of many rows, and its body begins with ``prologue``."""
         self.layout = layout
+        self.many = many
+        self.bound: dict[str, str] = {}  # functions for the rows of one batch, with what makes them
         self.row = ", ".join(f"r{n}" for n in range(len(layout.pieces))) or "r"
         self.names: dict[str, Any] = dict(HELPERS)
         self.ids: dict[int, str] = {}
@@ -128,6 +131,7 @@ class Unit:
             elif isinstance(node, SqlCall):
                 volatile = True
                 self.may_suspend |= not node.now
+                self.many = False  # it may change what the others look at
             elif isinstance(node, FuncExpr | OpExpr):
                 fact = registry_facts.procs.get(node.proc)
                 if fact is not None and fact.volatility == "v":
@@ -164,6 +168,11 @@ class Unit:
         function.may_suspend = self.may_suspend
         return cast("RowFunction", function)
 
+    @property
+    def prologue(self) -> str:
+        """The lines of a function of many rows that stand before its loop."""
+        return "".join(f"    {name} = {made}\n" for name, made in self.bound.items())
+
     def cut(self, expr: Expr, test: bool = False) -> str:
         """Compile ``expr`` as a function of its own and return a call of it."""
         body = self.test(expr, 0) if test else self.value(expr, 0)
@@ -172,8 +181,9 @@ class Unit:
     def cut_source(self, body: str) -> str:
         """Put a source into a function of its own and return a call of it."""
         name = f"h{len(self.helpers)}"
-        self.helpers.append(f"def {name}({self.row}, e):\n    return {body}\n")
-        return f"{name}({self.row}, e)"
+        arguments = ", ".join((self.row, "e", *self.bound))
+        self.helpers.append(f"def {name}({arguments}):\n    return {body}\n")
+        return f"{name}({arguments})"
 
     # -- rows and conditions
 
@@ -285,7 +295,12 @@ class Unit:
             source = template.format(*names, t=self.temp())
         else:
             builtin, function = self.form(proc, args, variadic, expr)
-            if fact is not None and fact.strict:
+            strict = fact is not None and fact.strict
+            if self.many and strict and builtin.for_rows is not None and not self.replay:
+                rest = [arg.value for arg in args[1:] if isinstance(arg, Const) and arg.value is not None]
+                if len(rest) == len(args) - 1:
+                    return self._for_rows(builtin.for_rows, args[0], rest, depth)
+            if strict:
                 guards, names = self.operands(args, depth)
             else:
                 guards, names = [], [self.value(arg, depth + 1) for arg in args]
@@ -299,6 +314,18 @@ class Unit:
         if not guards:
             return f"({source})"
         return f"(None if {' or '.join(guards)} else {source})"
+
+    def _for_rows(self, maker: Callable[..., Any], arg: Expr, rest: Sequence[Any], depth: int) -> str:
+        """Return the source of a call of a function that is made once for many rows."""
+        listed = ", ".join(("e.session", *(self.name(value) for value in rest)))
+        made = f"{self.name(maker, 'm_')}({listed})"
+        name = next((known for known, source in self.bound.items() if source == made), None)
+        if name is None:
+            name = f"b{len(self.bound)}"
+            self.bound[name] = made
+        guards, names = self.operands([arg], depth)
+        call = f"{name}({names[0]})"
+        return f"(None if {guards[0]} else {call})" if guards else f"({call})"
 
     def form(
         self, proc: int, args: Sequence[Expr], variadic: bool, expr: Expr | None

@@ -11,7 +11,7 @@ part of every snapshot: their columns come from the catalog facts. A change is a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from engine.catalog.as_relations import composite_relation, index_relation
 from engine.catalog.builtin_relations import virtual_relations
@@ -408,6 +408,16 @@ class CatalogSnapshot:
         """Return the comment on an object, or None."""
         found = self.items.get((comment_kind(class_oid), object_oid, sub_id))
         return found.text if isinstance(found, CommentDef) else None
+
+    def comments_on(self, class_oid: int) -> Callable[[int], str | None]:
+        """Return what gives the comments on objects of one catalog by their oids."""
+        kind, find = comment_kind(class_oid), self.items.get
+
+        def comment(object_oid: int) -> str | None:
+            found = find((kind, object_oid, 0))
+            return found.text if found is not None and isinstance(found, CommentDef) else None
+
+        return comment
 
     def acl(self, class_oid: int, object_oid: int, sub_id: int = 0) -> tuple[AclItem, ...] | None:
         """Return the access control list of an object, None where it is the default one."""

@@ -7,7 +7,7 @@ pg_blocking_pids ──> the lock table                 pg_show_all_settings ─
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.connection.advisory import SessionAdvisory
@@ -81,10 +81,17 @@ class SystemView:
             return 0, 0
         return stats.rows, stats.bytes
 
-    def relation_size(self, oid: int) -> int | None:
-        """Return the bytes a stored table or materialized view takes; 0 for indexes, views and catalog relations."""
-        relation = self._session.catalog.relation_by_oid(oid)
-        return None if relation is None else self._stats(relation)[1]
+    def relation_sizes(self) -> Callable[[int], int | None]:
+        """Return what gives the bytes of a table or materialized view; 0 for indexes, views and catalog relations."""
+        find, stats = self._session.catalog.relation_by_oid, self._stats
+
+        def size(oid: int) -> int | None:
+            relation = find(oid)
+            if relation is None:
+                return None
+            return stats(relation)[1] if relation.stored else 0
+
+        return size
 
     def row_estimate(self, oid: int) -> int:
         """Return about how many rows a stored table has; 0 for other relations."""

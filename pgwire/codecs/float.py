@@ -143,6 +143,8 @@ def _next_float4(value: float, towards: float) -> float:
 
 def show_float4(value: float) -> str:
     """Print the shortest decimal that identifies the float4 (extra_float_digits above 0)."""
+    if -1e6 < value < 1e6 and value and value.is_integer():
+        return str(int(value))
     if value != value:
         return "NaN"
     if value in (math.inf, -math.inf):
@@ -150,8 +152,6 @@ def show_float4(value: float) -> str:
     if value == 0.0:
         return "-0" if math.copysign(1.0, value) < 0 else "0"
     magnitude = abs(value)
-    if magnitude < 1e6 and magnitude == int(magnitude):
-        return str(int(value))
     text = ""
     for precision in range(1, 10):
         text = f"{value:.{precision - 1}e}"

@@ -149,13 +149,9 @@ def pg_sleep_until(session: EvalSession, moment: int) -> str:
     return pg_sleep(session, (moment - session.clock_time_us()) / 1e6)
 
 
-def size_pretty(value: Any) -> str:
-    """SQL's ``pg_size_pretty``: bytes in the largest unit that keeps the number below 10240 (20480 halves)."""
-    return _size_shown(int(value))
-
-
 @functools.lru_cache(1024)
-def _size_shown(size: int) -> str:
+def size_pretty(size: int) -> str:
+    """SQL's ``pg_size_pretty``: bytes in the largest unit that keeps the number below 10240 (20480 halves)."""
     units = (("bytes", 10 * 1024, False), ("kB", 20 * 1024 - 1, True), ("MB", 20 * 1024 - 1, True),
              ("GB", 20 * 1024 - 1, True), ("TB", 20 * 1024 - 1, True), ("PB", 20 * 1024 - 1, True))  # fmt: skip
     shift = (0, 9, 10, 10, 10, 10)
@@ -286,7 +282,7 @@ def _register() -> None:
     python("getdatabaseencoding()", lambda: "UTF8")
     python("pg_encoding_max_length(int4)", longest_character)
     python("pg_size_pretty(int8)", size_pretty)
-    python("pg_size_pretty(numeric)", size_pretty)
+    python("pg_size_pretty(numeric)", lambda value: size_pretty(int(value)))
     python("pg_size_bytes(text)", size_bytes)
     python("pg_is_in_recovery()", lambda: False)
     python("pg_jit_available()", lambda: False)

@@ -7,6 +7,7 @@ Names are looked up along the search path; a name that is visible there prints w
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from typing import Any, cast
@@ -451,7 +452,12 @@ def _to_reg(oid: int) -> object:
 
 def _register() -> None:
     python = REGISTRY.python
-    python("regclass(text)", lambda session, text: reg_input(session, REGCLASS, text), needs_session=True)
+    python(
+        "regclass(text)",
+        lambda session, text: reg_input(session, REGCLASS, text),
+        needs_session=True,
+        for_rows=lambda session: functools.cache(lambda text: reg_input(session, REGCLASS, text)),
+    )
     for name, oid in (
         ("to_regclass", REGCLASS), ("to_regnamespace", REGNAMESPACE), ("to_regrole", REGROLE),
         ("to_regtype", REGTYPE), ("to_regproc", REGPROC), ("to_regprocedure", REGPROCEDURE),

@@ -46,6 +46,9 @@ class Builtin:
 
     ``needs_types``: it takes the keyword ``types``, the argument type oids of the call (polymorphic functions).
 
+    ``for_rows``: takes the session and constants for all arguments but the first, and returns the function of that one for many rows
+    of one statement: what does not depend on the row is looked up once. Only of functions with ``needs_session`` that are stable, or as good as that.
+
     ``note`` says in one sentence how PostgreSQL's behaviour is reached, for the generated docs table.
     """
 
@@ -55,6 +58,7 @@ class Builtin:
     spark: SqlForm | None = None
     needs_session: bool = False
     needs_types: bool = False
+    for_rows: PythonForm | None = None
     note: str = ""
 
 
@@ -112,6 +116,7 @@ class Registry:
         *,
         needs_session: bool = False,
         needs_types: bool = False,
+        for_rows: PythonForm | None = None,
         note: str = "",
     ) -> None:
         """Register the Python form of a function (called from ``planner/builtins/<family>.py``)."""
@@ -119,6 +124,7 @@ class Registry:
         if row.python is not None:
             raise LookupError(f"{signature} has two Python forms")
         row.python, row.needs_session, row.needs_types = form, needs_session, needs_types
+        row.for_rows = for_rows
         row.note = note or row.note
 
     def sql(

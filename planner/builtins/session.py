@@ -6,7 +6,7 @@ arguments - settings, clock, randomness, catalog - comes through here.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from planner.catalog import RelationDef, SystemCatalog
@@ -126,8 +126,11 @@ class EvalSystem(Protocol):
     def channels(self) -> ChannelSystem:
         """The connection's LISTEN and NOTIFY."""
 
-    def relation_size(self, oid: int) -> int | None:
-        """Return the bytes a stored table takes; 0 for indexes, views and catalog relations, None for an unknown oid."""
+    def relation_sizes(self) -> Callable[[int], int | None]:
+        """Return what gives, by oid, the bytes a stored table takes; 0 for other relations, None for an unknown oid.
+
+        It serves one statement.
+        """
 
     def database_size(self, database: int) -> int:
         """Return the bytes of all stored tables of a database, by oid; 0: of all."""

@@ -133,6 +133,26 @@ def user_by_id(session: EvalSession, oid: int) -> str:
     return role.name if role is not None else f"unknown (OID={oid})"
 
 
+class _UserNames(dict[int, str]):
+    """Names of roles by oid, looked up when they are asked for first."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: EvalSession) -> None:
+        super().__init__()
+        self._session = session
+
+    def __missing__(self, oid: int) -> str:
+        """Look up."""
+        name = self[oid] = user_by_id(self._session, oid)
+        return name
+
+
+def user_names(session: EvalSession) -> Callable[[int], str]:
+    """Return ``pg_get_userbyid`` for many rows."""
+    return _UserNames(session).__getitem__
+
+
 def type_name(session: EvalSession, oid: int | None, typmod: int | None) -> str | None:
     """SQL's ``format_type``: built-in types, users' types, and the row types of tables and views."""
     if oid is None:
@@ -181,9 +201,13 @@ def encoding_number(name: str) -> int:
 
 def obj_description(session: EvalSession, oid: int, catalog: str) -> str | None:
     """SQL's ``obj_description(oid, catalog)`` and ``shobj_description``."""
-    seen = session.catalog
-    relation = seen.relation("pg_catalog", catalog)
-    return None if relation is None else seen.comment(relation.oid, oid)
+    return descriptions(session, catalog)(oid)
+
+
+def descriptions(session: EvalSession, catalog: str) -> Callable[[int], str | None]:
+    """Return ``obj_description`` for many objects of one catalog."""
+    relation = session.catalog.relation("pg_catalog", catalog)
+    return session.catalog.comments_on(0 if relation is None else relation.oid)
 
 
 def any_description(session: EvalSession, oid: int) -> str | None:
@@ -227,8 +251,10 @@ def is_other_temp_schema(session: EvalSession, oid: int) -> bool:
 
 
 def _register() -> None:
-    def session_form(signature: str, form: Callable[..., Any]) -> None:
-        REGISTRY.python(signature, form, needs_session=True)
+    def session_form(
+        signature: str, form: Callable[..., Any], for_rows: Callable[..., Any] | None = None
+    ) -> None:
+        REGISTRY.python(signature, form, needs_session=True, for_rows=for_rows)
 
     session_form("pg_table_is_visible(oid)", table_is_visible)
     session_form("pg_type_is_visible(oid)", type_is_visible)
@@ -242,10 +268,10 @@ def _register() -> None:
     session_form("pg_statistics_obj_is_visible(oid)", fact(frozenset))
     for kind in ("ts_parser", "ts_dict", "ts_config", "ts_template"):
         session_form(f"pg_{kind}_is_visible(oid)", fact(functools.partial(_fact_oids, f"{kind}s")))
-    session_form("pg_get_userbyid(oid)", user_by_id)
+    session_form("pg_get_userbyid(oid)", user_by_id, user_names)
     session_form("format_type(oid,int4)", type_name)
-    session_form("obj_description(oid,name)", obj_description)
-    session_form("shobj_description(oid,name)", obj_description)
+    session_form("obj_description(oid,name)", obj_description, descriptions)
+    session_form("shobj_description(oid,name)", obj_description, descriptions)
     session_form("obj_description(oid)", any_description)
     session_form("col_description(oid,int4)", col_description)
     session_form("pg_get_serial_sequence(text,text)", serial_sequence)

@@ -172,12 +172,23 @@ def get_expr(session: EvalSession, tree: str, relation_oid: int, pretty: bool = 
 
 def partition_key_definition(session: EvalSession, oid: int) -> str | None:
     """SQL's ``pg_get_partkeydef``; NULL for what is not partitioned."""
-    relation = session.catalog.relation_by_oid(oid)
-    if relation is None or relation.partition_key is None:
-        return None  # as for nearly all: an import, even one done before, takes longer than the question
-    from planner.bind.partition import key_definition
+    return partition_key_definitions(session)(oid)
 
-    return key_definition(relation, session.catalog)
+
+def partition_key_definitions(session: EvalSession) -> Callable[[int], str | None]:
+    """Return ``pg_get_partkeydef`` for many relations."""
+    catalog = session.catalog
+    find = catalog.relation_by_oid
+
+    def definition(oid: int) -> str | None:
+        relation = find(oid)
+        if relation is None or relation.partition_key is None:
+            return None  # as for nearly all: an import, even one done before, takes longer than the question
+        from planner.bind.partition import key_definition
+
+        return key_definition(relation, catalog)
+
+    return definition
 
 
 def partition_constraint_definition(session: EvalSession, oid: int) -> str | None:
@@ -539,7 +550,10 @@ def _register() -> None:
     python("pg_get_viewdef(oid,int4)", wrapped_view_definition, needs_session=True)
     for signature in ("pg_get_ruledef(oid)", "pg_get_ruledef(oid,bool)"):
         python(signature, rule_definition, needs_session=True)
-    python("pg_get_partkeydef(oid)", partition_key_definition, needs_session=True)
+    python(
+        "pg_get_partkeydef(oid)", partition_key_definition, needs_session=True,
+        for_rows=partition_key_definitions,
+    )  # fmt: skip
     python("pg_get_partition_constraintdef(oid)", partition_constraint_definition, needs_session=True)
     # Extended statistics do not exist here.
     for signature in (

@@ -32,8 +32,13 @@ def relation_size(session: EvalSession, oid: int, fork: str = "main") -> int | N
         raise SqlError(
             "22023", "invalid fork name", hint='Valid fork names are "main", "fsm", "vm", and "init".'
         )
-    size = session.system.relation_size(oid)
+    size = session.system.relation_sizes()(oid)
     return size if size is None or fork == "main" else 0
+
+
+def relation_sizes(session: EvalSession) -> Callable[[int], int | None]:
+    """Return ``pg_relation_size`` for many relations."""
+    return session.system.relation_sizes()
 
 
 def indexes_size(session: EvalSession, oid: int) -> int | None:
@@ -370,10 +375,9 @@ def _register() -> None:
     def session_form(signature: str, form: Callable[..., Any]) -> None:
         python(signature, form, needs_session=True)
 
-    for signature in ("pg_relation_size(regclass)", "pg_relation_size(regclass,text)"):
-        session_form(signature, relation_size)
-    session_form("pg_table_size(regclass)", relation_size)
-    session_form("pg_total_relation_size(regclass)", relation_size)
+    session_form("pg_relation_size(regclass,text)", relation_size)
+    for kind in ("relation", "table", "total_relation"):
+        python(f"pg_{kind}_size(regclass)", relation_size, needs_session=True, for_rows=relation_sizes)
     session_form("pg_indexes_size(regclass)", indexes_size)
     for kind in ("name", "oid"):
         session_form(f"pg_database_size({kind})", database_size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from planner.acl import AclItem
@@ -110,3 +110,6 @@ class SystemCatalog(Catalog, Protocol):
 
     def comment(self, class_oid: int, object_oid: int, sub_id: int = 0) -> str | None:
         """Return the comment on an object of the catalog ``class_oid``, or None."""
+
+    def comments_on(self, class_oid: int) -> Callable[[int], str | None]:
+        """Return what gives the comments on objects of that catalog by their oids, None where there is none."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
 
 from engine.index.exact_patterns import exact_text
+from engine.index.state import BATCH
 from tests.support.engine import Session, open_database
 from txn.persist.memory import MemoryDisk
 
@@ -133,6 +135,74 @@ def test_joins_by_batches_give_what_pairs_give() -> None:
     assert answers[0] == answers[2]
     assert answers[1] == answers[3]
     assert len(answers[0]) > 30
+
+
+CHAINS = (
+    # several rows for one on the left, then one or none for each of these, then by an expression over a row that may be missing
+    "pg_class c {0} JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 {0} JOIN pg_type t ON t.oid = a.atttypid "
+    "{0} JOIN pg_collation l ON l.oid = a.attcollation {0} JOIN pg_type e ON e.oid = coalesce(t.typelem, t.oid)",
+    # a sub-select on the left; system columns and the row as a whole on the right
+    "(SELECT oid, relname, relnamespace FROM pg_class LIMIT 1000) c {0} JOIN pg_namespace n ON n.oid = c.relnamespace "
+    "AND n.tableoid > 0 AND (n).nspname <> 'x' {0} JOIN pg_index i ON i.indrelid = c.oid {0} JOIN pg_class x ON x.oid = i.indexrelid",
+    # a condition over both sides in the middle, one over what is joined behind it
+    "pg_class c {0} JOIN pg_index i ON i.indrelid = c.oid {0} JOIN pg_class x ON x.oid = i.indexrelid AND x.relname || c.relname <> 'a_pkeya' "
+    "{0} JOIN pg_am m ON m.oid = x.relam AND m.amname = 'btree' {0} JOIN pg_namespace n ON n.oid = x.relnamespace",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", CHAINS)
+@pytest.mark.parametrize("kind", ["INNER", "LEFT"])
+def test_several_joins_by_batches_give_what_pairs_give(text: str, kind: str) -> None:
+    columns = {"l.": "l.collname, e.typname, a.attname", "i.": "i.indexrelid, x.relname, n.nspname"}
+    chosen = next(names for prefix, names in columns.items() if f" {prefix}" in text)
+    by_key = f"SELECT c.relname, {chosen} FROM {text.format(kind)} WHERE c.relname ~ '^([a-c]|pg_[a-c])'"
+    by_pairs = re.sub(
+        r"(\w+\.(?:oid|attrelid|indrelid)) = (coalesce\([^)]*\)|[\w.]+)", r"\1::int8 = \2::int8", by_key
+    )
+    answers = play(*TABLES, by_key, by_pairs, f"EXPLAIN {by_key}", f"EXPLAIN {by_pairs}")[len(TABLES) :]
+    assert sorted(map(repr, answers[0])) == sorted(map(repr, answers[1]))
+    assert answers[0]
+    lookups = [sum("Virtual lookup" in row[0] for row in plan) for plan in answers[2:]]
+    assert lookups[0] >= 3 > lookups[1]
+
+
+def test_a_batch_with_many_rows_for_each_of_its_own() -> None:
+    every = "SELECT count(*), count(DISTINCT (a.attrelid, a.attnum)), count(DISTINCT a.attrelid) FROM "
+    by_key = "pg_class c JOIN pg_attribute a ON a.attrelid = c.oid JOIN pg_type t ON t.oid = a.atttypid"
+    joined, alone = play(every + by_key, every + "pg_attribute a")
+    assert joined == alone
+    assert int(joined[0][0]) > 2 * BATCH
+
+
+def test_what_is_behind_order_by_reads_rows_of_several_relations() -> None:
+    text = (
+        "SELECT n.nspname, c.relname, pg_table_size(c.oid) > 0, pg_size_pretty(pg_relation_size(c.oid) * 0), "
+        "pg_get_userbyid(c.relowner), obj_description(c.oid, 'pg_class') {} FROM pg_class c "
+        "LEFT JOIN pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_index i ON i.indexrelid = c.oid "
+        "WHERE n.nspname = 'public' ORDER BY 1, 2 DESC"
+    )
+    own = ", (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.indexrelid AND a.attnum > 0) + (random() > 2)::int"
+    done = play(*TABLES, "COMMENT ON TABLE a IS 'first'", text.format(""), text.format(own))[-2:]
+    names = [row[1] for row in done[0]]
+    assert names == ["c", "b_pkey", "b", "a_pkey", "a"]
+    assert done[0][4] == ("public", "a", "t", "0 bytes", "postgres", "first")
+    assert [row[2] for row in done[0]] == ["t", "f", "t", "f", "t"]
+    assert {row[5] for row in done[0][:4]} == {None}
+    assert [row[:6] for row in done[1]] == done[0]
+    assert [row[6] for row in done[1]] == ["0", "1", "0", "1", "0"]
+
+
+def test_functions_made_for_many_rows_reach_parts_that_are_cut_off() -> None:
+    deep = "pg_get_userbyid(c.relowner)"
+    for _ in range(60):
+        deep = f"substr({deep} || '', 1)"
+    wide = ", ".join(f"obj_description(c.oid, 'pg_class') || {n}" for n in range(300))
+    done = play(
+        "CREATE TABLE one (x int)",
+        "COMMENT ON TABLE one IS 'text'",
+        f"SELECT {deep}, {wide} FROM pg_class c WHERE c.relname = 'one' AND pg_get_userbyid(c.relowner) = 'postgres'",
+    )[-1]
+    assert done == [("postgres", *(f"text{n}" for n in range(300)))]
 
 
 # each with what PostgreSQL 15 answers, and whether conditions reach the keys of all tables (None: there is one without)
