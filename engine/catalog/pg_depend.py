@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from engine.catalog.dependency_rows import PG_ATTRDEF_OID, PG_REWRITE_OID, attrdef_oid, depends, rewrite_oid
+from engine.catalog.referred import by_referred
 from engine.catalog.stored import PG_CLASS_OID, PG_CONSTRAINT_OID, PG_NAMESPACE_OID
 from engine.catalog.virtual import RowDict, by_oid, of_each
 from planner.bind.sequence import relations_in_text, relations_of_default
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 
-@of_each("pg_depend")
+@of_each("pg_depend", keys={"refobjid": by_referred})
 def pg_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_depend: constraints on tables, indexes on constraints, views on what they read."""
     if item.kind == "i":

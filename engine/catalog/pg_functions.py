@@ -14,6 +14,7 @@ from engine.catalog.dependency_rows import (
     depends,
     rewrite_oid,
 )
+from engine.catalog.referred import by_referred_function
 from engine.catalog.stored import (
     PG_CLASS_OID,
     PG_CONSTRAINT_OID,
@@ -71,7 +72,7 @@ def _functions_named(session: Session, text: str | None) -> list[int]:
     return sorted(oid for oid in named_oids(text) if session.catalog.function_by_oid(oid) is not None)
 
 
-@of_each("pg_depend")
+@of_each("pg_depend", keys={"refobjid": by_referred_function})
 def relations_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_depend of views, defaults, generated columns, constraints and indexes: on functions."""
     if item.kind == "i":

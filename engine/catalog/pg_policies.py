@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from engine.catalog.dependency_rows import depends
+from engine.catalog.referred import with_policies
 from engine.catalog.stored import PG_CLASS_OID, PG_POLICY_OID, PG_PROC_OID
 from engine.catalog.virtual import RowDict, by_oid, of_each, relation
 from engine.ddl.dependents import named_oids
@@ -49,7 +50,7 @@ def pg_policies(session: Session) -> Iterator[RowDict]:
             }  # fmt: skip
 
 
-@of_each("pg_depend")
+@of_each("pg_depend", keys={"refobjid": with_policies})
 def pg_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_depend: policies on their tables, on what they read and call."""
     for policy in item.policies:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from engine.catalog.acl_texts import acl_of
 from engine.catalog.dependency_rows import depends
+from engine.catalog.referred import by_referred_type
 from engine.catalog.stored import PG_CLASS_OID, PG_NAMESPACE_OID, PG_TYPE_OID, row_array_oid, row_type_oid
 from engine.catalog.virtual import RowDict, of_each, relation
 from planner.catalog import FIRST_RANK, RelationDef, TypeDef
@@ -81,7 +82,7 @@ def types_depend(session: Session) -> Iterator[RowDict]:
         yield depends(PG_TYPE_OID, made.array_oid, PG_TYPE_OID, made.oid, "i")
 
 
-@of_each("pg_depend")
+@of_each("pg_depend", keys={"refobjid": by_referred_type})
 def columns_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_depend of columns: on users' types; of row types: on their relations."""
     if item.kind in "rvmp":

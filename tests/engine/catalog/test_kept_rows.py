@@ -226,6 +226,46 @@ def test_rows_by_key_are_those_of_a_scan_over_random_ddl(seed: int) -> None:
     assert asyncio.run(play()) > 25
 
 
+REFERRED = (
+    "CREATE SCHEMA s", "CREATE ROLE ann", "CREATE TYPE mood AS ENUM ('a')", "CREATE TYPE pair AS (x int, y mood)",
+    "CREATE DOMAIN small AS int CHECK (VALUE < 9)",
+    "CREATE FUNCTION twice(n int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN n * 2; END'",
+    "CREATE TABLE a (id serial PRIMARY KEY, m mood, p pair[], d small DEFAULT twice(2) CHECK (twice(d) > 1), UNIQUE (m, d))",
+    "CREATE TABLE s.b (id int GENERATED ALWAYS AS IDENTITY, a int REFERENCES a, n int DEFAULT nextval('a_id_seq'), whole a, UNIQUE (n))",
+    "CREATE TABLE s.c (n int REFERENCES s.b (n), EXCLUDE USING gist (int4range(n, n + 1) WITH &&))",
+    "CREATE TABLE p (k int PRIMARY KEY, v int) PARTITION BY RANGE (k)", "CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (1) TO (9)",
+    "CREATE TABLE q (k int REFERENCES p)", "CREATE INDEX ON a (twice(d)) WHERE twice(d) > 3", "CREATE INDEX ON p (v)",
+    "CREATE TABLE checked (x int CHECK (twice(x) > 1))", "CREATE TABLE s.kept (x int)", "CREATE INDEX ON s.kept (x) WHERE twice(x) > 1",
+    "CREATE VIEW v AS SELECT a.id, twice(b.n), 's.c'::regclass AS named FROM a JOIN s.b b ON b.a = a.id",
+    "CREATE VIEW s.w AS SELECT v.*, c.relname FROM v JOIN pg_class c ON c.oid = v.named",
+    "CREATE MATERIALIZED VIEW mv AS SELECT 1 AS x FROM s.w", "CREATE SEQUENCE s.free", "CREATE SEQUENCE s.owned OWNED BY s.c.n",
+    "ALTER TABLE s.c ENABLE ROW LEVEL SECURITY", "CREATE POLICY one ON s.c USING (n IN (SELECT k FROM q WHERE twice(k) > 1))",
+)  # fmt: skip
+
+
+def test_what_depends_on_an_object_is_found_without_all_that_depends_on_anything() -> None:
+    async def play() -> None:
+        database = await open_database(MemoryDisk())
+        session = Session(database, 1)
+        for statement in REFERRED:
+            await session.run(statement)
+        inner = session.connection.session
+        inner.block.ensure_txn()
+        depend = next(relation for relation in made_of_each() if relation.name == "pg_depend")
+        attnum = next(column.attnum for column in depend.columns if column.name == "refobjid")
+        rows = VirtualCatalog(database).rows(depend.oid, inner)
+        kept = VirtualCatalog(database)
+        find = kept.finder(depend.oid, attnum, inner)
+        assert find is not None
+        values = {row[attnum - 1] for row in rows} | {row[1] for row in rows} | {0, 1, 2615, 99_999}
+        assert len(values) > 60
+        for value in values:
+            assert Counter(find(value)) == Counter(row for row in rows if row[attnum - 1] == value), value
+        inner.block.rollback()
+
+    asyncio.run(play())
+
+
 def test_rows_that_name_other_relations_follow_them() -> None:
     async def play() -> None:
         session = Session(await open_database(MemoryDisk()), 1)

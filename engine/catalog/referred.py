@@ -1,0 +1,104 @@
+"""Which relations have rows of pg_depend that refer to an object: those of one object are found without making all others.
+
+    t <── its row type, constraints, indexes, defaults, rules      t itself
+      <── sequences of its columns, partitions, foreign keys       known to the catalog by t
+      <── views that read it, defaults that name it                gathered once per catalog
+
+A function here is a ``Locator`` of one source of pg_depend: it may return relations that have no such row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from engine.catalog.state import CatalogSnapshot
+from engine.ddl.dependents import named_oids
+from planner.bind.sequence import relations_in_text
+from planner.catalog import RelationDef
+from planner.typefacts import FIRST_USER_OID
+
+
+def by_referred(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef]:
+    """Return the relations of which something may depend on a relation, a constraint or a schema."""
+    relation = catalog.relation_by_oid(value)
+    if relation is None:
+        owned = catalog.constraint_by_oid(value)
+        if owned is not None:
+            return (owned[0],)
+        schema = catalog.schema_by_oid(value)
+        return () if schema is None else catalog.relations(schema.name)
+    found = [
+        relation,
+        *(table for table, _ in catalog.foreign_keys_to(relation.table_oid or value)),
+        *catalog.partitions_of(value),
+        *catalog.sequences_of(value),
+        *_readers(catalog).get(value, ()),
+    ]
+    return {item.oid: item for item in found}.values()
+
+
+def by_referred_type(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef]:
+    """Return the relation, of which the row type depends on it, or the relations with columns of a type."""
+    relation = catalog.relation_by_oid(value)
+    if relation is not None:
+        return (relation,)
+    if value < FIRST_USER_OID:
+        return ()
+    of_row = catalog.row_type_relation(value)
+    if of_row is None and catalog.type_by_oid(value) is None:
+        return ()
+    found = [r for r in _made(catalog) if any(c.declared.oid == value for c in r.columns)]
+    if of_row is not None:
+        found.append(of_row[0])
+    return {item.oid: item for item in found}.values()
+
+
+def by_referred_function(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef]:
+    """Return the relations that call a user's function."""
+    if catalog.function_by_oid(value) is None:
+        return ()
+    return [r for r in _made(catalog) if any(value in named_oids(text) for text in _texts(r))]
+
+
+def with_policies(catalog: CatalogSnapshot, value: Any) -> Sequence[RelationDef]:
+    """Return the tables with row-level security, whatever their policies depend on: there are few."""
+    known = catalog.derived.get(with_policies)
+    if known is None:
+        known = catalog.derived[with_policies] = [r for r in _made(catalog) if r.policies]
+    return cast("list[RelationDef]", known)
+
+
+def _made(catalog: CatalogSnapshot) -> Iterable[RelationDef]:
+    """Return users' relations, composite types among them."""
+    return [item for item in catalog.relations_by_oid.values() if not item.virtual]
+
+
+def _texts(item: RelationDef) -> Iterable[str | None]:
+    """Yield what of a relation may call functions."""
+    yield item.view_sql
+    for column in item.columns:
+        yield column.default_sql
+    for constraint in item.constraints:
+        yield constraint.check_sql
+    for index in item.indexes:
+        yield from index.expressions
+        yield index.where_sql
+
+
+def _readers(catalog: CatalogSnapshot) -> Mapping[int, Sequence[RelationDef]]:
+    """Return by oid of a relation the views that read it, and the tables with defaults that name it."""
+    known = catalog.derived.get(_readers)
+    if known is None:
+        found: dict[int, list[RelationDef]] = {}
+        for item in _made(catalog):
+            oids: set[int] = set()
+            if item.kind in "vm":
+                oids.update(item.depends_on, relations_in_text(item.view_sql))
+            for column in item.columns:
+                if column.default_sql is not None:
+                    oids.update(relations_in_text(column.default_sql))
+            for oid in oids:
+                found.setdefault(oid, []).append(item)
+        known = catalog.derived[_readers] = found
+    return cast("dict[int, list[RelationDef]]", known)
