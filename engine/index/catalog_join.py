@@ -14,7 +14,7 @@ more at first and less for each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import compress
@@ -63,6 +63,7 @@ class CatalogJoin(DependentJoin):
         entire: whether those are a catalog relation's as the cache keeps them, else ``base``'s own.
         pieces: where columns stand in the rows of each piece.
         steps: what is joined to them, in order; one alone where the join has a condition.
+        of_pieces: the functions that take rows in pieces.
     """
 
     def __init__(self, left: Node, right: VirtualLookup, kind: JoinKind, conjuncts: Sequence[Expr]) -> None:
@@ -82,6 +83,7 @@ class CatalogJoin(DependentJoin):
         values = compile_column(right.key, replace(right.outer, columns=self.pieces[piece]))
         self.steps = (*self.steps, _Step(right, piece, values, self.empty))
         self.pieces = (*self.pieces, right.columns_found)
+        self.of_pieces: set[RowFunction] = set()
 
     @cached_property
     def flat(self) -> RowFunction:
@@ -101,14 +103,18 @@ class CatalogJoin(DependentJoin):
         """Join; the columns of all ranges stand side by side."""
         return self._joined(self.flat, e)
 
-    def mapped(self, exprs: Sequence[Expr | int]) -> tuple[RowFunction, Callable[[Env], Pipe]]:
+    def mapping(self, exprs: Sequence[Expr | int]) -> RowFunction:
         """Compute expressions over the pieces, which need not become one row then."""
         if self._over_pieces(exprs):
-            layout = Layout(pieces=self.pieces, outer=self.layout.outer)
-            function = compile_map(exprs, layout)
+            function = compile_map(exprs, Layout(pieces=self.pieces, outer=self.layout.outer))
             if not function.may_suspend:
-                return function, lambda e: self._joined(function, e)
-        return super().mapped(exprs)
+                self.of_pieces.add(function)
+                return function
+        return super().mapping(exprs)
+
+    def mapped(self, function: RowFunction, e: Env) -> Pipe:
+        """Join, and compute."""
+        return self._joined(function, e) if function in self.of_pieces else super().mapped(function, e)
 
     def _over_pieces(self, exprs: Sequence[Expr | int]) -> bool:
         """Tell whether expressions can be computed over pieces: their columns are there, and no sub-select sees the row."""

@@ -28,11 +28,11 @@ class Early(Node):
         self, child: Node, kept: Sequence[Expr | int], layout: Layout, exprs: Sequence[Expr]
     ) -> None:
         super().__init__(layout, len(kept) + len(exprs), child)
-        _, self.start = child.mapped([*kept, *exprs])
+        self.function = child.mapping([*kept, *exprs])
 
     def pipe(self, e: Env) -> Pipe:
         """Compute, batch by batch."""
-        return self.start(e)
+        return self.inputs[0].mapped(self.function, e)
 
     def label(self) -> str:
         """Return the line."""
@@ -78,11 +78,11 @@ class Arrange(Node):
         layout = Layout(outer=child.layout.outer, subplan=child.layout.subplan)
         super().__init__(layout, len(values), child)
         self.names = names
-        _, self.start = child.mapped(values)
+        self.function = child.mapping(values)
 
     def pipe(self, e: Env) -> Pipe:
         """Compute, batch by batch."""
-        return self.start(e)
+        return self.inputs[0].mapped(self.function, e)
 
     def label(self) -> str:
         """Return the line."""

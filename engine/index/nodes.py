@@ -48,13 +48,13 @@ class Node:
         """Start the node for one env."""
         raise NotImplementedError
 
-    def mapped(self, exprs: Sequence[Expr | int]) -> tuple[RowFunction, Callable[[Env], Pipe]]:
-        """Return the function that computes ``exprs``, and what starts the node and gives their values for its rows.
+    def mapping(self, exprs: Sequence[Expr | int]) -> RowFunction:
+        """Return the function for ``mapped`` that computes ``exprs``; a number stands for the value at that place of the row."""
+        return projection(exprs, self.layout)
 
-        A number stands for the value at that place of the row.
-        """
-        function = projection(exprs, self.layout)
-        return function, lambda e: apply(function, self.pipe(e), e)
+    def mapped(self, function: RowFunction, e: Env) -> Pipe:
+        """Start the node for one env, giving what ``function``, of ``mapping``, makes of its rows."""
+        return apply(function, self.pipe(e), e)
 
     def label(self) -> str:
         """Return the node's line in a printed plan."""
@@ -125,11 +125,11 @@ class Project(Node):
     def __init__(self, child: Node, exprs: Sequence[Expr], names: Sequence[str] = ()) -> None:
         super().__init__(Layout(outer=child.layout.outer, subplan=child.layout.subplan), len(exprs), child)
         self.names = names
-        self.function, self.start = child.mapped(exprs)
+        self.function = child.mapping(exprs)
 
     def pipe(self, e: Env) -> Pipe:
         """Project."""
-        return self.start(e)
+        return self.inputs[0].mapped(self.function, e)
 
     def label(self) -> str:
         """Return the line."""
