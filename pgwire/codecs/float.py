@@ -143,8 +143,8 @@ def _next_float4(value: float, towards: float) -> float:
 
 def show_float4(value: float) -> str:
     """Print the shortest decimal that identifies the float4 (extra_float_digits above 0)."""
-    if -1e6 < value < 1e6 and value and value.is_integer():
-        return str(int(value))
+    if -1e6 < value < 1e6 and value and value == (whole := int(value)):
+        return str(whole)
     if value != value:
         return "NaN"
     if value in (math.inf, -math.inf):
