@@ -15,12 +15,15 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.catalog.state import CatalogSnapshot
-from engine.reads.plans import PLAN_CACHE_ENTRIES, Plan, PlanCache
+from engine.reads.by_text import CHARACTERS, ENTRIES, ByText
+from engine.reads.plans import Plan, PlanCache
 from engine.reads.template_slots import Template
 from engine.reads.templates import TemplateCache
 
 OWN_ENTRIES = 500
 """Plans, and as many templates, that one transaction keeps for itself."""
+OWN_CHARACTERS = 1 << 18
+"""Of their texts together."""
 
 
 class PlanCaches:
@@ -30,9 +33,9 @@ class PlanCaches:
 
     def __init__(self, shared: PlanCaches | None = None) -> None:
         """``shared``: those of all sessions, where this one is a transaction's own."""
-        limit = PLAN_CACHE_ENTRIES if shared is None else OWN_ENTRIES
-        self._plans = PlanCache(limit)
-        self._templates = TemplateCache(limit)
+        bounds = (ENTRIES, CHARACTERS) if shared is None else (OWN_ENTRIES, OWN_CHARACTERS)
+        self._plans = PlanCache(ByText(*bounds))
+        self._templates = TemplateCache(ByText(*bounds), ByText(*bounds))
         self._shared = shared
 
     def get(self, key: Any, catalog: CatalogSnapshot) -> Plan | None:

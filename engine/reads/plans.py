@@ -13,11 +13,11 @@ throw out each other.
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
 from engine.catalog.state import CatalogSnapshot
+from engine.reads.by_text import ByText, TextKey
 from planner.bind.locking import statement_name
 from planner.evaluate import Env, Shared, compile_expr
 from planner.query import Delete, Insert, Merge, OutputColumn, Update
@@ -43,7 +43,6 @@ from planner.statements import (
 from planner.types import SqlType
 from txn.types import ShardId
 
-PLAN_CACHE_ENTRIES = 2000
 PLAN_CACHE_MAX_TEXT = 32 * 1024  # characters; longer statements are planned every time
 SURELY_WHOLE = 59  # characters: a longer name may be an identifier that was cut (63 bytes)
 _WORD = re.compile("[a-z0-9_]+")
@@ -301,37 +300,27 @@ class Plan:
 
 
 class PlanCache:
-    """A bounded cache, least recently used first out."""
+    """Plans by text, bounded as ``ByText`` says."""
 
-    __slots__ = ("_entries", "_limit")
+    __slots__ = ("_plans",)
 
-    def __init__(self, limit: int = PLAN_CACHE_ENTRIES) -> None:
-        """Start empty; ``limit``: entries."""
-        self._entries: OrderedDict[Any, Plan] = OrderedDict()
-        self._limit = limit
+    def __init__(self, plans: ByText[Plan]) -> None:
+        """``plans``: where they are kept."""
+        self._plans = plans
 
-    def get(self, key: Any, catalog: CatalogSnapshot) -> Plan | None:
+    def get(self, key: TextKey, catalog: CatalogSnapshot) -> Plan | None:
         """Return a plan that is still fresh under ``catalog``."""
-        plan = self._entries.get(key)
-        if plan is None:
+        plan = self._plans.get(key)
+        if plan is not None and not plan.fresh(catalog):
+            self._plans.drop(key)
             return None
-        if not plan.fresh(catalog):
-            del self._entries[key]
-            return None
-        self._entries.move_to_end(key)
         return plan
 
-    def of_catalog(self, key: Any, catalog: CatalogSnapshot) -> Plan | None:
+    def of_catalog(self, key: TextKey, catalog: CatalogSnapshot) -> Plan | None:
         """Return the plan of a catalog query if it is fresh under ``catalog``, which may be a transaction's own: nothing is thrown away."""
-        plan = self._entries.get(key)
+        plan = self._plans.peek(key)
         return plan if plan is not None and plan.fixed_names and plan.fresh(catalog) else None
 
-    def put(self, key: Any, plan: Plan) -> None:
+    def put(self, key: TextKey, plan: Plan) -> None:
         """Remember a plan."""
-        self._entries[key] = plan
-        if len(self._entries) > self._limit:
-            self._entries.popitem(last=False)
-
-    def clear(self) -> None:
-        """Forget all plans (DISCARD PLANS)."""
-        self._entries.clear()
+        self._plans.put(key, plan)

@@ -14,10 +14,10 @@ type a literal has (int4, int8, numeric, text) is part of the key. Parsing by fi
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from engine.reads.by_text import ByText, TextKey
 from engine.reads.plans import Plan
 from engine.reads.template_slots import Kept, Template, Trials, may_be_tried
 from pgwire.codecs.registry import text_decoder
@@ -29,7 +29,7 @@ from planner.rules.fold import fold_node, is_conversion
 if TYPE_CHECKING:
     from engine.connection.session import Session
 
-MAX_TEMPLATES = 2000
+MAX_SHAPES = 2000
 MAX_TEXT = 4096
 MAX_SLOTS = 64
 INT4_MAX, INT8_MAX = 2**31 - 1, 2**63 - 1
@@ -150,7 +150,7 @@ def _keep_shape(between: tuple[str, ...], found: list[str], template: Template) 
         if (value if kind == "t" else value.removeprefix("-")) != plain:
             return
     signs = tuple(["-" if value != plain else "" for value, plain in zip(values, found, strict=True)])
-    if len(_shapes) >= MAX_TEMPLATES:
+    if len(_shapes) >= MAX_SHAPES:
         _shapes.clear()
     _shapes[between] = _Shape(template.text, oids, signs if any(signs) else None)
 
@@ -300,13 +300,12 @@ def decode_values(session: Session, oids: tuple[int, ...], template: Template) -
 class TemplateCache:
     """Templates proved (a Plan), refuted (None) or refuted in part (Trials, Kept), by (text, types, session key); bounded."""
 
-    __slots__ = ("_entries", "_limit", "_seen")
+    __slots__ = ("_entries", "_seen")
 
-    def __init__(self, limit: int = MAX_TEMPLATES) -> None:
-        """Start empty; ``limit``: templates."""
-        self._limit = limit
-        self._entries: OrderedDict[Any, Plan | Trials | Kept | None] = OrderedDict()
-        self._seen: OrderedDict[Any, None] = OrderedDict()
+    def __init__(self, entries: ByText[Plan | Trials | Kept | None], seen: ByText[None]) -> None:
+        """``entries``: where templates are kept; ``seen``: where those are that were met once."""
+        self._entries = entries
+        self._seen = seen
 
     def find(self, template: Template, plan_key: Any) -> tuple[Plan, Template] | None:
         """Return the plan of a proved template, and the template with the values for it."""
@@ -332,34 +331,24 @@ class TemplateCache:
             entry = entries.get(key)
         if type(entry) is Trials:
             if entry.note(proved=prove(entry.attempt(template)) is not None):
-                entries[key] = entry.found()
+                entries.put(key, entry.found())
             return
         if not self._wanted(key):
             return
         made: Plan | Trials | None = prove(template)
         if made is None and may_be_tried(template, sql):
             made = Trials(template)
-        entries[key] = made
-        if len(entries) > self._limit:
-            entries.popitem(last=False)
+        entries.put(key, made)
 
-    def _wanted(self, key: Any) -> bool:
+    def _wanted(self, key: TextKey) -> bool:
         """Tell whether a proof should be tried: the template was met before and not judged yet."""
         if key in self._entries:
             return False
-        if key in self._seen:
-            del self._seen[key]
+        if self._seen.drop(key):
             return True
-        self._seen[key] = None
-        if len(self._seen) > self._limit:
-            self._seen.popitem(last=False)
+        self._seen.put(key, None)
         return False
 
     def drop(self, template: Template, plan_key: Any) -> None:
         """Forget a template whose plan went stale."""
-        self._entries.pop((template.text, template.oids, plan_key), None)
-
-    def clear(self) -> None:
-        """Forget all."""
-        self._entries.clear()
-        self._seen.clear()
+        self._entries.drop((template.text, template.oids, plan_key))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from engine.reads.by_text import ByText
 from engine.reads.plans import Plan
 from engine.reads.template_slots import Kept, Template, may_be_tried
 from engine.reads.templates import (
@@ -192,7 +193,7 @@ def test_a_sign_before_a_cast_is_no_part_of_the_number(sql: str) -> None:
 
 
 def test_a_literal_that_decides_something_stays_and_the_others_are_parameters() -> None:
-    cache, tried = TemplateCache(), []
+    cache, tried = TemplateCache(ByText(), ByText()), []
     shape = "SELECT a, b FROM t WHERE a > {} ORDER BY {} LIMIT {}"
     plan = object.__new__(Plan)
 
@@ -224,7 +225,7 @@ def test_a_literal_that_decides_something_stays_and_the_others_are_parameters() 
 
 
 def test_a_template_of_which_nothing_may_be_a_parameter_is_given_up() -> None:
-    cache, tried = TemplateCache(), []
+    cache, tried = TemplateCache(ByText(), ByText()), []
 
     def prove(template: Template) -> Plan | None:
         tried.append(template.text)
@@ -236,3 +237,40 @@ def test_a_template_of_which_nothing_may_be_a_parameter_is_given_up() -> None:
     for _ in range(9):
         cache.learn(template, sql, (), prove)
     assert len(tried) == 3
+
+
+def _kept(cache: ByText[int], *texts: str) -> list[str]:
+    return [text for text in texts if (text, (), None) in cache]
+
+
+def test_what_is_kept_by_text_is_bounded_by_its_characters() -> None:
+    cache: ByText[int] = ByText(entries=3, characters=100)
+    long, other, short = "l" * 60, "o" * 40, "s"
+    cache.put((long, (), None), 1)
+    cache.put((other, (), None), 2)
+    assert cache.get((long, (), None)) == 1, "100 characters are within the bound"
+    cache.put((short, (), None), 3)
+    assert _kept(cache, long, other, short) == [long, short], "the least recently used one goes"
+    cache.put((long, (), None), 4)
+    cache.put((other[1:], (), None), 5)
+    assert _kept(cache, long, other[1:], short) == [long, other[1:], short], "put again, it counts once"
+    assert cache.drop((long, (), None))
+    assert not cache.drop((long, (), None))
+    cache.put(("x" * 60, (), None), 6)
+    assert _kept(cache, "x" * 60, other[1:], short) == ["x" * 60, other[1:], short], (
+        "what was dropped takes no room"
+    )
+    cache.put(("h" * 500, (), None), 7)
+    assert _kept(cache, "x" * 60, other[1:], short, "h" * 500) == ["h" * 500], (
+        "the latest stays, and is alone if it is long"
+    )
+
+
+def test_what_is_kept_by_text_is_bounded_by_entries() -> None:
+    cache: ByText[int] = ByText(entries=3)
+    for text in "abcd":
+        cache.put((text, (), None), 1)
+    assert _kept(cache, *"abcd") == ["b", "c", "d"]
+    assert cache.peek(("b", (), None)) == 1
+    cache.put(("e", (), None), 1)
+    assert _kept(cache, *"bcde") == ["c", "d", "e"], "a peek is no use"
