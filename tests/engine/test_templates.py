@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engine.reads.by_text import ByText
+from engine.reads.by_text import CHARACTERS, ByText
+from engine.reads.caches import OWN_CHARACTERS, PlanCaches
 from engine.reads.plans import Plan
 from engine.reads.template_slots import Kept, Template, may_be_tried
 from engine.reads.templates import (
@@ -274,3 +275,18 @@ def test_what_is_kept_by_text_is_bounded_by_entries() -> None:
     assert cache.peek(("b", (), None)) == 1
     cache.put(("e", (), None), 1)
     assert _kept(cache, *"bcde") == ["c", "d", "e"], "a peek is no use"
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_long_statements_do_not_fill_the_memory_with_plans(
+    monkeypatch: pytest.MonkeyPatch, own: bool
+) -> None:
+    monkeypatch.setattr(Plan, "fresh", lambda plan, catalog: True)
+    monkeypatch.setattr(Plan, "fixed_names", False)
+    caches = PlanCaches(PlanCaches()) if own else PlanCaches()
+    catalog, plan, size = cast(Any, None), object.__new__(Plan), 30_000
+    keys = [(f"{number:0{size}}", (), None) for number in range(50)]
+    for key in keys:
+        caches.put(key, plan)
+    kept = [key for key in keys if caches.get(key, catalog) is not None]
+    assert kept == keys[-((OWN_CHARACTERS if own else CHARACTERS) // size) :]
