@@ -14,6 +14,7 @@ All belongs to the statement that began it: an error undoes everything, and coun
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -428,13 +429,16 @@ def quoted(name: str) -> str:
 
 
 def shape_of(session: Session, relation: RelationDef) -> TableShape:
-    """Return the compiled row checks of a table, kept with the catalog for sessions of one setting."""
+    """Return the compiled row checks of a table, kept with the catalog for sessions of one setting and one user."""
     kept: dict[Any, Any] = session.catalog.derived
-    key = ("shape", relation.oid, session.output_settings)
+    key = ("shape", relation.oid, session.output_settings, session.derived.user, session.derived.row_security)
     shape = kept.get(key)
     if shape is None:
         shape = kept[key] = TableShape.of(relation, session)
-    return shape
+        shape.session = None  # which would be kept, too
+    made = copy.copy(shape)
+    made.session = session
+    return made
 
 
 # --- before the statement ---------------------------------------------------------------------------

@@ -41,11 +41,10 @@ class _Object:
             if relation is None:
                 raise SqlError("42P01", f"relation with oid {target.oid} does not exist")
             self.owner, self.name = relation.owner, relation.name
-            self.what = {"v": "view", "m": "materialized view", "S": "sequence"}.get(relation.kind, "table")
+            self.what = "sequence" if relation.kind == "S" else "table"
             self.items = relation_acl(catalog, relation)
             self.whole = self.items
             if target.attnum:
-                self.what = "table"
                 self.items = column_acl(catalog, relation, target.attnum)
         elif target.kind == "schema":
             schema = catalog.schema_by_oid(target.oid)

@@ -7,43 +7,32 @@ change the privilege to read is needed for those columns that its expressions na
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.ddl.kinds import KIND_WORDS
 from engine.ddl.needs import Needs, denied
 from planner import query as q
+from planner.bind.readers import invokes
 from planner.partition import column_map
 from planner.rights import Rights
-from planner.walk import children
+from planner.typefacts import FIRST_USER_OID
+from planner.walk import children, walk
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
-    from engine.connection.session import Session
     from planner import statements as st
     from planner.catalog import RelationDef, RoleDef
 
 
-def invokes(view: RelationDef) -> bool:
-    """Tell whether rights to what a view reads are asked of whoever uses it (security_invoker)."""
-    return view.options.get("security_invoker") in ("true", "on", "yes", "1")
-
-
 class RowNeeds(Needs):
-    """What a query or a change needs of a role.
-
-    Attributes:
-        calls: the statement holds bodies of users' functions, which read with the caller's rights.
-    """
-
-    def __init__(self, session: Session, role: RoleDef, catalog: CatalogSnapshot) -> None:
-        """As ``Needs``; no bodies of functions."""
-        super().__init__(session, role, catalog)
-        self.calls = False
+    """What a query or a change needs of a role."""
 
     def query(self, node: Any, role: RoleDef, skip: q.Range | None = None) -> None:
-        """Check everything that a tree reads; inside a view its owner's rights count. ``skip``: is checked elsewhere, but for what a view reads."""
-        rights = self.rights if role is self.role else Rights(self.catalog, role)
+        """Check everything that a tree reads, as ``role``; inside a view its owner's rights count (``planner.bind.readers``).
+
+        ``skip``: is checked elsewhere, but for what a view reads, or a policy.
+        """
+        rights = self._rights_of(role)
         stack = [node]
         used: dict[
             int, frozenset[int]
@@ -51,27 +40,33 @@ class RowNeeds(Needs):
         while stack:
             current = stack.pop()
             if isinstance(current, q.RelationRange):
+                reader = self._reader(current, role)
                 if current is not skip:
-                    asked = self._caller() if current.invoker else rights
                     of_parent = current.parent != 0
                     oid = current.parent if of_parent else current.oid
-                    self._read(self._relation(oid), asked, current.asked if of_parent else current.used)
+                    named = current.asked if of_parent else current.used
+                    self._read(self._relation(oid), self._rights_of(reader), named)
                 if current.guard is not None:  # the columns that policies name need no right
-                    stack.append(current.guard.where)
+                    if reader is role:
+                        stack.append(current.guard.where)
+                    else:
+                        self.query(current.guard.where, reader)
                 continue
             if isinstance(current, q.SubqueryRange) and current.parent:
+                reader = self._reader(current, role)
+                parent = self._relation(current.parent)
                 if current is not skip:
-                    asked = self._caller() if current.invoker else rights
-                    self._read(self._relation(current.parent), asked, current.asked)
+                    self._read(parent, self._rights_of(reader), current.asked)
+                if parent.row_security:
+                    self._guards(current.query, reader)
                 continue
             if isinstance(current, q.SubqueryRange) and current.view is not None:
                 view = self._relation(current.view[0])
-                asked = self._caller() if current.invoker else rights
                 if current is not skip:
+                    asked = self._rights_of(self._reader(current, role))
                     self._read(view, asked, used.get(id(current), frozenset()))
-                reader = self._caller_role() if current.invoker else role
-                owner = reader if invokes(view) else self.catalog.role_by_oid(view.owner)
-                if owner is not None and (self.calls or not owner.superuser):
+                owner = self._as_view(view)
+                if view.oid >= FIRST_USER_OID or not owner.superuser:
                     self.query(current.query, owner)
                 continue
             if isinstance(current, q.Select):
@@ -92,13 +87,27 @@ class RowNeeds(Needs):
                             raise denied(KIND_WORDS[relation.kind], relation.name)
             stack.extend(children(current))
 
-    def _caller_role(self) -> RoleDef:
-        """Return the role of the session, with whose rights the bodies of functions run, those in views too."""
-        return self.catalog.role(self.session.derived.user) or self.role
+    def _guards(self, query: q.QueryExpr, reader: RoleDef) -> None:
+        """Check what the policies of a partitioned table read, which are the same ones in all of its partitions."""
+        for node in walk(query):
+            if isinstance(node, q.RelationRange) and node.guard is not None:
+                self.query(node.guard.where, reader)
+                return
 
-    def _caller(self) -> Rights:
-        caller = self._caller_role()
-        return self.rights if caller is self.role else Rights(self.catalog, caller)
+    def _rights_of(self, role: RoleDef) -> Rights:
+        return self.rights if role is self.role else Rights(self.catalog, role)
+
+    def _reader(self, range_: q.Range, role: RoleDef) -> RoleDef:
+        """Return the role as which a range is read that stands in what ``role`` reads."""
+        if range_.invoker:
+            return self.role
+        return self._as_view(self._relation(range_.within)) if range_.within else role
+
+    def _as_view(self, view: RelationDef) -> RoleDef:
+        """Return the role as which a view reads, and is changed through."""
+        if invokes(view):
+            return self.role
+        return self.catalog.role_by_oid(view.owner) or self.role
 
     def _read(self, relation: RelationDef, rights: Rights, attnums: Collection[int]) -> None:
         if rights is self.rights and not relation.virtual:
@@ -108,15 +117,21 @@ class RowNeeds(Needs):
 
     def _write(self, statement: q.Insert | q.Update | q.Delete | q.Merge) -> None:
         """Check what DML changes, and what it reads: of the target only the columns that its expressions name."""
-        if not isinstance(statement, q.Merge) and statement.through is not None:
-            self._through(statement, statement.through)
-            return
-        relation = self._used(statement.table)
+        if isinstance(statement, q.Merge) or statement.through is None:
+            target = self._change(statement, self._used(statement.table))
+        else:
+            target = self._through(statement, statement.through)
+        self.query(statement, self.role, target)
+
+    def _change(
+        self, statement: q.Insert | q.Update | q.Delete | q.Merge, relation: RelationDef
+    ) -> q.Range | None:
+        """Check what DML asks of the table that it changes; return the range that this is in its source, if it is one."""
         target: q.Range | None = None
         read: frozenset[int] | set[int] = frozenset()
         match statement:
             case q.Insert():
-                self._have_columns(relation, [a for a in statement.attnums if a not in statement.filled], "a")
+                self._have_columns(relation, statement.given, "a")
                 if statement.on_conflict is not None and statement.on_conflict.action == "update":
                     assigned = [attnum for attnum, _ in statement.on_conflict.assignments]
                     self._have_columns(relation, assigned, "w")
@@ -136,9 +151,7 @@ class RowNeeds(Needs):
                     if action.action == "delete":
                         self._have(relation, "d")
                     elif action.action != "nothing":
-                        self._have_columns(
-                            relation, action.assigned, "w" if action.action == "update" else "a"
-                        )
+                        self._have_columns(relation, action.given, "w" if action.action == "update" else "a")
                 read = read or {c.attnum for c in relation.live}
         if target is not None and relation.kind == "p":
             read = _of_parent(target, read, relation, self.catalog)
@@ -146,10 +159,10 @@ class RowNeeds(Needs):
             read |= columns_of(statement.returning)
         if read:
             self._have_columns(relation, read, "r")
-        self.query(statement, self.role, target)
+        return target
 
-    def _through(self, statement: q.Insert | q.Update | q.Delete, through: q.ThroughViews) -> None:
-        """Check DML through views: the role needs rights to the first one, the owner of each to what that one is over."""
+    def _through(self, statement: q.Insert | q.Update | q.Delete, through: q.ThroughViews) -> q.Range | None:
+        """As ``_change``, through views: the role needs rights to the first one, who each reads as to what that one is over."""
         letter = {q.Insert: "a", q.Update: "w", q.Delete: "d"}[type(statement)]
         checker: RowNeeds = self
         for number, use in enumerate(through.views):
@@ -160,20 +173,8 @@ class RowNeeds(Needs):
                 checker._have_columns(view, use.assigned, letter)
             if use.read:
                 checker._have_columns(view, use.read, "r")
-            if not invokes(view):
-                owner = self.catalog.role_by_oid(view.owner)
-                if owner is None or owner.superuser:
-                    if owner is not None and self.calls:  # what functions read is the caller's affair
-                        self.query(statement, owner)
-                    break
-                calls = checker.calls
-                checker = RowNeeds(self.session, owner, self.catalog)
-                checker.calls = calls
-        else:
-            checker._write(replace(statement, through=None))
-            return
-        target = None if isinstance(statement, q.Insert) else statement.source.ranges[0]
-        self.query(statement, self.role, target if isinstance(target, q.RelationRange) else None)
+            checker = RowNeeds(self.session, self._as_view(view), self.catalog)
+        return checker._change(statement, self._relation(statement.table))
 
     def _copy(self, statement: st.Copy) -> None:
         if statement.query is not None:

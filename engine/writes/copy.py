@@ -263,10 +263,10 @@ async def _copy_from(
             await check_bulk(session, relation)
         elif routed:
             total = await copy_routed(
-                session, relation, first, loader.env, firing, (lines, loader.texts or ())
+                session, relation, spec.attnums, first, loader.env, firing, (lines, loader.texts or ())
             )
         elif firing is not None and firing.before_row:
-            shape = TableShape.of(relation, session)
+            shape = TableShape.of(relation, session).showing(spec.attnums)
             places = zip(lines, loader.texts or (), strict=True)
             total = len(first)
             first = await _insert_each(session, firing, shape, first, places, loader.env)

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.writes.progress import CopyProgress
 from engine.writes.shape import (
+    ALL_SHOWN,
+    Shown,
     TableShape,
     bound_checks,
     bound_demands,
@@ -56,6 +58,7 @@ class LoadSpec:
     checks: tuple[tuple[str, Expr], ...]
     generated: tuple[tuple[int, Expr], ...]
     demands: tuple[tuple[int, Demand], ...] = ()
+    shown: Shown = ALL_SHOWN
 
     @property
     def encoding(self) -> str:
@@ -84,6 +87,7 @@ class LoadSpec:
             checks=checks,
             generated=generated,
             demands=bound_demands(relation, session),
+            shown=Shown.of(relation, session).given(statement.attnums),
         )
 
 
@@ -167,6 +171,7 @@ class RowLoader:
             spec.generated,
             [found for found in spec.demands if found[0] not in spec.attnums],
         )
+        self.shape.shown = spec.shown
         self.env = env
         self.by_attnum = {c.attnum: c for c in relation.columns}
         self.targets = [self.by_attnum[attnum] for attnum in spec.attnums]

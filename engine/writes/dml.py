@@ -110,7 +110,7 @@ class InsertPlan:
         self.statement = statement
         self.row = _only_row(statement.source)
         shape = TableShape.of(relation, session, routed=routed)
-        self.shape = shape.through(statement.through).showing(statement.attnums)
+        self.shape = shape.through(statement.through).showing(statement.given)
         self.returning = returning_of(session, relation, statement.returning, statement.columns)
         positions: list[int | None] = [None] * self.shape.width
         for source_position, attnum in enumerate(statement.attnums):
@@ -388,10 +388,10 @@ async def insert_on_conflict(
             )
         whole = conflict.whole(existing.values)
         both = (*existing.values, shape.oid, tid_of(existing.row_id), whole, *row)
+        if insert.checks:  # before WHERE looks at a row that may not be seen
+            await insert.checks.check("conflict", [existing.values], env)
         if conflict.where is not None and not await value_of(conflict.where, both, env):
             continue
-        if insert.checks:
-            await insert.checks.check("conflict", [existing.values], env)
         cells = list(existing.values)
         for position, value in zip(
             conflict.assigned, await value_of(conflict.values, both, env), strict=True

@@ -103,7 +103,9 @@ class MergePlan:
     def __init__(self, session: Session, statement: Merge) -> None:
         """Compile against the session's catalog."""
         relation = target_of(session, statement.table)
-        self.shape = TableShape.of(relation, session)
+        self.shape = TableShape.of(relation, session).showing(
+            [attnum for action in statement.actions for attnum in action.given]
+        )
         self.checks = RowChecks(session, relation, statement.row_checks)
         self.actions = MergeActions(session, relation, statement)
         self.reach = effects.Reach(session, relation, "insert", frozenset())

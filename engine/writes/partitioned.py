@@ -29,7 +29,7 @@ from engine.writes.dml import InsertPlan, insert_on_conflict, outcome, tables_to
 from engine.writes.returning import Returning, make_env, returning_of
 from engine.writes.routing import Routing
 from engine.writes.row_checks import RowChecks
-from engine.writes.shape import TableShape
+from engine.writes.shape import Shown, TableShape
 from pgwire.codecs.copy import copy_context, with_context
 from pgwire.codecs.errors import DataError
 from planner.catalog import RelationDef
@@ -50,13 +50,16 @@ class Part:
     __slots__ = ("_changes", "checks", "firings", "insert", "leaf", "reaches", "shape")
 
     def __init__(
-        self, session: Session, leaf: RelationDef, insert: InsertPlan | None, checks: RowChecks
+        self, session: Session, leaf: RelationDef, insert: InsertPlan | None, checks: RowChecks, shown: Shown
     ) -> None:
-        """Rows are routed to it, so its bound need not be asked."""
+        """Rows are routed to it, so its bound need not be asked; errors may show of them what they may show of the parent's."""
         self.leaf = leaf
         self.insert = insert
         self.checks = checks
         self.shape = TableShape.of(leaf, session, routed=True)
+        self.shape.shown = shown
+        if insert is not None:
+            insert.shape.shown = shown
         self.firings: dict[Operation, Firing | None] = {}
         self.reaches: set[str] = set()
         self._changes: frozenset[int] | None = None
@@ -95,10 +98,22 @@ class Part:
         return await in_slices(rows, lambda some: self.shape.made(some, env))
 
 
+def assigned_by(statement: Insert | Update | Delete | Merge) -> tuple[int, ...]:
+    """Return the columns that a statement gives values to."""
+    match statement:
+        case Insert():
+            return statement.given
+        case Update():
+            return statement.assigned
+        case Merge():
+            return tuple(attnum for action in statement.actions for attnum in action.given)
+    return ()
+
+
 class Partitioned:
     """The compiled parts of one statement on a partitioned table."""
 
-    __slots__ = ("_moves", "base", "parent", "parts", "returning", "routing", "statement")
+    __slots__ = ("_moves", "base", "parent", "parts", "returning", "routing", "shown", "statement")
 
     def __init__(self, session: Session, statement: Insert | Update | Delete | Merge) -> None:
         """Compile what does not depend on partitions."""
@@ -109,6 +124,7 @@ class Partitioned:
         if not isinstance(statement, Merge):
             self.returning = returning_of(session, self.parent, statement.returning, statement.columns)
         self.base = InsertPlan(session, statement) if isinstance(statement, Insert) else None
+        self.shown = Shown.of(self.parent, session).given(assigned_by(statement))
         self.parts: dict[int, Part] = {}
         self._moves = False
 
@@ -123,7 +139,8 @@ class Partitioned:
             checks: Sequence[RowCheck] = ()
             if not isinstance(self.statement, Delete):
                 checks = row_checks_of(self.statement.row_checks, self.parent, leaf)
-            found = Part(session, leaf, insert, RowChecks(session, leaf, checks, self.parent))
+            shown = self.shown.of_part(self.parent, leaf)
+            found = Part(session, leaf, insert, RowChecks(session, leaf, checks, self.parent), shown)
             if insert is not None:
                 insert.checks = found.checks
             self.parts[leaf.oid] = found
@@ -287,13 +304,15 @@ async def insert_routed(session: Session, plan: Plan, statement: Insert, params:
 async def copy_routed(
     session: Session,
     parent: RelationDef,
+    attnums: Sequence[int],
     rows: Sequence[Row],
     env: Env,
     firing: Firing | None,
     places: tuple[Sequence[int], Sequence[str | None]],
 ) -> int:
-    """Store the rows of a COPY, as they are read; return how many. ``places``: line and text of each, for errors."""
+    """Store the rows of a COPY of columns, as they are read; return how many. ``places``: line and text of each, for errors."""
     made = Partitioned(session, Insert(table=parent.oid, attnums=(), source=None))
+    made.shown = made.shown.given(attnums)
     for number, (row, line, text) in enumerate(zip(rows, *places, strict=True)):
         try:
             made.routing.find(row, env)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.writes.shape import TableShape, runnable_check, table_layout
+from engine.writes.shape import Shown, TableShape, runnable_check, table_layout
 from pgwire.codecs.registry import text_output
 from planner.bind.partition import partition_check
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, compile_expr
 from planner.partition_rows import moved, place_of, slots_of
-from planner.rights import Rights
 from txn.types import Row
 
 if TYPE_CHECKING:
@@ -64,10 +63,8 @@ class Routing:
         made = table.partition_key
         assert made is not None
         detail = None
-        rights = Rights(session.catalog, session.role)
-        if rights.relation(table, "r") or all(
-            attnum and rights.column(table, attnum, "r") for attnum in made.attnums
-        ):
+        shown = Shown.of(table, session).attnums
+        if shown is None or all(attnum in shown for attnum in made.attnums):
             names = [
                 table.column(attnum).name if attnum else text
                 for attnum, text in zip(made.attnums, made.expressions, strict=True)

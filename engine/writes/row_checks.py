@@ -1,4 +1,7 @@
-"""What row-level security asks of rows that a statement stores or changes (``planner.query.RowCheck``), compiled once per plan."""
+"""What row-level security, and the views on the way, ask of rows that a statement stores or changes (``planner.query.RowCheck``).
+
+It is compiled once per plan.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,7 @@ class RowChecks:
         return bool(self._checks)
 
     async def check(self, kind: RowCheckKind, rows: Sequence[Row], env: Env) -> None:
-        """Raise SqlError 42501 for the first row for which a check of a kind is not TRUE; and what evaluating it raises."""
+        """Raise SqlError 42501 or 55000 for the first row for which a check of a kind is not TRUE; and what evaluating it raises."""
         for check, condition in self._checks:
             if check.kind != kind:
                 continue
@@ -79,6 +82,8 @@ class RowChecks:
         return rows
 
     def _violated(self, check: RowCheck) -> SqlError:
+        if check.view:
+            return SqlError("55000", f'conflicting row is not visible through view "{check.view}"')
         which, how = _WORDS[check.kind]
         policy = f' "{check.policy}"' if check.policy else ""
         return SqlError(

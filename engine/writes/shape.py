@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from engine.writes.storable import refusal
@@ -19,7 +20,7 @@ from planner.domain_checks import Demand, demand
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, RowFunction, Shared, compile_expr
 from planner.evaluate_runtime import record_maker
-from planner.partition import ancestors
+from planner.partition import ancestors, column_map
 from planner.query import CTID, TABLEOID, WHOLE_ROW, Expr, ThroughViews
 from planner.rights import Rights
 from planner.rules.plain import without_domains
@@ -34,12 +35,51 @@ PARTITION_BOUND: Final = ""
 """The name under which ``bound_checks`` has a partition's bound: no constraint is called so."""
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What an error may show of a row: the columns that the user may read, and those that the statement gives values to.
+
+    Attributes:
+        attnums: None for all; such rows are shown without names.
+        secured: row-level security counts, and nothing is shown.
+    """
+
+    attnums: frozenset[int] | None = None
+    secured: bool = False
+
+    @classmethod
+    def of(cls, relation: RelationDef, session: Session) -> Shown:
+        """Return what the current user may see of rows of a table."""
+        if session.row_security_counts(relation):
+            return cls(frozenset(), secured=True)
+        rights = Rights(session.catalog, session.role)
+        if session.role.superuser or rights.relation(relation, "r"):
+            return ALL_SHOWN
+        return cls(frozenset(c.attnum for c in relation.live if rights.column(relation, c.attnum, "r")))
+
+    def given(self, attnums: Iterable[int]) -> Shown:
+        """Return it with columns that the statement gives values to."""
+        if self.attnums is None or self.secured:
+            return self
+        return Shown(self.attnums | frozenset(attnums))
+
+    def of_part(self, parent: RelationDef, part: RelationDef) -> Shown:
+        """Return what this, of a partitioned table, is of a partition."""
+        if not self.attnums:
+            return self
+        attnums = column_map(parent, part)
+        return Shown(frozenset(attnums[a] for a in self.attnums if a in attnums))
+
+
+ALL_SHOWN: Final = Shown()
+
+
 class TableShape:
     """What storing a row of one table needs, compiled once per plan: width, generated columns, NOT NULL, checks."""
 
     __slots__ = (
-        "checks", "demands", "generated", "hides", "not_null", "oid", "refusals", "relation", "session", "settings", "shard", "shards", "shown",
-        "stored", "views", "width",
+        "checks", "demands", "generated", "not_null", "oid", "refusals", "relation", "session", "settings", "shard", "shards", "shown", "stored",
+        "views", "width",
     )  # fmt: skip
 
     def __init__(
@@ -71,8 +111,7 @@ class TableShape:
         self.views: list[tuple[str, RowFunction]] = []
         self.demands = [(attnum - 1, demand) for attnum, demand in demands]
         self.stored = [(c.attnum - 1, c.type.oid) for c in relation.live]
-        self.shown: frozenset[int] | None = None  # attnums that DETAIL may show, None: all
-        self.hides = False  # row-level security: DETAIL shows nothing
+        self.shown = ALL_SHOWN
         self.session: Session | None = (
             None  # whose names of relations and functions DETAIL shows, None: their oids
         )
@@ -90,20 +129,14 @@ class TableShape:
         generated = bound_generations(relation, session, called)
         shape = cls(relation, session.codec_settings, checks, generated, bound_demands(relation, session))
         shape.session = session
-        shape.hides = session.row_security_counts(relation)
-        role = session.role
-        if role.superuser:
-            return shape
-        rights = Rights(session.catalog, role)
-        check_calls(session, called)
-        if not rights.relation(relation, "r"):
-            shape.shown = frozenset(c.attnum for c in relation.live if rights.column(relation, c.attnum, "r"))
+        shape.shown = Shown.of(relation, session)
+        if not session.role.superuser:
+            check_calls(session, called)
         return shape
 
     def showing(self, attnums: Collection[int]) -> TableShape:
         """Let DETAIL show columns that the statement gives values to, whoever may read them. Returns itself."""
-        if self.shown is not None:
-            self.shown |= frozenset(attnums)
+        self.shown = self.shown.given(attnums)
         return self
 
     def assigning(self, attnums: Collection[int]) -> TableShape:
@@ -207,16 +240,14 @@ class TableShape:
     def failing_row(self, row: Row) -> str | None:
         """Return DETAIL's "Failing row contains (...)"; long values are cut as PostgreSQL cuts them.
 
-        None where row-level security counts. Of a table that the user may not read it has the columns that he may, or has just written, with their names; None
-        without any.
+        Of a table that the user may not read it has the columns that are ``shown``, with their names; None without any.
         """
-        if self.hides:
-            return None
+        attnums = self.shown.attnums
         shown = []
         names = []
         for (position, oid), column in zip(self.stored, self.relation.live, strict=True):
-            if self.shown is not None:
-                if column.attnum not in self.shown:
+            if attnums is not None:
+                if column.attnum not in attnums:
                     continue
                 names.append(column.name)
             value = row[position]
@@ -229,7 +260,7 @@ class TableShape:
                 text = text_output(oid, value, self.settings)
             cut = text.encode()[:DETAIL_VALUE_CHARS].decode("utf-8", "ignore")
             shown.append(text if len(cut) == len(text) else cut + "...")
-        if self.shown is not None and not names:
+        if attnums is not None and not names:
             return None
         which = f"({', '.join(names)}) = " if names else ""
         return f"Failing row contains {which}({', '.join(shown)})."

@@ -38,6 +38,7 @@ from planner.bind.stored import table_range
 from planner.bind.updatable import (
     ViewTarget,
     all_conditions,
+    conflict_checks,
     through_views,
     view_item,
     view_target,
@@ -61,6 +62,7 @@ from planner.query import (
     Range,
     RangeRef,
     RelationRange,
+    RowCheck,
     Select,
     Target,
     Update,
@@ -119,7 +121,10 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
         scope.add_range(table_range(relation, "excluded"))  # for the hint only: it is not visible
     targets, outputs = _returning(scope, node.returning)
     through = None
+    row_checks: tuple[RowCheck, ...] = ()
     if view is not None:
+        if on_conflict is not None and on_conflict.action == "update":
+            row_checks = conflict_checks(view)
         read = columns_read((targets, on_conflict))
         through = through_views(view, [column.attnum for column in columns], read)
     return Insert(
@@ -133,6 +138,7 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
         returning=targets,
         columns=outputs,
         overriding=node.overriding,
+        row_checks=row_checks,
     )
 
 

@@ -34,6 +34,7 @@ from planner.bind.bodies import (
 )
 from planner.bind.calls import result_row
 from planner.bind.context import BindContext
+from planner.bind.readers import as_caller
 from planner.catalog import FunctionDef
 from planner.classify import is_volatile
 from planner.domains import base_oid
@@ -58,7 +59,6 @@ from planner.query import (
     QueryExpr,
     Range,
     RangeRef,
-    RelationRange,
     RowExpr,
     Select,
     SqlCall,
@@ -84,15 +84,6 @@ def inline_calls(context: BindContext, node: Any) -> Any:
     Raises SqlError 0A000 (what cannot be inlined), 54001 (calls without end), 42P13 (a body that no longer fits its function).
     """
     return Inliner(context).visit(node)
-
-
-def _invoked(node: Any) -> Any:
-    """Mark what a body reads as read by whoever calls; a view's insides stay the affair of its owner."""
-    if isinstance(node, SubqueryRange) and node.view is not None:
-        return replace(node, invoker=True)
-    if isinstance(node, RelationRange):
-        return replace(node, invoker=True)
-    return replace_children(node, _invoked)
 
 
 # --- calls ----------------------------------------------------------------------------------------
@@ -162,7 +153,7 @@ class Inliner:
         if body is None:
             self._note_call(function, call)
             return function, None
-        return function, _invoked(body)
+        return function, as_caller(body)
 
     def _function(self, call: SqlCall) -> FunctionDef:
         function = self.context.catalog.function_by_oid(call.proc)

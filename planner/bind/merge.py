@@ -97,22 +97,26 @@ def _action(scope: Scope, relation: RelationDef, node: ast.MergeWhen) -> MergeAc
             bind_clause(scope, node.condition, "MERGE WHEN"), "WHEN", scope.context.env
         )
     pairs: Sequence[tuple[int, Expr]] = ()
+    filled: Sequence[tuple[int, Expr]] = ()
     if node.action == "update":
         pairs = complete_assignments(relation, bind_assignments(scope, node.assignments), scope.context.env)
     elif node.action == "insert":
-        pairs = _inserted(scope, relation, node)
+        pairs, filled = _inserted(scope, relation, node)
     scope.namespace = visible
     return MergeAction(
         matched=node.matched,
         action=node.action,
         condition=condition,
-        assigned=tuple([attnum for attnum, _ in pairs]),
-        values=tuple([value for _, value in pairs]),
+        assigned=tuple([attnum for attnum, _ in (*pairs, *filled)]),
+        values=tuple([value for _, value in (*pairs, *filled)]),
+        filled=frozenset(attnum for attnum, _ in filled),
     )
 
 
-def _inserted(scope: Scope, relation: RelationDef, node: ast.MergeWhen) -> list[tuple[int, Expr]]:
-    """Return the values of INSERT's columns, given ones and defaults."""
+def _inserted(
+    scope: Scope, relation: RelationDef, node: ast.MergeWhen
+) -> tuple[list[tuple[int, Expr]], list[tuple[int, Expr]]]:
+    """Return the values of INSERT's columns: given ones, and defaults."""
     columns: list[ColumnDef] = []
     values: Sequence[Expr] = ()
     if node.values is not None:
@@ -124,11 +128,12 @@ def _inserted(scope: Scope, relation: RelationDef, node: ast.MergeWhen) -> list[
         values = converted_row(cells, columns, node, scope.context)
     pairs = [(column.attnum, value) for column, value in zip(columns, values, strict=True)]
     given = {column.attnum for column in columns}
+    filled = []
     for column in relation.live:
         default = default_of(column, scope.context) if column.attnum not in given else None
         if default is not None:
-            pairs.append((column.attnum, default))
-    return pairs
+            filled.append((column.attnum, default))
+    return pairs, filled
 
 
 class _Extras:

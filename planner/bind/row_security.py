@@ -7,8 +7,8 @@ A *guard* (``RelationRange.guard``) is a condition that a row has to meet before
 test it where they read the table. It stands as a query of its own, so that walks over a tree take its columns for what they are, those of
 another level. A *row check* is what a row to be stored, or to be changed by ON CONFLICT and MERGE, has to meet; else 42501.
 
-Whose policies count: of a statement's own ranges the current user's, of those within a view its owner's (but for security_invoker), of
-those in the body of a function that takes the place of its call the current user's. Superusers and roles with BYPASSRLS are exempt, and a
+Whose policies count: of a statement's own ranges the current user's, of those within a view its owner's, of
+those in the body of a function that takes the place of its call, and within a security_invoker view, the current user's. Superusers and roles with BYPASSRLS are exempt, and a
 table's owner unless it is FORCEd. Which policies make which part is PostgreSQL's (``get_row_security_policies``). Referential actions and
 checks, triggers on the way and TRUNCATE see all rows.
 
@@ -26,6 +26,7 @@ from planner import statements as st
 from planner.bind.context import BindContext, RowSecurity
 from planner.bind.inline import inline_calls
 from planner.bind.policy import stored_policy
+from planner.bind.readers import as_view, invokes
 from planner.bind.stored import table_query, table_range
 from planner.catalog import RelationDef, RoleDef
 from planner.catalog.policy import PolicyCommand, PolicyDef
@@ -58,7 +59,6 @@ from planner.walk import children, walk
 
 _Changing = TypeVar("_Changing", Update, Delete, Merge)
 _BOOL: Final = SqlType(BOOL)
-_INVOKES: Final = ("true", "on", "yes", "1")
 
 
 def secured(context: BindContext, statement: Any) -> Any:
@@ -98,6 +98,15 @@ class _Policies:
     restrictive: Sequence[PolicyDef]
 
 
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A table that is changed, and the role whose policies count for it: that of ``view``, through which it is changed (0: through none)."""
+
+    relation: RelationDef
+    role: RoleDef
+    view: int
+
+
 class _Securing:
     """Puts guards and row checks into a tree."""
 
@@ -123,7 +132,7 @@ class _Securing:
             case st.RefreshMaterializedView():
                 view = self.context.catalog.relation_by_oid(node.table)
                 owner = None if view is None else self.security.catalog.role_by_oid(view.owner)
-                return self._as(owner or self.role, node)
+                self.role = self.caller = owner or self.role
         return self.visit(node)
 
     def _copy(self, node: st.Copy) -> st.Copy:
@@ -176,13 +185,16 @@ class _Securing:
         return replace_children(node, self.visit)
 
     def _view(self, node: SubqueryRange) -> SubqueryRange:
-        view = self.context.catalog.relation_by_oid(node.view[0]) if node.view is not None else None
-        reader = self.caller if node.invoker else self.role
-        owner = reader
-        if view is not None and view.options.get("security_invoker") not in _INVOKES:
-            owner = self.security.catalog.role_by_oid(view.owner) or reader
-        made: SubqueryRange = self._as(owner, replace(node, view=None))
+        assert node.view is not None
+        made: SubqueryRange = self._as(self._reader(node.view[0]), replace(node, view=None))
         return replace(made, view=node.view)
+
+    def _reader(self, oid: int) -> RoleDef:
+        """Return the role as which a view reads."""
+        view = self.context.catalog.relation_by_oid(oid)
+        if view is None or invokes(view):
+            return self.caller
+        return self.security.catalog.role_by_oid(view.owner) or self.caller
 
     def _select(self, node: Select, target: RelationRange | None = None) -> Select:
         """``target``: range 0 of a statement that changes it, guarded already."""
@@ -202,7 +214,11 @@ class _Securing:
 
     def _relation(self, node: RelationRange, commands: Sequence[PolicyCommand]) -> RelationRange:
         relation = self.context.catalog.relation_by_oid(node.oid)
-        role = self.caller if node.invoker else self.role
+        role = self.role
+        if node.invoker:
+            role = self.caller
+        elif node.within:
+            role = self._reader(node.within)
         if relation is None or node.virtual or not self._counts(relation, role):
             return node
         return replace(node, guard=self._guard(relation, role, commands))
@@ -274,25 +290,21 @@ class _Securing:
 
     # -- changes -----------------------------------------------------------------------------------
 
-    def _target(self, oid: int, through: ThroughViews | None) -> tuple[RelationDef, RoleDef] | None:
+    def _target(self, oid: int, through: ThroughViews | None) -> _Target | None:
         """Return the table that is changed and whose policies count, None where there are none."""
         relation = self.context.catalog.relation_by_oid(oid)
-        role = self.role
-        for use in through.views if through is not None else ():
-            view = self.context.catalog.relation_by_oid(use.oid)
-            if view is not None and view.options.get("security_invoker") not in _INVOKES:
-                role = self.security.catalog.role_by_oid(view.owner) or role
+        view = 0 if through is None else through.views[-1].oid
+        role = self._reader(view) if view else self.role
         if relation is None or relation.kind not in "rp" or not self._counts(relation, role):
             return None
-        return relation, role
+        return _Target(relation, role, view)
 
     def _insert(self, node: Insert) -> Insert:
         target = self._target(node.table, node.through)
         made = replace_children(node, self.visit)
         if target is None:
             return made
-        relation, role = target
-        checks = _Checks(self, relation, role)
+        checks = _Checks(self, target)
         conflict = node.on_conflict
         reads = bool(_named((node.returning, conflict))) or (conflict is not None and bool(conflict.arbiters))
         if node.through is not None:
@@ -307,36 +319,34 @@ class _Securing:
             checks.add("update", "w")
             if reads:
                 checks.add("update", "r", using=True)
-        return replace(made, row_checks=checks.made())
+        return replace(made, row_checks=(*checks.made(), *made.row_checks))
 
     def _change(self, node: Update | Delete | Merge) -> Update | Delete | Merge:
         target = self._target(node.table, None if isinstance(node, Merge) else node.through)
         match node:
             case Update():
-                return self._changed(node, None) if target is None else self._update(node, *target)
+                return self._changed(node, None) if target is None else self._update(node, target)
             case Delete():
-                return self._changed(node, None) if target is None else self._delete(node, *target)
+                return self._changed(node, None) if target is None else self._delete(node, target)
             case Merge():
-                return self._changed(node, None) if target is None else self._merge(node, *target)
+                return self._changed(node, None) if target is None else self._merge(node, target)
 
-    def _update(self, node: Update, relation: RelationDef, role: RoleDef) -> Update:
-        reads = self._reads(node, relation)
-        made = self._changed(
-            node, self._guarded(node.source, relation, role, ("w", "r") if reads else ("w",))
-        )
-        checks = _Checks(self, relation, role)
+    def _update(self, node: Update, target: _Target) -> Update:
+        reads = self._reads(node, target.relation)
+        made = self._changed(node, self._guarded(node.source, target, ("w", "r") if reads else ("w",)))
+        checks = _Checks(self, target)
         checks.add("update", "w")
         if reads:
             checks.add("update", "r", using=True)
         return replace(made, row_checks=checks.made())
 
-    def _delete(self, node: Delete, relation: RelationDef, role: RoleDef) -> Delete:
-        commands: Sequence[PolicyCommand] = ("d", "r") if self._reads(node, relation) else ("d",)
-        return self._changed(node, self._guarded(node.source, relation, role, commands))
+    def _delete(self, node: Delete, target: _Target) -> Delete:
+        commands: Sequence[PolicyCommand] = ("d", "r") if self._reads(node, target.relation) else ("d",)
+        return self._changed(node, self._guarded(node.source, target, commands))
 
-    def _merge(self, node: Merge, relation: RelationDef, role: RoleDef) -> Merge:
-        made = self._changed(node, self._guarded(node.source, relation, role, ("r",)))
-        checks = _Checks(self, relation, role)
+    def _merge(self, node: Merge, target: _Target) -> Merge:
+        made = self._changed(node, self._guarded(node.source, target, ("r",)))
+        checks = _Checks(self, target)
         checks.add("merge update", "w", using=True)
         checks.add("update", "w")
         checks.add("update", "r", using=True)
@@ -353,13 +363,12 @@ class _Securing:
         changed: _Changing = replace(made, source=source)
         return changed
 
-    def _guarded(
-        self, source: Select, relation: RelationDef, role: RoleDef, commands: Sequence[PolicyCommand]
-    ) -> RelationRange:
+    def _guarded(self, source: Select, target: _Target, commands: Sequence[PolicyCommand]) -> RelationRange:
         first = source.ranges[0]
-        if not isinstance(first, RelationRange) or first.oid != relation.oid:
+        if not isinstance(first, RelationRange) or first.oid != target.relation.oid:
             raise RuntimeError("the first range of a statement that changes rows is not its target")
-        return replace(first, guard=self._guard(relation, role, commands))
+        guard = self._guard(target.relation, target.role, commands)
+        return replace(first, guard=guard, within=target.view)
 
     def _reads(self, node: Update | Delete, relation: RelationDef) -> bool:
         """Tell whether a statement needs the right to read its target: it names columns of it."""
@@ -375,10 +384,11 @@ class _Securing:
 class _Checks:
     """Gathers the row checks of a statement: of each kind one for all permissive policies, and one for each restrictive one."""
 
-    def __init__(self, securing: _Securing, relation: RelationDef, role: RoleDef) -> None:
+    def __init__(self, securing: _Securing, target: _Target) -> None:
         self._securing = securing
-        self._relation = relation
-        self._role = role
+        self._relation = target.relation
+        self._role = target.role
+        self._view = target.view
         self._found: list[tuple[RowCheckKind, str, Expr]] = []
 
     def add(self, kind: RowCheckKind, command: PolicyCommand, *, using: bool = False) -> None:
@@ -402,7 +412,7 @@ class _Checks:
         """Return them in the order in which they are made."""
         exprs = self._securing._visited(self._relation, self._role, [expr for _, _, expr in self._found])
         made = [
-            RowCheck(kind=kind, policy=policy, condition=expr)
+            RowCheck(kind=kind, policy=policy, condition=as_view(expr, self._view))
             for (kind, policy, _), expr in zip(self._found, exprs, strict=True)
         ]
         return tuple(dict.fromkeys(made))

@@ -17,6 +17,7 @@ from typing import Any
 from planner import ast
 from planner.bind.context import BindContext
 from planner.bind.query import bind_view
+from planner.bind.readers import as_view
 from planner.bind.stored import stored_context
 from planner.catalog import Catalog, RelationDef
 from planner.errors import SqlError
@@ -29,6 +30,7 @@ from planner.query import (
     QueryExpr,
     RangeRef,
     RelationRange,
+    RowCheck,
     Select,
     SetOp,
     SubqueryRange,
@@ -202,10 +204,14 @@ def _levels(
         base = found
         context.versions[base.oid] = base.version
         context.reads.add(base.oid)
+
+    def own(expr: Expr) -> Expr:
+        return as_view(expr, view.oid)
+
     levels[at] = Level(
         view=view,
-        exprs=tuple(_over_base(expr, number, inner, 0) for expr in shown),
-        where=None if query.where is None else _over_base(query.where, number, inner, 0),
+        exprs=tuple(_over_base(own(expr), number, inner, 0) for expr in shown),
+        where=None if query.where is None else _over_base(own(query.where), number, inner, 0),
     )
     return base
 
@@ -309,6 +315,15 @@ def through_views(target: ViewTarget, assigned: Collection[int], read: Collectio
         if (option or cascaded) and level.where is not None:
             checks.insert(0, (level.view.name, level.where))
     return ThroughViews(views=uses, checks=tuple(checks))
+
+
+def conflict_checks(target: ViewTarget) -> tuple[RowCheck, ...]:
+    """Return what a row that ON CONFLICT DO UPDATE meets has to be, to be seen through the views: the innermost first."""
+    return tuple(
+        RowCheck(kind="conflict", condition=level.where, view=level.view.name)
+        for level in reversed(target.levels)
+        if level.where is not None
+    )
 
 
 def _columns_over(level: Level, attnums: Collection[int]) -> list[int]:

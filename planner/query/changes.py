@@ -51,11 +51,15 @@ changes it."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowCheck:
-    """What row-level security asks of a row (range 0), else 42501; ``policy``: of the restrictive one of this name."""
+    """What a row (range 0) has to meet: row-level security, else 42501 (``policy``: the restrictive one of this name).
+
+    ``view``: the condition of the view of this name, which a row that ON CONFLICT changes through it has to meet, else 55000.
+    """
 
     kind: RowCheckKind
-    policy: str
     condition: Expr
+    policy: str = ""
+    view: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +84,11 @@ class Insert:
     through: ThroughViews | None = None
     row_checks: tuple[RowCheck, ...] = ()
     filled: frozenset[int] = frozenset()
+
+    @property
+    def given(self) -> tuple[int, ...]:
+        """The columns that the statement names."""
+        return tuple(attnum for attnum in self.attnums if attnum not in self.filled)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +136,8 @@ class Delete:
 class MergeAction:
     """One WHEN clause of MERGE over range 0 = the target's row and range 1 = the source's extras.
 
-    ``values`` of the columns ``assigned`` (attnums), already coerced; an INSERT's other columns are NULL.
+    ``values`` of the columns ``assigned`` (attnums), already coerced; an INSERT's other columns are NULL. Those ``filled`` have the values
+    of their defaults, which the statement does not name.
     """
 
     matched: bool
@@ -135,6 +145,12 @@ class MergeAction:
     condition: Expr | None
     assigned: tuple[int, ...] = ()
     values: tuple[Expr, ...] = ()
+    filled: frozenset[int] = frozenset()
+
+    @property
+    def given(self) -> tuple[int, ...]:
+        """The columns that the statement names."""
+        return tuple(attnum for attnum in self.assigned if attnum not in self.filled)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

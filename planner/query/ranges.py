@@ -35,6 +35,8 @@ class Range:
     columns: tuple[RangeColumn, ...]
     # of a relation or view in a function's body: whoever runs the statement needs the rights to it
     invoker: bool = field(default=False, compare=False)
+    # in a view's condition, of a change through it: the view, as which it is read (``planner.bind.readers``)
+    within: int = field(default=0, compare=False)
 
 
 class Leaf(NamedTuple):

@@ -232,6 +232,7 @@ def _several(
         parent=item.oid,
         asked=item.used,
         invoker=item.invoker,
+        within=item.within,
     )
     return replace(query, ranges=tuple(ranges))
 

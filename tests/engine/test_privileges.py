@@ -174,3 +174,20 @@ def test_connecting_and_temporary_tables_are_rights_on_the_database(
         root.run("GRANT CONNECT, TEMPORARY ON DATABASE postgres TO PUBLIC")
         root.close()
     ann.run("CREATE TEMPORARY TABLE mine (a int)")
+
+
+def test_errors_of_copy_show_what_the_user_gave(server: ServerProcess, ann: FieldsClient) -> None:
+    root = connect(server.port)
+    root.run(
+        "CREATE TABLE rated (id int PRIMARY KEY, n int CHECK (n < 9), kept text DEFAULT 'not to be seen')"
+    )
+    root.run("GRANT INSERT (id, n) ON rated TO ann")
+    with (
+        psycopg.connect(host="127.0.0.1", port=server.port, user="ann", dbname="postgres") as conn,
+        pytest.raises(psycopg.errors.CheckViolation) as failed,
+        conn.cursor().copy("COPY rated (id, n) FROM STDIN") as copy,
+    ):
+        copy.write("1\t10\n")
+    root.run("DROP TABLE rated")
+    root.close()
+    assert failed.value.diag.message_detail == "Failing row contains (id, n) = (1, 10)."

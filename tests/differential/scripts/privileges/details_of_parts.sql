@@ -1,0 +1,43 @@
+-- what errors tell of rows of partitions, COPY, MERGE and foreign keys
+-- also: local
+grant all on schema public to public;
+drop role if exists hf_ow; drop role if exists hf_ev; drop role if exists hf_al;
+create role hf_ow; create role hf_ev; create role hf_al;
+set role hf_ow;
+create table p(id int, s text, h text default 'hid', primary key(id), check (s <> 'bad'), constraint nn check (h is not null)) partition by range(id);
+create table p1 partition of p for values from (0) to (10);
+create table p2(h text default 'hid2', s text, id int not null); alter table p2 add check (s <> 'bad'); alter table p2 add constraint nn check (h is not null); alter table p attach partition p2 for values from (10) to (20);
+grant insert (id, s) on p to hf_ev; insert into p values (1,'s');
+create table q(id int primary key, s text not null, h text default 'hid', check (s <> 'bad')); grant insert (id, s), update(s), select(id) on q to hf_ev; insert into q values (1,'a');
+set role hf_ev;
+insert into p values (1,'x');
+insert into p(id,s) values (1,'x');
+insert into p(id,s) values (2,'bad');
+insert into p(id,s) values (12,'bad');
+insert into p(id,s) values (null,'bad');
+insert into p(id,s) values (99,'bad');
+insert into q(id,s) values (2,'bad'); insert into q(id,s) values (2,null);
+update q set s = 'bad'; update q set s = null where id = 1;
+set role hf_ow; alter table p enable row level security; create policy a on p using (true) ; grant select on p to hf_ev; set role hf_ev;
+insert into p(id,s) values (1,'x');
+insert into p(id,s) values (2,'bad');
+insert into p(id,s) values (99,'bad');
+set role hf_ow; alter table p disable row level security; alter table p1 enable row level security; set role hf_ev;
+insert into p(id,s) values (1,'x');
+insert into p(id,s) values (2,'bad');
+set role hf_ow; alter table q enable row level security; create policy a on q using (true); grant select on q to hf_ev; set role hf_ev;
+insert into q(id,s) values (2,'bad'); insert into q(id,s) values (1,'c');
+update q set s = 'bad'; update q set s = null; update q set id = 1 where s = 'zz';
+merge into q using (values (5)) v on q.id = v.column1 when not matched then insert (id, s) values (5, 'bad');
+-- fk details
+set role hf_ow; create table par(id int primary key, x text); create table ch(id int primary key, par int references par); insert into par values (1,'a'),(2,'b'); insert into ch values (1,1);
+grant delete, update(x,id), select(x) on par to hf_ev; grant insert, update on ch to hf_ev; set role hf_ev;
+delete from par; update par set id = 5 where x = 'a';
+insert into ch values (2, 99);
+set role hf_ow; grant select on par to hf_ev; set role hf_ev; delete from par; insert into ch values (2, 99);
+set role hf_ow; grant select on ch to hf_ev; set role hf_ev; delete from par; insert into ch values (2, 99);
+set role hf_ow; alter table par enable row level security; create policy a on par using (true); set role hf_ev; delete from par; insert into ch values (2,99);
+set role hf_ow; alter table ch enable row level security; create policy a on ch using (true); set role hf_ev; delete from par; insert into ch values (2,99);
+reset role;
+drop owned by hf_ow, hf_ev, hf_al cascade;
+drop role hf_ow, hf_ev, hf_al;

@@ -1,0 +1,56 @@
+-- what a change through a view reads beside it is read with the user's own rights; a security_invoker view within another asks the user
+-- also: local
+grant all on schema public to public;
+drop role if exists hf_ow; drop role if exists hf_ev; drop role if exists hf_al;
+create role hf_ow; create role hf_ev; create role hf_al;
+set role hf_ow;
+create table t(id int primary key, s text);
+insert into t values (1,'a'),(2,'b');
+create table nop(id int, s text); insert into nop values (1,'hidden');
+create view v as select * from t;
+grant select, update, delete, insert on v to hf_ev;
+set role hf_ev;
+update v set s = nop.s from nop where nop.id = v.id returning v.*;
+update v set s = (select nop.s from nop where nop.id = v.id) returning v.*;
+delete from v using nop where nop.id = v.id;
+insert into v select id + 10, s from nop returning *;
+insert into v values (5, (select s from nop)) returning *;
+insert into v values (1,'x') on conflict (id) do update set s = (select s from nop);
+with w as (select * from nop) update v set s = w.s from w;
+update v set s = 'x' where exists (select from nop);
+update v set s = 'x' returning (select s from nop);
+insert into v values (50,'x') returning (select s from nop);
+delete from v where id = 99 returning (select s from nop);
+set role hf_ow;
+create view vi with (security_invoker) as select * from t;
+create view vo as select * from vi;
+grant all on vo to hf_ev;
+set role hf_ev;
+update vo set s = 'x';
+insert into vo values (77,'x');
+delete from vo where false;
+reset role; create view vs as select * from vi; grant all on vs to hf_ev; set role hf_ev;
+update vs set s = 'x';
+select * from vs;
+-- functions
+set role hf_ow;
+create function sd() returns setof t language sql security definer as 'select * from t';
+create function si() returns setof t language sql as 'select * from t';
+create function sis() returns setof t language sql stable as 'select * from t';
+create view vf as select * from sis();
+create view vf2 as select * from vf;
+grant select on vf, vf2 to hf_ev; set role hf_ev;
+select count(*) from sd(); select * from sis(); select * from vf; select * from vf2;
+-- rls via invoker nested
+set role hf_ow; alter table t enable row level security; create policy p on t using (current_user = 'hf_ow'); grant all on t to hf_ev; create policy pe on t to hf_ev using (id = 1);
+create view vo2 as select * from t; grant all on vo2 to hf_ev;
+alter table t force row level security;
+set role hf_ev;
+select * from vo order by 1; select * from vo2 order by 1; select * from vs order by 1; select * from vi order by 1; select * from vf order by 1; select * from vf2; select * from sd() order by 1;
+update vo set s = 'U' returning *; update vo2 set s = 'V' returning *; update vs set s = 'W' returning *; update vi set s ='X' returning *;
+insert into vo values (300,'x'); insert into vi values (301,'x'); insert into vo2 values (302,'x');
+insert into vo values (2,'x') on conflict (id) do update set s = 'Z'; insert into vi values (2,'x') on conflict (id) do update set s = 'Z'; insert into vo2 values (2,'x') on conflict (id) do update set s = 'Z2' returning *;
+delete from vo where id = 2; delete from vi where id = 2; delete from vs where id = 2; delete from vo2 where id = 2;
+reset role;
+drop owned by hf_ow, hf_ev, hf_al cascade;
+drop role hf_ow, hf_ev, hf_al;
