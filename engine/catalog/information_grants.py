@@ -37,7 +37,7 @@ def _yes(flag: bool) -> str:
 
 
 def _rights(session: Session) -> Rights:
-    return Rights(session.catalog, session.catalog.role(session.user))
+    return Rights(session.catalog, session.role)
 
 
 def _name(session: Session, oid: int) -> str:

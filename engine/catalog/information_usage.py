@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def _rights(session: Session) -> Rights:
-    return Rights(session.catalog, session.catalog.role(session.user))
+    return Rights(session.catalog, session.role)
 
 
 def _specific(session: Session, function: FunctionDef) -> RowDict:

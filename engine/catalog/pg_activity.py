@@ -41,14 +41,14 @@ def pg_stat_activity(session: Session) -> Iterator[RowDict]:
     committing = {txn.session for txn in session.db.store.core.committing.values()}
     for pid, connection in session.db.sessions.items():
         other = connection.session
-        role = other.catalog.role(other.session_user)
+        role = session.space.catalog.role_by_oid(other.identity.session)
         row: dict[str, Any] = {
             "datid": other.database_oid, "datname": other.database, "pid": pid,
-            "usesysid": role.oid if role is not None else None, "usename": other.session_user,
+            "usesysid": other.identity.session, "usename": role.name if role is not None else None,
             "application_name": other.settings.get("application_name"),
             "query": "<insufficient privilege>",
         }  # fmt: skip
-        if session.may_watch(other.session_user):
+        if session.may_watch(other.identity.session):
             host, port = other.system.client_address or (None, -1)
             event = _wait_event(other, waits.get(pid), pid in committing)
             txn = other.block.txn
@@ -162,7 +162,7 @@ def pg_stat_progress_create_index(session: Session) -> Iterator[RowDict]:
         other = connection.session
         for ahead in other.ahead.builds:
             row: dict[str, Any] = {"pid": pid, "datid": other.database_oid, "datname": other.database}
-            if session.may_watch(other.session_user):
+            if session.may_watch(other.identity.session):
                 phase, rows, of_rows = ahead.build.progress
                 lockers = session.db.store.blocked_by(pid)
                 row |= {
@@ -184,7 +184,7 @@ def pg_stat_progress_copy(session: Session) -> Iterator[RowDict]:
         if copying is None:
             continue
         row: dict[str, Any] = {"pid": pid, "datid": other.database_oid, "datname": other.database}
-        if session.may_watch(other.session_user):
+        if session.may_watch(other.identity.session):
             row |= {
                 "relid": copying.table, "command": copying.command, "type": copying.type,
                 "bytes_processed": copying.bytes, "bytes_total": copying.bytes_total,
@@ -273,7 +273,7 @@ def holdfast_sources(session: Session) -> Iterator[RowDict]:
             "name": source.name, "kind": source.kind, "owner": owner, "timeline": source.timeline,
             "state": status.state, "lag": status.lag.amount, "lag_unit": status.lag.unit or None,
             "tables": ", ".join(f"{r.schema}.{r.name}" for r in tables),
-            "last_error": status.last_error if session.may_watch(owner) else None,
+            "last_error": status.last_error if session.may_watch(source.owner) else None,
             "last_error_at": status.last_error_us,
         }  # fmt: skip
         for name, place in sorted(status.partitions.items()):
@@ -296,7 +296,7 @@ def holdfast_subscriptions(session: Session) -> Iterator[RowDict]:
         reading = named.reader if named.reader in session.db.sessions else 0
         yield {
             "name": record.name, "owner": owner,
-            "definition": record.sql if session.may_watch(owner) else None, "position": record.position,
+            "definition": record.sql if session.may_watch(record.owner) else None, "position": record.position,
             "position_at": _time_us(record.position), "snapshot": record.snapshot,
             "state": "lost" if named.hold is None else "reading" if reading else "idle",
             "pid": reading or None, "created_at": record.created_us,

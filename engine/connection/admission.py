@@ -90,7 +90,7 @@ class Attendance:
 def authentication(db: Database, user: str, database: str, peer: str, tls: bool) -> Authentication:
     """Return how ``user`` has to prove itself. FATAL 28000 where the access rules keep it out.
 
-    What is said does not tell whether the role exists: rules for roles that do not are rules all the same.
+    What is said does not tell whether the role exists, or its password has expired: rules for roles that do not are rules all the same.
     """
     method = db.config.auth
     catalog = db.spaces.any.catalog
@@ -112,7 +112,10 @@ def authentication(db: Database, user: str, database: str, peer: str, tls: bool)
         method = rule.method
     if method == "trust":
         return Authentication(method="trust")
-    return Authentication(method="scram-sha-256", verifier=None if role is None else role.verifier)
+    known = role is not None and (role.valid_until is None or db.clock_us() < role.valid_until)
+    return Authentication(
+        method="scram-sha-256", verifier=role.verifier if role is not None and known else None
+    )
 
 
 def fatal(sqlstate: str, message: str, *, hint: str | None = None, detail: str | None = None) -> BackendError:
@@ -139,10 +142,16 @@ def admit(db: Database, parameters: Mapping[str, str], pid: int, peer: str, out:
     if not role.superuser and db.config.max_connections - len(db.sessions) - 1 < reserved(db):
         what = "remaining connection slots are reserved for non-replication superuser connections"
         raise fatal("53300", what)
+    if 0 <= role.connection_limit <= _sessions_of(db, role) and not role.superuser:
+        raise fatal("53300", f'too many connections for role "{role.name}"')
     database = _database(db, parameters.get("database") or user, role)
     settings = _settings(db, database, role, parameters, out)
     session = Session(db, pid=pid, user=role, database_def=database, settings=settings, out=out, peer=peer)
     return Connection(db, session)
+
+
+def _sessions_of(db: Database, role: RoleDef) -> int:
+    return sum(1 for open_ in db.sessions.values() if open_.session.identity.login == role.oid)
 
 
 def _database(db: Database, name: str, role: RoleDef) -> DatabaseDef:
@@ -230,9 +239,9 @@ def _become(overrides: dict[str, str], key: str, value: str, catalog: CatalogSna
     """Begin as another role. Raises SqlError 22023, 42501."""
     if not (key == "role" and value == "none"):
         what = "role" if key == "role" else "session authorization"
-        allow_role(catalog, value, overrides["session_authorization"], what)
-        role = catalog.role(value)
-        overrides["is_superuser"] = "on" if role is not None and role.superuser else "off"
+        by = catalog.role(overrides["session_authorization"])
+        role = allow_role(catalog, value, 0 if by is None else by.oid, what)
+        overrides["is_superuser"] = "on" if role.superuser else "off"
     overrides[key] = value
 
 

@@ -41,8 +41,8 @@ class Derived:
         "verifies",
     )
 
-    def __init__(self, settings: Settings, user: str, database: int) -> None:
-        """Read ``settings``; ``user`` is the current role, ``database`` the oid of the database."""
+    def __init__(self, settings: Settings, user: int, database: int) -> None:
+        """Read ``settings``; ``user`` is the oid of the current role, ``database`` the oid of the database."""
         get = settings.get
         self.user = user
         style, order = get("datestyle").split(", ")

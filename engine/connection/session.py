@@ -22,6 +22,7 @@ from engine.catalog.state import CatalogSnapshot
 from engine.catalog.view import CatalogView
 from engine.connection.channels import SessionChannels
 from engine.connection.derived import Derived, split_identifiers
+from engine.connection.identity import Identity, existing, name_of
 from engine.connection.interrupts import CancelFlag
 from engine.connection.setting_classes import FOR_SUPERUSERS, UNLISTED
 from engine.connection.setting_defs import SettingDef
@@ -59,6 +60,7 @@ _NOTICE_RANK = {
 
 
 PG_READ_ALL_SETTINGS = 3374
+PG_READ_ALL_STATS = 3375
 
 
 class Session:
@@ -96,7 +98,6 @@ class Session:
         self.database = database_def.name
         self.database_oid = database_def.oid
         self.space = database.spaces[database_def.oid]
-        self._session_user = user
         self.block = Block(self)
         self.view = CatalogView(self)
         self.timing = Timing()
@@ -122,7 +123,9 @@ class Session:
         self.has_temporaries = False
         self.acting = False
         self.restricted = False
+        self.identity = Identity(settings, user, self.view.catalog)
         settings.on_new_generation = self._forget_derived
+        settings.by_superuser = lambda: self.is_superuser
         self._codec: CodecSettings | None = None
         self._path: tuple[str, ...] | None = None
         self._path_key: tuple[int, int] = (-1, -1)
@@ -175,24 +178,18 @@ class Session:
 
     @property
     def user(self) -> str:
-        """current_user."""
-        role = self.settings.get("role")
-        return self.session_user if role == "none" else role
+        """current_user. Raises SqlError 42704 for a role that has been dropped."""
+        return name_of(self.identity.current, self.catalog)
 
     @property
     def session_user(self) -> str:
-        """session_user: who logged in, or whom SET SESSION AUTHORIZATION made of them."""
-        return self.settings.get("session_authorization")
-
-    @property
-    def authenticated_user(self) -> str:
-        """Who logged in."""
-        return self._session_user.name
+        """session_user: who logged in, or whom SET SESSION AUTHORIZATION made of them. Raises SqlError 42704 for a role that has been dropped."""
+        return name_of(self.identity.session, self.catalog)
 
     @property
     def is_superuser(self) -> bool:
         """True when the current user is a superuser."""
-        role = self.catalog.role(self.user)
+        role = self.catalog.role_by_oid(self.identity.current)
         return role is not None and role.superuser
 
     @property
@@ -237,7 +234,12 @@ class Session:
         catalog = self.catalog
         names: list[str] = []
         for entry in split_identifiers(self.settings.get("search_path")):
-            name = self.user if entry == "$user" else entry
+            name = entry
+            if entry == "$user":
+                user = catalog.role_by_oid(self.identity.current)
+                if user is None:
+                    continue
+                name = user.name
             if name == "pg_temp":
                 name = self.temp_schema
             if name not in names and catalog.schema(name) is not None and name not in self.closed_schemas:
@@ -251,7 +253,7 @@ class Session:
         key = (self.settings.generation, catalog.namespace_version)
         if self._closed_key != key:
             self._closed_key = key
-            rights = Rights(catalog, catalog.role(self.user))
+            rights = Rights(catalog, catalog.role_by_oid(self.identity.current))
             self._closed = (
                 frozenset()
                 if rights.superuser
@@ -289,7 +291,7 @@ class Session:
     @cached_property
     def derived(self) -> Derived:
         """What the settings amount to; made anew only when one changed. Statements ask a dozen times: an attribute until then."""
-        return Derived(self.settings, self.user, self.database_oid)
+        return Derived(self.settings, self.identity.current, self.database_oid)
 
     def _forget_derived(self) -> None:
         """A setting has changed."""
@@ -337,7 +339,10 @@ class Session:
         """Whose row-level security counts: that of the current user as of now, whatever time a transaction reads at."""
         latest = self.space.catalog
         catalog = self.catalog if self.view.own_changes else latest
-        role = catalog.role(self.user) or latest.role(self.user) or self.role
+        user = self.identity.current
+        role = catalog.role_by_oid(user) or latest.role_by_oid(user)
+        if role is None:  # dropped: it may do no more than become another
+            role = RoleDef(oid=user, name="")
         return RowSecurity(role, self.derived.row_security, catalog, self.closed_schemas)
 
     def row_security_counts(self, relation: RelationDef) -> bool:
@@ -346,13 +351,15 @@ class Session:
 
     def _query_of(self, pid: int) -> str | None:
         connection = self.db.sessions.get(pid)
-        if connection is None or not self.may_watch(connection.session.session_user):
+        if connection is None or not self.may_watch(connection.session.identity.session):
             return None
         return connection.session.query_text or None
 
-    def may_watch(self, user: str) -> bool:
-        """Tell whether the current user may see what sessions of ``user`` do."""
-        return self.is_superuser or user == self.user
+    def may_watch(self, user: int) -> bool:
+        """Tell whether the current user may see what sessions of the role ``user`` do."""
+        if self.is_superuser:
+            return True
+        return not inherited(self.role, self.catalog.role_by_oid).isdisjoint((user, PG_READ_ALL_STATS))
 
     # -- notices -----------------------------------------------------------------------------------
 
@@ -391,10 +398,7 @@ class Session:
     @property
     def role(self) -> RoleDef:
         """The current user."""
-        role = self.catalog.role(self.user)
-        if role is None:
-            raise SqlError("42704", f'role "{self.user}" does not exist')
-        return role
+        return existing(self.identity.current, self.catalog)
 
     @property
     def role_oid(self) -> int:

@@ -53,7 +53,16 @@ class Settings:
     ``changed`` is called with (name, value) for reported settings, and those of the socket, whenever the visible value changes.
     """
 
-    __slots__ = ("_changed", "_custom", "_defaults", "_log", "_values", "generation", "on_new_generation")
+    __slots__ = (
+        "_changed",
+        "_custom",
+        "_defaults",
+        "_log",
+        "_values",
+        "by_superuser",
+        "generation",
+        "on_new_generation",
+    )
 
     def __init__(
         self, overrides: Mapping[str, str], changed: Callable[[str, str], None] | None = None
@@ -66,6 +75,7 @@ class Settings:
         self._log: list[tuple[str, str | None, bool]] = []
         self._changed = changed
         self.generation = 0  # grows with every change but those of MODES: caches key on it
+        self.by_superuser: Callable[[], bool] = lambda: self.get("is_superuser") == "on"  # who sets them
         self.on_new_generation: Callable[[], None] = lambda: None  # so that caches need not ask
 
     def get(self, name: str) -> str:
@@ -124,7 +134,7 @@ class Settings:
             raise SqlError("55P02", f'parameter "{definition.name}" cannot be changed now')
         if definition.context in ("backend", "superuser-backend") and not beginning:
             raise SqlError("55P02", f'parameter "{definition.name}" cannot be set after connection start')
-        if definition.context.startswith("superuser") and self.get("is_superuser") != "on":
+        if definition.context.startswith("superuser") and not self.by_superuser():
             raise SqlError("42501", f'permission denied to set parameter "{definition.name}"')
         canonical = normalise(definition, value, self.get(key))
         if canonical == "0" and key in TCP_OPTIONS:

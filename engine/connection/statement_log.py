@@ -118,7 +118,7 @@ class StatementLog:
 
     def _write(self, level: int, text: str) -> None:
         session = self._session
-        log.log(level, "[%d] %s@%s %s", session.pid, session.session_user, session.database, text)
+        log.log(level, "[%d] %s@%s %s", session.pid, session.identity.login_name, session.database, text)
 
     def _say(self, message: str, detail: str | None = None) -> None:
         session = self._session
@@ -164,7 +164,7 @@ class StatementLog:
             name = session.settings.get("application_name")
             named = f" application_name={name}" if name else ""
             self._say(
-                f"connection authorized: user={session.session_user} database={session.database}{named}"
+                f"connection authorized: user={session.identity.login_name} database={session.database}{named}"
             )
 
     def ends(self) -> None:
@@ -178,7 +178,7 @@ class StatementLog:
             self._write(
                 logging.INFO,
                 f"LOG:  disconnection: session time: {hours}:{minutes:02d}:{seconds:06.3f} "
-                f"user={session.authenticated_user} database={session.database}{where}",
+                f"user={session.identity.login_name} database={session.database}{where}",
             )
 
     # -- statements ----------------------------------------------------------------------------------

@@ -160,10 +160,10 @@ class SystemView:
         """End a session; False if there is no such session."""
         return self._session.db.terminate(pid)
 
-    def backend_user(self, pid: int) -> str | None:
-        """Return the session user of a connection, None if there is no such session."""
+    def backend_user(self, pid: int) -> int | None:
+        """Return the session user of a connection, by oid, None if there is no such session."""
         connection = self._session.db.sessions.get(pid)
-        return None if connection is None else connection.session.session_user
+        return None if connection is None else connection.session.identity.session
 
     def backends(self) -> Sequence[int]:
         """Return the process ids of all sessions, in ascending order."""

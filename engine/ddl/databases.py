@@ -299,7 +299,7 @@ def _end_others(session: Session, database: DatabaseDef) -> None:
         connection = session.db.sessions.get(pid)
         if connection is None:
             continue
-        theirs = session.catalog.role(connection.session.session_user)
+        theirs = session.catalog.role_by_oid(connection.session.identity.session)
         if not session.is_superuser and theirs is not None:
             if theirs.superuser:
                 raise SqlError("42501", "must be a superuser to terminate superuser process")

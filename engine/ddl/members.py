@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.stored import predefined_roles
+from engine.connection.identity import existing
 from engine.connection.portal import Command, Outcome
 from engine.reads.plans import Plan
 from planner import statements as st
@@ -21,12 +22,11 @@ if TYPE_CHECKING:
 
 def named_role(session: Session, name: str) -> RoleDef:
     """Return the role an OWNER TO names, current_user and session_user included; 42704 if there is none."""
-    special = {
-        "current_user": session.user,
-        "current_role": session.user,
-        "session_user": session.session_user,
-    }
-    role = session.catalog.role(special.get(name, name))
+    if name in ("current_user", "current_role"):
+        return session.role
+    if name == "session_user":
+        return existing(session.identity.session, session.catalog)
+    role = session.catalog.role(name)
     if role is None:
         raise SqlError("42704", f'role "{name}" does not exist')
     return role

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.catalog.stored import key_of
 from engine.connection.session import Session
@@ -35,12 +35,16 @@ if TYPE_CHECKING:
     from engine.reads.plans import Plan
 
 
+_EVERYBODYS: Final = (st.SetVariable, st.Transaction, st.Discard)
+"""What even the sessions of a role may run that has been dropped: RESET ROLE is the way out for those that can become another."""
+
+
 def permitted(session: Session, plan: Plan) -> bool:
     """Tell whether ``plan`` passed ``check`` for this user under this catalog, where triggers fire as they do now."""
     return plan.permitted == _key(session)
 
 
-def _key(session: Session) -> tuple[int, int, str, bool, bool]:
+def _key(session: Session) -> tuple[int, int, int, bool, bool]:
     """Return what it depends on whether a statement may run as it was planned."""
     derived = session.derived
     seen, latest = session.view.catalog.version, session.space.catalog.version
@@ -52,13 +56,13 @@ def check(session: Session, plan: Plan) -> None:
     key = _key(session)
     if plan.permitted == key:
         return
+    if isinstance(plan.bound.statement, _EVERYBODYS):
+        return
     _check_row_security(session, plan)
     plan.dml = (
         None  # what was compiled for DML knows which columns the user may see in errors, and what it fires
     )
-    role = session.catalog.role(session.derived.user)
-    if role is None:
-        raise SqlError("42704", f'role "{session.derived.user}" does not exist')
+    role = session.role
     if not role.superuser or _reads_as_others(session, plan):
         statement = plan.bound.statement
         if plan.as_of is not None and isinstance(statement, st.CreateTable) and statement.query is not None:
@@ -232,11 +236,11 @@ def maintainable(session: Session, oids: Sequence[int], what: str, *, named: boo
 
     CLUSTER and REINDEX of a table that is named raise SqlError 42501 instead.
     """
-    role = session.catalog.role(session.derived.user)
+    role = session.role
     kept = []
     for oid in oids:
         relation = session.catalog.relation_by_oid(oid)
-        if relation is None or role is None:
+        if relation is None:
             continue
         if Rights(session.catalog, role).owns(relation.owner):
             kept.append(oid)

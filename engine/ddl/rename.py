@@ -58,8 +58,8 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
         role = catalog.role(statement.old)
         if role is None:
             raise SqlError("42704", f'role "{statement.old}" does not exist')
-        for whose, user in (("session", session.session_user), ("current", session.user)):
-            if role.name == user:
+        for whose, user in (("session", session.identity.session), ("current", session.identity.current)):
+            if role.oid == user:
                 raise SqlError("0A000", f"{whose} user cannot be renamed")
         refuse_reserved_role(role.name)
         refuse_reserved_role(new)

@@ -73,8 +73,7 @@ async def run_role(
 
 
 def _may_create_roles(session: Session) -> bool:
-    role = session.catalog.role(session.user)
-    return role is not None and role.create_role
+    return session.role.create_role
 
 
 def _own_password(session: Session, statement: RoleStatement) -> bool:
@@ -159,8 +158,9 @@ async def _drop(session: Session, statement: RoleStatement) -> None:
                 raise SqlError("42704", f'role "{name}" does not exist')
             session.notice(f'role "{name}" does not exist, skipping')
             continue
-        if name in (session.user, session.session_user):
-            which = "current" if name == session.user else "session"
+        current = session.identity.current
+        if role.oid in (current, session.identity.session):
+            which = "current" if role.oid == current else "session"
             raise SqlError("55006", f"{which} user cannot be dropped")
         if role.oid == SUPERUSER_OID or name in predefined_roles():
             raise SqlError("2BP01", f"cannot drop role {name} because it is required by the database system")
@@ -331,28 +331,31 @@ def set_role(session: Session, setting: str, value: str | None, *, local: bool) 
     settings = session.settings
     if setting == "role":
         if value is not None and value != "none":
-            allow_role(session.catalog, value, session.session_user, "role")
+            session.identity.take(allow_role(session.catalog, value, session.identity.session, "role"))
         settings.follow("role", value, local=local)
     else:
         if value is not None:
-            allow_role(session.catalog, value, session.authenticated_user, "session authorization")
+            login = session.identity.login
+            session.identity.take(allow_role(session.catalog, value, login, "session authorization"))
         settings.follow("session_authorization", value, local=local)
         settings.follow("role", None, local=local)
     settings.follow("is_superuser", "on" if session.is_superuser else "off", local=local)
 
 
-def allow_role(catalog: CatalogSnapshot, name: str, by: str, what: str) -> None:
-    """Raise SqlError 22023 for an unknown role, 42501 for one that ``by`` may not become as a ``role`` or as a
-    ``session authorization``.
+def allow_role(catalog: CatalogSnapshot, name: str, by: int, what: str) -> RoleDef:
+    """Return the role that the role ``by`` becomes, as a ``role`` or as a ``session authorization``.
+
+    Raises SqlError 22023 for an unknown one, 42501 where it may not.
     """
     other = catalog.role(name)
     if other is None:
         raise SqlError("22023", f'role "{name}" does not exist')
-    acting = catalog.role(by)
+    acting = catalog.role_by_oid(by)
     may = acting is not None and (
         acting.superuser
-        or acting.name == name
+        or acting.oid == other.oid
         or (what == "role" and other.oid in memberships(acting, catalog.role_by_oid))
     )
     if not may:
         raise SqlError("42501", f'permission denied to set {what} "{name}"')
+    return other

@@ -204,7 +204,7 @@ class Plan:
         self.namespace_version = catalog.namespace_version
         self.basis = catalog.basis
         self._text = text if _worded(bound, text, catalog) else ""
-        self.permitted: tuple[int, int, str, bool, bool] | None = None  # see engine.ddl.privileges
+        self.permitted: tuple[int, int, int, bool, bool] | None = None  # see engine.ddl.privileges
         # what errors call a statement that locks rows (SELECT FOR UPDATE), "" for others
         self.locking = _locking(bound)
         # whether it runs in a transaction

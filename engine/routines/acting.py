@@ -36,9 +36,10 @@ def acting_as(session: Session, oid: int, *, restricted: bool) -> Iterator[None]
     was = session.acting, session.restricted
     session.acting, session.restricted = session.acting or not restricted, session.restricted or restricted
     try:
-        for name, value in changes.items():
-            settings.override(name, value)
-        yield
+        with session.identity.taken(role):
+            for name, value in changes.items():
+                settings.override(name, value)
+            yield
     finally:
         session.acting, session.restricted = was
         for name, old in before:

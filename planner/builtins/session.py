@@ -165,8 +165,8 @@ class EvalSystem(Protocol):
     def terminate_backend(self, pid: int) -> bool:
         """End a session; False if there is no such session."""
 
-    def backend_user(self, pid: int) -> str | None:
-        """Return the session user of a connection, None if there is no such session."""
+    def backend_user(self, pid: int) -> int | None:
+        """Return the session user of a connection, by oid, None if there is no such session."""
 
     def backends(self) -> Sequence[int]:
         """Return the process ids of all sessions, in ascending order."""

@@ -8,10 +8,11 @@ count here: they answer NULL, as the views over them do, and ``docs/catalog.md``
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from pgwire.codecs.network import address_of
 from planner import extensions
+from planner.acl import inherited
 from planner.builtins.reg import find_relation
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
@@ -74,24 +75,25 @@ def tablespace_size(session: EvalSession, wanted: Any) -> int | None:
 
 
 def _may_signal(session: EvalSession, pid: int, what: str) -> bool:
-    """Tell whether the session exists; 42501 unless it is the user's own or the user is a superuser."""
+    """Tell whether the session exists; 42501 unless the user is a superuser, or may signal those of its role."""
     owner = session.system.backend_user(pid)
     if owner is None:
         session.system.warn(f"PID {pid} is not a PostgreSQL backend process")
         return False
     mine = session.catalog.role(session.user)
-    theirs = session.catalog.role(owner)
+    theirs = session.catalog.role_by_oid(owner)
     if mine is not None and mine.superuser:
         return True
     if theirs is not None and theirs.superuser:
         raise SqlError("42501", f"must be a superuser to {what} superuser {_NOUN[what]}")
-    if owner != session.user:
+    if mine is None or inherited(mine, session.catalog.role_by_oid).isdisjoint((owner, PG_SIGNAL_BACKEND)):
         raise SqlError(
             "42501", f"must be a member of the role whose {_OBJECT[what]} or member of pg_signal_backend"
         )
     return True
 
 
+PG_SIGNAL_BACKEND: Final = 4200
 _NOUN = {"cancel": "query", "terminate": "process"}
 _OBJECT = {
     "cancel": "query is being canceled",
@@ -298,9 +300,7 @@ def _nth_backend(session: EvalSession, number: int) -> int | None:
 
 def _backend_user_oid(session: EvalSession, number: int) -> int | None:
     pid = _nth_backend(session, number)
-    name = session.system.backend_user(pid) if pid is not None else None
-    role = session.catalog.role(name) if name is not None else None
-    return role.oid if role is not None else None
+    return session.system.backend_user(pid) if pid is not None else None
 
 
 def _address(side: str, position: int) -> Callable[[EvalSession], Any]:

@@ -113,6 +113,11 @@ def test_a_server_with_access_rules(tmp_path: Path) -> None:
         assert server.sql("SELECT count(*) FROM pg_hba_file_rules()") == [("3",)]
         with psycopg.connect(f"{where} user=ann password=secret") as connection:
             assert connection.execute("SELECT 1").fetchone() == (1,)
+        server.sql("ALTER ROLE ann VALID UNTIL '2000-01-01'")
+        with pytest.raises(psycopg.OperationalError, match='password authentication failed for user "ann"'):
+            psycopg.connect(f"{where} user=ann password=secret")
+        server.sql("ALTER ROLE ann VALID UNTIL 'infinity'")
+        psycopg.connect(f"{where} user=ann password=secret").close()
         for words, message in (
             ("user=ann password=wrong", 'password authentication failed for user "ann"'),
             (
