@@ -17,6 +17,7 @@ import asyncio
 import copy
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,6 +28,7 @@ from engine.constraints.references import references_to, with_partitions
 from engine.constraints.values import same_image
 from engine.eager import settle
 from engine.reads.plans import Replan
+from engine.routines.acting import acting_as
 from engine.triggers.firing import Firing, Operation, Transitions, firing_of, updated_columns
 from engine.triggers.rows import delete_each, update_each
 from engine.writes.shape import TableShape
@@ -279,13 +281,21 @@ async def _referenced(session: Session, key: ForeignKey, change: Change, queue: 
         in_use = session.timing.in_use
         in_use.append(change.relation.oid)  # the action is a trigger to PostgreSQL, and to what it fires
         try:
-            await _act(session, key, action, gone, None if change.new is None else renamed, queue)
+            with _as_owner(session, key.child):
+                await _act(session, key, action, gone, None if change.new is None else renamed, queue)
         finally:
             in_use.pop()
         if action == "d":
             # the default may be the very key that went
             session.block.ensure_txn().next_statement()
             await check_referenced(session, key, gone)
+
+
+def _as_owner(session: Session, child: RelationDef) -> AbstractContextManager[None]:
+    """Be the owner of a table that an action changes: defaults, checks and BEFORE triggers run as it, AFTER triggers as the user, as in PostgreSQL."""
+    if session.identity.current == child.owner:
+        return nullcontext()
+    return acting_as(session, child.owner, restricted=False)
 
 
 async def _act(
