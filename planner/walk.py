@@ -1,4 +1,4 @@
-"""Generic walks over the Query tree: children of any node, by dataclass fields.
+"""Generic walks over the Query tree, and over an AST: children of any node, by dataclass fields.
 
 For questions that most kinds of nodes answer in the same way (which ranges, which parameters, any sublink?); passes that change the tree
 are in ``planner.rewrite``. Which fields of a class hold nodes is looked up once per class.
@@ -19,22 +19,23 @@ _OTHER: Final = ("type", "span", "leaves")
 _PLAIN: Final = re.compile(r"Literal\[[^]]*]|\b(?:int|str|bool|float|bytes|None|tuple|frozenset)\b|[][|,. ]")
 
 
-def _values_of(kind: type) -> Callable[[Any], tuple[Any, ...]]:
+def _children_of(kind: type) -> Callable[[Any], list[Any]]:
     names = [f.name for f in fields(kind) if f.name not in _OTHER and _PLAIN.sub("", str(f.type))]
     if not names:
-        return lambda node: ()
+        return lambda node: []
     if len(names) == 1:
         (name,) = names
-        return lambda node: (getattr(node, name),)
-    return attrgetter(*names)
+        return lambda node: _gathered((getattr(node, name),))
+    values = attrgetter(*names)
+    return lambda node: _gathered(values(node))
 
 
-class _Kinds(dict[type, "Callable[[Any], tuple[Any, ...]] | None"]):
-    """Class -> the function from one of its objects to the values of the fields that may hold nodes; None: they are no nodes."""
+class _Kinds(dict[type, "Callable[[Any], list[Any]] | None"]):
+    """Class -> the function from one of its objects to the nodes directly below it; None: they are no nodes."""
 
-    def __missing__(self, kind: type) -> Callable[[Any], tuple[Any, ...]] | None:
+    def __missing__(self, kind: type) -> Callable[[Any], list[Any]] | None:
         """Look once."""
-        found = self[kind] = _values_of(kind) if is_dataclass(kind) else None
+        found = self[kind] = _children_of(kind) if is_dataclass(kind) else None
         return found
 
 
@@ -43,20 +44,22 @@ _KINDS: Final = _Kinds()
 
 def children(node: Any) -> list[Any]:
     """Return the dataclass nodes directly below ``node`` (through tuples), in field order."""
-    out: list[Any] = []
-    values = _KINDS[node.__class__]
-    if values is None:
+    below = _KINDS[node.__class__]
+    if below is None:
         raise TypeError(f"{node.__class__.__name__} is no node")
-    _gather(values(node), out)
-    return out
+    return below(node)
 
 
-def _gather(items: tuple[Any, ...], out: list[Any]) -> None:
+def _gathered(items: tuple[Any, ...]) -> list[Any]:
+    out: list[Any] = []
     for item in items:
-        if item.__class__ is tuple:
-            _gather(item, out)
-        elif item is not None and _KINDS[item.__class__] is not None:
+        kind = item.__class__
+        if kind is tuple:
+            if item:
+                out += _gathered(item)
+        elif _KINDS[kind] is not None:
             out.append(item)
+    return out
 
 
 def walk(node: Any) -> Iterator[Any]:

@@ -204,15 +204,17 @@ def outer_levels(query: object) -> tuple[set[int], bool]:
     stack: list[tuple[object, int]] = [(query, -1)]
     while stack:
         node, depth = stack.pop()
+        if isinstance(node, Var):
+            if node.level > depth >= 0:
+                levels.add(node.level - depth)
+            continue
         if isinstance(node, QueryBase):
             depth += 1
-        level = getattr(node, "level", None)
-        if level is not None and level > depth and depth >= 0:
-            if isinstance(node, CteRange):
-                outside = True
-            elif isinstance(node, Var | Aggregate):
-                levels.add(level - depth)
-        stack.extend((child, depth) for child in children(node))
+        elif isinstance(node, CteRange):
+            outside = outside or node.level > depth >= 0
+        elif isinstance(node, Aggregate) and node.level > depth >= 0:
+            levels.add(node.level - depth)
+        stack += [(child, depth) for child in children(node)]
     return levels, outside
 
 

@@ -41,13 +41,13 @@ def needed_columns(query: Select) -> dict[int, set[int]]:
     stack: list[tuple[Any, int]] = [(query, -1)]
     while stack:
         node, depth = stack.pop()
-        if isinstance(node, QueryBase):
-            depth += 1
         if isinstance(node, Var):
             if node.level == depth and node.range >= 0:
                 out[node.range].add(node.attnum)
             continue
-        stack.extend((child, depth) for child in children(node))
+        if isinstance(node, QueryBase):
+            depth += 1
+        stack += [(child, depth) for child in children(node)]
     return out
 
 

@@ -10,9 +10,7 @@ makes a recursive item well-formed is checked over the AST, as PostgreSQL does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
-from functools import cache
-from typing import Any, cast
+from dataclasses import replace
 
 from planner import ast
 from planner.bind.search_cycle import check_form as check_search_form
@@ -23,6 +21,7 @@ from planner.location import location
 from planner.query import Cte, OutputColumn, QueryExpr, SetOp
 from planner.scope import CteEntry, Scope
 from planner.typefacts import format_type
+from planner.walk import children
 
 QUERIES = (ast.Select, ast.SetOp, ast.Values)
 
@@ -157,24 +156,6 @@ def _column_span(query: QueryExpr, position: int) -> Span | None:
 # --- references in the AST ----------------------------------------------------------------------
 
 
-@cache
-def _fields(kind: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind) if field.name != "span")
-
-
-def _children(node: ast.Node) -> Iterator[ast.Node]:
-    for name in _fields(cast(Any, type(node))):
-        yield from _nodes(getattr(node, name))
-
-
-def _nodes(value: object) -> Iterator[ast.Node]:
-    if isinstance(value, ast.Node):
-        yield value
-    elif isinstance(value, tuple):
-        for part in value:
-            yield from _nodes(part)
-
-
 def references(node: ast.Node, names: frozenset[str]) -> Iterator[ast.TableRef]:
     """Yield the table references that mean one of ``names``, inner WITH clauses honoured."""
     if isinstance(node, ast.TableRef):
@@ -191,7 +172,7 @@ def references(node: ast.Node, names: frozenset[str]) -> Iterator[ast.TableRef]:
         names = names - hidden
     if not names:
         return
-    for child in _children(node):
+    for child in children(node):
         if not isinstance(child, ast.With):
             yield from references(child, names)
 
@@ -307,5 +288,5 @@ def _placed(node: ast.Node, name: str, place: str) -> Iterator[tuple[ast.TableRe
             place or ("except" if not both else "intersect" if node.all else ""),
         )
         return
-    for child in _children(node):
+    for child in children(node):
         yield from _placed(child, name, place)
