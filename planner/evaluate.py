@@ -128,4 +128,4 @@ def compile_operator(proc: int, left: int, right: int) -> Callable[[Any, Any, En
     guard = "None if x is None or y is None else " if fact is None or fact.strict else ""
     unit.helpers.append(f"def op(x, y, e):\n    return {guard}{call}\n")
     unit.function("    return None\n")
-    return cast("Callable[[Any, Any, Env], Any]", unit.names["op"])
+    return cast("Callable[[Any, Any, Env], Any]", unit.names.pop("op"))

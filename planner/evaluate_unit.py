@@ -164,7 +164,9 @@ class Unit:
                 exec(_compiled(piece, "<long expression>"), self.names)
         else:
             exec(_code("".join(functions)), self.names)
-        function = self.names["f"]
+        function = self.names.pop(
+            "f"
+        )  # its own globals would hold it: a cycle, which the collector had to find
         function.may_suspend = self.may_suspend
         return cast("RowFunction", function)
 

@@ -100,7 +100,7 @@ class _Compiler:
             exec(compile(source, "<plpgsql>", "exec"), self.names)
         except (SyntaxError, RecursionError, MemoryError):
             return None
-        made: Program = self.names["program"]
+        made: Program = self.names.pop("program")
         return made
 
     def _emit(self, line: str) -> None:

@@ -152,7 +152,7 @@ def copy_row_encoder(
         f"    return {whole}, len(out)\n"
     )
     exec(compile(source, "<copy encoder>", "exec"), space)
-    encode: CopyEncoder = space["encode"]
+    encode: CopyEncoder = space.pop("encode")
     return encode
 
 

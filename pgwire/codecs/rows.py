@@ -169,7 +169,7 @@ def _compiled(body: str, space: dict[str, Any]) -> RowEncoder:
     unlimited: dict[str, Any] = {**space, "L": LENGTHS}
     exec(compiled, short)
     exec(compiled, unlimited)
-    fast, slow = short["encode"], unlimited["encode"]
+    fast, slow = short.pop("encode"), unlimited.pop("encode")
 
     def encode(rows: Sequence[tuple[Any, ...]]) -> tuple[bytearray, int]:
         try:
@@ -282,7 +282,7 @@ def _writer_of(cells: _Cells, start: int, stop: int) -> Callable[[Any], str]:
     text = "".join(f"{{l{n}}}{{s{n}}}" for n in columns)
     space: dict[str, Any] = {**cells.space, "L": LENGTHS}
     exec(f"def write(row):\n    {values} = row\n{lines}    return f'{text}'\n", space)
-    write: Callable[[Any], str] = space["write"]
+    write: Callable[[Any], str] = space.pop("write")
     return write
 
 
@@ -325,5 +325,5 @@ def _packed_encoder(type_oids: tuple[int, ...], general: RowEncoder) -> RowEncod
     )
     space: dict[str, Any] = {"pack": packer.pack, "general": general}
     exec(compile(source, "<row encoder>", "exec"), space)
-    encode: RowEncoder = space["encode"]
+    encode: RowEncoder = space.pop("encode")
     return encode
