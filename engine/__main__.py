@@ -16,7 +16,7 @@ import uvloop
 
 from engine import doctor, tls
 from engine.config import Config, ConfigError, add_arguments, load
-from engine.loop.collector import collect_less
+from engine.loop.collector import collect_less, keep_survivors
 from engine.loop.descriptors import shortage
 from engine.loop.log_queue import QueuedLog
 from engine.loop.threads import put_loop_first, worker_pool
@@ -171,9 +171,7 @@ async def serve_forever(config: Config) -> None:
         database.store.on_long_turn(server.turns.yield_to_readers)
         loop.add_signal_handler(signal.SIGHUP, database.reload)
         await server.start()
-        # what is loaded by now lives as long as the process: keep the collector from walking it
-        gc.collect()
-        gc.freeze()
+        keep_survivors()
         host = config.host if config.host not in ("0.0.0.0", "::") else "127.0.0.1"
         print(f"holdfast is ready on {config.host}:{server.port}, data in {config.data_dir}", flush=True)
         print(f"connect with: psql -h {host} -p {server.port} -U postgres", flush=True)

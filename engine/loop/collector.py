@@ -11,6 +11,12 @@ as trees have no cycles; they go by their reference counts. What has been frozen
 Garbage with cycles that happens to be there at that moment stays. It is what others have made since the last collection of the youngest
 objects, some ten thousand at most, and what they make while a long statement is compiled.
 
+What a full collection leaves alive (plans above all, which have no cycles) is frozen as well: the next one walks what has been made since.
+Garbage that came about among what is frozen would stay for good, so once the process has grown by half everything is walked.
+
+Python counts new objects less those that went, be they old. Where plans take the place of others it counts none, and would walk two million at
+once in the end: what plans are made of is counted by the characters of their texts.
+
 Python begins a collection after 700 new objects. A batch of rows is more than that, and gone soon: it is walked for nothing, a fifth of the
 time that a list of 15,000 indexes takes. After ``YOUNG`` objects most of what a statement has made is gone.
 """
@@ -18,19 +24,73 @@ time that a list of 15,000 indexes takes. After ``YOUNG`` objects most of what a
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, Literal
+
+from txn.resident import resident_bytes
 
 YOUNG: Final = 10_000
 """New objects from one collection to the next; walking them takes less than a millisecond."""
 
+OLDER: Final = 5
+"""Collections of one generation to one of the next. A full one walks some 250,000 objects, where the survivors of others are frozen."""
+
+PLANNED: Final = 4000
+"""Characters of texts that were planned from one collection to the next: some 20 ms of planning, and some 40,000 objects."""
+
+GROWTH: Final = 1.5
+"""How much the process grows from one walk over everything to the next."""
+
+_FULL: Final = 2  # the generation of all objects
+
+_planned = 0  # characters since the last collection for them
 _inside = 0  # long statements that are being compiled; counted by the event loop alone
 
 
 def collect_less() -> None:
-    """Have the collector run once for ``YOUNG`` new objects, and full collections as much less often."""
-    gc.set_threshold(YOUNG, *gc.get_threshold()[1:])
+    """Have the collector run once for ``YOUNG`` new objects, and over older ones as much less often."""
+    gc.set_threshold(YOUNG, OLDER, OLDER)
+
+
+def keep_survivors() -> None:
+    """Freeze what is loaded by now, which lives as long as the process, and from now on what full collections leave alive."""
+    gc.collect()
+    gc.freeze()
+    gc.callbacks.append(Survivors(lambda: resident_bytes()[0]))
+
+
+def planned(characters: int) -> None:
+    """A text of so many characters has a plan, which is kept. From the event loop's thread only."""
+    global _planned
+    _planned += characters
+    if _planned >= PLANNED and not _inside:
+        _planned = 0
+        gc.collect(1)
+        gc.freeze()
+
+
+class Survivors:
+    """A callback of the collector that keeps it from walking again what full collections have left alive."""
+
+    def __init__(self, size: Callable[[], int]) -> None:
+        """``size``: of the process, in bytes."""
+        self._size = size
+        self._looked_at = size()  # when everything was walked last
+        self._all = False  # this collection walks everything
+
+    def __call__(self, phase: Literal["start", "stop"], info: Mapping[str, int]) -> None:
+        """A collection begins or has ended, in whatever thread."""
+        if info["generation"] != _FULL:
+            return
+        if phase == "start":
+            self._all = self._size() >= self._looked_at * GROWTH
+            if self._all:
+                gc.unfreeze()
+            return
+        gc.freeze()
+        if self._all:
+            self._looked_at = self._size()
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ from engine.connection import interrupts
 from engine.connection.simple import STATEMENTS_IN_A_ROW
 from engine.index.executor import IndexExecutor
 from engine.index.from_plan import FromPlanner
-from engine.loop.collector import uncollected
+from engine.loop.collector import Survivors, uncollected
 from engine.reads import planning
 from engine.reads.planning import LONG_TEXT
 from planner import evaluate_unit
@@ -144,6 +145,42 @@ def test_the_collector_is_kept_off_the_trees_of_long_statements(monkeypatch: pyt
         await database.close()
 
     asyncio.run(main())
+
+
+def test_what_survives_a_full_collection_is_walked_again_when_the_process_has_grown() -> None:
+    class Ring:
+        ring: object = None
+
+    def garbage() -> weakref.ref[Ring]:
+        made = Ring()
+        made.ring = made
+        return weakref.ref(made)
+
+    size = 100
+    survivors = Survivors(lambda: size)
+    gc.callbacks.append(survivors)
+    try:
+        gc.collect()
+        new = garbage()
+        gc.collect()
+        assert new() is None
+        old = garbage()
+        gc.freeze()
+        size = 149
+        gc.collect()
+        assert old() is not None
+        size = 150
+        gc.collect()
+        assert old() is None
+        assert gc.get_freeze_count() > 100_000
+        old = garbage()
+        gc.freeze()
+        size = 200
+        gc.collect()
+        assert old() is not None
+    finally:
+        gc.callbacks.remove(survivors)
+        gc.unfreeze()
 
 
 def test_pauses_of_the_collector_may_overlap() -> None:
