@@ -14,7 +14,7 @@ objects, some ten thousand at most, and what they make while a long statement is
 What a full collection leaves alive (plans above all, which have no cycles) is frozen as well: the next one walks what has been made since.
 Garbage that came about among what is frozen would stay for good, so once the process has grown by half everything is walked.
 
-Python counts new objects less those that went, be they old. Where plans take the place of others it counts none, and would walk two million at
+Python counts new objects less those that went, be they old. Where plans take the place of others it counts none, and would walk all of them at
 once in the end: what plans are made of is counted by the characters of their texts.
 
 Python begins a collection after 700 new objects. A batch of rows is more than that, and gone soon: it is walked for nothing, a fifth of the
@@ -37,7 +37,7 @@ OLDER: Final = 5
 """Collections of one generation to one of the next. A full one walks some 250,000 objects, where the survivors of others are frozen."""
 
 PLANNED: Final = 4000
-"""Characters of texts that were planned from one collection to the next: some 20 ms of planning, and some 40,000 objects."""
+"""Characters of texts that were planned from one collection to the next: some 20 ms of planning."""
 
 GROWTH: Final = 1.5
 """How much the process grows from one walk over everything to the next."""
