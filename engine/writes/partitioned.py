@@ -24,7 +24,7 @@ from engine.reads.plans import Plan
 from engine.reads.query import collect, compiled_query, context, prepare_source, run_query
 from engine.slices import SLICE_ROWS, in_slices
 from engine.triggers.firing import Firing, Operation, firing_of, updated_columns
-from engine.triggers.rows import begin
+from engine.triggers.rows import begin, take_turns
 from engine.writes.dml import InsertPlan, insert_on_conflict, outcome, tables_to_lock, target_of
 from engine.writes.returning import Returning, make_env, returning_of
 from engine.writes.routing import Routing
@@ -321,8 +321,33 @@ async def copy_routed(
             raise
         if number % SLICE_ROWS == SLICE_ROWS - 1:
             await asyncio.sleep(0)
-    _stored, count = await store(session, made, rows, env, [firing])
+    try:
+        _stored, count = await store(session, made, rows, env, [firing])
+    except DataError as error:
+        if error.where is None:
+            await _raise_first(made, rows, env, places)
+        raise
     return count
+
+
+async def _raise_first(
+    made: Partitioned,
+    rows: Sequence[Row],
+    env: Env,
+    places: tuple[Sequence[int], Sequence[str | None]],
+) -> None:
+    """Raise the error of the first row that may not be stored, with its place: rows are made partition by partition."""
+    for count, (row, line, text) in enumerate(zip(rows, *places, strict=True), 1):
+        await take_turns(count)
+        leaf = made.routing.find(row, env)
+        part = made.parts.get(leaf.oid)
+        if part is None:
+            continue
+        try:
+            await part.made("insert", [made.routing.forth(leaf, row)], env)
+        except DataError as error:
+            with_context(error, copy_context(made.parent.name, line, None, text))
+            raise
 
 
 async def store(

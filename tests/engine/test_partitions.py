@@ -58,6 +58,12 @@ def test_copy_brings_rows_to_their_partitions_and_says_which_line_has_none(month
         assert caught.value.diag.message_detail == (
             "Partition key of the failing row contains (at) = (2031-01-01)."
         )
+        with (
+            pytest.raises(psycopg.errors.CheckViolation) as caught,
+            conn.cursor().copy("COPY m (id, at, v) FROM STDIN") as copy,
+        ):
+            copy.write(b"6\t2024-01-05\tgood\n7\t2024-02-05\tbad\n8\t2024-01-06\tbad\n")
+        assert caught.value.diag.context == 'COPY m, line 2: "7\t2024-02-05\tbad"'
         with pytest.raises(psycopg.errors.WrongObjectType):
             conn.execute("COPY m TO STDOUT")
         conn.execute("DROP TABLE m_d")
