@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from engine.catalog.referred import by_referred_in_triggers
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import PG_CLASS_OID, PG_CONSTRAINT_OID, PG_PROC_OID, PG_TRIGGER_OID
 from engine.catalog.virtual import RowDict, by_oid, of_each, relation
@@ -37,7 +38,7 @@ def pg_trigger(session: Session, item: RelationDef) -> Iterator[RowDict]:
         }  # fmt: skip
 
 
-@of_each("pg_depend")
+@of_each("pg_depend", keys={"refobjid": by_referred_in_triggers})
 def pg_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_depend: triggers on their tables and functions."""
     for trigger in item.triggers:

@@ -69,6 +69,21 @@ def with_policies(catalog: CatalogSnapshot, value: Any) -> Sequence[RelationDef]
     return cast("list[RelationDef]", known)
 
 
+def by_referred_in_triggers(catalog: CatalogSnapshot, value: Any) -> Sequence[RelationDef]:
+    """Return the tables that have triggers on, of or calling an object: themselves, triggers, functions, tables that a foreign key refers to."""
+    known = catalog.derived.get(by_referred_in_triggers)
+    if known is None:
+        found: dict[int, dict[int, RelationDef]] = {}
+        for item in _made(catalog):
+            for trigger in item.triggers:
+                for oid in (item.oid, trigger.oid, trigger.from_table, trigger.function):
+                    found.setdefault(oid, {})[item.oid] = item
+        known = catalog.derived[by_referred_in_triggers] = {
+            oid: tuple(items.values()) for oid, items in found.items()
+        }
+    return cast("dict[int, tuple[RelationDef, ...]]", known).get(value, ())
+
+
 def _made(catalog: CatalogSnapshot) -> Iterable[RelationDef]:
     """Return users' relations, composite types among them."""
     return [item for item in catalog.relations_by_oid.values() if not item.virtual]
@@ -92,13 +107,12 @@ def _readers(catalog: CatalogSnapshot) -> Mapping[int, Sequence[RelationDef]]:
     if known is None:
         found: dict[int, list[RelationDef]] = {}
         for item in _made(catalog):
-            oids: set[int] = set()
+            if item.kind in "iS":
+                continue
+            oids = [oid for c in item.columns if c.default_sql for oid in relations_in_text(c.default_sql)]
             if item.kind in "vm":
-                oids.update(item.depends_on, relations_in_text(item.view_sql))
-            for column in item.columns:
-                if column.default_sql is not None:
-                    oids.update(relations_in_text(column.default_sql))
-            for oid in oids:
+                oids += (*item.depends_on, *relations_in_text(item.view_sql))
+            for oid in dict.fromkeys(oids):
                 found.setdefault(oid, []).append(item)
         known = catalog.derived[_readers] = found
     return cast("dict[int, list[RelationDef]]", known)
