@@ -93,10 +93,8 @@ def _class_row(session: Session, item: RelationDef) -> RowDict:
     is_table = item.kind in "rmp"
     rows = 0.0 if is_index or (is_table and not item.virtual) else -1.0  # counted by ``CountedRows``
     table = session.catalog.relation_by_oid(item.table_oid) if is_index else None
-    method = None
-    if table is not None:
-        method = next(i.method for i in table.indexes if i.oid == item.oid)
     index = None if table is None else next(i for i in table.indexes if i.oid == item.oid)
+    method = None if index is None else index.method
     is_part = index is not None and index.parent != 0
     divided = table if table is not None else item
     parts = session.catalog.partitions_of(divided.oid) if divided.kind == "p" else ()
@@ -159,6 +157,8 @@ def pg_inherits(session: Session, item: RelationDef) -> Iterator[RowDict]:
 
 def has_triggers(session: Session, item: RelationDef) -> bool:
     """Tell whether a table has triggers; in PostgreSQL foreign keys are triggers, too."""
+    if item.kind not in "rp":
+        return bool(item.triggers)
     return bool(item.triggers or item.foreign_keys or references_to(session.catalog, item))
 
 
