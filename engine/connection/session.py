@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from engine.catalog.state import CatalogSnapshot
+from engine.catalog.todays_rights import with_rights_of
 from engine.catalog.view import CatalogView
 from engine.connection.channels import SessionChannels
 from engine.connection.derived import Derived, split_identifiers
@@ -130,7 +131,7 @@ class Session:
         self._path: tuple[str, ...] | None = None
         self._path_key: tuple[int, int] = (-1, -1)
         self._closed: frozenset[str] = frozenset()
-        self._closed_key: tuple[int, int] = (-1, -1)
+        self._closed_key: tuple[int, int, int] = (-1, -1, -1)
         self._random: Callable[[], float] = database.random
         self.seeded = False
 
@@ -177,19 +178,29 @@ class Session:
         return self.settings.show(name)
 
     @property
+    def today(self) -> CatalogSnapshot:
+        """The catalog whose roles and rights count: the latest, whatever time a transaction reads at; its own where it has changed it."""
+        return self.catalog if self.view.own_changes else self.space.catalog
+
+    @property
+    def rights_catalog(self) -> CatalogSnapshot:
+        """The catalog that the transaction sees, with today's rights."""
+        return with_rights_of(self.today, self.catalog)
+
+    @property
     def user(self) -> str:
         """current_user. Raises SqlError 42704 for a role that has been dropped."""
-        return name_of(self.identity.current, self.catalog)
+        return name_of(self.identity.current, self.today)
 
     @property
     def session_user(self) -> str:
         """session_user: who logged in, or whom SET SESSION AUTHORIZATION made of them. Raises SqlError 42704 for a role that has been dropped."""
-        return name_of(self.identity.session, self.catalog)
+        return name_of(self.identity.session, self.today)
 
     @property
     def is_superuser(self) -> bool:
         """True when the current user is a superuser."""
-        role = self.catalog.role_by_oid(self.identity.current)
+        role = self.today.role_by_oid(self.identity.current)
         return role is not None and role.superuser
 
     @property
@@ -236,7 +247,7 @@ class Session:
         for entry in split_identifiers(self.settings.get("search_path")):
             name = entry
             if entry == "$user":
-                user = catalog.role_by_oid(self.identity.current)
+                user = self.today.role_by_oid(self.identity.current)
                 if user is None:
                     continue
                 name = user.name
@@ -250,9 +261,11 @@ class Session:
     def closed_schemas(self) -> frozenset[str]:
         """The schemas on which the current user has no USAGE: they are not in the search path, nor may a statement name them."""
         catalog = self.catalog
-        key = (self.settings.generation, catalog.namespace_version)
+        today = self.today
+        key = (self.settings.generation, catalog.namespace_version, today.namespace_version)
         if self._closed_key != key:
             self._closed_key = key
+            catalog = self.rights_catalog
             rights = Rights(catalog, catalog.role_by_oid(self.identity.current))
             self._closed = (
                 frozenset()
@@ -332,17 +345,15 @@ class Session:
         """Tell whether the current user may read all of some columns of all rows of a relation; 0: an expression, so all columns."""
         if self.row_security_counts(relation):
             return False
-        return Rights(self.catalog, self.role).columns(relation, attnums, "r")
+        return Rights(self.rights_catalog, self.role).columns(relation, attnums, "r")
 
     @property
     def row_security(self) -> RowSecurity:
         """Whose row-level security counts: that of the current user as of now, whatever time a transaction reads at."""
-        latest = self.space.catalog
-        catalog = self.catalog if self.view.own_changes else latest
+        catalog = self.today
         user = self.identity.current
-        role = catalog.role_by_oid(user) or latest.role_by_oid(user)
-        if role is None:  # dropped: it may do no more than become another
-            role = RoleDef(oid=user, name="")
+        # a role that has been dropped may do no more than become another
+        role = catalog.role_by_oid(user) or RoleDef(oid=user, name="")
         return RowSecurity(role, self.derived.row_security, catalog, self.closed_schemas)
 
     def row_security_counts(self, relation: RelationDef) -> bool:
@@ -359,7 +370,7 @@ class Session:
         """Tell whether the current user may see what sessions of the role ``user`` do."""
         if self.is_superuser:
             return True
-        return not inherited(self.role, self.catalog.role_by_oid).isdisjoint((user, PG_READ_ALL_STATS))
+        return not inherited(self.role, self.today.role_by_oid).isdisjoint((user, PG_READ_ALL_STATS))
 
     # -- notices -----------------------------------------------------------------------------------
 
@@ -398,7 +409,7 @@ class Session:
     @property
     def role(self) -> RoleDef:
         """The current user."""
-        return existing(self.identity.current, self.catalog)
+        return existing(self.identity.current, self.today)
 
     @property
     def role_oid(self) -> int:

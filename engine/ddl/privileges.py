@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.catalog.stored import key_of
+from engine.catalog.todays_rights import with_rights_of
 from engine.connection.session import Session
 from engine.ddl.definition_needs import DefinitionNeeds
 from engine.ddl.kinds import KIND_WORDS
@@ -67,9 +68,10 @@ def check(session: Session, plan: Plan) -> None:
         statement = plan.bound.statement
         if plan.as_of is not None and isinstance(statement, st.CreateTable) and statement.query is not None:
             # what it is made of may be gone by now
-            _Check(session, role, catalog_at(session, plan.as_of)).query(statement.query, role)
+            then = with_rights_of(session.today, catalog_at(session, plan.as_of))
+            _Check(session, role, then).query(statement.query, role)
             statement = replace(statement, query=None)
-        checker = _Check(session, role, session.catalog)
+        checker = _Check(session, role, session.rights_catalog)
         checker.call(plan.bound.functions)
         checker.statement(statement)
     guard.refuse(session.catalog, plan.bound.statement)

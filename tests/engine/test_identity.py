@@ -97,3 +97,47 @@ def test_the_connections_of_a_role_are_limited(server: ServerProcess, root: Conn
             opened(server, user="eve")
         root.execute("ALTER ROLE eve SUPERUSER")
         opened(server, user="eve").close()
+
+
+def test_the_past_is_read_with_the_rights_of_today(server: ServerProcess, root: Connection) -> None:
+    root.execute("CREATE SCHEMA closed_later")
+    root.execute("CREATE TABLE closed_later.t (a int)")
+    root.execute("CREATE TABLE of_eve (a int)")
+    root.execute("CREATE TABLE dropped (a int)")
+    root.execute("GRANT USAGE ON SCHEMA closed_later TO eve")
+    root.execute("GRANT SELECT ON of_root, dropped, closed_later.t TO eve")
+    root.execute("ALTER TABLE of_eve OWNER TO eve")
+    root.execute("CREATE ROLE eve_too LOGIN SUPERUSER")
+    moment = root.execute("SHOW holdfast.commit_ts").fetchone()
+    assert moment is not None
+    then = f"AS OF SYSTEM TIME {moment[0]}"
+    tables = ("of_root", "of_eve", "dropped", "closed_later.t")
+    with opened(server, user="eve") as eve, opened(server, user="eve_too") as fallen:
+        reading = opened(server, user="eve")
+        reading.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        for table in tables:
+            eve.execute(f"SELECT * FROM {table} {then}".encode())
+            reading.execute(f"SELECT * FROM {table}".encode())
+        fallen.execute(f"SELECT rolname FROM pg_authid {then}".encode())
+        root.execute("REVOKE SELECT ON of_root FROM eve")
+        root.execute("REVOKE USAGE ON SCHEMA closed_later FROM eve")
+        root.execute("ALTER TABLE of_eve OWNER TO postgres")
+        root.execute("ALTER ROLE eve_too NOSUPERUSER")
+        root.execute("DROP TABLE dropped")
+        eve.execute(f"SELECT * FROM dropped {then}".encode())
+        for table in ("of_root", "of_eve", "closed_later.t"):
+            with pytest.raises(errors.InsufficientPrivilege):
+                eve.execute(f"SELECT * FROM {table} {then}".encode())
+            with pytest.raises(errors.InsufficientPrivilege):
+                eve.execute(f"CREATE TEMP TABLE kept AS SELECT * FROM {table} {then}".encode())
+        with pytest.raises(errors.InsufficientPrivilege):
+            reading.execute("SELECT * FROM of_root")
+        for table in ("of_root", "pg_authid"):
+            with pytest.raises(errors.InsufficientPrivilege):
+                fallen.execute(f"SELECT * FROM {table} {then}".encode())
+        reading.close()
+        root.execute("DROP TABLE of_eve")
+        root.execute("DROP SCHEMA closed_later CASCADE")
+        root.execute("DROP ROLE eve_too")
+        with pytest.raises(errors.UndefinedObject):
+            fallen.execute(f"SELECT 1 {then}".encode())
