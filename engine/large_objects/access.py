@@ -61,14 +61,14 @@ async def existing(session: Session, number: int, *, lock: bool = False) -> Stor
 
 
 def acl_of(session: Session, row: StoredRow) -> tuple[AclItem, ...]:
-    """Return the access control list of a large object."""
-    items = session.catalog.acl(PG_LARGEOBJECT_OID, row.values[1])
+    """Return the access control list of a large object, today's whatever time is read at: of one that is gone, its owner's rights."""
+    items = session.today.acl(PG_LARGEOBJECT_OID, row.values[1])
     return default_acl("large object", row.values[2]) if items is None else items
 
 
 def check_right(session: Session, row: StoredRow, letters: str) -> None:
     """Raise SqlError 42501 unless the user has all of some privileges (r, w), or ``lo_compat_privileges`` is on."""
-    rights = Rights(session.catalog, session.role)
+    rights = Rights(session.today, session.role)
     if rights.superuser or session.settings.get("lo_compat_privileges") == "on":
         return
     if not set(letters) <= set(held(acl_of(session, row), rights.roles)):
@@ -77,7 +77,7 @@ def check_right(session: Session, row: StoredRow, letters: str) -> None:
 
 def check_owner(session: Session, row: StoredRow) -> None:
     """Raise SqlError 42501 unless the user owns a large object."""
-    if not Rights(session.catalog, session.role).owns(row.values[2]):
+    if not Rights(session.today, session.role).owns(row.values[2]):
         raise SqlError("42501", f"must be owner of large object {row.values[1]}")
 
 

@@ -107,6 +107,8 @@ def test_the_past_is_read_with_the_rights_of_today(server: ServerProcess, root: 
     root.execute("GRANT USAGE ON SCHEMA closed_later TO eve")
     root.execute("GRANT SELECT ON of_root, dropped, closed_later.t TO eve")
     root.execute("ALTER TABLE of_eve OWNER TO eve")
+    root.execute("SELECT lo_create(7001)")
+    root.execute("GRANT SELECT ON LARGE OBJECT 7001 TO eve")
     root.execute("CREATE ROLE eve_too LOGIN SUPERUSER")
     moment = root.execute("SHOW holdfast.commit_ts").fetchone()
     assert moment is not None
@@ -119,6 +121,11 @@ def test_the_past_is_read_with_the_rights_of_today(server: ServerProcess, root: 
             eve.execute(f"SELECT * FROM {table} {then}".encode())
             reading.execute(f"SELECT * FROM {table}".encode())
         fallen.execute(f"SELECT rolname FROM pg_authid {then}".encode())
+        eve.execute(f"SELECT lo_get(7001) {then}".encode())
+        root.execute("REVOKE SELECT ON LARGE OBJECT 7001 FROM eve")
+        with pytest.raises(errors.InsufficientPrivilege):
+            eve.execute(f"SELECT lo_get(7001) {then}".encode())
+        root.execute("SELECT lo_unlink(7001)")
         root.execute("REVOKE SELECT ON of_root FROM eve")
         root.execute("REVOKE USAGE ON SCHEMA closed_later FROM eve")
         root.execute("ALTER TABLE of_eve OWNER TO postgres")
