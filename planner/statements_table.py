@@ -129,7 +129,7 @@ class AttachIndex:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTable:
-    """CREATE TABLE, LIKE already expanded. ``query`` is set for CREATE TABLE AS (then columns match it).
+    """CREATE TABLE, LIKE already expanded (``likes``: of which relations). ``query`` is set for CREATE TABLE AS (then columns match it).
 
     ``indexes``: copied ones that serve no constraint. ``parent``, ``bound``: of a partition, whose columns are the parent's.
     """
@@ -151,6 +151,7 @@ class CreateTable:
     parent: int = 0
     bound: PartitionBound | None = None
     bound_spans: BoundSpans = NO_SPANS
+    likes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

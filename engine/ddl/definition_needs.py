@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from engine.catalog.pg_row_types import row_types
 from engine.catalog.stored import (
     PG_DATABASE_OID,
     PG_EXTENSION_OID,
@@ -17,6 +18,7 @@ from engine.ddl.needs import Needs, denied
 from engine.reads.plans import Replan
 from planner import statements as st
 from planner.errors import SqlError
+from planner.extensions import PLPGSQL
 
 if TYPE_CHECKING:
     from planner.catalog import RelationDef
@@ -26,6 +28,15 @@ _LEAKPROOF = "only superuser can define a leakproof function"
 
 class DefinitionNeeds(Needs):
     """What CREATE, ALTER, DROP and COMMENT need of a role."""
+
+    def _like(self, oids: Iterable[int]) -> None:
+        """Check what LIKE copies: it tells of defaults and checks (manual, CREATE TABLE)."""
+        for oid in oids:
+            relation = self._used(oid)
+            if relation.kind == "c":
+                self._use_type(row_types(relation)[0])
+            else:
+                self._have(relation, "r")
 
     def _refer(self, keys: Iterable[st.ForeignKeySpec]) -> None:
         """Check REFERENCES on the tables that foreign keys refer to (manual, CREATE TABLE)."""
@@ -148,7 +159,7 @@ class DefinitionNeeds(Needs):
             self._own_function(statement.object_oid)
             return
         if statement.class_oid == PG_EXTENSION_OID:
-            extensions = self.catalog.extensions.values()
+            extensions = (PLPGSQL, *self.catalog.extensions.values())
             extension = next((e for e in extensions if e.oid == statement.object_oid), None)
             if extension is None:
                 raise Replan

@@ -144,6 +144,9 @@ class _Check(RowNeeds, DefinitionNeeds):
                 self._own(self._relation(statement.sequence))
             case st.CreateTable():
                 self._create_in(statement.schema)
+                if statement.parent:
+                    self._own(self._relation(statement.parent))
+                self._like(statement.likes)
                 self._use_types(statement.columns)
                 self._refer(statement.foreign_keys)
                 if statement.query is not None:

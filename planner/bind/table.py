@@ -68,6 +68,7 @@ def add_like(context: BindContext, parts: TableParts, node: ast.TableLike) -> No
             detail=f"This operation is not supported for {PLURALS[relation.kind]}.",
             span=source.span,
         )
+    parts.likes.append(relation.oid)
     words = node.including
     every = "all" in words
     for column in relation.live:
@@ -254,6 +255,7 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
         on_commit=node.on_commit,
         options=check_storage_options(node.options, "table"),
         indexes=_indexes(context, parts, relation),
+        likes=tuple(parts.likes),
     )
 
 

@@ -103,6 +103,7 @@ class TableParts:
     copied_indexes: list[tuple[RelationDef, IndexDef]] = field(default_factory=list)
     exclusions: list[ast.Constraint] = field(default_factory=list)
     generated: dict[str, ast.Constraint] = field(default_factory=dict)
+    likes: list[int] = field(default_factory=list)  # relations, by oid
     overridden: set[str] = field(default_factory=set)  # columns of a partition that were named
     schema: str | None = None  # of the table being created: it may refer to itself
 
