@@ -64,6 +64,9 @@ class DefinitionNeeds(Needs):
 
     def _rename(self, statement: st.Rename) -> None:
         if statement.what == "role":
+            role = self.catalog.role(statement.old)
+            if role is not None and role.superuser:
+                raise SqlError("42501", "must be superuser to rename superusers")
             if not self.role.create_role:
                 raise SqlError("42501", "permission denied to rename role")
         elif statement.what == "schema":
@@ -199,5 +202,9 @@ class DefinitionNeeds(Needs):
             self._own_for_part(constraint[0])
         elif domain is not None:
             self._own_type(domain[0])
-        elif not self.role.create_role:
-            raise SqlError("42501", "must have CREATEROLE privilege")
+        else:
+            role = self.catalog.role_by_oid(statement.object_oid)
+            if role is not None and role.superuser:
+                raise SqlError("42501", "must be superuser")
+            if not self.role.create_role:
+                raise SqlError("42501", "must have CREATEROLE privilege")
