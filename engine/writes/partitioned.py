@@ -9,7 +9,8 @@ by intention, and so are the partitions that rows come to; those that are read w
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -113,7 +114,7 @@ def assigned_by(statement: Insert | Update | Delete | Merge) -> tuple[int, ...]:
 class Partitioned:
     """The compiled parts of one statement on a partitioned table."""
 
-    __slots__ = ("_moves", "base", "parent", "parts", "returning", "routing", "shown", "statement")
+    __slots__ = ("_moves", "base", "parent", "parts", "places", "returning", "routing", "shown", "statement")
 
     def __init__(self, session: Session, statement: Insert | Update | Delete | Merge) -> None:
         """Compile what does not depend on partitions."""
@@ -126,7 +127,20 @@ class Partitioned:
         self.base = InsertPlan(session, statement) if isinstance(statement, Insert) else None
         self.shown = Shown.of(self.parent, session).given(assigned_by(statement))
         self.parts: dict[int, Part] = {}
+        self.places: tuple[Sequence[int], Sequence[str | None]] | None = None
+        """Of a COPY: the line of each row, and its text."""
         self._moves = False
+
+    @contextmanager
+    def at(self, number: int) -> Iterator[None]:
+        """Give errors the place of a row of COPY."""
+        try:
+            yield
+        except DataError as error:
+            if self.places is not None:
+                lines, texts = self.places
+                with_context(error, copy_context(self.parent.name, lines[number], None, texts[number]))
+            raise
 
     def part(self, session: Session, leaf: RelationDef) -> Part:
         """Return what storing rows in a partition takes."""
@@ -313,41 +327,23 @@ async def copy_routed(
     """Store the rows of a COPY of columns, as they are read; return how many. ``places``: line and text of each, for errors."""
     made = Partitioned(session, Insert(table=parent.oid, attnums=(), source=None))
     made.shown = made.shown.given(attnums)
-    for number, (row, line, text) in enumerate(zip(rows, *places, strict=True)):
-        try:
+    made.places = places
+    for number, row in enumerate(rows):
+        with made.at(number):
             made.routing.find(row, env)
-        except DataError as error:
-            with_context(error, copy_context(parent.name, line, None, text))
-            raise
         if number % SLICE_ROWS == SLICE_ROWS - 1:
             await asyncio.sleep(0)
-    try:
-        _stored, count = await store(session, made, rows, env, [firing])
-    except DataError as error:
-        if error.where is None:
-            await _raise_first(made, rows, env, places)
-        raise
+    _stored, count = await store(session, made, rows, env, [firing])
     return count
 
 
-async def _raise_first(
-    made: Partitioned,
-    rows: Sequence[Row],
-    env: Env,
-    places: tuple[Sequence[int], Sequence[str | None]],
-) -> None:
-    """Raise the error of the first row that may not be stored, with its place: rows are made partition by partition."""
-    for count, (row, line, text) in enumerate(zip(rows, *places, strict=True), 1):
+async def _raise_first(made: Partitioned, placed: Mapping[int, Sequence[tuple[int, Row]]], env: Env) -> None:
+    """Raise the error of the first row that may not be stored, with its place; partition by partition another one may have come first."""
+    order = sorted((number, oid, row) for oid, some in placed.items() for number, row in some)
+    for count, (number, oid, row) in enumerate(order, 1):
         await take_turns(count)
-        leaf = made.routing.find(row, env)
-        part = made.parts.get(leaf.oid)
-        if part is None:
-            continue
-        try:
-            await part.made("insert", [made.routing.forth(leaf, row)], env)
-        except DataError as error:
-            with_context(error, copy_context(made.parent.name, line, None, text))
-            raise
+        with made.at(number):
+            await made.parts[oid].made("insert", [row], env)
 
 
 async def store(
@@ -391,9 +387,14 @@ async def store(
         own = part.firing(session, "INSERT")
         count += len(some)
         whole = [row for _, row in some]
-        if made.returning is None and await _store_many(session, part, whole, env):
-            continue
-        kept = await store_in(session, part, whole, env)
+        try:
+            if made.returning is None and await _store_many(session, part, whole, env):
+                continue
+            kept = await store_in(session, part, whole, env)
+        except DataError:
+            if made.places is not None:
+                await _raise_first(made, placed, env)
+            raise
         for (number, _), (row_id, row) in zip(some, kept, strict=True):
             noted.add(part, "INSERT", own, None, row)
             if made.returning is not None:
@@ -432,7 +433,7 @@ async def _store_each(
 ) -> tuple[list[tuple[RelationDef, RowId, Row, Row]], int]:
     """Insert rows one by one, as triggers look at them, or ON CONFLICT may let them out."""
     stored: list[tuple[RelationDef, RowId, Row, Row]] = []
-    for _number, oid, row in order:
+    for number, oid, row in order:
         await session.cancelled.turn()
         part = made.parts[oid]
         own = part.firing(session, "INSERT")
@@ -448,13 +449,13 @@ async def _store_each(
                 noted.add(part, op, own if op == "INSERT" else updating, old, new)
                 stored.append((part.leaf, row_id, new, ()))
             continue
-        if own is not None and own.before_row:
-            let = await let_in(session, made, part, own, row, env)
+        with made.at(number):
+            let: Row | None = row
+            if own is not None and own.before_row:
+                let = await let_in(session, made, part, own, row, env)
             if let is None:
                 continue
             kept = await store_in(session, part, [let], env)
-        else:
-            kept = await store_in(session, part, [row], env)
         for row_id, full in kept:
             noted.add(part, "INSERT", own, None, full)
             stored.append((part.leaf, row_id, full, ()))

@@ -21,6 +21,11 @@ SCHEMA = """
     CREATE TABLE m_d PARTITION OF m DEFAULT;
     CREATE INDEX ON m (v);
 """
+FILLS = """
+    CREATE FUNCTION filled() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN NEW.id := coalesce(NEW.id, 70); RETURN NEW; END $$;
+    CREATE TRIGGER fills BEFORE INSERT ON m FOR EACH ROW EXECUTE FUNCTION filled();
+"""
 Rows = list[tuple[object, ...]]
 
 
@@ -64,6 +69,14 @@ def test_copy_brings_rows_to_their_partitions_and_says_which_line_has_none(month
         ):
             copy.write(b"6\t2024-01-05\tgood\n7\t2024-02-05\tbad\n8\t2024-01-06\tbad\n")
         assert caught.value.diag.context == 'COPY m, line 2: "7\t2024-02-05\tbad"'
+        conn.execute(FILLS)
+        with (
+            pytest.raises(psycopg.errors.CheckViolation) as caught,
+            conn.cursor().copy("COPY m (id, at, v) FROM STDIN") as copy,
+        ):
+            copy.write(b"\\N\t2024-01-05\tbad but filled\n9\t2024-01-06\tgood\n\\N\t2024-01-07\tbad\n")
+        assert caught.value.diag.context == 'COPY m, line 3: "\\N\t2024-01-07\tbad"'
+        conn.execute("DROP FUNCTION filled CASCADE")
         with pytest.raises(psycopg.errors.WrongObjectType):
             conn.execute("COPY m TO STDOUT")
         conn.execute("DROP TABLE m_d")
