@@ -80,10 +80,11 @@ def check(session: Session, plan: Plan) -> None:
 
 def _reads_as_others(session: Session, plan: Plan) -> bool:
     """Tell whether views of owners who may not read everything stand in a statement, whoever runs it."""
+    catalog = session.rights_catalog
     for oid, _version in plan.bound.versions:
-        relation = session.catalog.relation_by_oid(oid)
+        relation = catalog.relation_by_oid(oid)
         if relation is not None and relation.kind in "vm":
-            owner = session.catalog.role_by_oid(relation.owner)
+            owner = catalog.role_by_oid(relation.owner)
             if owner is not None and not owner.superuser:
                 return True
     return False

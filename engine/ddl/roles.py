@@ -356,12 +356,12 @@ def set_role(session: Session, setting: str, value: str | None, *, local: bool) 
     settings = session.settings
     if setting == "role":
         if value is not None and value != "none":
-            session.identity.take(allow_role(session.catalog, value, session.identity.session, "role"))
+            session.identity.take(allow_role(session.today, value, session.identity.session, "role"))
         settings.follow("role", value, local=local)
     else:
         if value is not None:
             login = session.identity.login
-            session.identity.take(allow_role(session.catalog, value, login, "session authorization"))
+            session.identity.take(allow_role(session.today, value, login, "session authorization"))
         settings.follow("session_authorization", value, local=local)
         settings.follow("role", None, local=local)
     settings.follow("is_superuser", "on" if session.is_superuser else "off", local=local)

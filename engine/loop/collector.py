@@ -61,7 +61,7 @@ def keep_survivors() -> None:
 
 
 def planned(characters: int) -> None:
-    """A text of so many characters has a plan, which is kept. From the event loop's thread only."""
+    """A text of so many characters has a plan, which is kept: once they are many, collect and freeze. From the event loop's thread only."""
     global _planned
     _planned += characters
     if _planned >= PLANNED and not _inside:

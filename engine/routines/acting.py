@@ -27,7 +27,7 @@ def acting_as(session: Session, oid: int, *, restricted: bool) -> Iterator[None]
     as PostgreSQL does for temporary tables: functions that change something stand neither in indexes nor in materialized
     views. Raises SqlError 42704 where the role has gone.
     """
-    role = session.catalog.role_by_oid(oid)
+    role = session.today.role_by_oid(oid)
     if role is None:
         raise SqlError("42704", f"role with OID {oid} does not exist")
     settings = session.settings

@@ -110,6 +110,7 @@ def test_the_past_is_read_with_the_rights_of_today(server: ServerProcess, root: 
     root.execute("SELECT lo_create(7001)")
     root.execute("GRANT SELECT ON LARGE OBJECT 7001 TO eve")
     root.execute("CREATE ROLE eve_too LOGIN SUPERUSER")
+    root.execute("CREATE ROLE group_of_eve ROLE eve")
     moment = root.execute("SHOW holdfast.commit_ts").fetchone()
     assert moment is not None
     then = f"AS OF SYSTEM TIME {moment[0]}"
@@ -121,6 +122,12 @@ def test_the_past_is_read_with_the_rights_of_today(server: ServerProcess, root: 
             eve.execute(f"SELECT * FROM {table} {then}".encode())
             reading.execute(f"SELECT * FROM {table}".encode())
         fallen.execute(f"SELECT rolname FROM pg_authid {then}".encode())
+        root.execute("REVOKE group_of_eve FROM eve")
+        eve.execute(f"BEGIN {then}".encode())
+        for sql in ("SET ROLE group_of_eve", "SET SESSION AUTHORIZATION eve_too"):
+            with pytest.raises(errors.InsufficientPrivilege), eve.transaction():
+                eve.execute(sql.encode())
+        eve.execute("ROLLBACK")
         eve.execute(f"SELECT lo_get(7001) {then}".encode())
         root.execute("REVOKE SELECT ON LARGE OBJECT 7001 FROM eve")
         with pytest.raises(errors.InsufficientPrivilege):
