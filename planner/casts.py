@@ -71,6 +71,7 @@ from planner.query import (
     CoerceToDomain,
     CoerceTypmod,
     CoerceViaIO,
+    CollateExpr,
     Const,
     Expr,
     FuncExpr,
@@ -80,7 +81,7 @@ from planner.query import (
     Var,
 )
 from planner.textsearch.names import SEARCH_NAMES, read_name
-from planner.typefacts import STRING, category, element_of, format_type, type_kind
+from planner.typefacts import STRING, category, element_of, format_type, plain_collation, type_kind
 from planner.types import SqlType
 
 RECORD_ARRAY = 2287
@@ -296,6 +297,8 @@ def coerce_type(
     source, oid = expr.type.oid, target.oid
     if source == oid or oid in _TAKES_ANYTHING:
         return expr
+    if isinstance(expr, CollateExpr):
+        return _under_collate(expr, coerce_type(expr.arg, target, context, env, span=span))
     if oid in POLYMORPHIC and source != UNKNOWN:
         return expr
     if is_domain(oid):
@@ -337,6 +340,13 @@ def coerce_type(
     if pathway.kind == "array":
         return _coerce_array(expr, target, context, env, where)
     return _call_cast(pathway.proc, expr, target, explicit, where)
+
+
+def _under_collate(written: CollateExpr, converted: Expr) -> Expr:
+    """Return what COLLATE says of a value that is converted: the same of what comes of it, if that has a collation at all."""
+    if not plain_collation(plain_type(converted.type).oid):
+        return converted
+    return replace(written, arg=converted, type=converted.type)
 
 
 def _coerce_to_domain(
@@ -424,6 +434,8 @@ def coerce_typmod(
     """
     if expr.type.typmod == target.typmod:
         return expr
+    if isinstance(expr, CollateExpr):
+        return _under_collate(expr, coerce_typmod(expr.arg, target, context, span=span, hide=hide))
     explicit = context == CastContext.EXPLICIT
     if hide:
         expr = _hidden(expr)

@@ -21,9 +21,16 @@ from dataclasses import dataclass
 from pgwire.codecs.settings import STORED_TEXT, CodecSettings
 from planner import deparse_nodes as _nodes  # noqa: F401 - completes the printer
 from planner.catalog import Catalog, ConstraintDef, IndexDef, RelationDef
-from planner.deparse_expr import FunctionName, Level, Printer, TypeName, quote_identifier, stored_function
+from planner.deparse_expr import (
+    FunctionName,
+    Level,
+    Printer,
+    TypeName,
+    collation_name,
+    quote_identifier,
+    stored_function,
+)
 from planner.deparse_query import print_query
-from planner.facts import rows
 from planner.opclass_extensions import HSTORE_CLASS, TRIGRAM_CLASS, TRIGRAM_EXTENSION
 from planner.query import (
     CoalesceExpr,
@@ -260,13 +267,6 @@ def index_definition(
     if index.where_sql:
         text += f" WHERE {_over_table(index.where_sql, table, pretty=pretty, reader=reader)[0]}"
     return text
-
-
-def collation_name(oid: int) -> str:
-    """Return a collation's name as it is written."""
-    return next(
-        quote_identifier(str(row["collname"])) for row in rows("collations") if int(row["oid"]) == oid
-    )
 
 
 def _class_name(name: str, reader: Reader) -> str:

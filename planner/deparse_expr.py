@@ -7,7 +7,7 @@
 query around the place (innermost last), which is how a Var finds the name of its range. In plain form every
 operator has its own parentheses; ``pretty`` leaves out those that precedence makes needless.
 
-Promise: the text, bound again, means the same. Kept out of print: collations (all are bytewise).
+Promise: the text, bound again, means the same.
 """
 
 from __future__ import annotations
@@ -82,6 +82,13 @@ def quote_identifier(name: str) -> str:
     if plain and name == name.lower() and name.replace("_", "a").isalnum() and name not in _reserved():
         return name
     return '"' + name.replace('"', '""') + '"'
+
+
+def collation_name(oid: int) -> str:
+    """Return a collation's name as it is written."""
+    return next(
+        quote_identifier(str(row["collname"])) for row in rows("collations") if int(row["oid"]) == oid
+    )
 
 
 def quote_literal(text: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.deparse_expr import INDENT_COLUMN, NODES, Printer, quote_identifier
+from planner.deparse_expr import INDENT_COLUMN, NODES, Printer, collation_name, quote_identifier
 from planner.errors import SqlError
 from planner.facts import (
     ANY,
@@ -35,6 +35,7 @@ from planner.query import (
     CoerceToDomain,
     CoerceTypmod,
     CoerceViaIO,
+    CollateExpr,
     ComposeRow,
     Const,
     CurrentSetting,
@@ -235,6 +236,13 @@ def _cast_node(
         p.cast(arg, e.domain, -1, e)
     else:
         p.cast(e.arg, e.type.oid, e.type.typmod, e)
+
+
+def _collate(p: Printer, e: CollateExpr, implicit: bool) -> None:
+    p.open()
+    p.paren(e.arg, implicit, e)
+    p.out += f" COLLATE {collation_name(e.collation)}"
+    p.close()
 
 
 def _bool(p: Printer, e: BoolExpr, implicit: bool) -> None:
@@ -519,6 +527,7 @@ NODES.update(
         FuncExpr: _func,
         SqlCall: _sql_call,
         RelabelType: _cast_node,
+        CollateExpr: _collate,
         CoerceViaIO: _cast_node,
         CoerceToDomain: _cast_node,
         CoerceTypmod: _cast_node,

@@ -50,6 +50,7 @@ from planner.query import (
     CoerceToDomain,
     CoerceTypmod,
     CoerceViaIO,
+    CollateExpr,
     ComposeRow,
     Const,
     CurrentSetting,
@@ -118,6 +119,11 @@ def _param(unit: Unit, expr: Param, depth: int) -> str:
 def _call(unit: Unit, expr: FuncExpr | OpExpr, depth: int) -> str:
     """A function or operator call."""
     return unit.apply(expr.proc, expr.args, depth, variadic=getattr(expr, "variadic", False), expr=expr)
+
+
+def _collate(unit: Unit, expr: CollateExpr, depth: int) -> str:
+    """COLLATE: all collations compare alike."""
+    return unit.value(expr.arg, depth)
 
 
 def _relabel(unit: Unit, expr: RelabelType, depth: int) -> str:
@@ -466,6 +472,7 @@ NODES.update(
         FuncExpr: _call,
         OpExpr: _call,
         RelabelType: _relabel,
+        CollateExpr: _collate,
         CoerceViaIO: _via_io,
         CoerceTypmod: _typmod,
         CoerceToDomain: _to_domain,

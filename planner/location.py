@@ -10,6 +10,7 @@ from planner.query import (
     CoerceToDomain,
     CoerceTypmod,
     CoerceViaIO,
+    CollateExpr,
     ComposeRow,
     DecomposeRow,
     DistinctExpr,
@@ -37,7 +38,7 @@ def location(expr: Expr) -> Span | None:
 
     (A node's own span is its operator or first token.) Constructs with brackets of their own begin there.
     """
-    if isinstance(expr, FieldSelect | Subscript):
+    if isinstance(expr, FieldSelect | Subscript | CollateExpr):
         return location(expr.arg)
     if not isinstance(expr, _LEFTMOST):
         return expr.span

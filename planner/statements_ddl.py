@@ -125,12 +125,13 @@ class AlterSequence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateView:
-    """CREATE [OR REPLACE] VIEW; ``sql`` is the canonical SELECT text."""
+    """CREATE [OR REPLACE] VIEW; ``sql`` is the canonical SELECT text, ``collations`` are those of ``columns`` (0: none)."""
 
     schema: str
     name: str
     replace: bool
     columns: tuple[OutputColumn, ...]
+    collations: tuple[int, ...]
     sql: str
     query: QueryExpr
     depends_on: frozenset[int] = frozenset()

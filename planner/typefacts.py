@@ -7,14 +7,19 @@ Everything here is a pure lookup in ``planner.facts``, where users' types are, t
 from __future__ import annotations
 
 import functools
+from typing import Final
 
-from planner.facts import BPCHAR, INTERVAL, NUMERIC, facts, rows
+from planner.facts import BPCHAR, INTERVAL, NAME, NUMERIC, facts, rows
 from planner.types import SqlType
 
 FIRST_USER_OID = 16384
 """Oids of what users make begin here."""
 MAX_DECIMAL_PRECISION = 38
 """Digits of a stored numeric."""
+
+DEFAULT_COLLATION: Final = 100
+C_COLLATION: Final = 950
+"""Oids of pg_collation."""
 
 # typcategory codes of pg_type
 STRING, NUMERIC_CATEGORY, BOOLEAN, DATETIME, TIMESPAN = "S", "N", "B", "D", "T"
@@ -51,6 +56,15 @@ def category(oid: int) -> str:
     """Return the typcategory letter; ``U`` for an oid that is not a built-in type."""
     fact = facts().types.get(oid)
     return fact.category if fact else "U"
+
+
+@functools.cache
+def plain_collation(oid: int) -> int:
+    """Return the collation of a type that is no domain, 0 where it has none: texts have one, and arrays of them."""
+    base = element_of(oid) or oid
+    if base == NAME:
+        return C_COLLATION
+    return DEFAULT_COLLATION if category(base) == "S" else 0
 
 
 @functools.cache

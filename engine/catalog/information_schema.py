@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from engine.catalog.pg_catalog import collation_of
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.virtual import RowDict, by_name, of_each, relation
 from planner import facts as f
@@ -15,7 +13,8 @@ from planner.bind.sequence import drawn_from, relations_in_text
 from planner.bind.updatable import updatable_columns
 from planner.builtins.system_definitions import shown_expression, view_text, with_names
 from planner.catalog import ColumnDef, RelationDef
-from planner.typefacts import FIRST_USER_OID, format_type, numeric_precision_scale
+from planner.collations import collation_names, collation_of
+from planner.typefacts import DEFAULT_COLLATION, FIRST_USER_OID, format_type, numeric_precision_scale
 from planner.types import SqlType
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ _FLOAT_BITS = {f.FLOAT4: 24, f.FLOAT8: 53}
 _DATETIME = (f.TIME, f.TIMETZ, f.TIMESTAMP, f.TIMESTAMPTZ)
 MAX_OCTETS = 1 << 30
 UTF8_ENCODING = 6
-DEFAULT_COLLATION = 100
 
 
 def _yes(flag: bool) -> str:
@@ -103,14 +101,8 @@ def collation_columns(session: Session, column: ColumnDef) -> RowDict:
     if oid in (0, DEFAULT_COLLATION):
         return {}
     return {
-        "collation_catalog": session.database, "collation_schema": "pg_catalog", "collation_name": _collations()[oid],
+        "collation_catalog": session.database, "collation_schema": "pg_catalog", "collation_name": collation_names()[oid],
     }  # fmt: skip
-
-
-@functools.cache
-def _collations() -> Mapping[int, str]:
-    """Return the names of collations by their oids."""
-    return {int(row["oid"]): row["collname"] for row in f.rows("collations")}
 
 
 def type_columns(session: Session, column: ColumnDef) -> RowDict:

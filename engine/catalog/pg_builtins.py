@@ -17,11 +17,11 @@ from planner import facts as f
 from planner.builtins.system_definitions import entry_points
 from planner.deparse import deparse_expr
 from planner.resolve import default_arguments
+from planner.typefacts import C_COLLATION
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
 
-C_COLLATION = 950
 DOMAIN_IN, DOMAIN_RECV = 2597, 2598
 _PROC_COLUMNS = ("typinput", "typoutput", "typreceive", "typsend", "typmodin", "typmodout")
 

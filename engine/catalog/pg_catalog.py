@@ -16,7 +16,6 @@ from engine.catalog.acl_texts import acl_texts
 from engine.catalog.builtin_relations import column_domains, virtual_relations
 from engine.catalog.counted import Figures
 from engine.catalog.dependency_rows import attrdef_oid
-from engine.catalog.pg_builtins import C_COLLATION
 from engine.catalog.pg_row_types import row_types
 from engine.catalog.stored import (
     PG_AUTHID_OID,
@@ -38,7 +37,8 @@ from engine.catalog.virtual import (
 from engine.constraints.references import references_to
 from planner import facts as f
 from planner.acl import default_acl
-from planner.catalog import ColumnDef, ConstraintDef, RelationDef, SchemaDef
+from planner.catalog import ConstraintDef, RelationDef, SchemaDef
+from planner.collations import collation_of
 from planner.opclass import METHOD_OIDS, class_oid
 from planner.partition import bound_text
 from planner.rights import is_public, schema_acl
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 HEAP_AM = 2
-DEFAULT_COLLATION = 100
 
 
 def _shared(name: str) -> bool:
@@ -183,22 +182,6 @@ def _of_rows(fact: f.TypeFact) -> bool:
     """Whether a type is composite, or an array of such."""
     element = f.facts().types.get(fact.element)
     return fact.kind == "c" or (element is not None and element.kind == "c")
-
-
-def collation_of(column: ColumnDef) -> int:
-    """Return the oid of the collation by which a column compares: 100 for the default one, 0 where its type has none."""
-    if column.collation:
-        return column.collation
-    fact = f.facts().types.get(column.type.oid)
-    if fact is None:
-        return 0
-    if fact.name in ("name", "_name"):
-        return C_COLLATION
-    if fact.category == "S" and fact.name != '"char"' and fact.oid != f.CHAR:
-        return DEFAULT_COLLATION
-    if fact.category == "A" and fact.element in (f.TEXT, f.VARCHAR, f.BPCHAR):
-        return DEFAULT_COLLATION
-    return 0
 
 
 _SYSTEM_COLUMNS = (

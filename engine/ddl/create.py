@@ -52,6 +52,7 @@ from planner import statements as st
 from planner.acl import reowned
 from planner.bind import bind_statement
 from planner.catalog import AclDef, ColumnDef, RelationDef, SchemaDef
+from planner.collations import collation_names
 from planner.domains import domain_named, plain_type
 from planner.errors import SqlError
 from txn.types import Row, ShardId
@@ -354,11 +355,14 @@ async def create_view(conn: Connection, plan: Plan, statement: st.CreateView, pa
                 name=column.name,
                 type=plain_type(column.type),
                 domain=domain_named(column.type),
+                collation=collation,
                 default_sql=old.columns[number - 1].default_sql
                 if old is not None and number <= len(old.columns)
                 else None,
             )
-            for number, column in enumerate(statement.columns, 1)
+            for number, (column, collation) in enumerate(
+                zip(statement.columns, statement.collations, strict=True), 1
+            )
         ),
         version=session.db.next_catalog_version(),
         view_sql=statement.sql,
@@ -377,6 +381,7 @@ def _check_replaced_columns(old: RelationDef, statement: st.CreateView) -> None:
     """CREATE OR REPLACE VIEW may only add columns at the end (42P16)."""
     if len(statement.columns) < len(old.columns):
         raise SqlError("42P16", "cannot drop columns from view")
+    names = collation_names()
     for before, after in zip(old.columns, statement.columns, strict=False):
         if before.name != after.name:
             raise SqlError(
@@ -386,6 +391,13 @@ def _check_replaced_columns(old: RelationDef, statement: st.CreateView) -> None:
             )
         if before.type != after.type:
             raise SqlError("42P16", f'cannot change data type of view column "{before.name}"')
+        wanted = statement.collations[before.attnum - 1]
+        if before.collation not in (0, wanted):  # 0: defined when views did not keep it
+            raise SqlError(
+                "42P16",
+                f'cannot change collation of view column "{before.name}" from "{names[before.collation]}" to '
+                f'"{names[wanted]}"',
+            )
 
 
 async def create_index(conn: Connection, plan: Plan, statement: st.CreateIndex, params: Params) -> Outcome:

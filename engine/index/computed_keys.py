@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from planner.bind.index import index_keys
 from planner.bind.runnable import has_calls, runnable
 from planner.catalog import Catalog, IndexDef, RelationDef
+from planner.collations import without_collations
 from planner.comparisons import conjuncts_of
 from planner.implication import implied
 from planner.query import (
@@ -52,7 +53,8 @@ def computed_keys(index: IndexDef, table: RelationDef, catalog: Catalog) -> Comp
 
 
 def _as_queried(expr: Expr, catalog: Catalog) -> Expr:
-    """Return an expression as queries have it when they run: without calls, and folded where these stood."""
+    """Return an expression as queries have it when they run: without COLLATE and calls, and folded where these stood."""
+    expr = without_collations(expr)
     return fold(runnable(expr, catalog)) if has_calls(expr) else expr
 
 

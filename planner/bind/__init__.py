@@ -30,6 +30,7 @@ from planner.bind.query import bind_query
 from planner.bind.row_security import secured
 from planner.bind.stored import bind_check, coerce_argument, deparse_check, rebase_view
 from planner.classify import classify, command_tag, relations_written, returned_rows
+from planner.collations import COLLATIONS, settled, without_collations
 from planner.errors import SqlError, not_supported
 from planner.partition import descendants
 from planner.rules.fold import fold
@@ -266,17 +267,25 @@ def _explain(context: BindContext, node: ast.Explain) -> st.Statement:
     return st.Explain(body=body, options=options)
 
 
-def _inlined(context: BindContext, bound: st.Statement) -> st.Statement:
-    """Return what is about to run with the bodies of users' functions in it; definitions keep the calls."""
-    if "function" not in context.flags:
-        return bound
+def _run_as(bound: st.Statement, change: Callable[[Any], Any]) -> st.Statement:
+    """Return a statement with ``change`` made to what of it is about to run; definitions stay as they are written."""
     if isinstance(bound, st.CreateTable | st.CreateMaterializedView | st.RefreshMaterializedView):
-        if bound.query is None:
-            return bound
-        return replace(bound, query=inline_calls(context, bound.query))
+        return bound if bound.query is None else replace(bound, query=change(bound.query))
     if isinstance(bound, _RUN):
-        inlined: st.Statement = inline_calls(context, bound)
-        return inlined
+        changed: st.Statement = change(bound)
+        return changed
+    return bound
+
+
+def _prepared(context: BindContext, bound: st.Statement) -> st.Statement:
+    """Return what is about to run without COLLATE, with the bodies of users' functions, and as row-level security lets it."""
+    if COLLATIONS in context.flags:
+        bound = _run_as(bound, lambda node: settled(node, context.catalog))
+    if "function" in context.flags:
+        bound = _run_as(bound, lambda node: inline_calls(context, node))
+    bound = _secured(context, bound)
+    if COLLATIONS in context.flags:
+        bound = _run_as(bound, without_collations)  # of bodies and policies
     return bound
 
 
@@ -310,7 +319,7 @@ def envelope(
         body = replace(bound.body, params=context.env.params.finish())
         body = _stable(body)
         bound = replace(bound, body=body)
-    bound = _secured(context, _inlined(context, bound))
+    bound = _prepared(context, bound)
     class_ = classify(bound)
     changes = "changes" in context.flags and not _only_defines(bound, class_)
     if changes:

@@ -13,9 +13,12 @@ from planner.bind.context import BindContext
 from planner.bind.expr import bind_boolean, bind_clause
 from planner.bind.index import index_keys
 from planner.bind.stored import table_scope
+from planner.bind.table_parts import column_collation
 from planner.casts import resolve_unknown
 from planner.catalog import IndexDef, RelationDef
+from planner.collations import collation_of
 from planner.comparisons import conjuncts_of
+from planner.domains import plain_type
 from planner.errors import SqlError
 from planner.implication import implied
 from planner.query import Expr, Var
@@ -43,7 +46,7 @@ def arbiters_of(context: BindContext, node: ast.OnConflict, relation: RelationDe
         if relation.has_deferrable_key:
             raise _deferrable_arbiter(relation, [index.oid for index in relation.indexes])
         return ()
-    wanted: list[Expr] = []
+    wanted: list[tuple[Expr, int]] = []
     scope = table_scope(context, relation)
     for element in node.elements:
         if element.direction:
@@ -61,8 +64,10 @@ def arbiters_of(context: BindContext, node: ast.OnConflict, relation: RelationDe
             if column is None:
                 raise SqlError("42703", f'column "{name}" does not exist', span=node.infer_span)
             expr = Var(type=column.type, range=0, attnum=column.attnum, name=column.name)
-        if expr not in wanted:
-            wanted.append(expr)
+        named = element.collation
+        collation = column_collation(named, plain_type(expr.type), node.infer_span) if named else 0
+        if (expr, collation) not in wanted:
+            wanted.append((expr, collation))
     where: Sequence[Expr] = ()
     if node.element_where is not None:
         where = conjuncts_of(bind_boolean(scope, node.element_where, "INDEX WHERE"))
@@ -81,12 +86,20 @@ def _fits(
     index: IndexDef,
     relation: RelationDef,
     context: BindContext,
-    wanted: Sequence[Expr],
+    wanted: Sequence[tuple[Expr, int]],
     where: Sequence[Expr],
 ) -> bool:
-    """Tell whether an index is over exactly these keys, and has all rows for which the target's WHERE holds."""
+    """Tell whether an index is over exactly these keys, by the collations they name, and has all rows for which the target's WHERE holds."""
     keys, condition = index_keys(index, relation, context.catalog)
-    if not all(key in wanted for key in keys) or not all(expr in keys for expr in wanted):
+    collations = [
+        own or collation_of(relation.column(attnum))
+        for attnum, own in zip(index.attnums, index.collations or (0,) * len(keys), strict=True)
+    ]
+    exprs = [expr for expr, _collation in wanted]
+    if not all(key in exprs for key in keys):
+        return False
+    found = list(zip(keys, collations, strict=True))
+    if not all((expr, collation) in found if collation else expr in keys for expr, collation in wanted):
         return False
     return all(implied(conjunct, where) for conjunct in conjuncts_of(condition))
 

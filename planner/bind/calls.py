@@ -175,7 +175,7 @@ def _outputs(
 
 def default_values(function: FunctionDef, catalog: Catalog) -> tuple[Expr, ...]:
     """Return the default values of a function's last inputs, of their types."""
-    from planner.bind.expr import bind_clause
+    from planner.bind.expr import bind_kept
     from planner.bind.stored import without_spans
 
     if not function.defaults:
@@ -184,7 +184,7 @@ def default_values(function: FunctionDef, catalog: Catalog) -> tuple[Expr, ...]:
     types = function.inputs[-len(function.defaults) :]
     for text, oid in zip(function.defaults, types, strict=True):
         context = stored_context(catalog, text)
-        expr = bind_clause(Scope(context=context), parse_expression(text), "PARAMETER DEFAULT")
+        expr = bind_kept(Scope(context=context), parse_expression(text), "PARAMETER DEFAULT")
         if oid not in POLYMORPHIC:
             expr = coerce_type(expr, SqlType(oid), CastContext.ASSIGNMENT, context.env)
         found.append(without_spans(expr))

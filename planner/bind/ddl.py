@@ -22,6 +22,7 @@ from planner.bind.table_parts import (
 from planner.bind.types import bind_drop_type
 from planner.bind.updatable import obstacle_of
 from planner.bind.utility import owner_name
+from planner.collations import COLLATE_HINT, query_collations, type_collation
 from planner.deparse import deparse_query
 from planner.errors import SqlError, not_supported
 from planner.query import Expr, OutputColumn, QueryExpr, RelationRange, Select, SubLink, SubqueryRange
@@ -112,12 +113,26 @@ def bind_create_view(context: BindContext, node: ast.CreateView) -> st.CreateVie
         name=node.relation.name,
         replace=node.replace,
         columns=tuple(columns),
+        collations=_view_collations(context, query, names),
         sql=deparse_query(with_oids(context, query), names=names),
         query=query,
         options=options,
         depends_on=depends,
         persistence="t" if temporary else persistence_of(node.relation, schema),
     )
+
+
+def _view_collations(context: BindContext, query: QueryExpr, names: Sequence[str]) -> tuple[int, ...]:
+    """Return the collations of a view's columns. Raises SqlError 42P22 where one is a text of no collation, 42P21."""
+    found = query_collations(query, context.catalog)
+    for name, column, collation in zip(names, query.columns, found, strict=True):
+        if not collation and type_collation(column.type, context.catalog):
+            raise SqlError(
+                "42P22",
+                f'could not determine which collation to use for view column "{name}"',
+                hint=COLLATE_HINT,
+            )
+    return tuple(found)
 
 
 def view_options(nodes: Sequence[ast.Option]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import ParamSpec, TypeVar
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
-from planner.bind.expr import bind_clause
+from planner.bind.expr import bind_kept
 from planner.bind.runnable import runnable
 from planner.bind.stored import bind_default, stored_context, without_spans
 from planner.bind.table_parts import declared_collation
@@ -140,7 +140,7 @@ def _bound_check(context: BindContext, node: ast.Expression, base: SqlType) -> E
     made = RelationRange(alias="", columns=columns, oid=0, schema="", name="")
     index = scope.add_range(made, [(0, 0)])
     scope.add_namespace([scope.item(index)])
-    check = coerce_to_boolean(bind_clause(scope, node, "CHECK"), "CHECK", context.env)
+    check = coerce_to_boolean(bind_kept(scope, node, "CHECK"), "CHECK", context.env)
     runnable(check, context.catalog)  # it has to be, later
     return check
 

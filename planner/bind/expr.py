@@ -19,6 +19,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.settings import STORED_TEXT
 from planner import ast
 from planner.casts import CastContext, coerce, coerce_to_boolean, try_coerce
+from planner.collations import COLLATIONS, expr_collation, type_collation
 from planner.common_types import coerce_all_to_common, coerce_to_common, select_common_type
 from planner.composite import decomposed
 from planner.domains import names_domain, plain_type
@@ -46,6 +47,7 @@ from planner.query import (
     CaseExpr,
     CaseWhen,
     CoalesceExpr,
+    CollateExpr,
     Const,
     CurrentSetting,
     Expr,
@@ -71,7 +73,6 @@ MAX_ROW_FIELDS = 1664
 
 # Collations that order text by its bytes, as everything here does; names as pg_collation has them.
 BYTEWISE_COLLATIONS = frozenset(("C", "POSIX", "default", "ucs_basic", "C.UTF-8", "C.utf8"))
-_COLLATABLE = frozenset((TEXT, NAME, 1042, 1043, UNKNOWN))
 
 
 def bind_expr(scope: Scope, node: ast.Expression) -> Expr:
@@ -90,6 +91,14 @@ def bind_clause(scope: Scope, node: ast.Expression, clause: str) -> Expr:
         return bind_expr(scope, node)
     finally:
         scope.clause = before
+
+
+def bind_kept(scope: Scope, node: ast.Expression, clause: str) -> Expr:
+    """As ``bind_clause`` for an expression that is kept: its collations are settled now. Raises SqlError 42P21, 42P22 as well."""
+    expr = bind_clause(scope, node, clause)
+    if COLLATIONS in scope.context.flags:
+        expr_collation(expr, scope.ranges, scope.context.catalog)
+    return expr
 
 
 def bind_boolean(scope: Scope, node: ast.Expression, clause: str) -> Expr:
@@ -376,14 +385,16 @@ def _cast(scope: Scope, node: ast.TypeCast) -> Expr:
     return coerce(arg, target, CastContext.EXPLICIT, env, span=node.span)
 
 
-def check_collation(name: ast.Name, span: Span | None) -> None:
-    """Accept the collations that order by bytes; 0A000 for others that exist, 42704 for the rest."""
+def find_collation(name: ast.Name, span: Span | None) -> int:
+    """Return the oid of a collation that orders by bytes; 0A000 for others that exist, 42704 for the rest."""
     from planner.facts import rows
 
     last = name[-1]
-    if last in BYTEWISE_COLLATIONS and (len(name) == 1 or name[-2] == "pg_catalog"):
-        return
-    if any(row["collname"] == last for row in rows("collations")):
+    known = len(name) == 1 or name[-2] == "pg_catalog"
+    if known and last in BYTEWISE_COLLATIONS:
+        wanted = "C.utf8" if last == "C.UTF-8" else last
+        return next(int(row["oid"]) for row in rows("collations") if row["collname"] == wanted)
+    if known and any(row["collname"] == last for row in rows("collations")):
         raise not_supported(f'collation "{last}"', span=span)
     shown = ".".join(name)
     raise SqlError("42704", f'collation "{shown}" for encoding "UTF8" does not exist', span=span)
@@ -393,19 +404,17 @@ def _collate(scope: Scope, node: ast.Collate) -> Expr:
     if node.arg is None:
         raise AssertionError("COLLATE without an argument")
     arg = bind_expr(scope, node.arg)
-    base = element_of(arg.type.oid) or arg.type.oid
-    if base not in _COLLATABLE:
+    if arg.type.oid != UNKNOWN and not type_collation(arg.type, scope.context.catalog):
         raise SqlError(
             "42804",
             f"collations are not supported by type {format_type(arg.type.oid)}",
             span=node.span,
         )
-    check_collation(node.name, node.span)
-    return (
-        coerce(arg, SqlType(TEXT), CastContext.IMPLICIT, scope.context.env)
-        if (arg.type.oid == UNKNOWN)
-        else arg
-    )
+    collation = find_collation(node.name, node.span)
+    if arg.type.oid == UNKNOWN:
+        arg = coerce(arg, SqlType(TEXT), CastContext.IMPLICIT, scope.context.env)
+    scope.context.flags.add(COLLATIONS)
+    return CollateExpr(type=arg.type, arg=arg, collation=collation, span=node.span)
 
 
 def _default(scope: Scope, node: ast.Default) -> Expr:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from pgwire.codecs.domain import BOX, CIRCLE, POINT, POLYGON
-from planner.bind.expr import bind_clause
+from planner.bind.expr import bind_kept
 from planner.bind.stored import stored_context, table_scope, without_spans
 from planner.casts import resolve_unknown
 from planner.catalog import Catalog, ColumnDef, IndexDef, RelationDef
@@ -81,7 +81,7 @@ def _bound(oid: int, catalog: Catalog) -> Expr:
     column = ColumnDef(attnum=1, name="v", type=SqlType(oid))
     table = RelationDef(oid=0, schema_oid=0, schema="", name="", kind="r", columns=(column,))
     context = stored_context(catalog, sql)
-    expr: Expr = without_spans(bind_clause(table_scope(context, table), parse_expression(sql), "INDEX"))
+    expr: Expr = without_spans(bind_kept(table_scope(context, table), parse_expression(sql), "INDEX"))
     return resolve_unknown(expr, context.env)
 
 

@@ -15,6 +15,7 @@ from planner.bind.context import WithStep
 from planner.bind.expr import bind_boolean
 from planner.bind.from_function import bind_function
 from planner.catalog import RelationDef
+from planner.collations import COLLATIONS, mixing
 from planner.common_types import coerce_to_common, select_common_type, select_common_typmod
 from planner.errors import SqlError
 from planner.facts import BOOL
@@ -83,18 +84,21 @@ def bind_from_item(scope: Scope, node: ast.FromNode) -> tuple[FromItem, list[Ite
 # --- columns and aliases ------------------------------------------------------------------------
 
 
-_COLUMN_CACHE: dict[int, tuple[RelationDef, tuple[RangeColumn, ...], list[str], dict[str, int]]] = {}
+_COLUMN_CACHE: dict[int, tuple[RelationDef, tuple[RangeColumn, ...], list[str], dict[str, int], bool]] = {}
 _COLUMN_CACHE_LIMIT = 4096
 
 
 def _relation_columns(
     relation: RelationDef,
-) -> tuple[tuple[RangeColumn, ...], list[str], dict[str, int]]:
-    """Return a relation's live columns, their names and name index (kept while the definition lives)."""
+) -> tuple[tuple[RangeColumn, ...], list[str], dict[str, int], bool]:
+    """Return a relation's live columns, their names and name index, and if their collations may contradict others.
+
+    It is kept while the definition lives.
+    """
     key = id(relation)
     cached = _COLUMN_CACHE.get(key)
     if cached is not None and cached[0] is relation:
-        return cached[1], cached[2], cached[3]
+        return cached[1:]
     columns = tuple(
         [
             RangeColumn(name=column.name, type=column.declared, attnum=column.attnum)
@@ -104,8 +108,8 @@ def _relation_columns(
     names = [column.name for column in columns]
     if len(_COLUMN_CACHE) >= _COLUMN_CACHE_LIMIT:
         _COLUMN_CACHE.clear()
-    _COLUMN_CACHE[key] = (relation, columns, names, index_names(names))
-    return columns, names, _COLUMN_CACHE[key][3]
+    made = _COLUMN_CACHE[key] = (relation, columns, names, index_names(names), mixing(relation))
+    return made[1:]
 
 
 def bind_table(scope: Scope, node: ast.TableRef) -> tuple[int, Item]:
@@ -170,7 +174,7 @@ def range_of_relation(scope: Scope, relation: RelationDef, node: ast.TableRef) -
     context = scope.context
     if relation.kind == "v" and not relation.virtual:
         return _view(scope, relation, node, alias)
-    columns, names, index = _relation_columns(relation)
+    columns, names, index, mixed = _relation_columns(relation)
     renamed = columns
     if node.alias is not None and node.alias.columns:
         renamed = under_alias(columns, node.alias, alias)
@@ -189,6 +193,8 @@ def range_of_relation(scope: Scope, relation: RelationDef, node: ast.TableRef) -
     context.reads.add(relation.oid)
     if made.virtual:
         context.flags.add("virtual")
+    if mixed:
+        context.flags.add(COLLATIONS)
     position = scope.add_range(made, [(relation.oid, column.attnum) for column in columns])
     item = Item(
         name=alias,

@@ -20,6 +20,7 @@ from planner.bind.expr import bind_boolean, bind_clause, bind_expr, register
 from planner.bind.window import use_window
 from planner.builtins.large_objects import CHANGING
 from planner.casts import CastContext, coerce, coerce_type
+from planner.collations import COLLATION_FOR, COLLATIONS
 from planner.common_types import coerce_all_to_common
 from planner.composite import compose
 from planner.errors import Span, SqlError
@@ -94,6 +95,8 @@ def bind_call(scope: Scope, node: ast.FuncCall, *, in_from: bool = False) -> Exp
         raise _not_aggregate(node, name, span)
     if is_users_function(proc.oid):
         return _users_call(scope, found, args, sets_before if in_from else None, span)
+    if proc.oid == COLLATION_FOR:
+        scope.context.flags.add(COLLATIONS)
     made = function_arguments(found, args, scope.context.env)
     if proc.returns_set:
         if in_from:
@@ -217,7 +220,7 @@ def _shown(proc: ProcFact) -> str:
 
 def _settled(scope: Scope, proc: ProcFact, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
     """Literals whose type nothing decided are text, except where the function asks for their type."""
-    if not any(arg.type.oid == UNKNOWN for arg in args) or proc.name == "pg_typeof":
+    if not any(arg.type.oid == UNKNOWN for arg in args) or proc.name in ("pg_typeof", "pg_collation_for"):
         return args
     from planner.query import Const
 

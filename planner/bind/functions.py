@@ -20,7 +20,7 @@ from planner.bind.bodies import Wanted, bind_body, bind_called, check_body
 from planner.bind.calls import result_row
 from planner.bind.context import Arguments, BindContext, make_context
 from planner.bind.ddl import relations_named
-from planner.bind.expr import bind_clause
+from planner.bind.expr import bind_kept
 from planner.bind.query import bind_query
 from planner.bind.stored import renamed, stored_context, with_oids
 from planner.bind.table_parts import creation_schema
@@ -28,6 +28,7 @@ from planner.bind.utility import bind_set, owner_name
 from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_type
 from planner.catalog import Catalog, FunctionDef
 from planner.classify import command_tag, setting_spelling
+from planner.collations import query_collations
 from planner.deparse import deparse_expr, deparse_query
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import RECORD, TRIGGER, VOID, facts
@@ -203,7 +204,7 @@ def _parameters(
         if parameter.default is not None:
             if not input_:
                 raise SqlError("42P13", "only input parameters can have default values")
-            expr = bind_clause(Scope(context=context), parameter.default, "PARAMETER DEFAULT")
+            expr = bind_kept(Scope(context=context), parameter.default, "PARAMETER DEFAULT")
             if oid not in POLYMORPHIC:
                 expr = coerce_type(expr, SqlType(oid), CastContext.ASSIGNMENT, context.env)
             defaults.append(deparse_expr(with_oids(context, expr)))
@@ -411,6 +412,7 @@ def _canonical(
     else:
         statement = ast.Select(targets=(ast.TargetItem(expr=body, name="", span=body.span),))
     query: QueryExpr = bind_query(inner, statement)
+    query_collations(query, context.catalog)
     return deparse_query(with_oids(context, query)), tuple(sorted(relations_named(query)))
 
 
@@ -555,7 +557,7 @@ def rebase_body(function: FunctionDef, before: Catalog, after: Catalog) -> str:
 def rebase_default(text: str, oid: int, before: Catalog, after: Catalog) -> str:
     """Return the text of a parameter's default as it must read under ``after``."""
     context = stored_context(before, text)
-    expr = bind_clause(Scope(context=context), parse_expression(text), "PARAMETER DEFAULT")
+    expr = bind_kept(Scope(context=context), parse_expression(text), "PARAMETER DEFAULT")
     if oid not in POLYMORPHIC:
         expr = coerce_type(expr, SqlType(oid), CastContext.ASSIGNMENT, context.env)
     made: Expr = renamed(expr, after)

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from planner import ast
 from planner.bind.context import BindContext
-from planner.bind.expr import bind_clause
+from planner.bind.expr import bind_kept
 from planner.bind.runnable import runnable
 from planner.bind.stored import coerce_default, stored_context, table_scope, without_spans
 from planner.catalog import Catalog, RelationDef
@@ -42,7 +42,7 @@ def bind_generation(
     Raises SqlError 42P17 (not immutable, another generated column, the whole row), 42P10 (a system column), 42804, and
     what its clause may not hold: 0A000 (sub-queries, sets, what ``runnable`` refuses), 42803, 42P20.
     """
-    expr = bind_clause(table_scope(context, relation), node, "GENERATED")
+    expr = bind_kept(table_scope(context, relation), node, "GENERATED")
     for item in walk(expr):
         if isinstance(item, Var):
             _check_column(item, relation)
@@ -84,7 +84,7 @@ def stored_generation(
     column = relation.column(attnum)
     assert column.default_sql is not None
     context = stored_context(catalog, column.default_sql)
-    expr = bind_clause(table_scope(context, relation), parse_expression(column.default_sql), "GENERATED")
+    expr = bind_kept(table_scope(context, relation), parse_expression(column.default_sql), "GENERATED")
     found: Expr = without_spans(coerce_default(expr, column.name, type_ or column.declared, context.env))
     return found
 

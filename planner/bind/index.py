@@ -10,7 +10,7 @@ from planner import ast
 from planner import statements as st
 from planner.bind.calls import make_call, resolve_call
 from planner.bind.context import BindContext
-from planner.bind.expr import bind_clause
+from planner.bind.expr import bind_kept
 from planner.bind.extension_operators import check_class_made
 from planner.bind.extents import extent, keeps_extents
 from planner.bind.naming import MAX_NAME_BYTES, clip
@@ -25,6 +25,7 @@ from planner.bind.table_parts import (
 )
 from planner.casts import coerce_to_boolean, resolve_unknown
 from planner.catalog import Catalog, ColumnDef, IndexDef, IndexMethod, RelationDef
+from planner.collations import COLLATE_HINT, expr_collation, without_collate
 from planner.deparse import deparse_expr
 from planner.domains import plain_type
 from planner.errors import SqlError, not_supported
@@ -35,6 +36,7 @@ from planner.parse import parse_expression
 from planner.query import WHOLE_ROW, CaseExpr, CaseWhen, Const, Expr, Var
 from planner.rules.stable import is_immutable
 from planner.scope import SYSTEM_COLUMNS, Scope
+from planner.typefacts import plain_collation
 from planner.typenames import check_column_type
 from planner.walk import walk
 
@@ -171,7 +173,7 @@ def computed_index(
             continue
         attnum = len(table.columns) + len(hidden) + 1
         attnums.append(attnum)
-        hidden.append(hidden_column(attnum, kept, table))
+        hidden.append(hidden_column(attnum, kept, table, catalog))
     expressions = tuple("" if isinstance(key, Var) else deparse_expr(key, table) for key in keys)
     where_sql = "" if where is None else deparse_expr(where, table)
     made = replace(
@@ -191,14 +193,14 @@ def _parts_of(key: Expr, owner: str, function: str, catalog: Catalog) -> Expr:
     return make_call(Scope(context=context), found, [key], None)
 
 
-def hidden_column(attnum: int, expr: Expr, table: RelationDef) -> ColumnDef:
+def hidden_column(attnum: int, expr: Expr, table: RelationDef, catalog: Catalog) -> ColumnDef:
     """Return a column that keeps what ``expr`` gives; pg_attribute does not show it, and no statement can name it."""
     return ColumnDef(
         attnum=attnum,
         name=f"........pg.dropped.{attnum}........",
         type=plain_type(expr.type),
         default_sql=deparse_expr(expr, table),
-        collation=column_collation((), plain_type(expr.type), None),
+        collation=expr_collation(expr, [table], catalog) or plain_collation(plain_type(expr.type).oid),
         generated="s",
         hidden=True,
     )
@@ -220,7 +222,7 @@ def index_keys(index: IndexDef, table: RelationDef, catalog: Catalog) -> tuple[l
 
 def _stored(sql: str, clause: str, table: RelationDef, catalog: Catalog) -> Expr:
     context = stored_context(catalog, sql)
-    expr: Expr = without_spans(bind_clause(table_scope(context, table), parse_expression(sql), clause))
+    expr: Expr = without_spans(bind_kept(table_scope(context, table), parse_expression(sql), clause))
     return resolve_unknown(expr, context.env)
 
 
@@ -279,7 +281,7 @@ def dropped_column(column: ColumnDef) -> ColumnDef:
 
 
 def _predicate(context: BindContext, table: RelationDef, node: ast.Expression) -> Expr:
-    where = bind_clause(table_scope(context, table), node, "INDEX WHERE")
+    where = bind_kept(table_scope(context, table), node, "INDEX WHERE")
     _check_columns(where)
     where = coerce_to_boolean(where, "WHERE", context.env)
     if not _always_same(context, where):
@@ -371,8 +373,8 @@ def index_expression(
 
     Raises SqlError 0A000 for system columns and whole rows, 42P16 for its type, 42P17 where it is not immutable.
     """
-    expr = resolve_unknown(bind_clause(table_scope(context, table), node, "INDEX"), context.env)
-    name = column_name(node, expr)
+    expr = resolve_unknown(bind_kept(table_scope(context, table), node, "INDEX"), context.env)
+    name = column_name(node, without_collate(expr))
     name = "expr" if name == UNNAMED else name
     _check_columns(expr)
     check_column_type(name, expr.type, element.span)
@@ -383,7 +385,6 @@ def index_expression(
 
 def _index_key(context: BindContext, table: RelationDef, element: ast.IndexElement, method: str) -> _IndexKey:
     expr: Expr
-    column: ColumnDef | None = None
     if element.expr is None:
         column = _plain_column(table, element)
         name, expr = column.name, Var(type=column.type, range=0, attnum=column.attnum, name=column.name)
@@ -392,8 +393,8 @@ def _index_key(context: BindContext, table: RelationDef, element: ast.IndexEleme
     if element.opclass_options:
         raise not_supported("an operator class parameter", span=element.span)
     kept = plain_type(expr.type)
-    collation = column_collation(element.collation, kept, None)
-    own = column.collation if column is not None else column_collation((), kept, None)
+    collation, own = _key_collation(context, table, expr, element)
+    expr = without_collate(expr)
     if method == "gist" and context.catalog.extension("btree_gist"):
         check_gist(kept.oid, element.span)
     check_class_made(context, method, element.opclass, kept.oid, element.span)
@@ -401,5 +402,23 @@ def _index_key(context: BindContext, table: RelationDef, element: ast.IndexEleme
     descending = element.direction == "desc"
     nulls_first = element.nulls == "first" or (descending and element.nulls != "last")
     attnum = expr.attnum if isinstance(expr, Var) else 0
-    changed = collation if element.collation and collation != own else 0
+    changed = collation if collation != own else 0
     return _IndexKey(attnum, expr, name, descending, nulls_first, opclass, changed)
+
+
+def _key_collation(
+    context: BindContext, table: RelationDef, expr: Expr, element: ast.IndexElement
+) -> tuple[int, int]:
+    """Return the collation of a key, and the one it would have without COLLATE at its top.
+
+    Raises SqlError 42P22 where it is a text of none, 42804, 42704, 0A000.
+    """
+    own = expr_collation(without_collate(expr), [table], context.catalog)
+    if element.collation:
+        return column_collation(element.collation, plain_type(expr.type), None), own
+    collation = expr_collation(expr, [table], context.catalog)
+    if not collation and plain_collation(plain_type(expr.type).oid):
+        raise SqlError(
+            "42P22", "could not determine which collation to use for index expression", hint=COLLATE_HINT
+        )
+    return collation, own

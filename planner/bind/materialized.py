@@ -45,7 +45,7 @@ def bind_create(context: BindContext, node: ast.CreateTableAs) -> st.CreateMater
         raise SqlError("0A000", "materialized views must not use temporary tables or views")
     if persistence_of(node.relation, schema) == "u":
         raise SqlError("0A000", "materialized views cannot be unlogged")
-    columns = columns_of_query(node, query)
+    columns = columns_of_query(context, node, query)
     return st.CreateMaterializedView(
         schema=schema,
         name=node.relation.name,

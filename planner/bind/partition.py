@@ -12,14 +12,15 @@ from dataclasses import replace
 
 from planner import ast
 from planner.bind.context import BindContext
-from planner.bind.expr import bind_clause
+from planner.bind.expr import bind_clause, bind_kept
 from planner.bind.stored import bind_check, deparse_check, stored_context, table_scope, without_spans
 from planner.bind.table_parts import column_collation
 from planner.builtins.compare import sort_key
 from planner.casts import CastContext, resolve_unknown, try_coerce
 from planner.catalog import Catalog, PartitionBound, PartitionKey, RelationDef
-from planner.deparse import collation_name, deparse_expr
-from planner.deparse_expr import quote_identifier, quote_literal
+from planner.collations import COLLATE_HINT, collation_of, expr_collation, without_collate
+from planner.deparse import deparse_expr
+from planner.deparse_expr import collation_name, quote_identifier, quote_literal
 from planner.domains import base_oid, plain_type
 from planner.errors import Span, SqlError, not_supported
 from planner.opclass import has_default_class
@@ -31,7 +32,7 @@ from planner.rules.plain import without_domains
 from planner.rules.stable import is_immutable
 from planner.scope import SYSTEM_COLUMNS, Scope
 from planner.statements_table import BoundSpans
-from planner.typefacts import format_type, stored_type
+from planner.typefacts import format_type, plain_collation, stored_type
 from planner.types import SqlType
 from planner.walk import walk
 
@@ -55,6 +56,7 @@ def bind_key(context: BindContext, node: ast.PartitionBy, table: RelationDef) ->
         if element.opclass:
             raise not_supported("an operator class in PARTITION BY", span=element.span)
         expr = _key_element(context, element, table)
+        collation, expr = expr_collation(expr, [table], context.catalog), without_collate(expr)
         attnum = expr.attnum if isinstance(expr, Var) else 0
         type_ = plain_type(expr.type)
         method = "hash" if node.strategy == "h" else "btree"
@@ -71,9 +73,15 @@ def bind_key(context: BindContext, node: ast.PartitionBy, table: RelationDef) ->
         texts.append("" if attnum else deparse_expr(expr, table))
         types.append(type_)
         if element.collation:
-            collations.append(column_collation(element.collation, type_, None))
-        else:
-            collations.append(_own_collation(table, attnum, type_))
+            collation = column_collation(element.collation, type_, None)
+        elif not collation and plain_collation(type_.oid):
+            raise SqlError(
+                "42P16",
+                f"no collation was derived for partition key column {len(attnums)} with collatable type "
+                f"{format_type(type_.oid)}",
+                hint=COLLATE_HINT,
+            )
+        collations.append(collation)
     return PartitionKey(
         strategy=node.strategy,
         attnums=tuple(attnums),
@@ -83,9 +91,12 @@ def bind_key(context: BindContext, node: ast.PartitionBy, table: RelationDef) ->
     )
 
 
-def _own_collation(table: RelationDef, attnum: int, type_: SqlType) -> int:
-    """Return the collation of a key that names none: its column's, or that of its type."""
-    return table.column(attnum).collation if attnum else column_collation((), type_, None)
+def _own_collation(table: RelationDef, attnum: int, text: str, catalog: Catalog) -> int:
+    """Return the collation that a key has by itself: its column's, or that of its expression."""
+    if attnum:
+        return collation_of(table.column(attnum))
+    scope = table_scope(stored_context(catalog, text), table)
+    return expr_collation(bind_clause(scope, parse_expression(text), "PARTITION BY"), [table], catalog)
 
 
 def _key_element(context: BindContext, element: ast.PartitionElement, table: RelationDef) -> Expr:
@@ -107,7 +118,7 @@ def _key_element(context: BindContext, element: ast.PartitionElement, table: Rel
                 span=element.span,
             )
         return Var(type=column.type, range=0, attnum=column.attnum, name=column.name)
-    bound = bind_clause(table_scope(context, table), element.expr, "PARTITION BY")
+    bound = bind_kept(table_scope(context, table), element.expr, "PARTITION BY")
     made: Expr = without_spans(resolve_unknown(bound, context.env))
     used = [node for node in walk(made) if isinstance(node, Var)]
     if any(node.attnum == WHOLE_ROW for node in used):
@@ -141,7 +152,7 @@ def with_key_named(before: RelationDef, after: RelationDef, catalog: Catalog) ->
     for text in key.expressions:
         if text:
             context = stored_context(catalog, text)
-            expr = bind_clause(table_scope(context, before), parse_expression(text), "PARTITION BY")
+            expr = bind_kept(table_scope(context, before), parse_expression(text), "PARTITION BY")
             text = deparse_expr(resolve_unknown(without_spans(expr), context.env), after)
         texts.append(text)
     return replace(after, partition_key=replace(key, expressions=tuple(texts)))
@@ -167,7 +178,7 @@ def _operands(parent: RelationDef, catalog: Catalog, *, definition: bool = False
             called = definition and text.endswith(")") and not text.startswith("(")
             shown = text if called else f"({text})"
         collation = key.collations[number]
-        if definition and collation and collation != _own_collation(parent, attnum, key.types[number]):
+        if definition and collation and collation != _own_collation(parent, attnum, text, catalog):
             shown += f" COLLATE {collation_name(collation)}"
         found.append(shown)
     return found
@@ -278,7 +289,7 @@ def _value(context: BindContext, node: ast.Expression, type_: SqlType, name: str
             raise SqlError(
                 "0A000", "cannot use column reference in partition bound expression", span=inner.span
             )
-    bound = bind_clause(Scope(context=context), node, "PARTITION BOUND")
+    bound = bind_kept(Scope(context=context), node, "PARTITION BOUND")
     coerced = try_coerce(bound, type_, CastContext.ASSIGNMENT, context.env)
     if coerced is None:
         raise SqlError(

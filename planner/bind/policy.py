@@ -16,7 +16,7 @@ from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.ddl import relations_named
-from planner.bind.expr import bind_clause
+from planner.bind.expr import bind_kept
 from planner.bind.of_table import bind_drop, named_part
 from planner.bind.stored import stored_context, table_scope, without_spans
 from planner.casts import coerce_to_boolean
@@ -104,9 +104,7 @@ def _written(
 
 
 def _bound(context: BindContext, node: ast.Expression, relation: RelationDef) -> Expr:
-    return coerce_to_boolean(
-        bind_clause(table_scope(context, relation), node, "POLICY"), "POLICY", context.env
-    )
+    return coerce_to_boolean(bind_kept(table_scope(context, relation), node, "POLICY"), "POLICY", context.env)
 
 
 def stored_policy(context: BindContext, sql: str, relation: RelationDef) -> Expr:

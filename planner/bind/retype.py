@@ -12,7 +12,7 @@ from dataclasses import replace
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
-from planner.bind.expr import bind_clause
+from planner.bind.expr import bind_kept
 from planner.bind.generated import generated_from, stored_generation
 from planner.bind.runnable import must_be_called, runnable, runnable_now
 from planner.bind.stored import stored_default, table_scope
@@ -112,7 +112,7 @@ def _using(
             )
         )
     else:
-        expr = bind_clause(table_scope(context, relation), written, "TRANSFORM")
+        expr = bind_kept(table_scope(context, relation), written, "TRANSFORM")
         message = (
             f'result of USING clause for column "{column.name}" cannot be cast automatically to type '
             f"{format_type(type_.oid)}"

@@ -21,7 +21,7 @@ from pgwire.codecs.settings import DEFAULT, STORED_TEXT, CodecSettings
 from pgwire.codecs.user_types import latest_row
 from planner import ast
 from planner.bind.context import BindContext, make_context
-from planner.bind.expr import bind_clause
+from planner.bind.expr import bind_kept
 from planner.casts import (
     CastContext,
     CoerceEnv,
@@ -43,6 +43,7 @@ from planner.catalog import (
     SchemaDef,
     TypeDef,
 )
+from planner.collations import COLLATIONS, mixing, without_collations
 from planner.deparse import deparse_expr, deparse_query
 from planner.domain_checks import default_sql
 from planner.domains import base_oid
@@ -177,6 +178,8 @@ def table_query(relation: RelationDef, attnums: Sequence[int]) -> Select:
 
 def table_scope(context: BindContext, relation: RelationDef) -> Scope:
     """Return a scope in which range 0 is ``relation`` (a CHECK, a COPY ... WHERE)."""
+    if mixing(relation):
+        context.flags.add(COLLATIONS)
     scope = Scope(context=context)
     index = scope.add_range(
         table_range(relation), [(relation.oid, column.attnum) for column in relation.live]
@@ -204,7 +207,7 @@ def coerce_default(expr: Expr, column: str, type_: SqlType, env: CoerceEnv, span
 
 def bind_default(context: BindContext, node: ast.Expression, column: str, type_: SqlType) -> Expr:
     """Bind the expression of a DEFAULT clause; it may use no columns, sub-queries or aggregates."""
-    expr = bind_clause(Scope(context=context), node, "DEFAULT")
+    expr = bind_kept(Scope(context=context), node, "DEFAULT")
     return _settled_rows(coerce_default(expr, column, type_, context.env))
 
 
@@ -335,7 +338,7 @@ def bind_check_expr(context: BindContext, node: ast.Expression, relation: Relati
     from planner.bind.runnable import runnable
 
     scope = table_scope(context, relation)
-    expr = bind_clause(scope, node, "CHECK")
+    expr = bind_kept(scope, node, "CHECK")
     for item in walk(expr):
         if isinstance(item, Var) and item.attnum < 0 and item.attnum != TABLEOID:
             raise SqlError(
@@ -366,9 +369,10 @@ def bind_key_expr(sql: str, relation: RelationDef, catalog: Catalog) -> Expr:
 
     context = stored_context(catalog, sql)
     expr: Expr = without_spans(
-        bind_clause(table_scope(context, relation), parse_expression(sql), "PARTITION BY")
+        bind_kept(table_scope(context, relation), parse_expression(sql), "PARTITION BY")
     )
-    return fold(without_domains(runnable(resolve_unknown(expr, context.env), catalog)))
+    made: Expr = without_collations(without_domains(runnable(resolve_unknown(expr, context.env), catalog)))
+    return fold(made)
 
 
 def deparse_check(expr: Expr, relation: RelationDef) -> str:

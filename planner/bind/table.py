@@ -38,7 +38,6 @@ from planner.bind.table_parts import (
     check_column_name,
     check_key_columns,
     check_tablespace,
-    column_collation,
     creation_schema,
     persistence_of,
     refuse_constraint,
@@ -46,9 +45,11 @@ from planner.bind.table_parts import (
     with_attributes,
 )
 from planner.catalog import ColumnDef, RelationDef
+from planner.collations import COLLATE_HINT, query_collations, type_collation
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import UNKNOWN
 from planner.query import QueryExpr
+from planner.typefacts import format_type
 from planner.typenames import check_column_type
 
 MAX_COLUMNS = 1600
@@ -382,7 +383,7 @@ def bind_create_table_as(
         schema=schema,
         name=node.relation.name,
         if_not_exists=node.if_not_exists,
-        columns=columns_of_query(node, query),
+        columns=columns_of_query(context, node, query),
         persistence=persistence_of(node.relation, schema),
         on_commit=node.on_commit,
         options=check_storage_options(node.options, "table"),
@@ -391,11 +392,14 @@ def bind_create_table_as(
     )
 
 
-def columns_of_query(node: ast.CreateTableAs, query: QueryExpr) -> tuple[st.ColumnSpec, ...]:
-    """Return the columns of the table that a query fills. Raises SqlError 42601, 42701, 42P16."""
+def columns_of_query(
+    context: BindContext, node: ast.CreateTableAs, query: QueryExpr
+) -> tuple[st.ColumnSpec, ...]:
+    """Return the columns of the table that a query fills. Raises SqlError 42601, 42701, 42P16, 42P21, 42P22."""
     if len(node.columns) > len(query.columns):
         raise SqlError("42601", "too many column names were specified")
     specs: list[st.ColumnSpec] = []
+    collations = query_collations(query, context.catalog)
     for index, output in enumerate(query.columns):
         name = node.columns[index] if index < len(node.columns) else output.name
         check_column_name(name)
@@ -403,6 +407,12 @@ def columns_of_query(node: ast.CreateTableAs, query: QueryExpr) -> tuple[st.Colu
         if type_.oid == UNKNOWN:
             raise SqlError("42P16", f'column "{name}" has pseudo-type unknown')
         check_column_type(name, type_)
-        specs.append(st.ColumnSpec(name=name, type=type_, collation=column_collation((), type_, None)))
+        if not collations[index] and type_collation(type_, context.catalog):
+            raise SqlError(
+                "42P22",
+                f'no collation was derived for column "{name}" with collatable type {format_type(type_.oid)}',
+                hint=COLLATE_HINT,
+            )
+        specs.append(st.ColumnSpec(name=name, type=type_, collation=collations[index]))
     check_columns(specs)
     return tuple(specs)

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
-from planner.bind.expr import check_collation
+from planner.bind.expr import find_collation
 from planner.bind.foreign_key import foreign_key_spec
 from planner.bind.generated import bind_generation, columns_used
 from planner.bind.options import check_storage_options
@@ -21,14 +21,14 @@ from planner.bind.runnable import must_be_called, runnable_or_called
 from planner.bind.sequence import SERIAL_TYPES, identity_definition, serial_definition
 from planner.bind.stored import bind_check_expr, bind_default, with_oids
 from planner.catalog import ColumnDef, ConstraintDef, IndexDef, RelationDef, SequenceDef
+from planner.collations import type_collation
 from planner.deparse import deparse_expr
 from planner.domains import domain_named, is_domain, plain_type
 from planner.errors import Span, SqlError, not_supported
-from planner.facts import NAME, rows
 from planner.opclass import check_indexable
 from planner.query import CTID, TABLEOID, Const, Expr
 from planner.scope import SYSTEM_COLUMNS
-from planner.typefacts import category, element_of, format_type
+from planner.typefacts import format_type, plain_collation
 from planner.typenames import check_column_type
 from planner.types import SqlType
 
@@ -40,7 +40,6 @@ PLURALS = {
     "i": "indexes",
     "S": "sequences",
 }
-DEFAULT_COLLATION, C_COLLATION = 100, 950
 
 Default: TypeAlias = tuple[Expr | None, str | None]
 
@@ -139,25 +138,21 @@ def column_type(context: BindContext, node: ast.ColumnDef) -> SqlType:
 
 def column_collation(node_collation: ast.Name, type_: SqlType, span: Span | None) -> int:
     """Return the collation oid of a column: the one written, else its type's (0 where it has none)."""
-    base = element_of(type_.oid) or type_.oid
-    collatable = base == NAME or category(base) == "S"
+    own = plain_collation(type_.oid)
     if not node_collation:
-        if base in (NAME,):
-            return C_COLLATION
-        return DEFAULT_COLLATION if collatable and base != 18 else 0
-    if not collatable:
+        return own
+    if not own:
         raise SqlError("42804", f"collations are not supported by type {format_type(type_.oid)}", span=span)
-    check_collation(node_collation, span)
-    wanted = {"C.UTF-8": "C.utf8"}.get(node_collation[-1], node_collation[-1])
-    return next((int(r["oid"]) for r in rows("collations") if r["collname"] == wanted), DEFAULT_COLLATION)
+    return find_collation(node_collation, span)
 
 
 def declared_collation(context: BindContext, written: ast.Name, type_: SqlType, span: Span | None) -> int:
     """As ``column_collation``, for a type that may be a domain: it brings its own."""
-    made = context.catalog.type_by_oid(type_.oid) if is_domain(type_.oid) else None
-    if made is not None and not written:
-        return made.collation
-    return column_collation(written, plain_type(type_), span)
+    return (
+        column_collation(written, plain_type(type_), span)
+        if written
+        else type_collation(type_, context.catalog)
+    )
 
 
 def check_column_name(name: str, span: Span | None = None) -> None:

@@ -14,7 +14,7 @@ from typing import Final, Literal
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
-from planner.bind.expr import bind_clause
+from planner.bind.expr import bind_kept
 from planner.bind.of_table import bind_drop, named_part
 from planner.bind.runnable import runnable
 from planner.bind.stored import stored_context, table_range, without_spans
@@ -268,7 +268,7 @@ def _bound(context: BindContext, node: ast.Expression, relation: RelationDef) ->
     for name in ("old", "new"):
         index = scope.add_range(table_range(relation, name), origins)
         scope.add_namespace([scope.item(index, relation=relation)])
-    return coerce_to_boolean(bind_clause(scope, node, "TRIGGER WHEN"), "WHEN", context.env)
+    return coerce_to_boolean(bind_kept(scope, node, "TRIGGER WHEN"), "WHEN", context.env)
 
 
 def stored_condition(trigger: TriggerDef, relation: RelationDef, catalog: Catalog) -> Expr | None:

@@ -207,6 +207,10 @@ def _operator(lw: Lowering, expr: q.OpExpr) -> Val:
     return _call(lw, expr.proc, [lower(lw, a) for a in expr.args], expr.type, expr.span)
 
 
+def _collate(lw: Lowering, expr: q.CollateExpr) -> Val:
+    return lower(lw, expr.arg)
+
+
 def _relabel(lw: Lowering, expr: q.RelabelType) -> Val:
     value = lower(lw, expr.arg)
     source, target = kind_of(value.type.oid), kind_of(expr.type.oid)
@@ -605,6 +609,7 @@ _HANDLERS: dict[type, Callable[[Lowering, Any], Val]] = {
     q.FuncExpr: _func,
     q.OpExpr: _operator,
     q.RelabelType: _relabel,
+    q.CollateExpr: _collate,
     q.CoerceToDomain: _to_domain,
     q.CoerceViaIO: _via_io,
     q.CoerceTypmod: _typmod,

@@ -249,9 +249,9 @@ class Declarations(Base):
         return variable.number
 
     def _collation(self, names: Sequence[str]) -> None:
-        from planner.bind.expr import check_collation
+        from planner.bind.expr import find_collation
 
-        check_collation(tuple(names), None)
+        find_collation(tuple(names), None)
 
     def written_type(self, *untils: str) -> tuple[SqlType, Kind]:
         """Read a type up to one of ``untils``. Raises SqlError 42601 and what the type raises."""

@@ -115,6 +115,14 @@ class RelabelType(Expr):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CollateExpr(Expr):
+    """``arg COLLATE collation`` (an oid): the same value. Definitions keep it; what runs has none (``planner.collations``)."""
+
+    arg: Expr
+    collation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CoerceViaIO(Expr):
     """A cast by printing ``arg`` as text and reading it as the target type."""
 

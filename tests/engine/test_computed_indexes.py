@@ -35,6 +35,17 @@ def test_a_look_up_by_an_expression_reads_its_index(client: FieldsClient) -> Non
     assert "mails_lower" not in plan(client, "SELECT * FROM mails WHERE upper(mail) = 'X'")
 
 
+def test_collate_changes_nothing_about_which_index_is_read(client: FieldsClient) -> None:
+    client.run("INSERT INTO mails VALUES (1, 'A'), (2, 'b')")
+    client.run(
+        'CREATE INDEX mails_lower ON mails (lower(mail COLLATE "C")) WHERE mail COLLATE "POSIX" > \'\''
+    )
+    for written in ("mail", 'mail COLLATE "C"'):
+        sql = f"SELECT id FROM mails WHERE lower({written}) = 'a' AND {written} > ''"
+        assert "using mails_lower" in plan(client, sql)
+        assert client.run(sql).rows == [("1",)]
+
+
 @pytest.mark.parametrize(
     ("condition", "where", "used"),
     [

@@ -57,6 +57,16 @@ def test_a_query_tells_what_it_reads_and_under_which_versions():
     assert not bound.uses_virtual
 
 
+def test_what_is_run_has_no_collate():
+    query = tree(
+        'SELECT upper(name COLLATE "C") FROM emp WHERE name < (\'x\' COLLATE "C") ORDER BY name COLLATE "POSIX"'
+    )
+    assert query == tree("SELECT upper(name) FROM emp WHERE name < 'x' ORDER BY name")
+    with pytest.raises(SqlError) as error:
+        bind('SELECT name COLLATE "C" < name COLLATE "POSIX" FROM emp')
+    assert error.value.sqlstate == "42P21"
+
+
 def test_virtual_relations_and_volatile_functions_are_noticed():
     assert bind("SELECT relname FROM pg_class").uses_virtual
     assert bind("SELECT 1 WHERE random() < 0.5").volatile
