@@ -24,6 +24,7 @@ from engine import access_rules
 from engine.bulk.server_files import roots_of
 from engine.bulk.spark_merge import SparkMerges
 from engine.bulk.worker_pool import WorkerPool
+from engine.catalog.ahead import RowsAhead
 from engine.catalog.initial import initial_databases, initial_roles, new_database_items
 from engine.catalog.spaces import Space, Spaces
 from engine.catalog.state import CatalogSnapshot
@@ -118,6 +119,7 @@ class Database:
         self.channels = Channels()
         self.sessions: dict[int, Connection] = {}
         self.virtual = VirtualCatalog(self)
+        self.ahead = RowsAhead()
         self.executors: dict[str, Executor] = {}
         self.spark: SparkExecutor | None = None  # also among the executors
         self.statistics: Statistics | None = None  # of an open server
@@ -290,6 +292,7 @@ class Database:
 
     async def close(self) -> None:
         """Stop sources and executors, and release the data directory."""
+        await self.ahead.close()
         await self.sources.close()
         if self.worker_pool is not None:
             await self.worker_pool.close()
@@ -345,7 +348,7 @@ class Database:
 
     async def start_background(self) -> None:
         """Start what may take a while without keeping clients waiting: Spark's JVM, sources, modules loaded ahead."""
-        self._preloading = asyncio.get_running_loop().run_in_executor(None, preload)
+        self._preloading = asyncio.get_running_loop().run_in_executor(None, preload, self.virtual)
         self.sources.start()
         if self.spark is not None:
             self.spark.start_background()
@@ -385,6 +388,7 @@ class Database:
         self.sessions[pid] = connection
         connection.session.space.counters.sessions += 1
         connection.log.begins()
+        self.ahead.begin(connection.session)
         status = {reported: connection.session.settings.get(reported) for reported in REPORTED}
         encoding = connection.session.settings.get("client_encoding")
         if not at_hand(encoding):

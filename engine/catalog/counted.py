@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engine.catalog.kept import KeptRows, PartOfEach, Rows
+from engine.catalog.kept import STEP, KeptRows, PartOfEach, Rows
 from engine.catalog.state import CatalogSnapshot
 from planner.catalog import RelationDef
 
@@ -112,7 +112,13 @@ class CountedRows:
 
     def prepare(self, session: Session, catalog: CatalogSnapshot) -> Iterator[None]:
         """As ``KeptRows.prepare``."""
-        return self._kept.prepare(session, catalog)
+        yield from self._kept.prepare(session, catalog)
+        if self._last is not None:
+            return
+        for number, item in enumerate(catalog.relations_by_oid.values()):
+            self.of(session, catalog, item)
+            if number % STEP == STEP - 1:
+                yield
 
     def part(self, session: Session, catalog: CatalogSnapshot) -> PartOfEach:
         """Return the rows of all relations of a catalog."""

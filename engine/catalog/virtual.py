@@ -18,7 +18,7 @@ import operator
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from engine.catalog.builtin_relations import virtual_relations
 from engine.catalog.counted import CountedRows, Figures
@@ -37,6 +37,24 @@ RowDict: TypeAlias = Mapping[str, Any]
 Scope: TypeAlias = Literal["static", "catalog", "session"]
 
 CACHED_CATALOG_VERSIONS = 4
+# The larger ones of what is built in, which depend on no session
+PRELOADED: Final = (
+    "pg_catalog.pg_attribute",
+    "pg_catalog.pg_type",
+    "pg_catalog.pg_proc",
+    "pg_catalog.pg_operator",
+)
+# What clients that list relations read, by the columns that they look them up by
+BROWSED: Final[Mapping[str, frozenset[str]]] = {
+    "pg_catalog.pg_class": frozenset(("oid", "relnamespace")),
+    "pg_catalog.pg_type": frozenset(("oid",)),
+    "pg_catalog.pg_index": frozenset(("indexrelid",)),
+    "pg_catalog.pg_inherits": frozenset(("inhrelid", "inhparent")),
+    "pg_catalog.pg_constraint": frozenset(("oid",)),
+    "pg_catalog.pg_trigger": frozenset(),
+    "pg_catalog.pg_rewrite": frozenset(),
+    "pg_catalog.pg_description": frozenset(("objoid",)),
+}
 
 # The neutral value of NOT NULL columns that a row does not name.
 _NEUTRAL: dict[int, Any] = {
@@ -220,6 +238,7 @@ class VirtualCatalog:
             information_usage,
         )
         self._relations = _definitions()
+        self._named = {f"{r.schema}.{r.name}": r for r in self._relations.values()}
         self._sources = {r.oid: SOURCES.get(f"{r.schema}.{r.name}", ()) for r in self._relations.values()}
         self._places = {
             r.oid: {column.name: i for i, column in enumerate(r.columns)} for r in self._relations.values()
@@ -231,9 +250,15 @@ class VirtualCatalog:
         # by database, relation and position
         self._kept: dict[tuple[int, int, int], KeptRows | CountedRows] = {}
 
-    def _cache(self, scope: Scope, catalog: CatalogSnapshot) -> dict[tuple[int, int], Part]:
-        if scope == "static":
-            return self._static
+    def preload(self) -> None:
+        """Make the rows of what is built in that most clients ask for. For a thread; idempotent."""
+        for name in PRELOADED:
+            definition = self._named[name]
+            for position, source in enumerate(self._sources[definition.oid]):
+                if source.scope == "static":
+                    self._part(definition.oid, position, source, None)
+
+    def _cache(self, catalog: CatalogSnapshot) -> dict[tuple[int, int], Part]:
         cache = self._by_version.get(catalog.version)
         if cache is None:
             cache = self._by_version[catalog.version] = {}
@@ -261,13 +286,18 @@ class VirtualCatalog:
     def _part(self, oid: int, position: int, source: Source, session: Any) -> Part:
         """Return one source's rows, from the cache where they may come from it."""
         make = source.make
-        if source.scope == "session":
-            assert make is not None
-            return Part(_tuples(self._relations[oid], make(session)))
+        if source.scope != "catalog":
+            part = self._static.get((oid, position))
+            if part is None:
+                assert make is not None
+                part = Part(_tuples(self._relations[oid], make(session)))
+                if source.scope == "static":
+                    self._static[oid, position] = part
+            return part
         catalog: CatalogSnapshot = session.catalog
         if source.figures is not None:
             return self._kept_rows(oid, position, source, catalog.database).part(session, catalog)
-        cache = self._cache(source.scope, catalog)
+        cache = self._cache(catalog)
         part = cache.get((oid, position))
         if part is None:
             if make is not None:
@@ -405,6 +435,18 @@ class VirtualCatalog:
             if source.each is not None and name not in source.keys:
                 catalog: CatalogSnapshot = session.catalog
                 yield from self._kept_rows(oid, position, source, catalog.database).prepare(session, catalog)
+
+    def ahead(self, session: Any) -> Iterator[None]:
+        """Make what browsing reads whole, in steps between which others have their turns (``engine.catalog.ahead``)."""
+        for name, columns in BROWSED.items():
+            definition = self._named[name]
+            yield from self.prepare(definition.oid, session)
+            self._all_rows(definition.oid, session)
+            yield
+            for column in definition.columns:
+                if column.name in columns:
+                    self.find_all(definition.oid, column.attnum, session)
+                    yield
 
 
 @functools.cache

@@ -11,6 +11,7 @@ looks at is computed before. DISTINCT, set-returning functions and FOR UPDATE co
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from engine.index.access import has_sublink, returns_set
 from engine.index.nodes import Node, Sort, order_items
@@ -96,18 +97,30 @@ def late_targets(query: Select) -> list[int]:
     if any(returns_set(t.expr) for t in query.targets):
         return []
     keys = {key.target for key in query.order}
-    return [i for i, t in enumerate(query.targets) if i not in keys and _is_volatile(t.expr)]
+    cut = query.limit is not None or query.offset is not None
+    return [i for i, t in enumerate(query.targets) if i not in keys and _is_volatile(t.expr, cut)]
 
 
-def _is_volatile(node: object) -> bool:
-    """Tell whether a volatile function is called outside of sub-selects, into which PostgreSQL does not look here."""
+_SIZES: Final = frozenset(
+    proc.oid
+    for proc in facts().procs.values()
+    if proc.name in ("pg_relation_size", "pg_table_size", "pg_indexes_size", "pg_total_relation_size")
+)
+"""Volatile as others may change what they tell; how often and in which order they are called does not."""
+
+
+def _is_volatile(node: object, cut: bool) -> bool:
+    """Tell whether a volatile function is called outside of sub-selects, into which PostgreSQL does not look here.
+
+    ``cut``: some rows will not come out, for which then nothing should be computed.
+    """
     if isinstance(node, SubLink):
         return False
     if isinstance(node, FuncExpr | OpExpr):
         fact = facts().procs.get(node.proc)
-        if fact is not None and fact.volatility == "v":
+        if fact is not None and fact.volatility == "v" and (cut or node.proc not in _SIZES):
             return True
-    return any(_is_volatile(child) for child in children(node))
+    return any(_is_volatile(child, cut) for child in children(node))
 
 
 def compute_late(node: Node, query: Select, late: Sequence[int], sort: bool) -> Node:

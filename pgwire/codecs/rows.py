@@ -19,9 +19,11 @@ from __future__ import annotations
 
 import re
 import struct
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from pgwire import oids
 from pgwire.codecs import domain
 from pgwire.codecs.domain import EPOCH_2000_DAYS, EPOCH_2000_US
 from pgwire.codecs.encodings import encoding
@@ -138,12 +140,16 @@ def _string_encoder(
     cells = _Cells(tuple(shown), space, header)
     encode_each = _encoder_of_each(cells)
     gains = {i: _REPEATABLE[oid] for i, oid in enumerate(type_oids) if oid in _REPEATABLE}
+    floats = [i for i in gains if type_oids[i] in (domain.FLOAT4, domain.FLOAT8)]
     by_pattern: dict[tuple[tuple[int, int], ...], RowEncoder] = {}
 
     def encode(rows: Sequence[tuple[Any, ...]]) -> tuple[bytearray, int]:
         chosen = encode_each
         if len(rows) >= MANY_ROWS and sum(gains.values()) >= _GAIN:
-            pattern = _repeated(rows, gains)
+            signed = [i for i in floats if _has_minus_zero(rows, i)]
+            pattern = _repeated(
+                rows, gains if not signed else {i: gains[i] for i in gains if i not in signed}
+            )
             if pattern:
                 known = by_pattern.get(pattern)
                 if known is None and len(by_pattern) < MAX_PATTERNS:
@@ -206,17 +212,33 @@ MANY_ROWS: Final = 256  # of a batch: from here on it is looked at for values th
 MAX_PATTERNS: Final = 4  # encoders for different columns that repeat, kept with one for all
 _SAMPLE: Final = 32  # rows looked at
 _FEW: Final = 8  # different values among them
+_FEW_TEXTS: Final = (
+    2  # of a column that gains little: one with more of them has more still in the batch, mostly
+)
 _GAIN: Final = 6  # of a run of columns: looking its values up takes as long as writing two or three
 
-# Types whose values print alike when they are equal, which floats and numerics do not (-0 and 0, 1.0 and 1.00), and what is
-# gained by not printing one: texts are written nearly as fast as they are looked up.
+# Types whose values print alike when they are equal, which numerics do not (1.0 and 1.00) and floats but for one (-0 and 0), and what
+# is gained by not printing one: texts are written nearly as fast as they are looked up, and what arrays hold here is mostly NULL.
 _REPEATABLE: Final[dict[int, int]] = {
-    **dict.fromkeys((domain.CHAR, domain.NAME, domain.TEXT, domain.VARCHAR, domain.BPCHAR), 1),
+    **dict.fromkeys((domain.NAME, domain.TEXT, domain.VARCHAR, domain.BPCHAR, domain.PG_NODE_TREE), 1),
+    **dict.fromkeys((oids.CHAR_ARRAY, oids.NAME_ARRAY, oids.TEXT_ARRAY, oids.OID_ARRAY, oids.ACLITEM_ARRAY), 1),
+    **dict.fromkeys((domain.FLOAT4, domain.FLOAT8), 3),
     **dict.fromkeys((
-        domain.BOOL, domain.INT2, domain.INT4, domain.INT8, domain.OID, domain.XID, domain.DATE, domain.TIME,
+        domain.BOOL, domain.INT2, domain.INT4, domain.INT8, domain.OID, domain.XID, domain.CHAR, domain.DATE, domain.TIME,
         domain.TIMESTAMP, domain.TIMESTAMPTZ, domain.UUID,
     ), 2),
 }  # fmt: skip
+
+
+_MINUS_ZERO: Final = struct.pack("=d", -0.0)
+
+
+def _has_minus_zero(rows: Sequence[tuple[Any, ...]], i: int) -> bool:
+    """Tell whether a column of floats may have a value that equals one that prints otherwise."""
+    try:
+        return _MINUS_ZERO in array("d", [row[i] for row in rows]).tobytes()
+    except TypeError:  # a NULL: not worth a closer look
+        return True
 
 
 def _repeated(rows: Sequence[tuple[Any, ...]], gains: Mapping[int, int]) -> tuple[tuple[int, int], ...]:
@@ -227,7 +249,7 @@ def _repeated(rows: Sequence[tuple[Any, ...]], gains: Mapping[int, int]) -> tupl
     sample = rows[:: len(rows) // _SAMPLE]
     runs: list[list[int]] = []
     for i, gain in gains.items():
-        if len({row[i] for row in sample}) > _FEW:
+        if len({row[i] for row in sample}) > (_FEW if gain > 1 else _FEW_TEXTS):
             continue
         if runs and runs[-1][1] == i:
             runs[-1][1] = i + 1

@@ -284,7 +284,7 @@ def _prepared(context: BindContext, bound: st.Statement) -> st.Statement:
     if "function" in context.flags:
         bound = _run_as(bound, lambda node: inline_calls(context, node))
     bound = _secured(context, bound)
-    if COLLATIONS in context.flags:
+    if COLLATIONS in context.flags and context.flags & {"function", "row security"}:
         bound = _run_as(bound, without_collations)  # of bodies and policies
     return bound
 

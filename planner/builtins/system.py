@@ -11,14 +11,14 @@ An oid that names nothing gives NULL, as PostgreSQL does. Definitions are in ``s
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 from pgwire.codecs.encodings import NAMES, NUMBERS, canonical
 from planner.builtins.reg import find_relation, quote_ident
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
-from planner.catalog import RelationDef
+from planner.catalog import RelationDef, SystemCatalog
 from planner.errors import SqlError
 from planner.facts import facts, rows
 from planner.typefacts import FIRST_USER_OID, format_type
@@ -31,17 +31,34 @@ PG_CLASS, PG_NAMESPACE, PG_CONSTRAINT, PG_TYPE = 1259, 2615, 2606, 1247
 
 def table_is_visible(session: EvalSession, oid: int) -> bool | None:
     """SQL's ``pg_table_is_visible``: would the bare name find this relation?"""
-    relation = session.catalog.relation_by_oid(oid)
-    return None if relation is None else relation_visible(session, relation)
+    return visible_tables(session)(oid)
+
+
+def visible_tables(session: EvalSession) -> Callable[[int], bool | None]:
+    """Return ``pg_table_is_visible`` for many rows."""
+    catalog, path = session.catalog, session.search_path
+    relation_by_oid = catalog.relation_by_oid
+
+    def is_visible(oid: int) -> bool | None:
+        relation = relation_by_oid(oid)
+        return None if relation is None else _found_first(catalog, path, relation)
+
+    return is_visible
 
 
 def relation_visible(session: EvalSession, relation: RelationDef) -> bool:
     """Tell whether the first relation of that name along the search path is this one."""
-    find = session.catalog.relation
-    for schema in session.search_path:
-        found = find(schema, relation.name)
-        if found is not None:
-            return found.oid == relation.oid
+    return _found_first(session.catalog, session.search_path, relation)
+
+
+def _found_first(catalog: SystemCatalog, path: Sequence[str], relation: RelationDef) -> bool:
+    if relation.schema not in path:
+        return False
+    for schema in path:
+        if schema == relation.schema:
+            return True
+        if catalog.relation(schema, relation.name) is not None:
+            return False
     return False
 
 
@@ -59,25 +76,37 @@ def qualifier(session: EvalSession) -> Callable[[str, str], bool]:
 
 def type_is_visible(session: EvalSession, oid: int) -> bool | None:
     """SQL's ``pg_type_is_visible``."""
-    made = session.catalog.type_by_oid(oid)
-    fact = facts().types.get(oid)
-    if made is not None:
-        schema, name = made.schema, made.names[oid]
-    elif fact is not None and oid < FIRST_USER_OID:
-        schema, name = "pg_catalog", fact.name
-    elif oid in domains():
-        schema, name = "information_schema", domains()[oid]
-    else:
-        found = session.catalog.row_type_relation(oid)
-        if found is None:
-            return None
-        schema, name = found[0].schema, ("_" if found[1] else "") + found[0].name
-    for searched in session.search_path:
-        if searched == schema:
-            return True
-        if _has_type(session, searched, name):
+    return visible_types(session)(oid)
+
+
+def visible_types(session: EvalSession) -> Callable[[int], bool | None]:
+    """Return ``pg_type_is_visible`` for many rows."""
+    catalog, path = session.catalog, session.search_path
+    built_in, in_schema = facts().types, domains()
+    type_by_oid, row_type_relation = catalog.type_by_oid, catalog.row_type_relation
+
+    def is_visible(oid: int) -> bool | None:
+        if oid < FIRST_USER_OID and (fact := built_in.get(oid)) is not None:
+            schema, name = "pg_catalog", fact.name
+        elif (made := type_by_oid(oid)) is not None:
+            schema, name = made.schema, made.names[oid]
+        elif oid in in_schema:
+            schema, name = "information_schema", in_schema[oid]
+        else:
+            found = row_type_relation(oid)
+            if found is None:
+                return None
+            schema, name = found[0].schema, ("_" if found[1] else "") + found[0].name
+        if schema not in path:
             return False
-    return False
+        for searched in path:
+            if searched == schema:
+                return True
+            if _has_type(catalog, searched, name):
+                return False
+        return False
+
+    return is_visible
 
 
 @functools.cache
@@ -86,15 +115,15 @@ def domains() -> Mapping[int, str]:
     return {int(row["oid"]): row["typname"] for row in rows("domains")}
 
 
-def _has_type(session: EvalSession, schema: str, name: str) -> bool:
+def _has_type(catalog: SystemCatalog, schema: str, name: str) -> bool:
     if schema == "pg_catalog":
         return name in facts().types_by_name
     if schema == "information_schema":
         return name in domains().values()
-    if session.catalog.type_oid(schema, name) is not None:
+    if catalog.type_oid(schema, name) is not None:
         return True
     for candidate in (name, name[1:]) if name.startswith("_") else (name,):
-        relation = session.catalog.relation(schema, candidate)
+        relation = catalog.relation(schema, candidate)
         if relation is not None and relation.kind in "rvp" and not relation.virtual:
             return True
     return False
@@ -256,8 +285,8 @@ def _register() -> None:
     ) -> None:
         REGISTRY.python(signature, form, needs_session=True, for_rows=for_rows)
 
-    session_form("pg_table_is_visible(oid)", table_is_visible)
-    session_form("pg_type_is_visible(oid)", type_is_visible)
+    session_form("pg_table_is_visible(oid)", table_is_visible, visible_tables)
+    session_form("pg_type_is_visible(oid)", type_is_visible, visible_types)
     fact = _builtin_is_visible
     session_form("pg_function_is_visible(oid)", _function_is_visible)
     session_form("pg_operator_is_visible(oid)", fact(lambda: facts().operators))

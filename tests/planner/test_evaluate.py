@@ -18,6 +18,7 @@ from planner.evaluate import (
     compile_expr,
     compile_filter,
     compile_predicate,
+    compile_row,
     evaluate_constant,
 )
 from planner.evaluate_inline import inline_templates
@@ -165,6 +166,18 @@ def test_wide_expressions_compile() -> None:
     assert len(compile_filter((expr,), LAYOUT)([(1,), (-1,), (None,)], Env())) == 1
     whens = tuple(CaseWhen(condition=equal(col(1), const(n)), result=const(-n)) for n in range(200))
     assert value(CaseExpr(type=INT, whens=whens, default=const(None)), 199) == -199
+
+
+def test_many_columns_side_by_side_are_taken_as_a_slice() -> None:
+    layout = Layout(columns={(0, n): n - 1 for n in range(1, 41)})
+    row = tuple(range(1, 41))
+    for wanted in (
+        [*range(3, 38)],
+        [1, *range(1, 41), 40],
+        [*range(40, 0, -1)],
+        [*range(1, 20), *range(18, 41), 2],
+    ):
+        assert list(compile_row([col(n) for n in wanted], layout)(row, Env())) == wanted
 
 
 def test_membership_knows_null() -> None:

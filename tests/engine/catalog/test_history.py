@@ -14,6 +14,7 @@ from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import Stored, key_of
 from planner.catalog import ColumnDef, IndexDef, RelationDef, SchemaDef
 from planner.facts import INT4, PUBLIC_OID
+from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
 from tests.support.server import ServerProcess
 from txn.errors import ReadBelowSince
@@ -58,15 +59,16 @@ def test_the_past_is_what_it_was(
 
 def _table(oid: int, name: str, version: int) -> RelationDef:
     """A table with an index, which takes another name from version to version."""
+    oid = FIRST_USER_OID + oid * 10  # its row type is made known by oid, for good
     return RelationDef(
-        oid=oid * 10,
+        oid=oid,
         schema_oid=PUBLIC_OID,
         schema="public",
         name=name,
         kind="r",
         columns=(ColumnDef(attnum=1, name="id", type=SqlType(INT4)),),
         version=version,
-        indexes=(IndexDef(oid=oid * 10 + 5, name=f"{name}_i{version % 2}", attnums=(1,), unique=True),),
+        indexes=(IndexDef(oid=oid + 5, name=f"{name}_i{version % 2}", attnums=(1,), unique=True),),
     )
 
 

@@ -17,6 +17,7 @@ import pytest
 from engine.catalog.builtin_relations import virtual_relations
 from engine.catalog.kept import as_rows
 from engine.catalog.virtual import SOURCES, VirtualCatalog, keyed_columns
+from engine.eager import settle
 from planner.catalog import RelationDef
 from tests.support.engine import Failed, Session, open_database
 from txn.persist.memory import MemoryDisk
@@ -290,5 +291,44 @@ def test_rows_that_name_other_relations_follow_them() -> None:
         assert await session.run(read) == [("other",)]
         assert ("nextval('s'::regclass)",) in await session.run(default)
         assert await session.run(used) == [("other",)]
+
+    asyncio.run(play())
+
+
+def test_rows_are_made_ahead_by_whoever_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session that is in a transaction is waited for, and one that ends leaves the rest to the next."""
+    monkeypatch.setattr("engine.catalog.ahead.MANY", 1)
+    monkeypatch.setattr("engine.catalog.ahead.SLICE_S", 0)
+    classes = next(r.oid for r in virtual_relations() if r.name == "pg_class")
+
+    def made(database: Any) -> int:
+        return sum(
+            len(kept._kept._made) for (_, oid, _), kept in database.virtual._kept.items() if oid == classes
+        )
+
+    async def play() -> None:
+        database = await open_database(MemoryDisk())
+        writer = Session(database, 1)
+        await writer.run("CREATE TABLE t (id int)")
+        await writer.run("BEGIN")
+        await writer.run("CREATE TABLE private (id int)")
+        before = made(database)
+        await asyncio.sleep(0.05)
+        assert made(database) == before
+        await settle(writer.connection.close())
+        await asyncio.sleep(0.1)
+        assert not database.ahead._tasks
+        assert not database.ahead._made
+        reader = Session(database, 2)
+        for _ in range(100):
+            await asyncio.sleep(0.01)
+            if database.ahead._made:
+                break
+        assert made(database) == 1
+        [kept] = [k for (_, oid, _), k in database.virtual._kept.items() if oid == classes]
+        last = kept._last
+        assert await reader.run("SELECT count(*) FROM pg_class WHERE relname IN ('t', 'private')") == [("1",)]
+        assert kept._last is last  # what was made is what is read
+        await database.close()
 
     asyncio.run(play())

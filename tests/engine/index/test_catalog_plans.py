@@ -242,3 +242,17 @@ def test_conditions_come_before_the_joins_that_they_say_nothing_of() -> None:
     first, second, third = (plan.index(part) for part in ("Left join", "Filter", "Inner join"))
     assert first < second < third
     assert "pg_class c by relnamespace (filtered)" in plan  # by relkind, which the OR says, too
+
+
+def test_sizes_are_computed_late_only_where_some_rows_do_not_come_out() -> None:
+    """They are volatile, but it makes no difference when they are looked at: one pass over the rows is enough."""
+    whole = "SELECT oid, pg_table_size(oid), pg_relation_size(oid) FROM pg_class ORDER BY relname"
+    plans = play(
+        f"EXPLAIN {whole}",
+        f"EXPLAIN {whole} LIMIT 3",
+        "EXPLAIN SELECT oid, random() FROM pg_class ORDER BY relname",
+    )
+    early, cut, drawn = ("\n".join(str(line[0]) for line in plan) for plan in plans)
+    assert "Extend" not in early
+    assert "Extend" in cut
+    assert "Extend" in drawn
