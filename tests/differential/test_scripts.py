@@ -3,12 +3,14 @@
 Each script below ``scripts/`` runs in a schema of its own on both servers, statement by statement. What PostgreSQL decides
 by the order in which it happens to meet rows is not in them (docs/sql.md). A script with the line ``-- also: local`` runs once more
 pinned to that executor, which may refuse statements: the router then chooses again. ``make diff`` runs all others so, too.
+A script with the line ``-- as of: 15.20`` holds what a minor release of PostgreSQL has mended; beside an older one it is skipped.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -23,6 +25,7 @@ __all__ = ["postgres"]
 
 SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*/*.sql"))
 ALSO = re.compile(r"^-- also: (\w+)$", re.MULTILINE)
+AS_OF = re.compile(r"^-- as of: (\d+)\.(\d+)$", re.MULTILINE)
 RUNS = [(path, executor) for path in SCRIPTS for executor in ("auto", *ALSO.findall(path.read_text()))]
 DIFFERENT = {
     "statements-literals_of_shared_plans": ("INSERT INTO lit (id, n, v) VALUES (3,", "INSERT INTO lit (id, n, v) VALUES (8,", "UPDATE lit SET n = n + 99999"),
@@ -143,12 +146,14 @@ def answers(
     path: Path, executor: str, postgres: str, server: ServerProcess
 ) -> Iterator[tuple[str, object, object]]:
     """Yield the statements of a script, each with our answer and PostgreSQL's."""
-    client = connect(server.port)
-    with psycopg.connect(postgres, autocommit=True) as theirs:
+    with closing(connect(server.port)) as client, psycopg.connect(postgres, autocommit=True) as theirs:
+        if needs := AS_OF.search(path.read_text()):
+            version = 10_000 * int(needs[1]) + int(needs[2])
+            if theirs.info.server_version < version:
+                pytest.skip(f"this is PostgreSQL {theirs.info.server_version}, the script is as of {version}")
         for setup in ("DROP SCHEMA IF EXISTS public CASCADE", "CREATE SCHEMA public", "SET timezone = 'UTC'"):
             run_theirs(theirs, setup)
             run_ours(client, setup)
         for sql in statements(path):
             mine = run_ours(client, sql) if executor == "auto" else run_pinned(client, sql, executor)
             yield sql, mine, run_theirs(theirs, sql)
-    client.close()

@@ -1,5 +1,6 @@
 -- what a view's condition, and the policies of what is changed through it, read is read with the owner's rights
 -- also: local
+-- as of: 15.20
 grant all on schema public to public;
 drop role if exists hf_ow; drop role if exists hf_ev; drop role if exists hf_al;
 create role hf_ow; create role hf_ev; create role hf_al;
