@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -19,6 +19,8 @@ from planner.query import Aggregate, CteRange, Expr, QueryBase, Var
 
 _T = TypeVar("_T")
 _Q = TypeVar("_Q", bound=QueryBase)
+
+_is_node = cache(is_dataclass)
 
 # Annotations of fields that hold no nodes are built from these words alone.
 _PLAIN_WORDS = frozenset(
@@ -42,11 +44,13 @@ def _map(items: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any, ...
     """Return ``items`` with every node in it changed; the same tuple if none was."""
     made: list[Any] | None = None
     for index, item in enumerate(items):
-        new = item
-        if type(item) is tuple:
-            new = _map(item, change)
-        elif hasattr(item, "__dataclass_fields__"):
+        kind = item.__class__
+        if kind is tuple:
+            new: Any = _map(item, change)
+        elif _is_node(kind):
             new = change(item)
+        else:
+            continue
         if new is not item:
             if made is None:
                 made = list(items)
@@ -59,11 +63,10 @@ def replace_children(node: _T, change: Callable[[Any], Any]) -> _T:
     updates: dict[str, Any] | None = None
     for name in _node_fields(cast(Any, type(node))):
         old = getattr(node, name)
-        if old is None or old is False or old == ():
-            continue
-        if type(old) is tuple:
-            new: Any = _map(old, change)
-        elif hasattr(old, "__dataclass_fields__"):
+        kind = old.__class__
+        if kind is tuple:
+            new: Any = _map(old, change) if old else old
+        elif _is_node(kind):
             new = change(old)
         else:
             continue

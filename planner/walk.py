@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from operator import attrgetter
 from typing import Any, Final
@@ -19,10 +20,15 @@ _OTHER: Final = ("type", "span", "leaves")
 _PLAIN: Final = re.compile(r"Literal\[[^]]*]|\b(?:int|str|bool|float|bytes|None|tuple|frozenset)\b|[][|,. ]")
 
 
+def _nothing(_node: Any) -> list[Any]:
+    """Return the nodes below a leaf: what has this function in ``_KINDS`` need not be asked."""
+    return []
+
+
 def _children_of(kind: type) -> Callable[[Any], list[Any]]:
     names = [f.name for f in fields(kind) if f.name not in _OTHER and _PLAIN.sub("", str(f.type))]
     if not names:
-        return lambda node: []
+        return _nothing
     if len(names) == 1:
         (name,) = names
         return lambda node: _gathered((getattr(node, name),))
@@ -68,7 +74,35 @@ def walk(node: Any) -> Iterator[Any]:
     while stack:
         current = stack.pop()
         yield current
-        stack.extend(reversed(children(current)))
+        below = _KINDS[current.__class__]
+        if below is None:
+            raise TypeError(f"{current.__class__.__name__} is no node")
+        if below is not _nothing:
+            stack += below(current)[::-1]
+
+
+def placed(node: Any, kinds: AbstractSet[type]) -> Iterator[tuple[Any, int]]:
+    """Yield what is of one of ``kinds`` at or below ``node``, in no order, each with the depth of the query that it belongs to.
+
+    0: ``node``, or a query that is in none below it; -1: none, where ``node`` is an expression. ``kinds`` are classes, not bases of them, and no queries.
+    """
+    if node.__class__ in kinds:
+        yield node, -1
+    pending = [(node, 0 if isinstance(node, QueryBase) else -1)]
+    while pending:
+        top, depth = pending.pop()
+        stack = [top]
+        while stack:
+            for child in children(stack.pop()):
+                kind = child.__class__
+                if kind in kinds:
+                    yield child, depth
+                if _KINDS[kind] is _nothing:
+                    continue
+                if isinstance(child, QueryBase):
+                    pending.append((child, depth + 1))
+                else:
+                    stack.append(child)
 
 
 def ranges_of(query: QueryExpr) -> list[Range]:

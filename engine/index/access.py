@@ -42,8 +42,9 @@ from planner.query import (
     SubLinkKind,
     Var,
 )
-from planner.walk import children
+from planner.walk import children, placed
 
+_REFERENCES = frozenset((Var, Aggregate, CteRange))
 _INTEGERS = frozenset((INT2, INT4, INT8))
 SMALL_SPAN = 10_000  # integers between two constant bounds up to which a range counts as small
 
@@ -193,29 +194,25 @@ def _runs_before(node: object) -> bool:
 
 def stands_alone(query: QueryExpr) -> bool:
     """Tell whether a query refers to nothing outside of it."""
-    levels, outside = outer_levels(query)
-    return not levels and not outside
+    return outer_levels(query) == (set(), 0)
 
 
-def outer_levels(query: object) -> tuple[set[int], bool]:
-    """Return (levels outside ``query`` that its Vars refer to, 1 = directly outside; whether a CTE outside is read)."""
+def outer_levels(query: object) -> tuple[set[int], int]:
+    """Return what of the queries around ``query`` is read in it.
+
+    First the levels that its columns and aggregates refer to, 1 = directly outside, then the highest level of a WITH item (0: none).
+    """
     levels: set[int] = set()
-    outside = False
-    stack: list[tuple[object, int]] = [(query, -1)]
-    while stack:
-        node, depth = stack.pop()
-        if isinstance(node, Var):
-            if node.level > depth >= 0:
-                levels.add(node.level - depth)
+    with_level = 0
+    for node, depth in placed(query, _REFERENCES):
+        outside = node.level - depth
+        if outside <= 0 or depth < 0:
             continue
-        if isinstance(node, QueryBase):
-            depth += 1
-        elif isinstance(node, CteRange):
-            outside = outside or node.level > depth >= 0
-        elif isinstance(node, Aggregate) and node.level > depth >= 0:
-            levels.add(node.level - depth)
-        stack += [(child, depth) for child in children(node)]
-    return levels, outside
+        if node.__class__ is CteRange:
+            with_level = max(with_level, outside)
+        else:
+            levels.add(outside)
+    return levels, with_level
 
 
 def column_uses(

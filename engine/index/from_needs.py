@@ -30,24 +30,18 @@ from planner.query import (
     Var,
 )
 from planner.rewrite import at_range
-from planner.walk import children
+from planner.walk import children, placed
 
+_VARS = frozenset((Var,))
 _FAMILIES = (frozenset((INT2, INT4, INT8)), frozenset((FLOAT4, FLOAT8)), frozenset((TEXT, VARCHAR, NAME)))
 
 
 def needed_columns(query: Select) -> dict[int, set[int]]:
     """Return the attnums used of each range, in the query itself and in sub-selects below it."""
     out: dict[int, set[int]] = {i: set() for i in range(len(query.ranges))}
-    stack: list[tuple[Any, int]] = [(query, -1)]
-    while stack:
-        node, depth = stack.pop()
-        if isinstance(node, Var):
-            if node.level == depth and node.range >= 0:
-                out[node.range].add(node.attnum)
-            continue
-        if isinstance(node, QueryBase):
-            depth += 1
-        stack += [(child, depth) for child in children(node)]
+    for var, depth in placed(query, _VARS):
+        if var.level == depth and var.range >= 0:
+            out[var.range].add(var.attnum)
     return out
 
 

@@ -273,13 +273,15 @@ class Planning:
 
 def _alone(ctes: tuple[Cte, ...]) -> frozenset[str]:
     """Return the names of the WITH items that read nothing of the queries around the one that they belong to."""
-
-    def is_alone(index: int) -> bool:
-        first_ones = Select(columns=(), targets=(), ctes=ctes[: index + 1])
-        nothing: tuple[set[int], bool] = (set(), False)
-        return outer_levels(ctes[index].query) == nothing or outer_levels(first_ones) == nothing
-
-    return frozenset(cte.name for index, cte in enumerate(ctes) if is_alone(index))
+    alone = []
+    reach_of_all = 0
+    for cte in ctes:
+        levels, with_level = outer_levels(cte.query)
+        reach = max(levels | {with_level})
+        reach_of_all = max(reach_of_all, reach)
+        if not reach or reach_of_all <= 1:  # it and the items before it read these items at most
+            alone.append(cte.name)
+    return frozenset(alone)
 
 
 def _check_junk_last(targets: Sequence[Target]) -> None:

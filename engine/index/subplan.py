@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from engine.index.access import is_volatile, outer_levels
+from engine.index.access import is_volatile, outer_levels, stands_alone
 from engine.index.aggregate import AggregateNode
 from engine.index.joins import DependentJoin, HashJoin, LoopJoin
 from engine.index.nodes import Cut, Distinct, Filter, Limit, Node, Project, Sort
@@ -62,9 +62,9 @@ class Subplan:
     def __init__(self, plan: Node, query: object) -> None:
         self.plan = plan
         self.id = next(_counter)
-        levels, outside = outer_levels(query)
+        levels, with_level = outer_levels(query)
         self.correlated = 1 in levels
-        self.constant = not levels and not outside
+        self.constant = not levels and not with_level
         self.lookup = _deciding_lookup(plan, query) if self.correlated else None
 
     def rows(self, row: Any, e: Env, stop_after: int = 0) -> Rows:
@@ -143,8 +143,7 @@ def _deciding_lookup(plan: Node, query: object) -> VirtualLookup | None:
     """
     if not isinstance(query, Select) or query.ctes or is_volatile(query):
         return None
-    levels, outside = outer_levels(replace(query, where=None))
-    if levels or outside:
+    if not stands_alone(replace(query, where=None)):
         return None
     node = plan
     while not isinstance(node, SourceNode):
