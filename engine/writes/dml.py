@@ -10,6 +10,7 @@ Row tuples are indexed by ``attnum - 1``.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ from engine.writes.one_row import insert_alone
 from engine.writes.returning import Returning, make_env, returning_of
 from engine.writes.row_checks import RowChecks
 from engine.writes.shape import TableShape, row_record, table_layout
+from planner.bind.arbiters import decided
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, compile_expr, compile_predicate, compile_row
@@ -226,14 +228,20 @@ class ConflictPlan:
 
 async def run_insert(session: Session, plan: Plan, statement: Insert, params: tuple[Any, ...]) -> Outcome:
     """Run an INSERT."""
-    if target_of(session, statement.table).kind == "p":
+    target = target_of(session, statement.table)
+    clause = statement.on_conflict
+    varies = clause is not None and bool(clause.arbiter_where)
+    if clause is not None and varies:
+        statement = replace(statement, on_conflict=decided(clause, target, session.catalog, params))
+        plan.dml = None  # what is there was made for other values
+    if target.kind == "p":
         from engine.writes.partitioned import insert_routed  # it inserts into tables with what is here
 
         return await insert_routed(session, plan, statement, params)
     if plan.dml is None:
         made = plan.dml = InsertPlan(session, statement)
         plan.one_row = made.row is not None and made.returning is None
-        if plan.one_row and made.plain:
+        if plan.one_row and made.plain and not varies:
             plan.alone = insert_alone
     insert: InsertPlan = plan.dml
     shape = insert.shape

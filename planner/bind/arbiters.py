@@ -7,6 +7,8 @@ ON CONFLICT ON CONSTRAINT name                the index of that constraint, whic
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from planner import ast
 from planner.bind.context import BindContext
@@ -15,17 +17,22 @@ from planner.bind.index import index_keys
 from planner.bind.stored import table_scope
 from planner.bind.table_parts import column_collation
 from planner.casts import resolve_unknown
-from planner.catalog import IndexDef, RelationDef
+from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.collations import collation_of
 from planner.comparisons import conjuncts_of
 from planner.domains import plain_type
 from planner.errors import SqlError
 from planner.implication import implied
-from planner.query import Expr, Var
+from planner.query import Const, Expr, OnConflict, Param, Var
+from planner.rewrite import replace_children
+from planner.rules.fold import fold, fold_node
+from planner.walk import walk
 
 
-def arbiters_of(context: BindContext, node: ast.OnConflict, relation: RelationDef) -> tuple[int, ...]:
-    """Return the indexes that a conflict target names or infers; () = all of them.
+def arbiters_of(
+    context: BindContext, node: ast.OnConflict, relation: RelationDef
+) -> tuple[tuple[int, ...], tuple[Expr, ...]]:
+    """Return the indexes that a conflict target names or infers; () = all of them. And its WHERE, where that decides only with parameters' values.
 
     Raises SqlError 42703, 42704, 42809, 42P10 (none fits), 55000 (deferrable).
     """
@@ -40,12 +47,12 @@ def arbiters_of(context: BindContext, node: ast.OnConflict, relation: RelationDe
                     raise SqlError("42809", "constraint in ON CONFLICT clause has no associated index")
                 if constraint.deferrable:
                     raise _deferrable_arbiter(relation, [constraint.index_oid])
-                return (constraint.index_oid,)
+                return (constraint.index_oid,), ()
         raise SqlError("42704", f'constraint "{node.constraint}" for table "{relation.name}" does not exist')
     if not node.elements:
         if relation.has_deferrable_key:
             raise _deferrable_arbiter(relation, [index.oid for index in relation.indexes])
-        return ()
+        return (), ()
     wanted: list[tuple[Expr, int]] = []
     scope = table_scope(context, relation)
     for element in node.elements:
@@ -68,29 +75,57 @@ def arbiters_of(context: BindContext, node: ast.OnConflict, relation: RelationDe
         collation = column_collation(named, plain_type(expr.type), node.infer_span) if named else 0
         if (expr, collation) not in wanted:
             wanted.append((expr, collation))
-    where: Sequence[Expr] = ()
+    where: tuple[Expr, ...] = ()
     if node.element_where is not None:
-        where = conjuncts_of(bind_boolean(scope, node.element_where, "INDEX WHERE"))
-    found = tuple(i.oid for i in relation.indexes if i.unique and _fits(i, relation, context, wanted, where))
+        where = tuple(conjuncts_of(fold(bind_boolean(scope, node.element_where, "INDEX WHERE"))))
+    over = [i for i in relation.indexes if i.unique and _is_over(i, relation, context.catalog, wanted)]
+    if over and any(isinstance(item, Param) for conjunct in where for item in walk(conjunct)):
+        return tuple(i.oid for i in over), where
+    return _complete(over, relation, context.catalog, where), ()
+
+
+def decided(clause: OnConflict, relation: RelationDef, catalog: Catalog, params: Sequence[Any]) -> OnConflict:
+    """Return a clause whose target has parameters with the indexes that it infers from their values.
+
+    Raises SqlError 42P10 (none fits), 55000 (deferrable).
+    """
+
+    def known(node: Any) -> Any:
+        if isinstance(node, Param) and node.number <= len(params):
+            return Const(type=node.type, value=params[node.number - 1], span=node.span)
+        return fold_node(replace_children(node, known))
+
+    candidates = [index for index in relation.indexes if index.oid in clause.arbiters]
+    where = [known(conjunct) for conjunct in clause.arbiter_where]
+    return replace(clause, arbiters=_complete(candidates, relation, catalog, where), arbiter_where=())
+
+
+def _complete(
+    indexes: Sequence[IndexDef], relation: RelationDef, catalog: Catalog, where: Sequence[Expr]
+) -> tuple[int, ...]:
+    """Return those that have all rows for which the target's WHERE holds; one that never holds says nothing, as in PostgreSQL."""
+    if any(isinstance(conjunct, Const) and not conjunct.value for conjunct in where):
+        where = ()
+    found = []
+    for index in indexes:
+        _keys, condition = index_keys(index, relation, catalog)
+        if all(implied(fold(conjunct), where) for conjunct in conjuncts_of(condition)):
+            found.append(index)
     if not found:
         raise SqlError(
             "42P10",
             "there is no unique or exclusion constraint matching the ON CONFLICT specification",
         )
-    if any(index.oid in found and index.deferrable for index in relation.indexes):
-        raise _deferrable_arbiter(relation, found)
-    return found
+    if any(index.deferrable for index in found):
+        raise _deferrable_arbiter(relation, [index.oid for index in found])
+    return tuple(index.oid for index in found)
 
 
-def _fits(
-    index: IndexDef,
-    relation: RelationDef,
-    context: BindContext,
-    wanted: Sequence[tuple[Expr, int]],
-    where: Sequence[Expr],
+def _is_over(
+    index: IndexDef, relation: RelationDef, catalog: Catalog, wanted: Sequence[tuple[Expr, int]]
 ) -> bool:
-    """Tell whether an index is over exactly these keys, by the collations they name, and has all rows for which the target's WHERE holds."""
-    keys, condition = index_keys(index, relation, context.catalog)
+    """Tell whether an index is over exactly these keys, by the collations they name."""
+    keys, _condition = index_keys(index, relation, catalog)
     collations = [
         own or collation_of(relation.column(attnum))
         for attnum, own in zip(index.attnums, index.collations or (0,) * len(keys), strict=True)
@@ -99,9 +134,7 @@ def _fits(
     if not all(key in exprs for key in keys):
         return False
     found = list(zip(keys, collations, strict=True))
-    if not all((expr, collation) in found if collation else expr in keys for expr, collation in wanted):
-        return False
-    return all(implied(conjunct, where) for conjunct in conjuncts_of(condition))
+    return all((expr, collation) in found if collation else expr in keys for expr, collation in wanted)
 
 
 def _deferrable_arbiter(relation: RelationDef, indexes: Sequence[int]) -> SqlError:

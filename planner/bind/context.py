@@ -16,7 +16,7 @@ from pgwire.codecs.settings import DEFAULT, STORED_TEXT, CodecSettings
 from planner import ast
 from planner.builtins.reg import NamesOf
 from planner.casts import CoerceEnv, ParamTypes
-from planner.catalog import Catalog, FunctionDef, RelationDef, RoleDef, RowType, SystemCatalog
+from planner.catalog import Catalog, FunctionDef, RelationDef, RoleDef, RowType, SystemCatalog, row_type_named
 from planner.errors import Span, SqlError
 from planner.extensions import WITH_OPERATORS, with_operators
 from planner.query import Expr, OutputColumn
@@ -243,22 +243,19 @@ class BindContext:
             found = (
                 find_builtin("pg_catalog", name)
                 if entry == "pg_catalog"
-                else self.catalog.type_oid(entry, name) or self._row_type_named(entry, name)
+                else self.catalog.type_oid(entry, name) or self._row_type(entry, name)
             )
             if found is not None:
                 return found
         return None
 
-    def _row_type_named(self, schema: str, name: str) -> int | None:
-        """Return the oid of the type of a relation's rows, or of the array type over it."""
-        for wanted, after in ((name, 1), (name.removeprefix("_"), 2)):
-            relation = self.catalog.relation(schema, wanted)
-            if relation is None or relation.kind not in "rvmp" or relation.virtual:
-                continue
-            if after == 1 or wanted != name:
-                self.versions[relation.oid] = relation.version
-                return relation.oid + after
-        return None
+    def _row_type(self, schema: str, name: str) -> int | None:
+        found = row_type_named(self.catalog, schema, name)
+        if found is None:
+            return None
+        relation, oid = found
+        self.versions[relation.oid] = relation.version
+        return oid
 
     def type_of(self, name: ast.TypeName) -> SqlType:
         """Return the type a written name means. Raises as ``planner.typenames.resolve_type``."""

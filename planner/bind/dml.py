@@ -178,9 +178,9 @@ def _on_conflict(
     if view is not None:
         node = _over_base_table(node, view)
         assignments = with_base_names(view, assignments)
-    arbiters = arbiters_of(context, node, relation)
+    arbiters, arbiter_where = arbiters_of(context, node, relation)
     if node.action == "nothing":
-        return OnConflict(action="nothing", arbiters=arbiters)
+        return OnConflict(action="nothing", arbiters=arbiters, arbiter_where=arbiter_where)
     scope = Scope(context=context, ctes=outer.ctes)
     origins = [(relation.oid, column.attnum) for column in relation.live]
     target = outer.ranges[0]
@@ -195,6 +195,7 @@ def _on_conflict(
     return OnConflict(
         action="update",
         arbiters=arbiters,
+        arbiter_where=arbiter_where,
         assignments=complete_assignments(relation, bound, context.env),
         where=where,
     )

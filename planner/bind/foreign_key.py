@@ -39,8 +39,7 @@ def foreign_key_spec(
     assert reference is not None
     table = 0
     taken = created is not None and context.find_relation(*created) is not None  # found to be so when it runs
-    itself = created is not None and reference.name == created[1] and reference.schema in ("", created[0])
-    if not taken and not itself:
+    if not taken and not _means_created(context, reference, created):
         try:
             relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
         except SqlError as error:
@@ -64,6 +63,25 @@ def foreign_key_spec(
         deferred=node.initially_deferred,
         not_valid=node.not_valid,
     )
+
+
+def _means_created(context: BindContext, reference: ast.TableRef, created: tuple[str, str] | None) -> bool:
+    """Tell whether a reference will find the table that is being created, which others in the search path may hide."""
+    if created is None or reference.name != created[1]:
+        return False
+    schema = created[0]
+    if (
+        schema == "pg_temp"
+    ):  # which is not in the path before the session's first temporary object, and then leads it
+        schema = next((entry for entry in context.search_path if entry.startswith("pg_temp_")), schema)
+        if schema == "pg_temp":
+            return reference.schema in ("", schema)
+    if reference.schema:
+        return reference.schema in (schema, created[0])
+    for entry in context.search_path:
+        if entry == schema or context.catalog.relation(entry, reference.name) is not None:
+            return entry == schema
+    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from pgwire.codecs import array
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
-from planner.catalog import RelationDef
+from planner.catalog import RelationDef, row_type_named
 from planner.errors import SqlError, not_supported
 from planner.facts import (
     REGCLASS,
@@ -111,6 +112,13 @@ def _keywords() -> frozenset[str]:
     return _KEYWORDS
 
 
+def _schemas_of(session: EvalSession, names: Sequence[str]) -> Sequence[str]:
+    """Return the schemas in which a name of one or two parts is looked up; ``pg_temp`` is the session's own, once it exists."""
+    if len(names) > 1 and names[0] == "pg_temp":
+        return [next((entry for entry in session.search_path if entry.startswith("pg_temp_")), "pg_temp")]
+    return names[:-1] or session.search_path
+
+
 def find_relation(session: EvalSession, text: str) -> RelationDef | None:
     """Return the relation that a possibly qualified name denotes."""
     names = split_identifier(text)
@@ -120,12 +128,11 @@ def find_relation(session: EvalSession, text: str) -> RelationDef | None:
         if names[0] != session.database:
             raise SqlError("0A000", f'cross-database references are not implemented: "{text}"')
         names = names[1:]
-    if len(names) == 2:
-        if session.catalog.schema(names[0]) is None:
-            raise SqlError("3F000", f'schema "{names[0]}" does not exist')
-        return session.catalog.relation(names[0], names[1])
-    for schema in session.search_path:
-        relation = session.catalog.relation(schema, names[0])
+    schemas = _schemas_of(session, names)
+    if len(names) == 2 and session.catalog.schema(schemas[0]) is None:
+        raise SqlError("3F000", f'schema "{names[0]}" does not exist')
+    for schema in schemas:
+        relation = session.catalog.relation(schema, names[-1])
         if relation is not None:
             return relation
     return None
@@ -168,15 +175,18 @@ def find_type(text: str, session: EvalSession | None = None) -> int | None:
 
 
 def _users_type(session: EvalSession | None, names: list[str]) -> int | None:
-    """Return the user's type that a name means; None where a built-in one comes first."""
+    """Return the user's type, of a table's rows maybe, that a name means; None where a built-in one comes first."""
     if session is None:
         return None
-    for schema in names[:-1] or session.search_path:
+    for schema in _schemas_of(session, names):
         if schema == "pg_catalog" and names[-1] in facts().types_by_name:
             return None
         found = session.catalog.type_oid(schema, names[-1])
         if found is not None:
             return found
+        of_rows = row_type_named(session.catalog, schema, names[-1])
+        if of_rows is not None:
+            return of_rows[1]
     return None
 
 
@@ -188,7 +198,7 @@ def _find_procs(session: EvalSession, text: str) -> list[tuple[int, tuple[int, .
     """Return oid and argument types of the functions of a name, along the search path where it has no schema."""
     names = split_identifier(text)
     found: list[tuple[int, tuple[int, ...]]] = []
-    for schema in names[:-1] or session.search_path:
+    for schema in _schemas_of(session, names):
         if schema == "pg_catalog":
             found += [(proc.oid, proc.arg_types) for proc in facts().procs_by_name.get(names[-1], ())]
             continue

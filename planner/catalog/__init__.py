@@ -21,7 +21,7 @@ from planner.catalog.objects import (
     SourceDef,
     TimelineDef,
 )
-from planner.catalog.protocol import Catalog, SystemCatalog
+from planner.catalog.protocol import Catalog, SystemCatalog, row_type_named
 from planner.catalog.relations import (
     DEFAULT_TIMELINE,
     ColumnDef,
@@ -63,4 +63,5 @@ __all__ = [
     "SystemCatalog",
     "TimelineDef",
     "TypeDef",
+    "row_type_named",
 ]

@@ -113,3 +113,14 @@ class SystemCatalog(Catalog, Protocol):
 
     def comments_on(self, class_oid: int) -> Callable[[int], str | None]:
         """Return what gives the comments on objects of that catalog by their oids, None where there is none."""
+
+
+def row_type_named(catalog: Catalog, schema: str, name: str) -> tuple[RelationDef, int] | None:
+    """Return the relation whose rows' type, or the array type over it, is called ``schema.name``, and the oid of that type."""
+    for wanted, after in ((name, 1), (name.removeprefix("_"), 2)):
+        relation = catalog.relation(schema, wanted)
+        if relation is None or relation.kind not in "rvmp" or relation.virtual:
+            continue
+        if after == 1 or wanted != name:
+            return relation, relation.oid + after
+    return None

@@ -17,12 +17,14 @@ from planner.query.expressions import Expr, OutputColumn
 class OnConflict:
     """ON CONFLICT. ``arbiters``: index oids that may arbitrate; empty = any unique index or exclusion constraint (DO NOTHING).
 
+    ``arbiter_where``: the condition of the target where that has parameters: which of ``arbiters`` arbitrate depends on their values.
     DO UPDATE expressions see range 0 = the existing row, range 1 = the proposed one (EXCLUDED); both
     have the table's columns.
     """
 
     action: Literal["nothing", "update"]
     arbiters: tuple[int, ...]
+    arbiter_where: tuple[Expr, ...] = ()
     assignments: tuple[tuple[int, Expr], ...] = ()
     where: Expr | None = None
 

@@ -3,13 +3,15 @@
     aid = 40 + 2            ->  aid = 42
     price > numeric(100)    ->  price > 100
     CASE WHEN false THEN 1/0 ELSE 1 END     left alone: a call that raises stays where it stands
+    aid / 0 > NULL          ->  NULL        a strict function is not called for NULL, nor are its other arguments evaluated
 
-Only functions with a Python form that needs neither session nor argument types are folded, and only what is
+Only functions with a Python form that needs neither session nor argument types are folded, and, but for NULL, only what is
 immutable: what depends on settings is a stable value (``planner.rules.stable``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -68,8 +70,9 @@ def is_conversion(node: Any) -> bool:
 def fold_node(node: Any) -> Any:
     """Return a node whose arguments are folded already as a constant if it is one, else as it is."""
     if isinstance(node, FuncExpr | OpExpr):
-        if all(isinstance(arg, Const) for arg in node.args):
-            return _call(node)
+        constants = [arg for arg in node.args if isinstance(arg, Const)]
+        if len(constants) == len(node.args) or any(arg.value is None for arg in constants):
+            return _call(node, constants)
     elif isinstance(node, RelabelType):
         if isinstance(node.arg, Const):
             from planner.builtins.casts import relabelled
@@ -95,15 +98,17 @@ def fold_node(node: Any) -> Any:
     return node
 
 
-def _call(node: FuncExpr | OpExpr) -> Expr:
+def _call(node: FuncExpr | OpExpr, constants: Sequence[Const]) -> Expr:
     proc = facts().procs.get(node.proc)
-    if proc is None or proc.volatility != "i" or proc.kind != "f" or proc.returns_set:
+    if proc is None or proc.kind != "f" or proc.returns_set:
         return node
     if isinstance(node, FuncExpr) and node.variadic:
         return node
-    values = [arg.value for arg in node.args if isinstance(arg, Const)]
+    values = [arg.value for arg in constants]
     if proc.strict and any(value is None for value in values):
         return Const(type=node.type, value=None, span=node.span)
+    if proc.volatility != "i" or len(values) < len(node.args):
+        return node
     row = load().functions.get(node.proc)
     if row is None or row.python is None or row.needs_session or row.needs_types:
         return node

@@ -103,3 +103,13 @@ drop sequence s2, d, b, m;
 select to_regclass('s2');
 discard sequences;
 select lastval();
+-- pg_temp in a name that is read from text is the session's own temporary schema
+create temporary sequence of_session;
+create temporary table of_session_t (a int);
+select nextval('pg_temp.of_session');
+select currval('pg_temp.of_session'), 'pg_temp.of_session'::regclass, to_regclass('pg_temp.of_session_t'), to_regclass('pg_temp.none');
+select to_regtype('pg_temp.of_session_t'), 'pg_temp.of_session_t'::text::regtype;
+select 'pg_temp.none'::regclass;
+select nextval('pg_temp.none');
+drop table of_session_t;
+drop sequence of_session;

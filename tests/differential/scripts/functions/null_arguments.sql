@@ -1,0 +1,30 @@
+-- a strict function is not called where an argument is NULL for certain, nor are its other arguments evaluated
+-- also: local
+create table sn (a int, b text);
+insert into sn values (0, 'x'), (null, 'y');
+create sequence sq;
+select 1 / a + null from sn;
+select 1 / a > null, null || b, b || null, null::text || (a / 0) from sn;
+select * from sn where 1 / a > null;
+select nextval('sq') + null;
+select nextval('sq');
+select random() < null, now() < null::timestamptz;
+select pg_sleep(null);
+select a from sn group by a having count(*) > null;
+select a + null, count(*) from sn group by 1;
+select sum(a + null), count(1/a + null) from sn;
+select (select max(a) from sn where a > null) + 1;
+select case when a = null then 1/a else 2 end from sn;
+select coalesce(1/a = null, true), nullif(a / 0 + null, 3) from sn;
+select a = null or a = 0, a = null and a = 0 from sn order by 1;
+select row_number() over (order by a + null) from sn;
+update sn set a = a / 0 + null;
+select * from sn order by b;
+select lower(null), substr(b, null), date_part('day', null::date), extract(year from null::timestamp), b like null, b ~ null from sn;
+select 'abc' = any (null::text[]), a = all(null::int[]) from sn;
+select * from generate_series(1, null);
+select nextval(null), setval('sq', null), currval('sq');
+select array_append(null, 1), array_cat(null, array[1]), concat(null, 1), format(null, 1), num_nulls(null, 1);
+select jsonb_build_object('a', null), to_jsonb(null::int), null::jsonb -> 'a', '{}'::jsonb -> null;
+select least(null, 1), greatest(a, null) from sn;
+drop table sn; drop sequence sq;
