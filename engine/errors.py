@@ -260,6 +260,7 @@ def report_of(
             column=error.column,
             datatype=error.datatype,
             constraint=error.constraint,
+            routine=error.routine,
         )
     if isinstance(error, Suspend):
         error.abandon()

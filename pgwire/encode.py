@@ -137,6 +137,7 @@ _REPORT_FIELDS: Final[tuple[tuple[bytes, str], ...]] = (
     (b"c", "column"),
     (b"d", "datatype"),
     (b"n", "constraint"),
+    (b"R", "routine"),
 )
 
 

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorReport:
-    """Fields of an error or notice. ``position`` counts characters from 1."""
+    """Fields of an error or notice. ``position`` counts characters from 1.
+
+    ``routine`` is PostgreSQL's name of the function that found the error, given only where clients decide by it.
+    """
 
     severity: str
     sqlstate: str
@@ -28,6 +31,7 @@ class ErrorReport:
     column: str | None = None
     datatype: str | None = None
     constraint: str | None = None
+    routine: str | None = None
 
 
 class RemoteProtocolError(Exception):

@@ -27,6 +27,7 @@ class SqlError(DataError):
         schema, table, column, datatype, constraint: the constraint fields (s, t, c, d, n), or None.
         settled: ``where`` is complete: it was met before, handled, and raised again.
         query: the text that ``span`` counts in where that is not the client's (field q), or None.
+        routine: PostgreSQL's name of the function that found it (field R) where clients decide by that, else None.
     """
 
     def __init__(
@@ -54,8 +55,19 @@ class SqlError(DataError):
         self.column = column
         self.datatype = datatype
         self.constraint = constraint
+        self.routine: str | None = None
 
 
 def not_supported(construct: str, *, span: Span | None = None, hint: str | None = None) -> SqlError:
     """Return the 0A000 error that names ``construct`` (promise P4)."""
     return SqlError("0A000", f"{construct} is not supported", span=span, hint=hint)
+
+
+def result_type_changed() -> SqlError:
+    """Return the error of a prepared statement whose result has other columns by now.
+
+    Drivers (asyncpg, pgjdbc) prepare it again where they know the error by its routine.
+    """
+    error = SqlError("0A000", "cached plan must not change result type")
+    error.routine = "RevalidateCachedQuery"
+    return error

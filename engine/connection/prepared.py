@@ -23,7 +23,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import clip_bytes
 from planner.bind import coerce_argument
 from planner.builtins.reg import named_input
-from planner.errors import Span, SqlError
+from planner.errors import Span, SqlError, result_type_changed
 from planner.evaluate import Env, Shared, compile_expr
 from planner.statements import ExecutePrepared
 
@@ -127,7 +127,7 @@ class PreparedStatements:
                 error.span = Span(error.span.start + at, error.span.end + at)
             raise
         if again is None or again.shape != plan.shape:
-            raise SqlError("0A000", "cached plan must not change result type")
+            raise result_type_changed()
         prepared.plan, prepared.path = again, path
         return again
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from engine.statistics.figures import Bound, CannotCount, ColumnFigures, PartFigures, has_bounds
 from engine.statistics.sketch import EMPTY, PRECISION
+from pgwire.codecs.numeric import CONTEXT
 from txn.types import PhysicalType
 
 VERSION = f"duckdb {duckdb.__version__}"
@@ -125,7 +126,7 @@ def _bound(column: Any, type_: PhysicalType) -> Bound | None:
     if value is None:
         return None
     if type_.kind == "decimal":
-        return int(value.scaleb(type_.scale))
+        return int(value.scaleb(type_.scale, CONTEXT))
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return int(value)

@@ -28,7 +28,7 @@ from pgwire.codecs.errors import DataError
 from planner import ast
 from planner.as_of import AsOf
 from planner.bind import bind_statement
-from planner.errors import SqlError
+from planner.errors import SqlError, result_type_changed
 from planner.long_names import truncated
 from planner.parse import Parsed, parse
 from planner.statements import BoundStatement, SetTransaction, StatementClass, Transaction
@@ -277,7 +277,7 @@ class Planning:
             plan = self.plan_text(source.text, source.param_oids)
             assert plan is not None
             if source.plan is not None and plan.shape != source.plan.shape:
-                raise SqlError("0A000", "cached plan must not change result type")
+                raise result_type_changed()
             source.plan = plan
             return plan, None
         return self.bind(source), None

@@ -27,6 +27,7 @@ from engine.eager import settle
 from engine.executor import READS, ExecContext, Result
 from engine.reads.query import choose_route, collect, compile_for, compiled_query, run_query
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.numeric import CONTEXT
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import DEFAULT
 from planner.errors import SqlError
@@ -152,7 +153,7 @@ def _cell(value: Any, is_float: bool, any_scale: bool) -> Any:
     if isinstance(value, float):
         return f"{value + 0.0:.6g}" if is_float and abs(value) < 1e-30 else f"{value + 0.0:.12g}"
     if isinstance(value, Decimal):
-        return str(value.normalize() if any_scale and value.is_finite() else value)
+        return str(value.normalize(CONTEXT) if any_scale and value.is_finite() else value)
     if isinstance(value, list | tuple):
         return tuple(_cell(v, is_float, any_scale) for v in value)
     return value

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from engine.spark.properties import COST_BASED
 from engine.statistics.figures import Bound, ColumnSummary
+from pgwire.codecs.numeric import CONTEXT
 from txn.types import PhysicalType
 
 _EPOCH: Final = datetime.date(1970, 1, 1)
@@ -81,7 +82,7 @@ def _shown(bound: Bound, type_: PhysicalType) -> str | None:
             case "timestamp" | "timestamptz":
                 return (_START + datetime.timedelta(microseconds=bound)).isoformat(" ", "microseconds")
             case "decimal":
-                return str(Decimal(bound).scaleb(-type_.scale))
+                return str(Decimal(bound).scaleb(-type_.scale, CONTEXT))
     except OverflowError:
         return None
     return str(bound)

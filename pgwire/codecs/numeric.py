@@ -40,7 +40,7 @@ def overflow() -> DataError:
 def from_parts(negative: bool, unscaled: int, scale: int) -> Decimal:
     """Build ``unscaled / 10**scale`` with that display scale; zero is never negative."""
     value = Decimal(unscaled).scaleb(-scale, CONTEXT)
-    return -value if negative and unscaled else value
+    return value.copy_negate() if negative and unscaled else value  # a minus would round
 
 
 def parse(text: str) -> Decimal:
@@ -76,7 +76,7 @@ def parse(text: str) -> Decimal:
     if scale < 0:
         digits, scale = digits + "0" * -scale, 0
     value = Decimal(f"{digits}E{-scale}")
-    return -value if sign == "-" else value
+    return value.copy_negate() if sign == "-" else value
 
 
 def show(value: Decimal) -> str:

@@ -384,7 +384,7 @@ def _power_infinite(a: Decimal, b: Decimal) -> Decimal:
     if b.is_infinite():
         if a == -1:
             return ONE
-        grows = (abs(a) > 1) == (b > 0)
+        grows = (a.copy_abs() > 1) == (b > 0)
         return INF if grows else ZERO
     if b < 0:
         return ZERO

@@ -23,6 +23,7 @@ VALUES: list[tuple[str, Any]] = [
     ("float4", 1.5),
     ("float8", 1e-300),
     ("numeric", decimal.Decimal("-12345678901234567890.012345")),
+    ("numeric", decimal.Decimal("-123456789012345678901234567890123456.5")),
     ("numeric", decimal.Decimal("NaN")),
     ("text", "grüße ☃ \\ '"),
     ("varchar", "x" * 300),
@@ -285,5 +286,19 @@ def test_domains(server: ServerProcess) -> None:
             )
         with pytest.raises(asyncpg.CheckViolationError):
             await connection.fetchval("SELECT $1::async_age", -1)
+
+    run(server, body)
+
+
+def test_a_statement_whose_columns_changed_is_prepared_again(server: ServerProcess) -> None:
+    async def body(connection: asyncpg.Connection) -> None:
+        await connection.execute("CREATE TABLE async_kept (a int); INSERT INTO async_kept VALUES (1)")
+        assert list(await connection.fetchrow("SELECT * FROM async_kept")) == [1]
+        await connection.execute("ALTER TABLE async_kept ALTER a SET DATA TYPE text")
+        assert list(await connection.fetchrow("SELECT * FROM async_kept")) == ["1"]
+        held = await connection.prepare("SELECT * FROM async_kept")
+        await connection.execute("ALTER TABLE async_kept ADD b int")
+        with pytest.raises(asyncpg.InvalidCachedStatementError):
+            await held.fetch()
 
     run(server, body)
