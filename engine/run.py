@@ -46,7 +46,7 @@ from engine.sources import statements as source_statements
 from engine.subscriptions import named_statements, subscribe
 from engine.transaction import block_statements, time_travel, timelines
 from engine.transaction.block_state import FAILED, IMPLICIT
-from engine.transaction.lock_table import lock_table
+from engine.transaction.lock_table import lock_table, waiting
 from engine.transaction.races import must_lock
 from engine.triggers import define as triggers
 from engine.writes import copy
@@ -249,7 +249,8 @@ async def _start_locking(session: Session, plan: Plan) -> None:
     """
     if session.block.ensure_txn().read_only:
         raise SqlError("25006", f"cannot execute {plan.locking} in a read-only transaction")
-    await session.view.start_write(plan, ())
+    with waiting(session, not plan.nowait):
+        await session.view.start_write(plan, ())
 
 
 async def _start_changing(

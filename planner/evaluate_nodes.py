@@ -17,6 +17,7 @@ from planner.builtins.reg import REG_TYPES
 from planner.domain_checks import DomainCheck
 from planner.errors import not_supported
 from planner.evaluate_assign import assign_item, assign_slice
+from planner.evaluate_assign_keys import assign_member, assign_pair
 from planner.evaluate_coordinates import assign_coordinate, coordinate
 from planner.evaluate_env import Env, Layout, Suspend
 from planner.evaluate_inline import simple_equality, simple_inequality
@@ -38,7 +39,7 @@ from planner.evaluate_runtime import (
     row_null,
 )
 from planner.evaluate_unit import NODES, Unit, value_function
-from planner.facts import INT4, OID, RECORD, facts
+from planner.facts import HSTORE, INT4, JSONB, OID, RECORD, facts
 from planner.query import (
     ArrayAssign,
     ArrayCoerce,
@@ -407,7 +408,7 @@ def _bounds(unit: Unit, indexes: Sequence[tuple[Expr | None, Expr | None]], dept
 
 
 def _array_assign(unit: Unit, expr: ArrayAssign, depth: int) -> str:
-    """An array with a part replaced."""
+    """An array, or a value of keys, with a part replaced."""
     array, value = unit.value(expr.arg, depth + 1), unit.value(expr.value, depth + 1)
     leaf = _tuple_elements(expr.type.oid)
     part, count = coordinates_of(expr.type.oid)
@@ -418,6 +419,12 @@ def _array_assign(unit: Unit, expr: ArrayAssign, depth: int) -> str:
         bounds = _bounds(unit, expr.indexes, depth)
         return f"{unit.name(assign_slice, 'set')}({array}, ({bounds}), {value}, {leaf})"
     subscripts = "".join(f"{unit.value(hi, depth + 1)}, " for _, hi in expr.indexes if hi is not None)
+    if expr.type.oid == HSTORE:
+        return f"{unit.name(assign_pair, 'set')}({array}, {subscripts}{value})"
+    if expr.type.oid == JSONB:
+        first = expr.indexes[0][1]
+        numbered = first is not None and first.type.oid == INT4
+        return f"{unit.name(assign_member, 'set')}({array}, ({subscripts}), {value}, {numbered})"
     return f"{unit.name(assign_item, 'set')}({array}, ({subscripts}), {value}, {leaf})"
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from engine.catalog.state import CatalogSnapshot
 from engine.reads.by_text import ByText, TextKey
-from planner.bind.locking import statement_name
+from planner.bind.locking import never_waits, statement_name
 from planner.evaluate import Env, Shared, compile_expr
 from planner.query import Delete, Insert, Merge, OutputColumn, Update
 from planner.statements import (
@@ -151,6 +151,7 @@ class Plan:
         "in_transaction",
         "locking",
         "namespace_version",
+        "nowait",
         "one_row",
         "only_reads",
         "permitted",
@@ -207,6 +208,8 @@ class Plan:
         self.permitted: tuple[int, int, int, bool, bool] | None = None  # see engine.ddl.privileges
         # what errors call a statement that locks rows (SELECT FOR UPDATE), "" for others
         self.locking = _locking(bound)
+        # NOWAIT: for no lock, those of what was read before among them
+        self.nowait = bool(self.locking) and never_waits(bound.statement)
         # whether it runs in a transaction
         self.in_transaction = bound.class_ in _IN_TRANSACTION
         # whether running it again has no effect beyond the transaction (no volatile functions, no COPY)

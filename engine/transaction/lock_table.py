@@ -13,6 +13,8 @@ moment anyway: the levels it may ask for (up to ROW EXCLUSIVE) need nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from engine.connection.portal import Command
@@ -28,10 +30,23 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 ROW_EXCLUSIVE = 3
-NEVER_WAIT_MS = -1
+_NEVER_WAIT_MS = -1
 # any of these privileges gives a lock, by level; the stronger ones need one to change what is there
 _PRIVILEGES = {1: "r", 3: "awdD"}
 LOCKS: dict[int, TableLock] = {1: "IS", 2: "IS", 3: "IX", 4: "SIX", 5: "S", 6: "SIX", 7: "X", 8: "X"}
+
+
+@contextmanager
+def waiting(session: Session, may: bool) -> Iterator[None]:
+    """Let the transaction wait for no lock unless it ``may``: 55P03 where it would have to."""
+    txn = session.block.ensure_txn()
+    if not may:
+        txn.set_lock_timeout(_NEVER_WAIT_MS)
+    try:
+        yield
+    finally:
+        if not may:
+            txn.set_lock_timeout(session.derived.lock_timeout_ms)
 
 
 async def lock_table(session: Session, plan: Plan, statement: st.LockTable) -> Command:
@@ -53,13 +68,8 @@ async def lock_table(session: Session, plan: Plan, statement: st.LockTable) -> C
         if statement.mode > ROW_EXCLUSIVE:
             raise SqlError("25006", "cannot execute LOCK TABLE in a read-only transaction")
         return Command("LOCK TABLE")
-    if statement.nowait:
-        txn.set_lock_timeout(NEVER_WAIT_MS)
-    try:
+    with waiting(session, not statement.nowait):
         for oid in (*statement.tables, *statement.partitions):
             await settle(txn.lock_table(ShardId(oid), LOCKS[statement.mode]))
-    finally:
-        if statement.nowait:
-            txn.set_lock_timeout(session.derived.lock_timeout_ms)
     await session.view.start_write(plan, ())
     return Command("LOCK TABLE")

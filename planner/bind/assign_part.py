@@ -2,6 +2,7 @@
 
 UPDATE t SET c.f = 1           c := ComposeRow(Row(1, (c).g))             the other attributes as they are
 UPDATE t SET a[2].f = 1        a := ArrayAssign(a, 2, ComposeRow(Row(1, (a[2]).g)))
+UPDATE t SET j['a'][0] = 1     j := ArrayAssign(j, ['a', 0], 1)          so of a jsonb, and of an hstore
 INSERT INTO t (c.f, d)         INSERT INTO t (c, d) ... ROW(1, NULL)      those that are not named are NULL
 """
 
@@ -11,14 +12,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planner import ast
-from planner.bind.columns import subscripts_of
+from planner.bind.subscripts import hstore_key, jsonb_keys, subscript, subscripts_of
 from planner.casts import CastContext, CoerceEnv, try_coerce
 from planner.catalog import Catalog, ColumnDef, RelationDef, RowType
 from planner.composite import compose, decomposed, is_composite
 from planner.domains import base_oid, base_type, is_domain
 from planner.errors import Span, SqlError, not_supported
-from planner.facts import INT2VECTOR, JSONB, NAME, OIDVECTOR, RECORD
-from planner.query import ArrayAssign, Expr, FieldSelect, RelabelType, RowExpr, Subscript
+from planner.facts import HSTORE, INT2VECTOR, JSONB, NAME, OIDVECTOR, RECORD, TEXT
+from planner.query import ArrayAssign, Expr, FieldSelect, RelabelType, RowExpr
 from planner.scope import Scope
 from planner.typefacts import coordinates_of, format_type
 from planner.types import SqlType
@@ -130,16 +131,23 @@ def _with_element(
     span: Span | None,
 ) -> Expr:
     env, oid = scope.context.env, type_.oid
-    if oid in (JSONB, NAME, INT2VECTOR, OIDVECTOR):
+    if oid in (NAME, INT2VECTOR, OIDVECTOR):
         raise not_supported(f"assignment to a part of a {format_type(oid)} column", span=span)
     count = next((i for i, step in enumerate(steps) if isinstance(step, str)), len(steps))
     subscripts = [step for step in steps[:count] if isinstance(step, ast.SubscriptStep)]
-    element, indexes, is_slice = subscripts_of(scope, oid, subscripts, span)
+    indexes: tuple[tuple[Expr | None, Expr | None], ...]
+    element, indexes, is_slice = oid, (), False
+    if oid == JSONB:
+        indexes = tuple((None, key) for key in jsonb_keys(scope, subscripts))
+    elif oid == HSTORE:
+        element, indexes = TEXT, ((None, hstore_key(scope, subscripts)),)
+    else:
+        element, indexes, is_slice = subscripts_of(scope, oid, subscripts, span)
     if count < len(steps):
         if is_slice:
             raise not_supported("assignment to a field of a slice", span=span)
         inner = SqlType(element)
-        present = Subscript(type=inner, arg=old, indexes=indexes, span=span)
+        present = subscript(scope, old, subscripts, span)
         made = with_part(scope, present, name, inner, steps[count:], value, span)
         return ArrayAssign(type=type_, arg=old, indexes=indexes, value=made, span=span)
     if value is None:

@@ -283,6 +283,11 @@ def locking_selects(node: Any) -> Iterator[Select]:
         stack.extend(reversed(children(current)))
 
 
+def never_waits(node: Any) -> bool:
+    """Tell whether a statement is not to wait for the rows that it locks."""
+    return any(mark.wait == "nowait" for select in locking_selects(node) for mark in select.row_marks)
+
+
 def statement_name(node: Any) -> str | None:
     """Return what errors call a statement that locks rows (SELECT FOR UPDATE), None if it locks none."""
     for select in locking_selects(node):

@@ -75,7 +75,7 @@ def lower(lw: Lowering, expr: q.Expr) -> Val:
 # What has no form in an engine, as its refusal names it.
 _REFUSED: dict[type[q.Expr], str] = {
     q.ArrayCoerce: "a cast of an array's elements",
-    q.ArrayAssign: "an assignment to elements of an array",
+    q.ArrayAssign: "an assignment to a part of a value",
     q.ComposeRow: "a row as a composite value",
     q.DecomposeRow: "a composite value as a row",
     q.RowExpr: "a row value",

@@ -15,8 +15,8 @@ from planner import statements as st
 from planner.bind import bind_node, envelope
 from planner.bind.assign_part import with_part
 from planner.bind.bodies import is_simple
-from planner.bind.columns import subscripts_of
 from planner.bind.context import BindContext
+from planner.bind.subscripts import subscripts_of
 from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_typmod, try_coerce
 from planner.domains import base_oid, base_type
 from planner.errors import Span, SqlError

@@ -326,7 +326,7 @@ class Subscript(Expr):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayAssign(Expr):
-    """``SET arg[indexes] = value``: the array with a part replaced; ``indexes`` as in Subscript."""
+    """``SET arg[indexes] = value``: the array, jsonb or hstore with a part replaced; ``indexes`` as in Subscript."""
 
     arg: Expr
     indexes: tuple[tuple[Expr | None, Expr | None], ...]
