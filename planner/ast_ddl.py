@@ -60,6 +60,7 @@ class ColumnDef(Node):
     type: TypeName | None
     constraints: tuple[Constraint, ...] = ()
     collation: Name = ()
+    collation_span: Span | None = None
     compression: str = ""
     using: Expression | None = None  # ALTER COLUMN TYPE ... USING
 

@@ -1,7 +1,8 @@
 """Operator classes: what an index method does with a type, and which of that indexes here can.
 
 method       types and classes
-btree, hash  every type with a default class; of other classes those that order text bytewise, as all text is ordered
+btree, hash  every type with a default class; of other classes those of its family (varchar_ops, cidr_ops), and those that order
+             text bytewise, as all text is ordered
 gin          arrays of plain elements (array_ops), jsonb (jsonb_ops, jsonb_path_ops), tsvector (tsvector_ops), texts by their
              trigrams (gin_trgm_ops, with pg_trgm), plain types by their values (with btree_gin)
 gist, spgist ranges (range_ops) whose bounds are eight bytes: not of numeric, texts ...; point, box, polygon, circle by their extents
@@ -186,9 +187,22 @@ def _written_class(type_oid: int, method: str, written: ast.Name, span: Span | N
     _check_accepts(name, type_oid, input_type)
     if is_default:
         return ""
-    if method == "brin" or (method in ("btree", "hash") and not name.endswith("_pattern_ops")):
+    if method == "brin" or (method in ("btree", "hash") and not _orders_alike(method, name, input_type)):
         raise not_supported(f'operator class "{name}"', span=span)
     return name
+
+
+def _orders_alike(method: str, name: str, input_type: int) -> bool:
+    """Tell whether a class orders as the default one of its input type: it is of that one's family, or bytewise."""
+    if name.endswith("_pattern_ops"):
+        return True
+    families = {
+        int(row["oid"]): row["opcfamily"]
+        for row in rows("opclass")
+        if int(row["opcmethod"]) == METHOD_OIDS[method]
+    }
+    own, default = class_oid(input_type, method, name), class_oid(input_type, method)
+    return own in families and families[own] == families.get(default)
 
 
 def _check_accepts(name: str, type_oid: int, input_type: int) -> None:

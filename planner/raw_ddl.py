@@ -85,6 +85,7 @@ class DdlReader(DmlReader):
             type=None if type_name is None else self.type_name(type_name),
             constraints=tuple([self.constraint(n["Constraint"]) for n in body.get("constraints", ())]),
             collation=strings(collation["collname"]) if collation else (),
+            collation_span=self.span(collation) if collation else None,
             compression=body.get("compression", ""),
             using=self.optional(body.get("raw_default")),
             span=self.span(body),

@@ -8,7 +8,7 @@ from planner.bind.context import BindContext
 from planner.bind.table_parts import column_type, declared_collation
 from planner.bind.types import creation_schema_of, users_type
 from planner.catalog import TypeDef
-from planner.errors import SqlError, not_supported
+from planner.errors import Span, SqlError, not_supported
 
 MAX_ATTRIBUTES = 1600
 
@@ -22,12 +22,12 @@ def bind_create_composite(context: BindContext, node: ast.CreateComposite) -> st
     return st.CreateComposite(schema=schema, name=node.name[-1], attributes=attributes)
 
 
-def _attribute(context: BindContext, node: ast.ColumnDef) -> st.AttributeSpec:
+def _attribute(context: BindContext, node: ast.ColumnDef, collated: Span | None = None) -> st.AttributeSpec:
     type_ = column_type(context, node)
     return st.AttributeSpec(
         name=node.name,
         type=type_,
-        collation=declared_collation(context, node.collation, type_, node.span),
+        collation=declared_collation(context, node.collation, type_, collated),
     )
 
 
@@ -39,7 +39,7 @@ def bind_alter_composite(context: BindContext, node: ast.AlterTable) -> st.Alter
     for action in node.actions:
         column = action.definition
         if action.kind == "add column" and isinstance(column, ast.ColumnDef):
-            spec = _attribute(context, column)
+            spec = _attribute(context, column, column.collation_span)
             _check_free(made, names, spec.name)
             names.add(spec.name)
             actions.append(st.AddAttribute(attribute=spec))

@@ -66,7 +66,7 @@ def alter_type(
         using=using,
         default=default,
         default_sql=column.default_sql,
-        collation=declared_collation(context, node.collation, type_, node.span),
+        collation=declared_collation(context, node.collation, type_, None),
         rewrites=not keeps_values(using, column.attnum),
     )
     columns = tuple(changed if c.attnum == column.attnum else c for c in relation.columns)

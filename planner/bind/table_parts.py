@@ -141,9 +141,10 @@ def column_collation(node_collation: ast.Name, type_: SqlType, span: Span | None
     own = plain_collation(type_.oid)
     if not node_collation:
         return own
+    found = find_collation(node_collation, span)
     if not own:
         raise SqlError("42804", f"collations are not supported by type {format_type(type_.oid)}", span=span)
-    return find_collation(node_collation, span)
+    return found
 
 
 def declared_collation(context: BindContext, written: ast.Name, type_: SqlType, span: Span | None) -> int:
@@ -246,7 +247,7 @@ def add_column(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> 
         not_null=null is False,
         default=value[0],
         default_sql=value[1],
-        collation=declared_collation(context, node.collation, type_, node.span),
+        collation=declared_collation(context, node.collation, type_, node.collation_span),
         identity="" if identity is None else identity.generated_when,
         generated="" if generated is None else "s",
         sequence=sequence,
