@@ -91,6 +91,7 @@ _DDL: dict[type, Callable[..., Awaitable[Outcome]]] = {
     st.AlterExtension: extensions.alter_extension,
     st.DropExtension: extensions.drop_extension,
     st.CreateFunction: functions.create_function,
+    st.CreateAggregate: functions.create_aggregate,
     st.AlterFunction: functions.alter_function,
     st.DropFunction: functions.drop_function,
     st.CreateEnum: types.create_enum,

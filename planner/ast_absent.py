@@ -12,8 +12,7 @@ class AbsentObject(Node):
     """What such a statement names.
 
     ``name``: of a rule behind that of its table; of an operator class or family behind its access
-    method; empty for a cast. ``types``: the operands of an operator (None: no left one), both types of a cast, the
-    arguments of an aggregate (empty: ``*``).
+    method; empty for a cast. ``types``: the operands of an operator (None: no left one), both types of a cast.
     """
 
     name: Name

@@ -43,6 +43,20 @@ class CreateFunction(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreateAggregate(Node):
+    """CREATE [OR REPLACE] AGGREGATE; ``parameters`` None: the old syntax, in which an option names the input.
+
+    ``direct``: how many of them stand before ORDER BY, -1 without that.
+    """
+
+    name: Name
+    replace: bool
+    parameters: tuple[Parameter, ...] | None
+    options: tuple[Option, ...]
+    direct: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Call(Node):
     """CALL procedure(arguments)."""
 
@@ -68,7 +82,7 @@ class FunctionName(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterFunction(Node):
-    """ALTER FUNCTION, PROCEDURE or ROUTINE: RENAME TO, SET SCHEMA, OWNER TO, or options, whichever is there."""
+    """ALTER FUNCTION, PROCEDURE, AGGREGATE or ROUTINE: RENAME TO, SET SCHEMA, OWNER TO, or options, whichever is there."""
 
     what: str
     function: FunctionName
@@ -81,7 +95,7 @@ class AlterFunction(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropFunction(Node):
-    """DROP FUNCTION, PROCEDURE or ROUTINE (``what``)."""
+    """DROP FUNCTION, PROCEDURE, AGGREGATE or ROUTINE (``what``)."""
 
     what: str
     functions: tuple[FunctionName, ...]
@@ -91,7 +105,7 @@ class DropFunction(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommentOnFunction(Node):
-    """COMMENT ON FUNCTION, PROCEDURE or ROUTINE; ``text`` None removes."""
+    """COMMENT ON FUNCTION, PROCEDURE, AGGREGATE or ROUTINE; ``text`` None removes."""
 
     what: str
     function: FunctionName

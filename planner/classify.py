@@ -79,7 +79,7 @@ def classify(statement: st.Statement) -> StatementClass:
             | st.CreateTrigger() | st.RenameTrigger() | st.DropTrigger()
             | st.CreatePolicy() | st.AlterPolicy() | st.RenamePolicy() | st.DropPolicy()
             | st.ReassignOwned() | st.DropOwned() | st.AlterDefaultPrivileges()
-            | st.CreateFunction() | st.AlterFunction() | st.DropFunction()
+            | st.CreateFunction() | st.CreateAggregate() | st.AlterFunction() | st.DropFunction()
             | st.CreateExtension() | st.AlterExtension() | st.DropExtension()
             | st.AddEnumValue() | st.RenameEnumValue() | st.AlterType() | st.DropType() | st.CreateDomain()
             | st.SetDomainDefault() | st.SetDomainNotNull() | st.AddDomainCheck() | st.DropDomainConstraint()
@@ -168,7 +168,7 @@ _TAGS: dict[type, str] = {
     ast.CreateTable: "CREATE TABLE", ast.CreateSchema: "CREATE SCHEMA", ast.CreateView: "CREATE VIEW",
     ast.CreateSequence: "CREATE SEQUENCE", ast.AlterSequence: "ALTER SEQUENCE",
     ast.CreateDomain: "CREATE DOMAIN", ast.AlterDomain: "ALTER DOMAIN", ast.CreateEnum: "CREATE TYPE", ast.CreateComposite: "CREATE TYPE", ast.CreateRange: "CREATE TYPE", ast.AddEnumValue: "ALTER TYPE", ast.RenameEnumValue: "ALTER TYPE",
-    ast.CommentOnFunction: "COMMENT",
+    ast.CommentOnFunction: "COMMENT", ast.CreateAggregate: "CREATE AGGREGATE",
     ast.CreateTrigger: "CREATE TRIGGER", ast.RenameTrigger: "ALTER TRIGGER", ast.DropTrigger: "DROP TRIGGER",
     ast.CommentOnTrigger: "COMMENT", ast.CommentOnPolicy: "COMMENT",
     ast.CreatePolicy: "CREATE POLICY", ast.AlterPolicy: "ALTER POLICY", ast.RenamePolicy: "ALTER POLICY",

@@ -447,17 +447,30 @@ def _setting(p: Printer, e: CurrentSetting, implicit: bool) -> None:
         p.out += f"({e.type.typmod})"
 
 
+def _aggregate_name(p: Printer, e: Aggregate | WindowFunc) -> str:
+    if e.own is not None:
+        return p.function_name(e.proc, e.own.schema, e.own.name)
+    return quote_identifier(facts().procs[e.proc].name)
+
+
+def _gathers(e: Aggregate | WindowFunc) -> bool:
+    """Tell whether the last argument is an array of variadic ones."""
+    if e.own is not None:
+        return e.own.array
+    variadic = facts().procs[e.proc].variadic
+    return bool(variadic) and variadic != ANY
+
+
 def _aggregate(p: Printer, e: Aggregate, implicit: bool) -> None:
-    proc = facts().procs[e.proc]
-    p.out += quote_identifier(proc.name) + "(" + ("DISTINCT " if e.distinct else "")
-    if facts().aggregates[e.proc].kind != "n":
+    p.out += _aggregate_name(p, e) + "(" + ("DISTINCT " if e.distinct else "")
+    if (facts().aggregates[e.proc].kind if e.own is None else e.own.kind) != "n":
         p.list(e.direct)
         p.out += ") WITHIN GROUP (ORDER BY "
         p.order(e.order)
     else:
         if e.star:
             p.out += "*"
-        _arguments(p, e.args, bool(proc.variadic) and proc.variadic != ANY)
+        _arguments(p, e.args, _gathers(e))
         if e.order:
             p.out += " ORDER BY "
             p.order(e.order)
@@ -476,10 +489,10 @@ def _grouping(p: Printer, e: GroupingFunc, implicit: bool) -> None:
 
 
 def _window_func(p: Printer, e: WindowFunc, implicit: bool) -> None:
-    p.out += quote_identifier(facts().procs[e.proc].name) + "("
+    p.out += _aggregate_name(p, e) + "("
     if e.star:
         p.out += "*"
-    p.list(e.args)
+    _arguments(p, e.args, _gathers(e))
     p.out += ")"
     if e.filter is not None:
         p.out += " FILTER (WHERE "

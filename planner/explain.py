@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pgwire.codecs.errors import DataError
+from planner.exprs import aggregate_name
 from planner.facts import BOOL, INT4, facts
 from planner.query import (
     Aggregate,
@@ -424,7 +425,7 @@ class _Printer:
             case WindowFunc():
                 args = "*" if expr.star else self.exprs(expr.args)
                 filter_ = f" filter ({self.expr(expr.filter)})" if expr.filter is not None else ""
-                return f"{facts().procs[expr.proc].name}({args}){filter_} over {expr.window}"
+                return f"{aggregate_name(expr)}({args}){filter_} over {expr.window}"
             case SubLink():
                 return self._sublink(expr)
             case _:
@@ -453,7 +454,7 @@ class _Printer:
         return f"[{self.expr(lower) if lower is not None else ''}:{high}]"
 
     def _aggregate(self, expr: Aggregate) -> str:
-        name = "^" * expr.level + facts().procs[expr.proc].name
+        name = "^" * expr.level + aggregate_name(expr)
         order = ", ".join([self._sort_by(key) for key in expr.order])
         if expr.direct or (expr.order and not expr.args and not expr.star):
             text = f"{name}({self.exprs(expr.direct)}) within group (order {order})"

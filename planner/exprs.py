@@ -6,7 +6,8 @@ EXISTS (SELECT 1 FROM d WHERE d.id = e.dept)      reads level 0 (e); d belongs t
 from __future__ import annotations
 
 from planner.errors import Span
-from planner.query import Aggregate, Const, Expr, GroupingFunc, Param, QueryBase, Var
+from planner.facts import facts
+from planner.query import Aggregate, Const, Expr, GroupingFunc, Param, QueryBase, Var, WindowFunc
 from planner.walk import children
 
 
@@ -33,6 +34,11 @@ def free_levels(expr: object) -> tuple[list[int], list[tuple[int, Span | None]]]
         inner = depth + 1 if isinstance(node, QueryBase) else depth
         stack.extend([(child, inner) for child in children(node)])
     return columns, aggregates
+
+
+def aggregate_name(call: Aggregate | WindowFunc) -> str:
+    """Return the name of an aggregate or window function that is called, a user's among them."""
+    return facts().procs[call.proc].name if call.own is None else call.own.name
 
 
 def reads_own_columns(expr: Expr) -> bool:

@@ -10,7 +10,7 @@ from planner.raw_reader import Raw, strings
 
 KINDS: Final = frozenset(
     {
-        "access method", "aggregate", "cast", "collation", "conversion", "event trigger", "foreign data wrapper",
+        "access method", "cast", "collation", "conversion", "event trigger", "foreign data wrapper",
         "foreign table", "language", "operator", "operator class", "operator family", "publication", "rule",
         "server", "statistics", "text search configuration", "text search dictionary", "text search parser",
         "text search template",

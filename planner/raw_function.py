@@ -13,7 +13,7 @@ _MODES: Final[Mapping[str, Literal["i", "o", "b", "v", "t"]]] = {
     "FUNC_PARAM_IN": "i", "FUNC_PARAM_DEFAULT": "i", "FUNC_PARAM_OUT": "o", "FUNC_PARAM_INOUT": "b",
     "FUNC_PARAM_VARIADIC": "v", "FUNC_PARAM_TABLE": "t",
 }  # fmt: skip
-ROUTINES: Final = ("function", "procedure", "routine")
+ROUTINES: Final = ("function", "procedure", "aggregate", "routine")
 
 
 def _parameter(reader: Any, body: Raw) -> ast.Parameter:
@@ -57,6 +57,24 @@ def create_function(reader: Any, body: Raw) -> ast.Node:
         source_at=source_at,
         body=_body(reader, body.get("sql_body")),
         settings=tuple(settings),
+    )
+
+
+def create_aggregate(reader: Any, body: Raw) -> ast.Node:
+    """Read CREATE AGGREGATE."""
+    parameters: tuple[ast.Parameter, ...] | None = None
+    direct = -1
+    if not body.get("oldstyle", False):
+        listed, before_order = body["args"]
+        found = listed["List"]["items"] if listed else ()
+        parameters = tuple([_parameter(reader, node["FunctionParameter"]) for node in found])
+        direct = before_order["Integer"].get("ival", 0)
+    return ast.CreateAggregate(
+        name=strings(body["defnames"]),
+        replace=body.get("replace", False),
+        parameters=parameters,
+        options=reader.options(body.get("definition")),
+        direct=direct,
     )
 
 

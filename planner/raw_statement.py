@@ -54,6 +54,8 @@ class StatementReader(ServerReader):
             reader = _STATEMENTS.get(kind)
             if reader is not None:
                 return reader(self, body)
+            if kind == "DefineStmt" and body["kind"] == "OBJECT_AGGREGATE":
+                return raw_function.create_aggregate(self, body)
             if kind == "DefineStmt":
                 what = DEFINE.get(body["kind"], "CREATE " + object_word(body["kind"]).upper())
                 raise not_supported(what)

@@ -15,7 +15,7 @@ from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any, TypeVar, cast
 
-from planner.query import Aggregate, CteRange, Expr, QueryBase, Var
+from planner.query import STEP_INPUT, Aggregate, CteRange, Expr, QueryBase, Var
 
 _T = TypeVar("_T")
 _Q = TypeVar("_Q", bound=QueryBase)
@@ -92,6 +92,10 @@ def shift_query(query: _Q, by: int) -> _Q:
 
 def _shift(node: Any, by: int, depth: int) -> Any:
     """``depth``: query levels entered since the expression's own; only references beyond it move."""
+    if isinstance(node, Var) and node.range in (-1, STEP_INPUT):
+        return (
+            node  # it stands for an array's element, a sub-select's column, a step's input: of no query level
+        )
     if isinstance(node, Var | CteRange):
         return replace(node, level=node.level + by) if node.level >= depth else node
     if isinstance(node, Aggregate) and node.level >= depth:

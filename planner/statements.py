@@ -395,12 +395,13 @@ class Discard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comment:
-    """COMMENT ON relation or column."""
+    """COMMENT ON; ``name``: a function's as the statement writes it."""
 
     class_oid: int
     object_oid: int
     sub_id: int
     text: str | None
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from planner.catalog import FunctionDef
+from planner.errors import SqlError
 from planner.query import SqlCall
 
 
@@ -19,6 +20,20 @@ class CreateFunction:
     function: FunctionDef
     replace: bool
     source_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateAggregate:
+    """CREATE [OR REPLACE] AGGREGATE; ``function`` as in CreateFunction, None where ``error`` says what is wrong with it.
+
+    ``warnings`` are told first, in any case. ``internal``: a state of it is of type internal.
+    """
+
+    function: FunctionDef | None
+    replace: bool
+    warnings: tuple[str, ...] = ()
+    internal: bool = False
+    error: SqlError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +53,14 @@ class AlterFunction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropFunction:
-    """DROP FUNCTION or ROUTINE. ``functions``: oids; ``missing``: notices for what is not there (IF EXISTS)."""
+    """DROP FUNCTION, PROCEDURE, AGGREGATE or ROUTINE. ``missing``: notices for what is not there (IF EXISTS).
 
-    what: Literal["function", "procedure", "routine"]
+    ``functions``: oids; ``names``: as the statement writes them.
+    """
+
+    what: Literal["function", "procedure", "aggregate", "routine"]
     functions: tuple[int, ...]
+    names: tuple[str, ...]
     missing: tuple[str, ...]
     cascade: bool
 
@@ -61,4 +80,4 @@ class Do:
     source_at: int | None = None
 
 
-FunctionStatement: TypeAlias = AlterFunction | Call | CreateFunction | Do | DropFunction
+FunctionStatement: TypeAlias = AlterFunction | Call | CreateAggregate | CreateFunction | Do | DropFunction

@@ -138,7 +138,7 @@ def users_routines(session: Session) -> Iterator[RowDict]:
         yield _routine(
             oid=function.oid, schema=function.schema, name=function.name, kind=function.kind,
             result=_type(session, function.result),
-            language="INTERNAL" if function.internal else function.language.upper(),
+            language="INTERNAL" if function.internal or function.kind == "a" else function.language.upper(),
             source=function.internal or function.source, volatility=function.volatility, strict=function.strict,
             definer=function.definer,
         )  # fmt: skip

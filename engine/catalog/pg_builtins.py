@@ -120,14 +120,13 @@ def _oids(text: str) -> tuple[int, ...] | None:
 
 @relation("pg_aggregate", "static")
 def pg_aggregate(session: Session) -> Iterator[RowDict]:
-    """Yield pg_aggregate (identity and kind; transition functions are not ours)."""
-    for row in f.rows("aggregates"):
-        yield {
-            "aggfnoid": int(row["aggfnoid"]), "aggkind": row["aggkind"],
-            "aggnumdirectargs": int(row["aggnumdirectargs"]), "aggsortop": int(row["aggsortop"]),
-            "aggtranstype": int(row["aggtranstype"]), "aggfinalextra": row["aggfinalextra"] == "t",
-            "aggfinalmodify": "r", "aggmfinalmodify": "r", "agginitval": row["agginitval"] or None,
-        }  # fmt: skip
+    """Yield pg_aggregate."""
+    numbers = (
+        "aggfnoid aggnumdirectargs aggtranstype aggsortop aggtransfn aggfinalfn aggcombinefn aggserialfn aggdeserialfn aggmtransfn "
+        "aggminvtransfn aggmfinalfn aggtransspace aggmtranstype aggmtransspace"
+    )
+    for row in _typed("aggregates", numbers, "aggfinalextra aggmfinalextra"):
+        yield {**row, "agginitval": row["agginitval"] or None, "aggminitval": row["aggminitval"] or None}
 
 
 @relation("pg_operator", "static")

@@ -62,9 +62,27 @@ def users_functions(session: Session) -> Iterator[RowDict]:
 
 
 def _language(function: FunctionDef) -> int:
-    if function.internal:
+    if function.internal or function.kind == "a":
         return INTERNAL_LANGUAGE
     return PLPGSQL_LANGUAGE if function.language == "plpgsql" else SQL_LANGUAGE
+
+
+@relation("pg_aggregate", "catalog")
+def users_aggregates(session: Session) -> Iterator[RowDict]:
+    """Yield pg_aggregate of users' aggregates."""
+    for function in session.catalog.functions():
+        made = function.aggregate
+        if made is None:
+            continue
+        yield {
+            "aggfnoid": function.oid, "aggkind": made.kind, "aggnumdirectargs": made.direct, "aggtransfn": made.transition,
+            "aggfinalfn": made.final, "aggcombinefn": made.combine, "aggserialfn": made.serial, "aggdeserialfn": made.deserial,
+            "aggmtransfn": made.moving_transition, "aggminvtransfn": made.moving_inverse, "aggmfinalfn": made.moving_final,
+            "aggfinalextra": made.final_extra, "aggmfinalextra": made.moving_final_extra, "aggfinalmodify": made.final_modify,
+            "aggmfinalmodify": made.moving_final_modify, "aggsortop": made.sort_operator, "aggtranstype": made.state,
+            "aggtransspace": made.state_space, "aggmtranstype": made.moving_state, "aggmtransspace": made.moving_state_space,
+            "agginitval": made.initial, "aggminitval": made.moving_initial,
+        }  # fmt: skip
 
 
 def _functions_named(session: Session, text: str | None) -> list[int]:
@@ -118,6 +136,9 @@ def functions_depend(session: Session) -> Iterator[RowDict]:
             yield depends(PG_PROC_OID, function.oid, PG_CLASS_OID, oid)
         for text in (function.body_sql, *function.defaults):
             for oid in _functions_named(session, text):
+                yield depends(PG_PROC_OID, function.oid, PG_PROC_OID, oid)
+        for oid in () if function.aggregate is None else sorted(set(function.aggregate.functions)):
+            if oid >= FIRST_USER_OID:
                 yield depends(PG_PROC_OID, function.oid, PG_PROC_OID, oid)
         for oid in sorted({*function.types, function.result}):
             if oid >= FIRST_USER_OID:

@@ -32,6 +32,7 @@ from engine.ddl.rewrite import batches_of
 from engine.eager import settle
 from planner.catalog import (
     AclDef,
+    AggregateDef,
     ColumnDef,
     ConstraintDef,
     ExtensionDef,
@@ -302,6 +303,7 @@ def _renumbered(item: Stored, oids: Oids, version: Callable[[], int]) -> Stored:
                 body_sql=oids.in_text(item.body_sql),
                 depends_on=oids.all(item.depends_on),
                 extension=oids[item.extension],
+                aggregate=None if item.aggregate is None else _aggregate(item.aggregate, oids),
             )
         case ExtensionDef():
             return replace(item, oid=oids[item.oid], schema_oid=oids[item.schema_oid])
@@ -316,6 +318,14 @@ def _renumbered(item: Stored, oids: Oids, version: Callable[[], int]) -> Stored:
         case AclDef():
             return replace(item, object_oid=oids[item.object_oid])
     raise AssertionError(f"no object of one database: {item}")
+
+
+def _aggregate(made: AggregateDef, oids: Oids) -> AggregateDef:
+    functions = (
+        "transition", "final", "combine", "serial", "deserial", "moving_transition", "moving_inverse", "moving_final",
+    )  # fmt: skip
+    changes: dict[str, Any] = {name: oids[getattr(made, name)] for name in functions}
+    return replace(made, state=oids[made.state], moving_state=oids[made.moving_state], **changes)
 
 
 def _relation(relation: RelationDef, oids: Oids, version: int) -> RelationDef:

@@ -21,7 +21,7 @@ from planner.errors import SqlError
 from planner.extensions import PLPGSQL
 
 if TYPE_CHECKING:
-    from planner.catalog import RelationDef
+    from planner.catalog import FunctionDef, RelationDef
 
 _LEAKPROOF = "only superuser can define a leakproof function"
 
@@ -96,18 +96,30 @@ class DefinitionNeeds(Needs):
 
     # -- functions ---------------------------------------------------------------------------------
 
-    def _replace_function(self, statement: st.CreateFunction) -> None:
-        made = statement.function
+    def _replace_function(self, replacing: bool, made: FunctionDef) -> None:
         if made.leakproof:
             raise SqlError("42501", _LEAKPROOF)
         for function in self.catalog.functions_named(made.name):
-            if statement.replace and (function.schema, function.inputs) == (made.schema, made.inputs):
-                self._own_function(function.oid)
+            if replacing and (function.schema, function.inputs) == (made.schema, made.inputs):
+                self._own_function(function.oid, "")
         for oid in (*made.types, made.result):
             self._use_type(oid)
 
+    def _create_aggregate(self, statement: st.CreateAggregate) -> None:
+        made = statement.function
+        if made is not None:
+            self._create_in(made.schema)
+        if statement.internal:
+            raise SqlError("42P13", "aggregate transition data type cannot be internal")
+        if made is None or made.aggregate is None:
+            return  # it fails anyway
+        self.call(oid for oid in made.aggregate.functions if self.catalog.function_by_oid(oid) is not None)
+        self._replace_function(statement.replace, made)
+        for oid in (made.aggregate.state, made.aggregate.moving_state):
+            self._use_type(oid)
+
     def _alter_function(self, statement: st.AlterFunction) -> None:
-        function = self._own_function(statement.function)
+        function = self._own_function(statement.function, "")
         if dict(statement.changes).get("leakproof"):
             raise SqlError("42501", _LEAKPROOF)
         if statement.owner is not None:
@@ -118,11 +130,11 @@ class DefinitionNeeds(Needs):
         elif statement.name is not None:
             self._create_in(function.schema)
 
-    def _drop_function(self, oid: int) -> None:
+    def _drop_function(self, oid: int, name: str) -> None:
         function = self.catalog.function_by_oid(oid)
         holder = None if function is None else self.catalog.schema(function.schema)
         if holder is None or not self.rights.owns(holder.owner):
-            self._own_function(oid)
+            self._own_function(oid, name)
 
     # -- types -------------------------------------------------------------------------------------
 
@@ -159,7 +171,7 @@ class DefinitionNeeds(Needs):
                 raise SqlError("42501", f"must be owner of database {database.name}")
             return
         if statement.class_oid == PG_PROC_OID:
-            self._own_function(statement.object_oid)
+            self._own_function(statement.object_oid, statement.name)
             return
         if statement.class_oid == PG_EXTENSION_OID:
             extensions = (PLPGSQL, *self.catalog.extensions.values())

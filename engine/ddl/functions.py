@@ -40,7 +40,44 @@ async def create_function(
 ) -> Outcome:
     """CREATE [OR REPLACE] FUNCTION. Raises SqlError 42723, 42P13 (what cannot be replaced), 42501."""
     session = conn.session
-    made = statement.function
+    before = session.catalog
+    old, made = await _placed(session, statement.function, replacing=statement.replace)
+    await session.view.change([made])
+    await _refit(session, before, old, made)
+    if not made.path and session.setting("check_function_bodies") == "on":
+        # the function is there by now, so it may call itself; what fails undoes the statement
+        with session.system.routines.settings_of(made):
+            check_source(made, session.catalog, session.bind_path, session.bind_settings, statement.source_at)
+    return Command(plan.bound.tag)
+
+
+async def create_aggregate(
+    conn: Connection, plan: Plan, statement: st.CreateAggregate, params: Params
+) -> Outcome:
+    """CREATE [OR REPLACE] AGGREGATE. Raises what is wrong with it; SqlError 42723, 42P13 and 42809 (what cannot be replaced)."""
+    session = conn.session
+    for warning in statement.warnings:
+        session.notice(warning, severity="WARNING", sqlstate="42601")
+    if statement.function is None:
+        assert statement.error is not None
+        raise statement.error
+    _, made = await _placed(session, statement.function, replacing=statement.replace)
+    await session.view.change([made])
+    return Command(plan.bound.tag)
+
+
+_KINDS = {"f": "a function", "p": "a procedure", "a": "an aggregate function"}
+_AGGREGATES = {
+    "n": "an ordinary aggregate",
+    "o": "an ordered-set aggregate",
+    "h": "a hypothetical-set aggregate",
+}
+
+
+async def _placed(
+    session: Session, made: FunctionDef, *, replacing: bool
+) -> tuple[FunctionDef | None, FunctionDef]:
+    """Return what a new function replaces, if anything, and the function with its place, owner and oid. Raises SqlError 42723, 42P13, 42809."""
     from engine.ddl.create import target_schema  # which names functions anew after a change
 
     schema, schema_oid = await target_schema(session, made.schema, "t" if made.schema == "pg_temp" else "p")
@@ -49,21 +86,15 @@ async def create_function(
     if old is None:
         made = replace(made, oid=session.db.allocate_oids(1))
     else:
-        if not statement.replace:
+        if not replacing:
             raise SqlError("42723", f'function "{made.name}" already exists with same argument types')
         if old.kind != made.kind:
-            what = "function" if old.kind == "f" else "procedure"
-            raise SqlError("42809", "cannot change routine kind", detail=f'"{made.name}" is a {what}.')
+            raise SqlError(
+                "42809", "cannot change routine kind", detail=f'"{made.name}" is {_KINDS[old.kind]}.'
+            )
         _check_replaceable(session, old, made)
         made = replace(made, oid=old.oid, owner=old.owner, extension=old.extension)
-    before = session.catalog
-    await session.view.change([made])
-    await _refit(session, before, old, made)
-    if not made.path and session.setting("check_function_bodies") == "on":
-        # the function is there by now, so it may call itself; what fails undoes the statement
-        with session.system.routines.settings_of(made):
-            check_source(made, session.catalog, session.bind_path, session.bind_settings, statement.source_at)
-    return Command(plan.bound.tag)
+    return old, made
 
 
 async def _refit(
@@ -99,7 +130,8 @@ def _same(catalog: CatalogSnapshot, schema: str, name: str, inputs: Sequence[int
 def _check_replaceable(session: Session, old: FunctionDef, new: FunctionDef) -> None:
     """Raise SqlError 42P13 where callers of the old function could not call the new one."""
     types = ",".join(type_name(session, oid, None) or "" for oid in old.inputs)
-    hint = f"Use DROP {'PROCEDURE' if old.kind == 'p' else 'FUNCTION'} {old.name}({types}) first."
+    word = {"f": "FUNCTION", "p": "PROCEDURE", "a": "AGGREGATE"}[old.kind]
+    hint = f"Use DROP {word} {old.name}({types}) first."
     if old.kind == "p" and old.result != new.result:
         raise SqlError("42P13", "cannot change whether a procedure has output parameters", hint=hint)
     if (old.result, old.returns_set) != (new.result, new.returns_set):
@@ -114,6 +146,12 @@ def _check_replaceable(session: Session, old: FunctionDef, new: FunctionDef) -> 
     for before, after in zip(old.input_names, new.input_names, strict=True):
         if before and before != after:
             raise SqlError("42P13", f'cannot change name of input parameter "{before}"', hint=hint)
+    if old.aggregate is not None and new.aggregate is not None and old.aggregate.kind != new.aggregate.kind:
+        raise SqlError(
+            "42809",
+            "cannot change routine kind",
+            detail=f'"{old.name}" is {_AGGREGATES[old.aggregate.kind]}.',
+        )
     if len(new.defaults) < len(old.defaults):
         raise SqlError("42P13", "cannot remove parameter defaults from existing function", hint=hint)
 
@@ -177,6 +215,8 @@ def _uses(catalog: CatalogSnapshot, function: FunctionDef) -> set[Any]:
     found: set[Any] = set(function.depends_on)
     for text in (function.body_sql, *function.defaults):
         found |= named_oids(text) | set(relations_in_text(text))
+    if function.aggregate is not None:
+        found.update(function.aggregate.functions)  # through which it hangs on the types of its states
     for oid in (*function.types, function.result):
         relation = catalog.row_type_relation(oid)
         if relation is not None:

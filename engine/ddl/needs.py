@@ -9,13 +9,15 @@ What has been dropped since the statement was planned raises ``Replan``.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine.ddl.kinds import KIND_WORDS
 from engine.reads.plans import Replan
 from planner.acl import memberships
 from planner.errors import SqlError
+from planner.query import Aggregate
 from planner.rights import Rights
+from planner.walk import walk
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
@@ -24,9 +26,17 @@ if TYPE_CHECKING:
     from planner.catalog import FunctionDef, RelationDef, RoleDef, SchemaDef, TypeDef
 
 
+_ROUTINES = {"f": "function", "p": "procedure", "a": "aggregate"}
+
+
 def denied(kind: str, name: str) -> SqlError:
     """Return 42501 for an object that a privilege is missing on."""
     return SqlError("42501", f"permission denied for {kind} {name}")
+
+
+def _aggregates(statement: Any, oid: int) -> bool:
+    """Tell whether a statement calls an aggregate as such, and not only over windows."""
+    return any(isinstance(node, Aggregate) and node.proc == oid for node in walk(statement))
 
 
 class Needs:
@@ -89,14 +99,28 @@ class Needs:
         if made is not None and not self.rights.type(made):
             raise denied("type", made.name)
 
-    def call(self, functions: Iterable[int]) -> None:
-        """Check that the role may call users' functions."""
+    def call(self, functions: Iterable[int], statement: Any = None) -> None:
+        """Check that the role may call users' functions; ``statement``: what calls them."""
         for oid in functions:
             function = self.catalog.function_by_oid(oid)
             if function is None:
                 raise Replan  # dropped since the plan was made
             if not self.rights.function(function):
-                raise denied("procedure" if function.kind == "p" else "function", function.name)
+                windowed = function.kind == "a" and not _aggregates(statement, oid)
+                raise denied("function" if windowed else _ROUTINES[function.kind], function.name)
+            if function.aggregate is not None:
+                self._parts(function.aggregate.functions, function.owner)
+
+    def _parts(self, functions: Iterable[int], owner: int) -> None:
+        """Check that the owner of an aggregate may call the functions that it is made of."""
+        role = self.catalog.role_by_oid(owner)
+        if role is None:
+            raise Replan
+        rights = Rights(self.catalog, role)
+        for oid in functions:
+            function = self.catalog.function_by_oid(oid)
+            if function is not None and not rights.function(function):
+                raise denied("function", function.name)
 
     # -- ownership ---------------------------------------------------------------------------------
 
@@ -113,13 +137,14 @@ class Needs:
         if schema is not None and not self.rights.owns(schema.owner):
             raise SqlError("42501", f"must be owner of schema {schema.name}")
 
-    def _own_function(self, oid: int) -> FunctionDef:
+    def _own_function(self, oid: int, name: str) -> FunctionDef:
+        """Check that the role owns a function, and return it; ``name``: as the statement writes it, "" for ALTER and CREATE OR REPLACE."""
         function = self.catalog.function_by_oid(oid)
         if function is None:
             raise Replan
         if not self.rights.owns(function.owner):
-            what = "procedure" if function.kind == "p" else "function"
-            raise SqlError("42501", f"must be owner of {what} {function.name}")
+            word = _ROUTINES[function.kind] if name or function.kind == "p" else "function"
+            raise SqlError("42501", f"must be owner of {word} {name or function.name}")
         return function
 
     def _own_type(self, made: TypeDef | None) -> None:

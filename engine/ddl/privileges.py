@@ -72,15 +72,21 @@ def check(session: Session, plan: Plan) -> None:
             _Check(session, role, then).query(statement.query, role)
             statement = replace(statement, query=None)
         checker = _Check(session, role, session.rights_catalog)
-        checker.call(plan.bound.functions)
+        checker.call(plan.bound.functions, statement)
         checker.statement(statement)
     guard.refuse(session.catalog, plan.bound.statement)
     plan.permitted = key
 
 
 def _reads_as_others(session: Session, plan: Plan) -> bool:
-    """Tell whether views of owners who may not read everything stand in a statement, whoever runs it."""
+    """Tell whether views or aggregates of owners who may not do everything stand in a statement, whoever runs it."""
     catalog = session.rights_catalog
+    for oid in plan.bound.functions:
+        function = catalog.function_by_oid(oid)
+        if function is not None and function.kind == "a":
+            owner = catalog.role_by_oid(function.owner)
+            if owner is not None and not owner.superuser:
+                return True
     for oid, _version in plan.bound.versions:
         relation = catalog.relation_by_oid(oid)
         if relation is not None and relation.kind in "vm":
@@ -214,12 +220,14 @@ class _Check(RowNeeds, DefinitionNeeds):
                 self._alter_type(statement)
             case st.CreateFunction():
                 self._create_in(statement.function.schema)
-                self._replace_function(statement)
+                self._replace_function(statement.replace, statement.function)
+            case st.CreateAggregate():
+                self._create_aggregate(statement)
             case st.AlterFunction():
                 self._alter_function(statement)
             case st.DropFunction():
-                for oid in statement.functions:
-                    self._drop_function(oid)
+                for oid, name in zip(statement.functions, statement.names, strict=True):
+                    self._drop_function(oid, name)
             case st.DropType():
                 for schema, name in statement.names:
                     self._drop_type(schema, name)

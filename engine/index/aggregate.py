@@ -9,10 +9,11 @@ filter. Each grouping set keeps its groups in first-seen order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from engine.index.nodes import Node, OrderItem, chunks, compare_key, row_key, sort_rows
+from engine.index.own_aggregate import Done, Held, Steps
 from engine.index.state import Pipe, Rows, evaluate, evaluate_rows
 from planner.builtins import load
 from planner.builtins.aggregates_ordered import HYPOTHETICAL
@@ -21,6 +22,7 @@ from planner.builtins.registry import AggregateBuiltin
 from planner.errors import not_supported
 from planner.evaluate import Env, Layout, compile_map, compile_row
 from planner.evaluate_aggregates import state_maker
+from planner.exprs import aggregate_name
 from planner.facts import ANY, facts
 from planner.guards import under_filter
 from planner.query import Aggregate, Expr, GroupingFunc, SortBy, Var
@@ -40,11 +42,12 @@ class Call:
 
     def __init__(self, aggregate: Aggregate, add: Callable[[Expr], int]) -> None:
         self.aggregate = aggregate
-        row = aggregate_row(aggregate.proc)
-        fact = facts().procs[aggregate.proc]
-        kind = facts().aggregates[aggregate.proc].kind
-        self.hypothetical = fact.name if kind == "h" and fact.name in HYPOTHETICAL else ""
-        self.ordered_set = kind == "o"
+        own = aggregate.own
+        computed = own is not None and not own.stands_for
+        proc = own.stands_for if own is not None and own.stands_for else aggregate.proc
+        kind = own.kind if own is not None else facts().aggregates[proc].kind
+        name = "" if computed else facts().procs[proc].name
+        self.hypothetical = name if kind == "h" and name in HYPOTHETICAL else ""
         inputs: tuple[Expr, ...] = aggregate.args
         if kind in "oh" and aggregate.order:
             inputs = tuple(s.expr for s in aggregate.order)
@@ -52,16 +55,59 @@ class Call:
         self.positions = [add(under_filter(x, condition)) for x in inputs]
         self.types = tuple(x.type.oid for x in inputs)
         self.filter = add(condition) if condition is not None else -1
-        self.order = [_order_item(s, add(under_filter(s.expr, condition))) for s in aggregate.order]
+        ordered = () if computed and kind != "n" else aggregate.order  # it is the aggregate that may sort
+        self.order = [_order_item(s, add(under_filter(s.expr, condition))) for s in ordered]
         self.direct = [add(x) for x in aggregate.direct]
         self.has_direct = kind in "oh" and not self.hypothetical
-        self.skip_nulls = row.skip_nulls and not aggregate.star
-        self.make = state_maker(row, self.types)
         self.distinct = aggregate.distinct
         self.distinct_key = row_key([x.type for x in inputs], range(len(inputs)))
+        self.steps: Steps | None = None
+        if own is not None and own.steps is not None:
+            self.skip_nulls = False
+            self.steps = Steps(own.steps, len(inputs), len(self.direct))
+            self.buffered = bool(aggregate.distinct or self.order)
+            return
+        row = aggregate_row(proc)
+        self.skip_nulls = row.skip_nulls and not aggregate.star
+        self.make = state_maker(row, self.types)
         self.buffered = bool(aggregate.distinct or self.order or self.direct)
+        fact = facts().procs[proc]
         if fact.variadic == ANY and not self.hypothetical and len(fact.arg_types) > 1:
             raise not_supported(f"aggregate {fact.name} with variadic arguments")
+
+    def fresh(self, e: Env) -> Any:
+        """Return the state of a new group, None where its rows are kept."""
+        if self.buffered:
+            return None
+        return Held() if self.steps is not None else self.make(e, None)
+
+    def values(self, rows: Rows) -> Rows:
+        """Return what rows of a group have for the arguments."""
+        if self.filter >= 0:
+            test = self.filter
+            rows = [row for row in rows if row[test] is True]
+        positions = self.positions
+        return [tuple([row[p] for p in positions]) for row in rows]
+
+    def kept(self, rows: Rows) -> Iterator[list[Any]]:
+        """Yield what the kept rows of a group have for the arguments, in order, each once if it is DISTINCT."""
+        if self.order:
+            rows = sort_rows(list(rows), self.order)
+        elif self.distinct:
+            # PostgreSQL sorts to find duplicates, so the values come in order
+            items = [(p, t, False, False) for p, t in zip(self.positions, self.types, strict=True)]
+            rows = sort_rows(list(rows), items)
+        seen: set[Any] = set()
+        for row in rows:
+            values = [row[p] for p in self.positions]
+            if self.skip_nulls and None in values:
+                continue
+            if self.distinct:
+                key = self.distinct_key(tuple(values))
+                if key in seen:
+                    continue
+                seen.add(key)
+            yield values
 
     def feed(self, state: Any, rows: Rows) -> None:
         """Step a state with the rows of one group, at once where the state takes batches."""
@@ -177,12 +223,13 @@ class AggregateNode(Node):
         tables: list[dict[Any, Group]] = [{} for _ in self.sets]
         any_buffered = any(c.buffered for c in calls)
         any_direct = any(c.direct for c in calls)
+        any_own = any(c.steps is not None for c in calls)
         work = self.work
         simple = [(i, c) for i, c in enumerate(calls) if not c.buffered]
         buffered = [(i, c) for i, c in enumerate(calls) if c.buffered]
 
         def fresh(row: tuple[Any, ...]) -> Group:
-            states = [None if c.buffered else c.make(e, None) for c in calls]
+            states = [c.fresh(e) for c in calls]
             return Group(row, states, [[] for _ in calls] if any_buffered else [])
 
         for item in self.inputs[0].pipe(e):
@@ -206,7 +253,10 @@ class AggregateNode(Node):
                     if found is None:
                         found = table[k] = fresh(bucket[0])
                     for i, call in simple:
-                        call.feed(found.states[i], bucket)
+                        if call.steps is None:
+                            call.feed(found.states[i], bucket)
+                        else:
+                            yield from found.states[i].feed(call.steps, call.values(bucket), e)
                     for i, call in buffered:
                         test = call.filter
                         found.buffers[i].extend(
@@ -224,6 +274,8 @@ class AggregateNode(Node):
             for found in table.values():
                 if by_keys:
                     yield from self._fill_direct(found, self.sets[index], e)
+                if any_own:
+                    yield from self._end_own(found, e)
                 out.append(self._finish(found, self.sets[index], e))
             yield None
         yield from chunks(out)
@@ -242,6 +294,18 @@ class AggregateNode(Node):
                 for position, value in zip(call.direct, got, strict=True):
                     values[position] = value
         group.first = tuple(values)
+
+    def _end_own(self, group: Group, e: Env) -> Pipe:
+        """Put the results of users' aggregates in the place of their states."""
+        first = group.first
+        for i, call in enumerate(self.calls):
+            if call.steps is None:
+                continue
+            held = group.states[i] or Held()
+            rows = list(call.kept(group.buffers[i])) if call.buffered else []
+            yield from held.feed(call.steps, rows, e)
+            direct = [first[p] for p in call.direct]
+            group.states[i] = Done((yield from call.steps.result(held.state, direct, e)))
 
     def _finish(self, group: Group, set_: tuple[int, ...], e: Env) -> tuple[Any, ...]:
         first = group.first
@@ -263,28 +327,13 @@ class AggregateNode(Node):
         if call.hypothetical:
             return _hypothetical(call, rows, first, e)
         state = call.make(e, tuple(first[p] for p in call.direct) if call.has_direct else None)
-        if call.order:
-            rows = sort_rows(list(rows), call.order)
-        elif call.distinct:
-            # PostgreSQL sorts to find duplicates, so the values come in order
-            items = [(p, t, False, False) for p, t in zip(call.positions, call.types, strict=True)]
-            rows = sort_rows(list(rows), items)
-        seen: set[Any] = set()
-        for row in rows:
-            values = [row[p] for p in call.positions]
-            if call.skip_nulls and None in values:
-                continue
-            if call.distinct:
-                key = call.distinct_key(tuple(values))
-                if key in seen:
-                    continue
-                seen.add(key)
+        for values in call.kept(rows):
             state.step(*values)
         return state
 
     def label(self) -> str:
         """Return the line."""
-        names = ", ".join(facts().procs[c.aggregate.proc].name for c in self.calls)
+        names = ", ".join(aggregate_name(c.aggregate) for c in self.calls)
         sets = f" in {len(self.sets)} sets" if len(self.sets) != 1 else ""
         return f"Aggregate by {len(self.group)} keys{sets}: {names}".rstrip(": ")
 

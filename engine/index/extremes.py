@@ -19,7 +19,7 @@ from engine.index.ordered import ordered_access
 from pgwire.codecs.registry import text_input
 from planner.catalog import Catalog
 from planner.comparisons import conjuncts_of
-from planner.exprs import free_levels
+from planner.exprs import aggregate_name, free_levels
 from planner.facts import BOOL, DATE, INT2, INT4, INT8, TEXT, TIMESTAMP, TIMESTAMPTZ, facts
 from planner.query import (
     Aggregate,
@@ -88,8 +88,15 @@ def from_index_ends(query: Select, catalog: Catalog) -> Select | None:
 def _end_of_index(
     call: Aggregate, query: Select, catalog: Catalog, not_null: frozenset[int]
 ) -> SubLink | None:
-    name = facts().procs[call.proc].name
-    plain = not (call.star or call.order or call.direct or call.filter is not None or call.level)
+    name = aggregate_name(call)
+    plain = not (
+        call.own is not None
+        or call.star
+        or call.order
+        or call.direct
+        or call.filter is not None
+        or call.level
+    )
     if name not in ("max", "min") or not plain or len(call.args) != 1:
         return None
     arg = call.args[0]

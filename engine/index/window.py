@@ -11,17 +11,19 @@ computed row by row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from engine.index.aggregate import aggregate_row
 from engine.index.nodes import Node, OrderItem, chunks, compare_key, sort_rows
-from engine.index.state import Pipe, Rows, evaluate, evaluate_rows, gather
+from engine.index.own_aggregate import Steps
+from engine.index.own_window import over_frames, steps_over
+from engine.index.state import Item, Pipe, Rows, evaluate, evaluate_rows, gather
 from planner.builtins import load
 from planner.errors import SqlError, not_supported
 from planner.evaluate import Env, Layout, compile_map, compile_row
 from planner.evaluate_aggregates import state_maker
-from planner.facts import facts
+from planner.exprs import aggregate_name
 from planner.guards import under_filter
 from planner.query import Expr, FrameBound, SortBy, Window, WindowFunc
 
@@ -154,14 +156,18 @@ class Frames:
 class Function:
     """One window function: its inputs in a work row, and how it fills the results of a partition."""
 
-    def __init__(self, call: WindowFunc, add: Callable[[Expr], int]) -> None:
+    def __init__(self, call: WindowFunc, window: Window, add: Callable[[Expr], int]) -> None:
         self.call = call
-        fact = facts().procs[call.proc]
-        self.name = fact.name
+        self.name = aggregate_name(call)
         self.positions = [add(under_filter(x, call.filter)) for x in call.args]
         self.filter = add(call.filter) if call.filter is not None else -1
-        if call.is_aggregate:
-            row = aggregate_row(call.proc)
+        self.own: Steps | None = None
+        own = call.own
+        if own is not None and own.steps is not None:
+            chosen = steps_over(call, own.steps, own.moving, window)
+            self.own = Steps(chosen, len(call.args))
+        elif call.is_aggregate:
+            row = aggregate_row(own.stands_for if own is not None else call.proc)
             self.skip_nulls = row.skip_nulls and not call.star
             self.make = state_maker(row, tuple(x.type.oid for x in call.args))
         elif self.name not in _FUNCTIONS:
@@ -172,6 +178,20 @@ class Function:
         if self.call.is_aggregate:
             return self._aggregate(p, frames, e)
         return _FUNCTIONS[self.name](p, frames, self.positions)
+
+    def fill_own(self, p: Partition, frames: Frames, e: Env) -> Generator[Item, None, list[Any]]:
+        """As ``fill``, for a user's aggregate."""
+        assert self.own is not None
+        test, positions = self.filter, self.positions
+        rows = [
+            None if test >= 0 and row[test] is not True else tuple([row[x] for x in positions])
+            for row in p.rows
+        ]
+        whole = frames.window.exclude == "none"
+        bounds: list[Sequence[int]] = []
+        for i in range(len(rows)):
+            bounds.append(range(*frames.bounds(p, i)) if whole else frames.positions(p, i))
+        return (yield from over_frames(self.own, rows, bounds, whole, e))
 
     def _step(self, state: Any, row: tuple[Any, ...]) -> None:
         if self.filter >= 0 and row[self.filter] is not True:
@@ -337,7 +357,7 @@ class WindowNode(Node):
                 continue
             partition = [item(s) for s in window.partition]
             order = [item(s) for s in window.order]
-            functions = [(i, Function(c, add)) for i, c in mine]
+            functions = [(i, Function(c, window, add)) for i, c in mine]
             empty = Layout(outer=child.layout.outer, subplan=child.layout.subplan)
             offsets = compile_row(
                 [b.offset for b in (window.start, window.end) if b.offset is not None], empty
@@ -372,7 +392,11 @@ class WindowNode(Node):
                 part = Partition(ordered[first:last], order)
                 for i, function in functions:
                     column = results[i]
-                    for row, value in zip(part.rows, function.fill(part, frames, e), strict=True):
+                    if function.own is not None:
+                        filled = yield from function.fill_own(part, frames, e)
+                    else:
+                        filled = function.fill(part, frames, e)
+                    for row, value in zip(part.rows, filled, strict=True):
                         column[row[0]] = value
                 first = last
                 yield None
@@ -385,4 +409,4 @@ class WindowNode(Node):
 
     def label(self) -> str:
         """Return the line."""
-        return f"Window {', '.join(facts().procs[c.proc].name for c in self.calls)}"
+        return f"Window {', '.join(aggregate_name(c) for c in self.calls)}"

@@ -31,7 +31,8 @@ from pgwire.codecs.numeric import CONTEXT
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import DEFAULT
 from planner.errors import SqlError
-from planner.facts import FLOAT4, FLOAT8, NUMERIC, facts
+from planner.exprs import aggregate_name
+from planner.facts import FLOAT4, FLOAT8, NUMERIC
 from planner.query import Aggregate, OutputColumn, QueryBase, QueryExpr, Select, SetOp, WindowFunc
 from planner.walk import queries_of, walk
 
@@ -79,8 +80,8 @@ def terms_of(query: QueryExpr) -> Terms:
         chosen |= isinstance(block, SetOp) and not block.all
     for node in walk(query):
         if isinstance(node, Aggregate):
-            name = facts().procs[node.proc].name
-            open_ |= name in _BY_ORDER and not node.order
+            name = aggregate_name(node)
+            open_ |= node.own is not None or (name in _BY_ORDER and not node.order)
             chosen |= name in _CHOOSING
         open_ |= isinstance(node, WindowFunc)
     return Terms(open_, _keys(query), tuple(chosen and _may_be_chosen(query, c) for c in query.columns))
@@ -93,7 +94,7 @@ def _may_be_chosen(query: QueryBase, column: OutputColumn) -> bool:
         return True
     outputs = [target.expr for target in query.targets if not target.junk]
     expr = outputs[[c is column for c in query.columns].index(True)]
-    return not (isinstance(expr, Aggregate) and facts().procs[expr.proc].name not in _CHOOSING)
+    return not (isinstance(expr, Aggregate) and aggregate_name(expr) not in _CHOOSING)
 
 
 def _keys(query: QueryBase) -> tuple[int, ...]:

@@ -124,6 +124,7 @@ def _binders() -> dict[type, _Binder]:
         return _BINDERS
     from planner.bind import (
         absent,
+        aggregates,
         alter,
         composite,
         constraint_marks,
@@ -181,6 +182,7 @@ def _binders() -> dict[type, _Binder]:
             ast.Extension: owned.bind_extension,
             ast.DropAbsent: absent.bind_drop_absent,
             ast.CreateFunction: _without_params(functions.bind_create_function),
+            ast.CreateAggregate: aggregates.bind_create_aggregate,
             ast.AlterFunction: functions.bind_alter_function,
             ast.DropFunction: functions.bind_drop_function,
             ast.Call: procedure.bind_call,

@@ -1,4 +1,4 @@
-"""DROP of what nobody can create here: rules, aggregates, operators, casts, servers, ...
+"""DROP of what nobody can create here: rules, operators, casts, servers, ...
 
     DROP RULE IF EXISTS r ON tab      a notice, so that scripts written for PostgreSQL (pg_dump --clean --if-exists) go on
     DROP RULE r ON tab                42704: there is none
@@ -17,7 +17,6 @@ from typing import Final
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
-from planner.bind.functions import signature
 from planner.errors import SqlError, not_supported
 from planner.facts import facts
 from planner.typefacts import format_type
@@ -188,34 +187,10 @@ def _operator(context: BindContext, what: str, item: ast.AbsentObject) -> _Findi
     )
 
 
-def _aggregate(context: BindContext, what: str, item: ast.AbsentObject) -> _Finding:
-    missing = _no_schema(context, item.name)
-    if missing is not None:
-        return missing, ""
-    types = _types(context, item)
-    if isinstance(types, SqlError):
-        return types, ""
-    name = ".".join(item.name)
-    if item.name[0] in (item.name[-1], "pg_catalog"):
-        for proc in facts().procs_by_name.get(item.name[-1], ()):
-            if list(proc.arg_types) == types:
-                shown = signature(proc.name, proc.arg_types)
-                if proc.oid in facts().aggregates:
-                    return _required(f"function {shown}"), ""
-                return SqlError("42809", f"function {shown} is not an aggregate"), ""
-    for function in context.catalog.functions_named(item.name[-1]):
-        if list(function.inputs) == types and (len(item.name) == 1 or function.schema == item.name[-2]):
-            return SqlError("42809", f"function {signature(name, types)} is not an aggregate"), ""
-    error = f"aggregate {signature(name, types)}" if types else f"aggregate {name}(*)"
-    written = ",".join(_written(t) for t in item.types)
-    return SqlError("42883", f"{error} does not exist"), f"aggregate {name}({written}) does not exist"
-
-
 _CHECKS: Final[dict[str, _Check]] = {
     "rule": _of_rule,
     **dict.fromkeys(_OF_METHODS, _of_method),
     "foreign table": _foreign_table,
     "cast": _cast,
     "operator": _operator,
-    "aggregate": _aggregate,
 }

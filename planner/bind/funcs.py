@@ -25,9 +25,19 @@ from planner.common_types import coerce_all_to_common
 from planner.composite import compose
 from planner.errors import Span, SqlError
 from planner.exprs import free_levels
-from planner.facts import INT4, RECORD, TEXT, UNKNOWN, VOID, ProcFact, facts
+from planner.facts import ANY, INT4, RECORD, TEXT, UNKNOWN, VOID, ProcFact, facts
 from planner.location import location
-from planner.query import Aggregate, Expr, FuncExpr, GroupingFunc, Param, RelabelType, SortBy, WindowFunc
+from planner.query import (
+    Aggregate,
+    Expr,
+    FuncExpr,
+    GroupingFunc,
+    OwnAggregate,
+    Param,
+    RelabelType,
+    SortBy,
+    WindowFunc,
+)
 from planner.resolve import ResolvedFunction, function_arguments, signature_text
 from planner.scope import Scope, window_call_in
 from planner.type_order import default_equality, default_less
@@ -94,7 +104,7 @@ def bind_call(scope: Scope, node: ast.FuncCall, *, in_from: bool = False) -> Exp
     if not _undecorated(node):
         raise _not_aggregate(node, name, span)
     if is_users_function(proc.oid):
-        return _users_call(scope, found, args, sets_before if in_from else None, span)
+        return users_call(scope, found, args, sets_before if in_from else None, span)
     if proc.oid == COLLATION_FOR:
         scope.context.flags.add(COLLATIONS)
     made = function_arguments(found, args, scope.context.env)
@@ -114,7 +124,7 @@ def bind_call(scope: Scope, node: ast.FuncCall, *, in_from: bool = False) -> Exp
     )
 
 
-def _users_call(
+def users_call(
     scope: Scope, found: ResolvedFunction, args: Sequence[Expr], sets_in_from: bool | None, span: Span | None
 ) -> Expr:
     """Return the call of a user's function; ``sets_in_from``: it stands as a FROM item."""
@@ -243,7 +253,7 @@ def call_on(scope: Scope, name: str, arg: Expr, span: Span | None) -> Expr | Non
     if found.kind == "cast" or found.fact.kind != "f":
         return None
     if is_users_function(found.fact.oid):
-        return _users_call(scope, found, [arg], None, span)
+        return users_call(scope, found, [arg], None, span)
     if found.fact.returns_set:
         check_set(scope, span)
     return FuncExpr(
@@ -270,7 +280,8 @@ def _aggregate(
     span = node.span
     proc = found.fact
     shown = ".".join(node.name)
-    kind = facts().aggregates[proc.oid].kind
+    own = _own_aggregate(scope, found)
+    kind = facts().aggregates[proc.oid].kind if own is None else own.kind
     env = scope.context.env
     if kind == "n":
         if node.within_group:
@@ -322,8 +333,19 @@ def _aggregate(
         filter=filter_,
         direct=direct,
         level=level,
+        own=own,
         span=span,
     )
+
+
+def _own_aggregate(scope: Scope, found: ResolvedFunction) -> OwnAggregate | None:
+    """Return what is to be known of a user's aggregate in a call of it, None for a built-in one."""
+    function = scope.context.catalog.function_by_oid(found.fact.oid)
+    if function is None or function.aggregate is None:
+        return None
+    scope.context.flags.add("function")
+    array = found.variadic and found.fact.variadic != ANY
+    return OwnAggregate(schema=function.schema, name=function.name, kind=function.aggregate.kind, array=array)
 
 
 def _no_window_calls(expr: Expr) -> None:
@@ -520,6 +542,7 @@ def _window_call(
         star=node.star,
         is_aggregate=is_aggregate,
         filter=filter_,
+        own=_own_aggregate(scope, found) if is_aggregate else None,
         span=node.span,
     )
 

@@ -9,7 +9,7 @@ A body that is a text is kept as written and bound anew wherever it is called; h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
 
@@ -31,7 +31,7 @@ from planner.classify import command_tag, setting_spelling
 from planner.collations import query_collations
 from planner.deparse import deparse_expr, deparse_query
 from planner.errors import Span, SqlError, not_supported
-from planner.facts import RECORD, TRIGGER, VOID, facts
+from planner.facts import RECORD, TRIGGER, VOID, ProcFact, facts
 from planner.parse import parse_expression, parse_one
 from planner.polymorphic import POLYMORPHIC, needed_inputs
 from planner.query import Expr, OutputColumn, QueryExpr
@@ -62,8 +62,8 @@ def bind_create_function(context: BindContext, node: ast.CreateFunction) -> st.C
                 f"LANGUAGE {language}", hint="Functions can be written in LANGUAGE sql and LANGUAGE plpgsql."
             )
         raise SqlError("42704", f'language "{language}" does not exist')
-    schema = _schema(context, node.name)
-    modes, names, types, defaults = _parameters(context, node.parameters)
+    schema = creation_schema_of(context, node.name)
+    modes, names, types, defaults = parameters_of(context, node.parameters, "functions")
     result, returns_set = _result(context, node, modes, types, language)
     if result == TRIGGER and types:
         raise SqlError(
@@ -139,7 +139,8 @@ def with_settings(
     return tuple(now.values())
 
 
-def _schema(context: BindContext, name: ast.Name) -> str:
+def creation_schema_of(context: BindContext, name: ast.Name) -> str:
+    """Return the schema in which a function of this name is made. Raises SqlError as ``creation_schema``."""
     reference = ast.TableRef(catalog="", schema=name[-2] if len(name) > 1 else "", name=name[-1])
     return creation_schema(context, reference)
 
@@ -164,8 +165,8 @@ def _type_of(context: BindContext, name: ast.TypeName) -> int:
         return relation.oid + 1
 
 
-def _type_without_place(context: BindContext, name: ast.TypeName) -> int:
-    """As ``_type_of``; that there is no such type is told without its place, as PostgreSQL does."""
+def type_without_place(context: BindContext, name: ast.TypeName) -> int:
+    """Return the oid of a type, or of a table's row type; that there is none is told without its place, as PostgreSQL does."""
     try:
         return _type_of(context, name)
     except SqlError as error:
@@ -174,10 +175,10 @@ def _type_without_place(context: BindContext, name: ast.TypeName) -> int:
         raise
 
 
-def _parameters(
-    context: BindContext, parameters: Sequence[ast.Parameter]
+def parameters_of(
+    context: BindContext, parameters: Sequence[ast.Parameter], what: str
 ) -> tuple[tuple[Any, ...], tuple[str, ...], tuple[int, ...], tuple[str, ...]]:
-    """Return modes, names, types and texts of defaults."""
+    """Return modes, names, types and texts of defaults; ``what`` has them: functions, aggregates. Raises SqlError 42P13, 42704."""
     modes: list[str] = []
     names: list[str] = []
     types: list[int] = []
@@ -191,7 +192,7 @@ def _parameters(
                 error.span = None
             raise
         if parameter.type.setof:
-            raise SqlError("42P13", "functions cannot accept set arguments")
+            raise SqlError("42P13", f"{what} cannot accept set arguments")
         if parameter.mode in "ibv" and "v" in modes:
             raise SqlError("42P13", "VARIADIC parameter must be the last input parameter")
         if parameter.mode == "v" and not element_of(oid) and oid not in (2276, 2277, 5078):
@@ -229,7 +230,7 @@ def _result(
             raise SqlError("42P13", "function result type must be specified")
         result, returns_set = from_outputs, False
     else:
-        result, returns_set = _type_without_place(context, node.result), node.result.setof
+        result, returns_set = type_without_place(context, node.result), node.result.setof
         if "t" in modes:
             result = from_outputs
         elif outputs and result != from_outputs:
@@ -239,19 +240,23 @@ def _result(
             )
     inputs = [oid for oid, mode in zip(types, modes, strict=True) if mode in "ibv"]
     for oid in (result, *outputs):
-        wanted = needed_inputs(oid)
-        if wanted and not any(one in inputs for one in wanted):
-            *names, last = [format_type(one) for one in wanted]
-            listed = f"{', '.join(names)}{',' if len(names) > 1 else ''} or {last}"
-            raise SqlError(
-                "42P13",
-                "cannot determine result data type",
-                detail=f"A result of type {format_type(oid)} requires at least one input of type {listed}.",
-            )
+        detail = lacking_input(oid, inputs)
+        if detail is not None:
+            raise SqlError("42P13", "cannot determine result data type", detail=detail)
     for oid in types:
         _usable(oid, language, result=False)
     _usable(result, language, result=True)
     return result, returns_set
+
+
+def lacking_input(oid: int, inputs: Sequence[int]) -> str | None:
+    """Return why nothing among ``inputs`` decides what a polymorphic result is; None where something does, and for other results."""
+    wanted = needed_inputs(oid)
+    if not wanted or any(one in inputs for one in wanted):
+        return None
+    *names, last = [format_type(one) for one in wanted]
+    listed = f"{', '.join(names)}{',' if len(names) > 1 else ''} or {last}"
+    return f"A result of type {format_type(oid)} requires at least one input of type {listed}."
 
 
 def _usable(oid: int, language: str, *, result: bool) -> None:
@@ -449,6 +454,8 @@ def find_function(context: BindContext, what: str, named: ast.FunctionName) -> F
                 found.append(function)
         if wanted is not None and (found or built_in):
             break
+    if what == "aggregate":
+        return _aggregate(named, shown, found, [facts().procs[oid] for oid in built_in], wanted or ())
     if wanted is None and what in ("procedure", "function"):
         found = [f for f in found if (f.kind == "p") == (what == "procedure")]
     if len(found) + len(built_in) > 1:
@@ -456,16 +463,36 @@ def find_function(context: BindContext, what: str, named: ast.FunctionName) -> F
     if found and what in ("procedure", "function") and (what == "procedure") != (found[0].kind == "p"):
         raise SqlError("42809", f"{signature(shown, found[0].inputs, ', ')} is not a {what}")
     if built_in:
-        proc = facts().procs[built_in[0]]
-        raise SqlError(
-            "2BP01",
-            f"cannot change function {signature(proc.name, proc.arg_types)} because it is required by the database system",
-        )
+        raise _required(facts().procs[built_in[0]])
     if not found:
         if wanted is None:
             raise SqlError("42883", f'could not find a {_word(what)} named "{shown}"')
-        raise SqlError("42883", f"{_word(what)} {signature(shown, wanted)} does not exist")
+        raise SqlError("42883", f"{_word(what)} {signature(shown, wanted, ', ')} does not exist")
     return found[0]
+
+
+def _aggregate(
+    named: ast.FunctionName,
+    shown: str,
+    found: Sequence[FunctionDef],
+    built_in: Sequence[ProcFact],
+    types: Sequence[int],
+) -> FunctionDef:
+    """Return the user's aggregate among what a name with these types means. Raises SqlError 42883, 42809, 2BP01."""
+    if not found and not built_in:
+        inputs = signature(shown, types, ", ") if types else f"{shown}(*)"
+        raise SqlError("42883", f"aggregate {inputs} does not exist")
+    one = found[0] if found else built_in[0]
+    if one.kind != "a":
+        raise SqlError("42809", f"function {signature(shown, types, ', ')} is not an aggregate")
+    if not found:
+        raise _required(built_in[0])
+    return found[0]
+
+
+def _required(proc: ProcFact) -> SqlError:
+    shown = signature(proc.name, proc.arg_types)
+    return SqlError("2BP01", f"cannot change function {shown} because it is required by the database system")
 
 
 def _word(what: str) -> str:
@@ -480,6 +507,8 @@ def signature(name: str, types: Sequence[int], between: str = ",") -> str:
 def bind_alter_function(context: BindContext, node: ast.AlterFunction) -> st.AlterFunction:
     """ALTER FUNCTION. Raises as ``find_function``; 3F000 for no such schema; 0A000 for options that are refused."""
     function = find_function(context, node.what, node.function)
+    if function.kind == "a" and (node.options or node.settings):
+        raise SqlError("42809", f'"{".".join(node.function.name)}" is an aggregate function')
     if node.schema is not None and context.catalog.schema(node.schema) is None:
         raise SqlError("3F000", f'schema "{node.schema}" does not exist')
     return st.AlterFunction(
@@ -492,9 +521,14 @@ def bind_alter_function(context: BindContext, node: ast.AlterFunction) -> st.Alt
     )
 
 
+_KINDS: Final[Mapping[str, Literal["function", "procedure", "aggregate", "routine"]]] = {
+    "function": "function", "procedure": "procedure", "aggregate": "aggregate", "routine": "routine",
+}  # fmt: skip
+
+
 def bind_drop_function(context: BindContext, node: ast.DropFunction) -> st.DropFunction:
     """DROP FUNCTION. Raises as ``find_function``; with IF EXISTS what is missing is a notice."""
-    oids: list[int] = []
+    found: dict[int, str] = {}
     missing: list[str] = []
     for named in node.functions:
         try:
@@ -506,15 +540,20 @@ def bind_drop_function(context: BindContext, node: ast.DropFunction) -> st.DropF
                 raise
             missing.append(_not_there(node.what, named, error))
             continue
-        if function.oid not in oids:
-            oids.append(function.oid)
+        if function.kind == "a" and node.what == "function":
+            raise SqlError(
+                "42809",
+                f'"{".".join(named.name)}" is an aggregate function',
+                hint="Use DROP AGGREGATE to drop aggregate functions.",
+            )
+        found.setdefault(function.oid, ".".join(named.name))
     return st.DropFunction(
-        what=_routine(node.what), functions=tuple(oids), missing=tuple(missing), cascade=node.cascade
+        what=_KINDS[node.what],
+        functions=tuple(found),
+        names=tuple(found.values()),
+        missing=tuple(missing),
+        cascade=node.cascade,
     )
-
-
-def _routine(what: str) -> Literal["function", "procedure", "routine"]:
-    return "procedure" if what == "procedure" else "routine" if what == "routine" else "function"
 
 
 def _not_there(what: str, named: ast.FunctionName, error: SqlError) -> str:
@@ -532,7 +571,13 @@ def _not_there(what: str, named: ast.FunctionName, error: SqlError) -> str:
 def bind_comment_on_function(context: BindContext, node: ast.CommentOnFunction) -> st.Comment:
     """COMMENT ON FUNCTION."""
     function = find_function(context, node.what, node.function)
-    return st.Comment(class_oid=PG_PROC, object_oid=function.oid, sub_id=0, text=node.text)
+    return st.Comment(
+        class_oid=PG_PROC,
+        object_oid=function.oid,
+        sub_id=0,
+        text=node.text,
+        name=".".join(node.function.name),
+    )
 
 
 # --- bodies that are kept as canonical text -------------------------------------------------------

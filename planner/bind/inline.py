@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from planner.bind.aggregate_steps import is_own, with_steps
 from planner.bind.bodies import (
     bind_body,
     bind_called,
@@ -120,7 +121,27 @@ class Inliner:
         node = replace_children(node, self.visit)
         if isinstance(node, SqlCall):
             return self._scalar(node)
+        if is_own(node):
+            self.context.functions.add(node.proc)
+            return with_steps(self.context, node, self._step)
         return node
+
+    def _step(self, call: Expr) -> Expr:
+        """Return the call of an aggregate's function as it is made for each row: an expression of its inputs, or a call that stays."""
+        before, self.once = self.once, False
+        try:
+            made: Expr = self.visit(call)
+        finally:
+            self.once = before
+        if any(isinstance(item, SubLink) for item in walk(made)):
+            made = self._kept_step(call)
+        return made
+
+    def _kept_step(self, node: Any) -> Any:
+        if isinstance(node, SqlCall):
+            self._note_call(self._function(node), node)
+            return self._kept(node, None)
+        return replace_children(node, self._kept_step)
 
     def _body(self, call: SqlCall) -> tuple[FunctionDef, QueryExpr | None]:
         """Return the body of a call, calls in it replaced by their bodies, ``$n`` for its inputs; None if the call stays."""

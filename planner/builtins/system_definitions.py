@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -430,10 +430,13 @@ def _arguments(proc: ProcFact, *, defaults: bool) -> str:
             if left < len(values):
                 text += " DEFAULT " + _default(values[len(values) - 1 - left])
         parts.append(text)
-    if order_at < 0:
-        return ", ".join(parts)
-    ordered = parts[order_at:] or parts[-1:]
-    return f"{', '.join(parts[:order_at])} ORDER BY {', '.join(ordered)}".lstrip()
+    return ", ".join(parts) if order_at < 0 else with_order(parts, order_at)
+
+
+def with_order(parts: Sequence[str], direct: int) -> str:
+    """Return the arguments of an ordered-set aggregate, of which ``direct`` stand before ORDER BY; a VARIADIC one stands on both sides."""
+    ordered = parts[direct:] or parts[-1:]
+    return f"{', '.join(parts[:direct])} ORDER BY {', '.join(ordered)}".lstrip()
 
 
 def function_arguments(oid: int) -> str | None:

@@ -19,6 +19,7 @@ from planner.builtins.session import EvalSession
 from planner.builtins.system import qualifier, type_name
 from planner.catalog import FunctionDef
 from planner.deparse_expr import quote_literal
+from planner.errors import SqlError
 from planner.facts import facts
 
 _LISTS: Final = ("search_path", "session_preload_libraries", "temp_tablespaces", "local_preload_libraries")
@@ -104,7 +105,10 @@ def _arguments(session: EvalSession, function: FunctionDef, *, defaults: bool) -
             if defaults and left < len(function.defaults):
                 text += " DEFAULT " + _default(session, function, len(function.defaults) - 1 - left)
         parts.append(text)
-    return ", ".join(parts)
+    made = function.aggregate
+    if made is None or made.kind == "n":
+        return ", ".join(parts)
+    return built_in.with_order(parts, made.direct)
 
 
 def _result(session: EvalSession, function: FunctionDef) -> str:
@@ -188,6 +192,8 @@ def function_definition(session: EvalSession, oid: int) -> str | None:
     function = session.catalog.function_by_oid(oid)
     if function is None:
         return built_in.function_definition(oid)
+    if function.kind == "a":
+        raise SqlError("42809", f'"{function.name}" is an aggregate function')
     name = f"{quote_ident(function.schema)}.{quote_ident(function.name)}"
     what = "PROCEDURE" if function.kind == "p" else "FUNCTION"
     text = f"CREATE OR REPLACE {what} {name}({_arguments(session, function, defaults=True)})\n"

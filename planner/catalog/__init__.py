@@ -34,13 +34,22 @@ from planner.catalog.relations import (
     RelationDef,
     SequenceDef,
 )
-from planner.catalog.types import FIRST_RANK, RANGE_CONSTRUCTORS, EnumLabel, FunctionDef, RowType, TypeDef
+from planner.catalog.types import (
+    FIRST_RANK,
+    RANGE_CONSTRUCTORS,
+    AggregateDef,
+    EnumLabel,
+    FunctionDef,
+    RowType,
+    TypeDef,
+)
 
 __all__ = [
     "DEFAULT_TIMELINE",
     "FIRST_RANK",
     "RANGE_CONSTRUCTORS",
     "AclDef",
+    "AggregateDef",
     "Catalog",
     "ColumnDef",
     "ConstraintDef",

@@ -116,14 +116,59 @@ class TypeDef:
         return {*self.names, *(more if self.kind == "r" else ())}
 
 
+Modify = Literal["r", "s", "w"]
+"""What a final function does to the state: nothing (READ_ONLY), what others can go on from (SHAREABLE), anything (READ_WRITE)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AggregateDef:
+    """What an aggregate has besides its pg_proc row: pg_aggregate's, functions and the operator by oid, 0 for none.
+
+    ``kind``: n(ormal), o(rdered-set), h(ypothetical-set), of which the latter two take ``direct`` arguments before ORDER BY.
+    ``state``: the transition type, as declared; ``initial``: its first value as a text, None for NULL. ``moving_*``: the same for
+    frames whose start moves, where ``moving_inverse`` takes a row out again.
+    """
+
+    kind: Literal["n", "o", "h"] = "n"
+    direct: int = 0
+    transition: int
+    state: int
+    state_space: int = 0
+    initial: str | None = None
+    final: int = 0
+    final_extra: bool = False
+    final_modify: Modify = "r"
+    combine: int = 0
+    serial: int = 0
+    deserial: int = 0
+    moving_transition: int = 0
+    moving_inverse: int = 0
+    moving_state: int = 0
+    moving_state_space: int = 0
+    moving_initial: str | None = None
+    moving_final: int = 0
+    moving_final_extra: bool = False
+    moving_final_modify: Modify = "r"
+    sort_operator: int = 0
+
+    @property
+    def functions(self) -> tuple[int, ...]:
+        """The functions that it is made of, in the order of pg_aggregate."""
+        every = (
+            self.transition, self.final, self.combine, self.serial, self.deserial, self.moving_transition,
+            self.moving_inverse, self.moving_final,
+        )  # fmt: skip
+        return tuple(oid for oid in every if oid)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionDef:
-    """A function in SQL or PL/pgSQL (CREATE FUNCTION; ``language`` "sql" or "plpgsql"), as pg_proc has it.
+    """A function in SQL or PL/pgSQL (CREATE FUNCTION; ``language`` "sql" or "plpgsql"), or an aggregate, as pg_proc has it.
 
     ``modes`` (i, o, b, v, t), ``names`` and ``types`` are of all parameters; ``defaults``: canonical texts of the last inputs'.
     ``source``: a body that is a text, bound under the search path of whoever calls. Of BEGIN ATOMIC and RETURN ``body_sql`` is the
     canonical text, bound under ``path``, and ``depends_on`` what it reads; ``returns``: it was written with RETURN.
-    ``kind``: f(unction) or p(rocedure). ``definer``: it runs with the rights of its owner. ``settings``: those of its SET clauses,
+    ``kind``: f(unction), p(rocedure) or a(ggregate), which has ``aggregate`` instead of a body. ``definer``: it runs with the rights of its owner. ``settings``: those of its SET clauses,
     as pg_proc.proconfig has them. ``extension``: the oid of the extension that it belongs to, or 0; ``internal``: instead of a body,
     which built-in one it stands for, by its signature (``planner.facts.ExtensionFact``).
     """
@@ -150,12 +195,13 @@ class FunctionDef:
     returns: bool = False
     path: tuple[str, ...] = ()
     depends_on: tuple[int, ...] = ()
-    kind: Literal["f", "p"] = "f"
+    kind: Literal["f", "p", "a"] = "f"
     definer: bool = False
     settings: tuple[tuple[str, str], ...] = ()
     extension: int = 0
     internal: str = ""
     language: str = "sql"
+    aggregate: AggregateDef | None = None
 
     @property
     def inputs(self) -> tuple[int, ...]:

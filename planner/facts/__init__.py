@@ -120,11 +120,13 @@ class CastFact:
 
 @dataclass(frozen=True, slots=True)
 class AggregateFact:
-    """A pg_aggregate row: kind n(ormal) o(rdered-set) h(ypothetical)."""
+    """A pg_aggregate row: kind n(ormal) o(rdered-set) h(ypothetical); 0 for functions of an extension's, and where there is none."""
 
     proc: int
     kind: str
     direct_args: int
+    transition: int = 0
+    final: int = 0
 
 
 def rows(file: str) -> Iterator[dict[str, str]]:
@@ -265,7 +267,11 @@ def facts() -> Facts:
         casts[cast.source, cast.target] = replace(cast, method="i") if cast.method == "b" else cast
     aggregates = {
         int(row["aggfnoid"]): AggregateFact(
-            int(row["aggfnoid"]), row["aggkind"], int(row["aggnumdirectargs"])
+            int(row["aggfnoid"]),
+            row["aggkind"],
+            int(row["aggnumdirectargs"]),
+            int(row.get("aggtransfn", "0")),
+            int(row.get("aggfinalfn", "0")),
         )
         for row in (*rows("aggregates"), *rows("extension_aggregates"))
     }

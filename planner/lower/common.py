@@ -652,6 +652,8 @@ def lower_query(query: q.QueryExpr, dialect: Dialect, values: Sequence[object] |
     for node in walk(query):
         if isinstance(node, q.SqlCall):
             raise not_supported(f"a call of SQL function {node.name} in this executor")
+        if isinstance(node, q.Aggregate | q.WindowFunc) and node.own is not None:
+            raise not_supported(f"aggregate {node.own.name} in this executor")
     if dialect.name == "spark":
         query = unnest.unnest(query)
         if refused := unnest.remaining(query):

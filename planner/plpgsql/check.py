@@ -60,6 +60,9 @@ def may_change(context: BindContext, function: FunctionDef, seen: frozenset[int]
 
     Functions that are not VOLATILE never do; of others that do not only read, the answer is yes.
     """
+    if function.aggregate is not None:
+        made_of = map(context.catalog.function_by_oid, function.aggregate.functions)
+        return any(may_change(context, one, seen) for one in made_of if one is not None)
     if function.volatility != "v" or function.oid in seen:
         return False
     if function.language != "plpgsql":

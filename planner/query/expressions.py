@@ -23,6 +23,8 @@ ROW_ID = -100
 ROW_VERSION = -101
 # VALUE in the CHECK of a domain
 DOMAIN_VALUE = -102
+# The range of Vars in AggregateSteps: 1 is the state, 2 ... are what a step gets besides.
+STEP_INPUT = -2
 WHOLE_ROW = 0
 
 
@@ -366,11 +368,48 @@ class SortBy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AggregateSteps:
+    """How a user's aggregate is computed: expressions over Var(range=STEP_INPUT).
+
+    ``initial``: the first state, None for NULL. ``transition``: the next one, of the state and a row's values; ``strict``: rows with a
+    NULL are passed over, and where the first state is NULL the first value of the first other row becomes it. ``inverse``: the state
+    without a row again, for frames whose start moves. ``final``: the result, of the state and the direct arguments; None: the state.
+    ``reads_only``: the final function leaves the state as it is, so that more rows can follow.
+    """
+
+    initial: Expr | None
+    transition: Expr
+    strict: bool
+    final: Expr | None
+    inverse: Expr | None = None
+    reads_only: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnAggregate:
+    """Which user's aggregate a call is of; ``kind`` as in AggregateDef, ``array``: the last argument is an array of the variadic ones.
+
+    What is about to run has ``steps``, and ``moving``, the steps for frames whose start moves (``planner.bind.aggregate_steps``). An aggregate
+    over a state that only built-in functions can read runs as the built-in one that is made of them (``stands_for``). ``signature``: what
+    messages call it.
+    """
+
+    schema: str
+    name: str
+    kind: Literal["n", "o", "h"]
+    array: bool = False
+    steps: AggregateSteps | None = None
+    moving: AggregateSteps | None = None
+    stands_for: int = 0
+    signature: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregate(Expr):
     """A call of aggregate ``proc`` of the query ``level`` levels out.
 
     ``star`` is count(*). ``direct`` holds the direct arguments of ordered-set aggregates (then
-    ``order`` is WITHIN GROUP). ``filter`` keeps rows for which it is true.
+    ``order`` is WITHIN GROUP). ``filter`` keeps rows for which it is true. ``own``: the aggregate is a user's.
     """
 
     proc: int
@@ -381,6 +420,7 @@ class Aggregate(Expr):
     filter: Expr | None = None
     direct: tuple[Expr, ...] = ()
     level: int = 0
+    own: OwnAggregate | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -392,7 +432,7 @@ class GroupingFunc(Expr):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowFunc(Expr):
-    """A window function or windowed aggregate over ``Select.windows[window]``."""
+    """A window function or windowed aggregate over ``Select.windows[window]``; ``own``: it is a user's."""
 
     proc: int
     args: tuple[Expr, ...]
@@ -400,6 +440,7 @@ class WindowFunc(Expr):
     star: bool = False
     is_aggregate: bool = False
     filter: Expr | None = None
+    own: OwnAggregate | None = field(default=None, compare=False)
 
 
 class SubLinkKind(enum.Enum):

@@ -1,0 +1,111 @@
+"""Users' aggregates as they run: a state that goes from row to row by an expression or a call.
+
+    initial --row--> transition(initial, a1) --row--> transition(..., a2) ... --> final(state)
+
+A strict transition function is not called for rows that have a NULL; without an INITCOND the first value of the first other row is
+the state after it (manual, CREATE AGGREGATE). Each step may have to wait for a function that runs statements, so all of this is
+generators, called with ``yield from``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any
+
+from engine.index.state import BATCH, Item, evaluate
+from planner.evaluate import Env, Layout, RowFunction, compile_expr
+from planner.query import STEP_INPUT, AggregateSteps, Expr
+
+Value = Generator[Item, None, Any]
+
+
+class _Nothing:
+    """What stands for a state where there is none."""
+
+
+NOTHING = _Nothing()
+"""Before the first row of a strict aggregate without an INITCOND."""
+_UNBEGUN = _Nothing()
+
+
+def _value(function: RowFunction, row: Any, e: Env) -> Value:
+    if function.may_suspend:
+        return (yield from evaluate(function, row, e))
+    return function(row, e)
+
+
+class Steps:
+    """The compiled steps of an aggregate whose transitions take ``inputs`` values, and its final function ``direct`` ones."""
+
+    def __init__(self, steps: AggregateSteps, inputs: int, direct: int = 0) -> None:
+        layout = Layout(columns={(STEP_INPUT, i): i - 1 for i in range(1, max(inputs, direct) + 2)})
+
+        def compiled(expr: Expr | None) -> RowFunction | None:
+            return None if expr is None else compile_expr(expr, layout)
+
+        self.strict = steps.strict
+        self.first = compiled(steps.initial)
+        self.transition = compile_expr(steps.transition, layout)
+        self.inverse = compiled(steps.inverse)
+        self.final = compiled(steps.final)
+
+    def start(self, e: Env) -> Value:
+        """Return the state before the first row."""
+        if self.first is None:
+            return NOTHING if self.strict else None
+        return (yield from _value(self.first, (), e))
+
+    def feed(self, state: Any, rows: Sequence[Sequence[Any]], e: Env) -> Value:
+        """Return the state after some rows, each the values of the aggregate's arguments."""
+        transition, strict = self.transition, self.strict
+        waits = transition.may_suspend
+        for number, values in enumerate(rows):
+            if number and number % BATCH == 0:
+                yield None
+            if strict and None in values:
+                continue
+            if state is NOTHING:
+                state = values[0]
+            elif strict and state is None:
+                break  # the function is not called with a NULL, and what it returned stays
+            elif waits:
+                state = yield from evaluate(transition, (state, *values), e)
+            else:
+                state = transition((state, *values), e)
+        return state
+
+    def result(self, state: Any, direct: Sequence[Any], e: Env) -> Value:
+        """Return what the aggregate gives for a state."""
+        if state is NOTHING:
+            state = None
+        if self.final is None:
+            return state
+        return (yield from _value(self.final, (state, *direct), e))
+
+
+class Done:
+    """The result of an aggregate, in the place of its state."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def result(self) -> Any:
+        """Return it."""
+        return self.value
+
+
+class Held:
+    """The state of a group that is fed as rows come."""
+
+    __slots__ = ("state",)
+
+    def __init__(self) -> None:
+        self.state: Any = _UNBEGUN
+
+    def feed(self, steps: Steps, rows: Sequence[Sequence[Any]], e: Env) -> Generator[Item, None, None]:
+        """Go on with rows."""
+        if self.state is _UNBEGUN:
+            self.state = yield from steps.start(e)
+        self.state = yield from steps.feed(self.state, rows, e)
