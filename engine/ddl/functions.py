@@ -68,7 +68,7 @@ async def create_aggregate(
 
 _KINDS = {"f": "a function", "p": "a procedure", "a": "an aggregate function"}
 _AGGREGATES = {
-    "n": "an ordinary aggregate",
+    "n": "an ordinary aggregate function",
     "o": "an ordered-set aggregate",
     "h": "a hypothetical-set aggregate",
 }

@@ -10,6 +10,7 @@ filter. Each grouping set keeps its groups in first-seen order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from engine.index.nodes import Node, OrderItem, chunks, compare_key, row_key, sort_rows
@@ -19,6 +20,7 @@ from planner.builtins import load
 from planner.builtins.aggregates_ordered import HYPOTHETICAL
 from planner.builtins.compare import hash_key, sort_key
 from planner.builtins.registry import AggregateBuiltin
+from planner.classify import is_volatile
 from planner.errors import not_supported
 from planner.evaluate import Env, Layout, compile_map, compile_row
 from planner.evaluate_aggregates import state_maker
@@ -62,6 +64,7 @@ class Call:
         self.distinct = aggregate.distinct
         self.distinct_key = row_key([x.type for x in inputs], range(len(inputs)))
         self.steps: Steps | None = None
+        self.shares = -1  # the call whose state this one looks at, too
         if own is not None and own.steps is not None:
             self.skip_nulls = False
             self.steps = Steps(own.steps, len(inputs), len(self.direct))
@@ -74,6 +77,20 @@ class Call:
         fact = facts().procs[proc]
         if fact.variadic == ANY and not self.hypothetical and len(fact.arg_types) > 1:
             raise not_supported(f"aggregate {fact.name} with variadic arguments")
+
+    def one_state(self, other: Call) -> bool:
+        """Tell whether two users' aggregates go on from state to state alike, so that one state serves both."""
+        mine, theirs = (c.aggregate.own.steps if c.aggregate.own is not None else None for c in (self, other))
+        return (
+            mine is not None
+            and theirs is not None
+            and "w" not in (mine.modify, theirs.modify)
+            and (mine.transition, mine.initial, mine.strict)
+            == (theirs.transition, theirs.initial, theirs.strict)
+            and (self.positions, self.filter, self.order, self.distinct)
+            == (other.positions, other.filter, other.order, other.distinct)
+            and not is_volatile(replace(self.aggregate, own=None))
+        )
 
     def fresh(self, e: Env) -> Any:
         """Return the state of a new group, None where its rows are kept."""
@@ -186,6 +203,8 @@ class AggregateNode(Node):
         for i, expr in enumerate(group):
             seen.setdefault(expr, i)
         self.calls = [Call(a, add) for a in aggregates]
+        for i, call in enumerate(self.calls):
+            call.shares = next((j for j in range(i) if call.one_state(self.calls[j])), -1)
         self.carried = [add(v) for v in carried]
         self.group = tuple(group)
         plain = tuple(range(len(group)))
@@ -225,8 +244,14 @@ class AggregateNode(Node):
         any_direct = any(c.direct for c in calls)
         any_own = any(c.steps is not None for c in calls)
         work = self.work
-        simple = [(i, c) for i, c in enumerate(calls) if not c.buffered]
-        buffered = [(i, c) for i, c in enumerate(calls) if c.buffered]
+        fed = [(i, c) for i, c in enumerate(calls) if c.shares < 0]
+        simple = [(i, c) for i, c in fed if not c.buffered]
+        called = [(i, c) for i, c in simple if c.steps is not None and c.steps.transition.may_suspend]
+        if len(called) > 1:  # what their functions do is seen: row by row they take turns
+            simple = [one for one in simple if one not in called]
+        else:
+            called = []
+        buffered = [(i, c) for i, c in fed if c.buffered]
 
         def fresh(row: tuple[Any, ...]) -> Group:
             states = [c.fresh(e) for c in calls]
@@ -257,6 +282,10 @@ class AggregateNode(Node):
                             call.feed(found.states[i], bucket)
                         else:
                             yield from found.states[i].feed(call.steps, call.values(bucket), e)
+                    for row in bucket if called else ():
+                        for i, call in called:
+                            assert call.steps is not None
+                            yield from found.states[i].feed(call.steps, call.values([row]), e)
                     for i, call in buffered:
                         test = call.filter
                         found.buffers[i].extend(
@@ -297,15 +326,18 @@ class AggregateNode(Node):
 
     def _end_own(self, group: Group, e: Env) -> Pipe:
         """Put the results of users' aggregates in the place of their states."""
-        first = group.first
-        for i, call in enumerate(self.calls):
-            if call.steps is None:
-                continue
-            held = group.states[i] or Held()
-            rows = list(call.kept(group.buffers[i])) if call.buffered else []
-            yield from held.feed(call.steps, rows, e)
-            direct = [first[p] for p in call.direct]
-            group.states[i] = Done((yield from call.steps.result(held.state, direct, e)))
+        states: dict[int, Any] = {}
+        own = [(i, call, call.steps) for i, call in enumerate(self.calls) if call.steps is not None]
+        for i, call, steps in own:
+            if call.shares < 0:
+                held = group.states[i] or Held()
+                rows = list(call.kept(group.buffers[i])) if call.buffered else []
+                yield from held.feed(steps, rows, e)
+                states[i] = held.state
+        for i, call, steps in own:
+            state = states[i if call.shares < 0 else call.shares]
+            direct = [group.first[p] for p in call.direct]
+            group.states[i] = Done((yield from steps.result(state, direct, e)))
 
     def _finish(self, group: Group, set_: tuple[int, ...], e: Env) -> tuple[Any, ...]:
         first = group.first

@@ -13,6 +13,8 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from engine.index.state import BATCH, Item, evaluate
+from engine.routines.where import tell_where
+from pgwire.codecs.errors import DataError
 from planner.evaluate import Env, Layout, RowFunction, compile_expr
 from planner.query import STEP_INPUT, AggregateSteps, Expr
 
@@ -34,20 +36,43 @@ def _value(function: RowFunction, row: Any, e: Env) -> Value:
     return function(row, e)
 
 
+class _Told:
+    """A function whose errors have the SQL function in their CONTEXT that it is the body of."""
+
+    __slots__ = ("function", "may_suspend", "where")
+
+    def __init__(self, function: RowFunction, name: str) -> None:
+        self.function = function
+        self.may_suspend = function.may_suspend
+        self.where = f'SQL function "{name}" statement 1'
+
+    def __call__(self, r: Any, e: Env) -> Any:
+        try:
+            return self.function(r, e)
+        except DataError as error:
+            tell_where(error, self.where)
+            raise
+
+
+def _told(function: RowFunction, name: str) -> RowFunction:
+    return _Told(function, name) if name else function
+
+
 class Steps:
     """The compiled steps of an aggregate whose transitions take ``inputs`` values, and its final function ``direct`` ones."""
 
     def __init__(self, steps: AggregateSteps, inputs: int, direct: int = 0) -> None:
         layout = Layout(columns={(STEP_INPUT, i): i - 1 for i in range(1, max(inputs, direct) + 2)})
 
-        def compiled(expr: Expr | None) -> RowFunction | None:
-            return None if expr is None else compile_expr(expr, layout)
+        def compiled(expr: Expr | None, within: str = "") -> RowFunction | None:
+            return None if expr is None else _told(compile_expr(expr, layout), within)
 
+        step, final, inverse = steps.within
         self.strict = steps.strict
         self.first = compiled(steps.initial)
-        self.transition = compile_expr(steps.transition, layout)
-        self.inverse = compiled(steps.inverse)
-        self.final = compiled(steps.final)
+        self.transition = _told(compile_expr(steps.transition, layout), step)
+        self.inverse = compiled(steps.inverse, inverse)
+        self.final = compiled(steps.final, final)
 
     def start(self, e: Env) -> Value:
         """Return the state before the first row."""

@@ -29,13 +29,13 @@ def steps_over(
     """Return the steps that count for a window. Raises SqlError 0A000 where its final function changes the state."""
     chosen = plain
     if moving is not None:
-        forced = moving.reads_only and not plain.reads_only
+        forced = moving.modify == "r" != plain.modify
         read = (*call.args, *((call.filter,) if call.filter is not None else ()))
         fixed = window.start.kind == "unbounded_preceding" or any(
             is_volatile(expr) or any(isinstance(n, SubLink) for n in walk(expr)) for expr in read
         )
         chosen = moving if forced or not fixed else plain
-    if not chosen.reads_only and call.own is not None:
+    if chosen.modify != "r" and call.own is not None:
         raise SqlError(
             "0A000",
             f"aggregate function {call.own.signature} does not support use as a window function",

@@ -30,6 +30,7 @@ from planner.query import (
     Expr,
     FuncExpr,
     RelabelType,
+    SqlCall,
     Var,
     WindowFunc,
 )
@@ -37,6 +38,7 @@ from planner.resolve import ResolvedFunction
 from planner.scope import Scope
 from planner.typefacts import format_type
 from planner.types import SqlType
+from planner.walk import walk
 
 Visit = Callable[[Expr], Expr]
 
@@ -104,7 +106,7 @@ class _Steps:
         """Return how it is computed."""
         made = self.made
         steps = self._steps(made.state, made.initial, made.transition, made.final, made.final_extra)
-        return replace(steps, reads_only=made.final_modify == "r")
+        return replace(steps, modify=made.final_modify)
 
     def moving(self) -> AggregateSteps:
         """Return how it is computed over frames whose start moves."""
@@ -117,7 +119,12 @@ class _Steps:
             made.moving_final_extra,
         )
         inverse = self._call(made.moving_inverse, self._of_row(self._state(made.moving_state)))
-        return replace(steps, inverse=inverse, reads_only=made.moving_final_modify == "r")
+        return replace(
+            steps,
+            inverse=inverse,
+            within=(*steps.within[:2], self._within(made.moving_inverse, inverse)),
+            modify=made.moving_final_modify,
+        )
 
     def _steps(
         self, declared: int, initial: str | None, transition: int, final: int, extra: bool
@@ -134,12 +141,22 @@ class _Steps:
             if extra:
                 inputs += [Const(type=SqlType(oid), value=None) for oid in self.inputs]
             last = self._call(final, inputs)
+        step = self._call(transition, self._of_row(state))
         return AggregateSteps(
             initial=first,
-            transition=self._call(transition, self._of_row(state)),
+            transition=step,
             strict=self._fact(transition).strict,
             final=last,
+            within=(self._within(transition, step), self._within(final, last), ""),
         )
+
+    def _within(self, oid: int, made: Expr | None) -> str:
+        """Return the name of a function whose body an expression is."""
+        function = self.context.catalog.function_by_oid(oid)
+        if function is None or function.internal or made is None:
+            return ""
+        called = any(isinstance(node, SqlCall) and node.proc == oid for node in walk(made))
+        return "" if called else function.name
 
     def _state(self, declared: int) -> int:
         """Return the type of the state in this call."""

@@ -328,7 +328,7 @@ class _Functions:
         if result == INTERNAL and INTERNAL not in inputs:
             raise _wrong(
                 'unsafe use of pseudo-type "internal"',
-                'A function returning "internal" must have at least one "internal" argument.',
+                "A result of type internal requires at least one input of type internal.",
             )
         if made.moving_state:
             moving_final, other = self._final("mfinalfunc", made.moving_state, made.moving_final_extra)
@@ -371,7 +371,7 @@ class _Functions:
         found = self._lookup(option, (state, *self._aggregated), self.any)
         self._returns(found, word, option, state)
         if found.proc.strict and initial is None:
-            inputs = self._aggregated
+            inputs = self.inputs
             if not inputs or not (inputs[0] == state or is_binary_coercible(inputs[0], state)):
                 raise _wrong(
                     "must not omit initial value when transition function is strict and transition type is not compatible "
@@ -401,9 +401,7 @@ class _Functions:
             raise _wrong("sort operator can only be specified for single-argument aggregates")
         name, (type_,) = self.names["sortop"], self.inputs
         for operator in facts().operators_by_name.get(name[-1], ()):
-            if ((operator.left, operator.right) == (type_, type_) and len(name) == 1) or name[
-                0
-            ] == "pg_catalog":
+            if (operator.left, operator.right) == (type_, type_) and name[:-1] in ((), ("pg_catalog",)):
                 return operator.oid
         shown = format_type(type_)
         raise SqlError("42883", f"operator does not exist: {shown} {'.'.join(name)} {shown}")

@@ -208,11 +208,14 @@ class FloatMoments:
         return self.finish(self.n, self.sum, self.sxx)
 
 
-def _float_average(n: float, total: float, sxx: float) -> float | None:
+def float_average(n: float, total: float, sxx: float) -> float | None:
+    """Return the mean; NULL for no values."""
     return total / n if n else None
 
 
-def _float_spread(sample: bool, root: bool) -> Callable[[float, float, float], float | None]:
+def float_spread(sample: bool, root: bool) -> Callable[[float, float, float], float | None]:
+    """Return what makes a variance of (count, sum, sum of squared differences), or with ``root`` a standard deviation."""
+
     def finish(n: float, total: float, sxx: float) -> float | None:
         count = n - 1.0 if sample else n
         if count < 1.0:
@@ -287,7 +290,7 @@ def _r2(s: Regression) -> float | None:
     return 1.0 if s.syy == 0 else (s.sxy * s.sxy) / (s.sxx * s.syy)
 
 
-_REGRESSION: dict[str, Callable[[Regression], Any]] = {
+REGRESSIONS: dict[str, Callable[[Regression], Any]] = {
     "corr": _corr,
     "covar_pop": lambda s: s.sxy / s.n if s.n >= 1.0 else None,
     "covar_samp": lambda s: s.sxy / (s.n - 1.0) if s.n >= 2.0 else None,
@@ -536,11 +539,11 @@ def _register() -> None:
             finish = _spread(sample, root)
             register(f"{name}({t})", lambda finish=finish: ExactMoments(finish, True))
     for t in ("float4", "float8"):
-        register(f"avg({t})", lambda: FloatMoments(_float_average))
+        register(f"avg({t})", lambda: FloatMoments(float_average))
         for name, sample, root in spreads:
-            done = _float_spread(sample, root)
+            done = float_spread(sample, root)
             register(f"{name}({t})", lambda done=done: FloatMoments(done))
-    for name, statistic in _REGRESSION.items():
+    for name, statistic in REGRESSIONS.items():
         register(f"{name}(float8,float8)", lambda statistic=statistic: Regression(statistic))
     for proc in facts().procs.values():
         if proc.kind == "a" and proc.name in ("min", "max"):

@@ -24,6 +24,10 @@ from planner.facts import facts, rows
 from planner.typefacts import FIRST_USER_OID, format_type
 
 PG_CLASS, PG_NAMESPACE, PG_CONSTRAINT, PG_TYPE = 1259, 2615, 2606, 1247
+PG_PROC, PG_TRIGGER, PG_POLICY, PG_EXTENSION, PG_LARGEOBJECT = 1255, 2620, 3256, 3079, 2613
+_DESCRIBED = (
+    PG_CLASS, PG_NAMESPACE, PG_CONSTRAINT, PG_TYPE, PG_PROC, PG_TRIGGER, PG_POLICY, PG_EXTENSION, PG_LARGEOBJECT,
+)  # fmt: skip
 
 
 # --- visibility -----------------------------------------------------------------------------------
@@ -241,7 +245,7 @@ def descriptions(session: EvalSession, catalog: str) -> Callable[[int], str | No
 
 def any_description(session: EvalSession, oid: int) -> str | None:
     """SQL's ``obj_description(oid)``: whichever kind of object has that oid."""
-    for class_oid in (PG_CLASS, PG_NAMESPACE, PG_CONSTRAINT, PG_TYPE):
+    for class_oid in _DESCRIBED:
         text = session.catalog.comment(class_oid, oid)
         if text is not None:
             return text

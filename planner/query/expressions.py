@@ -374,7 +374,8 @@ class AggregateSteps:
     ``initial``: the first state, None for NULL. ``transition``: the next one, of the state and a row's values; ``strict``: rows with a
     NULL are passed over, and where the first state is NULL the first value of the first other row becomes it. ``inverse``: the state
     without a row again, for frames whose start moves. ``final``: the result, of the state and the direct arguments; None: the state.
-    ``reads_only``: the final function leaves the state as it is, so that more rows can follow.
+    ``within``: the SQL functions whose bodies the transition, the final function and the inverse are, for CONTEXT; "" for others.
+    ``modify``: what the final function does to the state, as in AggregateDef.
     """
 
     initial: Expr | None
@@ -382,7 +383,8 @@ class AggregateSteps:
     strict: bool
     final: Expr | None
     inverse: Expr | None = None
-    reads_only: bool = True
+    modify: Literal["r", "s", "w"] = "r"
+    within: tuple[str, str, str] = ("", "", "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

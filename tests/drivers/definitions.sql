@@ -39,3 +39,33 @@ SELECT lo_put(30002, 100000, 'behind a hole');
 ALTER LARGE OBJECT 30002 OWNER TO pg_monitor;
 GRANT SELECT ON LARGE OBJECT 30001 TO PUBLIC;
 COMMENT ON LARGE OBJECT 30001 IS 'pages of it';
+-- aggregates: both syntaxes, all options
+CREATE FUNCTION step(bigint, integer) RETURNS bigint LANGUAGE sql IMMUTABLE AS 'select $1 + coalesce($2, 0)';
+CREATE FUNCTION step_back(bigint, integer) RETURNS bigint LANGUAGE sql IMMUTABLE AS 'select $1 - coalesce($2, 0)';
+CREATE FUNCTION told(bigint, integer) RETURNS text LANGUAGE plpgsql AS 'begin return ''<'' || $1 || ''>''; end';
+CREATE AGGREGATE adding(integer) (
+    SFUNC = step, STYPE = bigint, SSPACE = 16, FINALFUNC = told, FINALFUNC_EXTRA, FINALFUNC_MODIFY = SHAREABLE, COMBINEFUNC = int8pl,
+    INITCOND = '0', MSFUNC = step, MINVFUNC = step_back, MSTYPE = bigint, MSSPACE = 8, MFINALFUNC = told, MFINALFUNC_EXTRA,
+    MFINALFUNC_MODIFY = READ_WRITE, MINITCOND = '5', SORTOP = >, PARALLEL = SAFE
+);
+CREATE AGGREGATE "of any"(*) (SFUNC = int8inc, STYPE = bigint, INITCOND = '0');
+CREATE AGGREGATE collected(anycompatible) (SFUNC = array_append, STYPE = anycompatiblearray, INITCOND = '{}');
+CREATE AGGREGATE of_old (BASETYPE = text, SFUNC = textcat, STYPE = text);
+CREATE FUNCTION named_step(integer[], integer, VARIADIC integer[]) RETURNS integer[] LANGUAGE sql AS 'select $1 || $2 || $3';
+CREATE AGGREGATE named(a integer, VARIADIC rest integer[]) (SFUNC = named_step, STYPE = integer[], INITCOND = '{}');
+CREATE AGGREGATE exact(numeric) (
+    SFUNC = numeric_avg_accum, STYPE = internal, FINALFUNC = numeric_avg, COMBINEFUNC = numeric_avg_combine, SERIALFUNC = numeric_avg_serialize,
+    DESERIALFUNC = numeric_avg_deserialize, PARALLEL = RESTRICTED
+);
+CREATE AGGREGATE chosen(double precision ORDER BY anyelement) (
+    SFUNC = ordered_set_transition, STYPE = internal, FINALFUNC = percentile_disc_final, FINALFUNC_EXTRA
+);
+CREATE AGGREGATE placed(VARIADIC "any" ORDER BY VARIADIC "any") (
+    SFUNC = ordered_set_transition_multi, STYPE = internal, FINALFUNC = rank_final, FINALFUNC_EXTRA, HYPOTHETICAL
+);
+COMMENT ON AGGREGATE adding(integer) IS 'adds';
+COMMENT ON AGGREGATE "of any"(*) IS 'counts';
+REVOKE ALL ON FUNCTION collected(anycompatible) FROM PUBLIC;
+CREATE VIEW aggregated AS
+SELECT adding(g) AS a, "of any"(*) AS n, collected(DISTINCT g) AS c, chosen(0.5) WITHIN GROUP (ORDER BY g DESC) AS m, named(g, VARIADIC ARRAY[g] ORDER BY g) AS v
+FROM generate_series(1, 3) AS g;

@@ -123,7 +123,6 @@ def test_grammar_newer_than_fifteen_is_a_syntax_error(text: str):
         ("SELECT * FROM t TABLESAMPLE system (10)", "TABLESAMPLE"),
         ("SELECT x IS JSON FROM t", "IS JSON"),
         ("SELECT xmlelement(NAME foo)", "XML"),
-        ("CREATE AGGREGATE a (int) (sfunc = f, stype = int)", "CREATE AGGREGATE"),
         ("CREATE CAST (int AS text) WITH INOUT", "CREATE CAST"),
         ("CREATE OPERATOR === (function = f, leftarg = int, rightarg = int)", "CREATE OPERATOR"),
         ("CREATE RULE r AS ON INSERT TO t DO NOTHING", "CREATE RULE"),
