@@ -28,6 +28,7 @@ from planner.deparse_expr import (
     TypeName,
     collation_name,
     quote_identifier,
+    quote_literal,
     stored_function,
 )
 from planner.deparse_query import print_query
@@ -264,9 +265,16 @@ def index_definition(
         text += f" INCLUDE ({', '.join(quote_identifier(columns[a]) for a in index.include)})"
     if index.nulls_not_distinct:
         text += " NULLS NOT DISTINCT"
+    if index.options:
+        text += f" WITH ({', '.join(_option_text(*item) for item in index.options.items())})"
     if index.where_sql:
         text += f" WHERE {_over_table(index.where_sql, table, pretty=pretty, reader=reader)[0]}"
     return text
+
+
+def _option_text(name: str, value: str) -> str:
+    shown = value if quote_identifier(value) == value else quote_literal(value)
+    return f"{quote_identifier(name)}={shown}"
 
 
 def _class_name(name: str, reader: Reader) -> str:

@@ -39,7 +39,7 @@ class KeySpec:
     """A PRIMARY KEY, UNIQUE or EXCLUDE constraint: column names; ``name`` None = choose one as PostgreSQL does.
 
     ``operators``: of EXCLUDE, by oid; empty for keys. ``method`` and ``where_sql`` are its index's; ``expressions``: canonical
-    texts, "" for columns, empty where all are; ``columns`` has what an expression is called.
+    texts, "" for columns, empty where all are; ``columns`` has what an expression is called. ``options``: as IndexDef's.
     """
 
     name: str | None
@@ -54,6 +54,7 @@ class KeySpec:
     method: IndexMethod = "btree"
     where_sql: str = ""
     expressions: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def words(self) -> str:
@@ -181,6 +182,7 @@ class CreateIndex:
     where_sql: str = ""
     opclasses: tuple[str, ...] = ()
     collations: tuple[int, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -354,8 +356,8 @@ class SetRowSecurity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SetViewOptions:
-    """ALTER VIEW SET (...), RESET (...): the options as they are to be."""
+class SetOptions:
+    """SET (...), RESET (...) of a table, index or view: the options as they are to be."""
 
     options: Mapping[str, str]
 
@@ -396,7 +398,7 @@ AlterAction: TypeAlias = (
     | SetNotNull
     | AlterColumnType
     | AlterOwner
-    | SetViewOptions
+    | SetOptions
     | SetPersistence
     | SetSchema
 )

@@ -28,6 +28,7 @@ def index_relation(table: RelationDef, index: IndexDef) -> RelationDef:
         owner=table.owner,
         persistence=table.persistence,
         table_oid=table.oid,
+        options=index.options,
     )
 
 

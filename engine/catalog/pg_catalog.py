@@ -98,7 +98,7 @@ def _class_row(session: Session, item: RelationDef) -> RowDict:
     divided = table if table is not None else item
     parts = session.catalog.partitions_of(divided.oid) if divided.kind == "p" else ()
     has_parts = bool(parts) if index is None else any(i.parent == item.oid for p in parts for i in p.indexes)
-    options = [f"{key}={value}" for key, value in item.options.items()]
+    options = [f"{key}={value}" for key, value in item.options.items() if not key.startswith("toast.")]
     return {
         "oid": item.oid, "relname": item.name, "relnamespace": item.schema_oid,
         "reltype": row_types(item)[0], "relowner": item.owner,

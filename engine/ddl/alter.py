@@ -5,6 +5,7 @@ New constraints are checked against the rows there are.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -199,14 +200,24 @@ async def _apply(session: Session, plan: Plan, relation: RelationDef, action: st
             await set_not_null(session, relation, action)
         case st.AlterOwner():
             await _change_owner(session, relation, named_role(session, action.role).oid)
-        case st.SetViewOptions():
-            await store_definition(session, replace(relation, options=dict(action.options)))
+        case st.SetOptions():
+            await _set_options(session, relation, action.options)
         case st.SetPersistence():
             await _set_persistence(session, relation, action.persistence)
         case st.SetSchema():
             await _set_schema(session, relation, action.schema)
         case _:
             raise not_supported(f"ALTER TABLE {type(action).__name__}")
+
+
+async def _set_options(session: Session, relation: RelationDef, options: Mapping[str, str]) -> None:
+    """SET (...) and RESET (...); those of an index are kept with its table."""
+    if relation.kind != "i":
+        await store_definition(session, replace(relation, options=options))
+        return
+    table = table_of(session, relation.table_oid)
+    indexes = tuple(replace(i, options=options) if i.oid == relation.oid else i for i in table.indexes)
+    await store_definition(session, replace(table, indexes=indexes))
 
 
 async def _set_persistence(session: Session, relation: RelationDef, persistence: Literal["p", "u"]) -> None:

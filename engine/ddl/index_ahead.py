@@ -184,6 +184,7 @@ def index_of(statement: st.CreateIndex, name: str = "") -> IndexDef:
         key_names=statement.names if statement.written else (),
         opclasses=statement.opclasses,
         collations=statement.collations,
+        options=statement.options,
     )
 
 

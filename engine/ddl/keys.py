@@ -87,6 +87,7 @@ def _add_key(session: Session, relation: RelationDef, key: KeySpec) -> RelationD
         include=include,
         constraint_oid=oid,
         deferrable=key.deferrable,
+        options=key.options,
     )
     if key.expressions:
         names = key_names([*key.columns, *key.include])

@@ -12,14 +12,18 @@ from typing import Literal, cast
 from planner import ast
 from planner import statements as st
 from planner.bind.alter_partition import bind_partition_action, refuse_for_partitions
+from planner.bind.alter_storage import (
+    HARMLESS_ACTIONS,
+    OPTION_ACTIONS,
+    bind_options,
+    check_harmless,
+    column_named,
+)
 from planner.bind.composite import bind_alter_composite, bind_rename_attribute
 from planner.bind.context import BindContext
-from planner.bind.ddl import check_checkable, view_options
 from planner.bind.domain import bind_rename_constraint
 from planner.bind.exclusion import exclusion_spec
-from planner.bind.options import check_storage_options
 from planner.bind.policy import SECURITY_ACTIONS, bind_row_security
-from planner.bind.query import bind_view
 from planner.bind.retype import alter_type
 from planner.bind.sequence import changed_definition, drawn_from, identity_definition, options_by_name
 from planner.bind.stored import stored_default
@@ -32,11 +36,8 @@ from planner.bind.table_parts import (
     bind_generated,
     bound_checks,
     bound_default,
-    check_access_method,
-    check_clusterable,
     check_column_name,
     check_key_columns,
-    check_tablespace,
 )
 from planner.bind.trigger import TRIGGER_ACTIONS, bind_enable
 from planner.bind.types import bind_rename_type, bind_set_type_schema, bind_type_owner
@@ -44,18 +45,8 @@ from planner.bind.utility import owner_name
 from planner.catalog import ColumnDef, RelationDef
 from planner.domains import domain_named, plain_type
 from planner.errors import Span, SqlError, not_supported
-from planner.facts import facts
 from planner.scope import SYSTEM_COLUMNS
-from planner.typefacts import format_type
 
-_HARMLESS_ACTIONS = frozenset(
-    ("set statistics", "set storage", "set options", "reset options", "set rel options", "reset rel options",
-     "replace rel options", "cluster on", "drop cluster", "set compression", "set table space", "replica identity",
-     "drop oids", "set access method")
-)  # fmt: skip
-_COLUMN_TUNING = frozenset(
-    ("set statistics", "set storage", "set options", "reset options", "set compression")
-)
 # unknown types and options are found while the text is at hand
 _PLACED = frozenset(("42704", "42601", "22023", "0A000"))
 _KINDS = {
@@ -72,7 +63,7 @@ _ARTICLES = {
     "index": "an index",
     "sequence": "a sequence",
 }
-_VIEW_ACTIONS = frozenset(("change owner", "set rel options", "reset rel options"))
+_VIEW_ACTIONS = OPTION_ACTIONS | {"change owner"}
 _OWN_VIEW_ACTIONS = _VIEW_ACTIONS | {"column default"}
 _PERSISTENCE: dict[str, Literal["p", "u"]] = {"set logged": "p", "set un logged": "u"}
 _SEQUENCE_ACTIONS = frozenset(("change owner", *_PERSISTENCE))
@@ -109,6 +100,8 @@ def bind_alter_table(
     current = relation
     for action in node.actions:
         allowed = _ACTIONS.get(relation.kind, _VIEW_ACTIONS)
+        if _is_partitioned_index(context, relation):
+            allowed -= OPTION_ACTIONS
         if relation.kind not in "rp" and action.kind not in allowed:
             raise _wrong_kind(context, relation, action)
         refuse_for_partitions(context, current, action, only=node.relation.only)
@@ -137,11 +130,13 @@ def _altered(context: BindContext, reference: ast.TableRef, if_exists: bool) -> 
     return context.relation(reference.schema, reference.name, catalog=reference.catalog)
 
 
-def _wrong_kind(context: BindContext, relation: RelationDef, action: ast.AlterAction) -> SqlError:
-    plural = PLURALS[relation.kind]
+def _is_partitioned_index(context: BindContext, relation: RelationDef) -> bool:
     table = context.catalog.relation_by_oid(relation.table_oid) if relation.kind == "i" else None
-    if table is not None and table.kind == "p":
-        plural = "partitioned indexes"
+    return table is not None and table.kind == "p"
+
+
+def _wrong_kind(context: BindContext, relation: RelationDef, action: ast.AlterAction) -> SqlError:
+    plural = "partitioned indexes" if _is_partitioned_index(context, relation) else PLURALS[relation.kind]
     word = _ACTION_WORDS.get(action.kind, action.kind.upper())
     return SqlError(
         "42809",
@@ -160,6 +155,8 @@ _ACTION_WORDS = {
     "reset options": "ALTER COLUMN ... RESET",
     "set un logged": "SET UNLOGGED",
     "alter column type": "ALTER COLUMN ... SET DATA TYPE",
+    "set rel options": "SET",
+    "reset rel options": "RESET",
     "set table space": "SET TABLESPACE",
     "add inherit": "INHERIT",
     "drop inherit": "NO INHERIT",
@@ -171,15 +168,6 @@ _ACTION_WORDS = {
 }
 
 
-def _column(relation: RelationDef, name: str) -> ColumnDef:
-    for column in relation.live:
-        if column.name == name:
-            return column
-    if name in SYSTEM_COLUMNS:
-        raise SqlError("0A000", f'cannot alter system column "{name}"')
-    raise SqlError("42703", f'column "{name}" of relation "{relation.name}" does not exist')
-
-
 def _action(
     context: BindContext, relation: RelationDef, action: ast.AlterAction
 ) -> tuple[st.AlterAction | None, RelationDef]:
@@ -189,7 +177,7 @@ def _action(
         return _add_column(context, relation, action.definition, action.missing_ok)
     if kind == "drop column":
         if not action.missing_ok:
-            _column(relation, action.name)
+            column_named(relation, action.name)
         columns = tuple(replace(c, dropped=True) if c.name == action.name else c for c in relation.columns)
         dropped = st.DropColumn(name=action.name, if_exists=action.missing_ok, cascade=action.cascade)
         attnum = next((c.attnum for c in relation.live if c.name == action.name), 0)
@@ -202,7 +190,7 @@ def _action(
         keys = [c.index_oid for c in relation.constraints if c.name == action.name and c.kind in "pux"]
         return gone, replace(relation, indexes=tuple(i for i in relation.indexes if i.oid not in keys))
     if kind == "column default":
-        column = _column(relation, action.name)
+        column = column_named(relation, action.name)
         if column.identity:
             raise SqlError(
                 "42601",
@@ -228,7 +216,7 @@ def _action(
     if kind in ("add identity", "set identity", "drop identity"):
         return _identity(context, relation, action)
     if kind in ("set not null", "drop not null"):
-        column = _column(relation, action.name)
+        column = column_named(relation, action.name)
         if kind == "drop not null" and column.identity:
             raise SqlError(
                 "42601", f'column "{column.name}" of relation "{relation.name}" is an identity column'
@@ -258,8 +246,8 @@ def _action(
             ),
             relation,
         )
-    if relation.kind == "v" and kind in ("set rel options", "reset rel options"):
-        return _view_options(context, relation, action)
+    if kind in OPTION_ACTIONS:
+        return bind_options(context, relation, action)
     if kind in _PERSISTENCE:
         return _set_persistence(relation, _PERSISTENCE[kind])
     if kind in SECURITY_ACTIONS:
@@ -268,8 +256,8 @@ def _action(
         return bind_partition_action(context, relation, action, action.definition), relation
     if kind in TRIGGER_ACTIONS:
         return bind_enable(relation, kind, action.name), relation
-    if kind in _HARMLESS_ACTIONS:
-        _harmless(context, relation, action)
+    if kind in HARMLESS_ACTIONS:
+        check_harmless(relation, action)
         return None, relation
     word = _ACTION_WORDS.get(kind, kind.upper())
     raise not_supported(f"ALTER TABLE ... {word}", span=action.span)
@@ -279,7 +267,7 @@ def _drop_expression(
     relation: RelationDef, action: ast.AlterAction
 ) -> tuple[st.DropExpression | None, RelationDef]:
     """Bind DROP EXPRESSION: the values stay, as those of an ordinary column. Raises SqlError 42703, 55000."""
-    column = _column(relation, action.name)
+    column = column_named(relation, action.name)
     if not column.generated:
         message = f'column "{column.name}" of relation "{relation.name}" is not a stored generated column'
         if not action.missing_ok:
@@ -287,21 +275,6 @@ def _drop_expression(
         return st.DropExpression(column=column.name, notice=f"{message}, skipping"), relation
     after = replace(column, generated="", default_sql=None)
     return st.DropExpression(column=column.name), _with_column(relation, after)
-
-
-def _view_options(
-    context: BindContext, view: RelationDef, action: ast.AlterAction
-) -> tuple[st.SetViewOptions, RelationDef]:
-    """Bind ALTER VIEW SET and RESET. Raises SqlError 22023; 0A000 for a check_option that the view cannot have."""
-    options = dict(view.options)
-    if action.kind == "set rel options":
-        options |= view_options(action.options)
-    else:
-        for option in action.options:
-            options.pop(option.name, None)
-    if "check_option" in options:
-        check_checkable(bind_view(context, view))
-    return st.SetViewOptions(options=options), replace(view, options=options)
 
 
 def _set_persistence(
@@ -322,7 +295,7 @@ def _identity(
     context: BindContext, relation: RelationDef, action: ast.AlterAction
 ) -> tuple[st.AlterAction, RelationDef]:
     """Bind ADD GENERATED, SET GENERATED and DROP IDENTITY. Raises SqlError 55000, 22023, 42601."""
-    column = _column(relation, action.name)
+    column = column_named(relation, action.name)
     place = f'column "{column.name}" of relation "{relation.name}"'
     if action.kind == "add identity" and isinstance(action.definition, ast.Constraint):
         definition, name = identity_definition(action.definition.options, column.type.oid)
@@ -370,74 +343,6 @@ def _with_column(relation: RelationDef, column: ColumnDef) -> RelationDef:
     """Return the table with one column replaced."""
     columns = tuple(column if c.attnum == column.attnum else c for c in relation.columns)
     return replace(relation, columns=columns)
-
-
-def _harmless(context: BindContext, relation: RelationDef, action: ast.AlterAction) -> None:
-    """Check an action that only tunes storage; it has no effect."""
-    if relation.stored and any(o.name == "timeline" and not o.namespace for o in action.options):
-        raise not_supported("ALTER TABLE that changes the timeline of a table", span=action.span)
-    if action.kind in ("set rel options", "replace rel options"):
-        kind = {"r": "table", "p": "table", "m": "table", "v": "view"}.get(relation.kind, "btree")
-        table = context.catalog.relation_by_oid(relation.table_oid) if relation.kind == "i" else None
-        if table is not None:
-            kind = next(index.method for index in table.indexes if index.oid == relation.oid)
-        check_storage_options(action.options, kind)
-    elif action.kind == "set table space":
-        check_tablespace(action.name)
-    elif action.kind == "cluster on":
-        if all(i.name != action.name for i in relation.indexes):
-            raise SqlError("42704", f'index "{action.name}" for table "{relation.name}" does not exist')
-        check_clusterable(relation, action.name)
-    elif action.kind == "set access method":
-        check_access_method(action.name)
-    elif relation.kind == "i" and action.kind == "set statistics":
-        _index_statistics(relation, action)
-    elif action.name and action.kind in _COLUMN_TUNING:
-        _column_tuning(_column(relation, action.name), action)
-
-
-def _index_statistics(index: RelationDef, action: ast.AlterAction) -> None:
-    """Check ALTER INDEX ... ALTER COLUMN n SET STATISTICS. Raises SqlError 42703; 0A000 for a key that is a column."""
-    if not 1 <= action.number <= len(index.columns):
-        raise SqlError("42703", f'column number {action.number} of relation "{index.name}" does not exist')
-    column = index.columns[action.number - 1]
-    if not column.generated:
-        raise SqlError(
-            "0A000",
-            f'cannot alter statistics on non-expression column "{column.name}" of index "{index.name}"',
-            hint="Alter statistics on table column instead.",
-        )
-
-
-_STORAGES = ("plain", "external", "extended", "main")
-_COMPRESSIONS = ("", "pglz", "lz4", "default")
-_COLUMN_OPTIONS = ("n_distinct", "n_distinct_inherited")
-
-
-def _column_tuning(column: ColumnDef, action: ast.AlterAction) -> None:
-    """Check SET STORAGE, SET COMPRESSION and column options. Raises SqlError 22023, 0A000."""
-    type_ = facts().types.get(column.type.oid)
-    varying = type_ is None or type_.length == -1
-    if action.kind == "set storage":
-        if action.word.lower() not in _STORAGES:
-            raise SqlError("22023", f'invalid storage type "{action.word}"')
-        if not varying and action.word.lower() != "plain":
-            raise SqlError(
-                "0A000",
-                f"column data type {format_type(column.type.oid)} can only have storage PLAIN",
-            )
-    elif action.kind == "set compression":
-        if action.word not in _COMPRESSIONS:
-            raise SqlError("22023", f'invalid compression method "{action.word}"')
-        if not varying and action.word not in ("", "default"):
-            raise SqlError(
-                "0A000",
-                f"column data type {format_type(column.type.oid)} does not support compression",
-            )
-    elif action.kind in ("set options", "reset options"):
-        for option in action.options:
-            if option.name not in _COLUMN_OPTIONS:
-                raise SqlError("22023", f'unrecognized parameter "{option.name}"')
 
 
 def _add_column(

@@ -12,6 +12,7 @@ from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.index import index_expression, key_names
+from planner.bind.options import check_storage_options
 from planner.bind.runnable import runnable
 from planner.bind.stored import bind_check_expr
 from planner.bind.table_parts import check_tablespace
@@ -38,6 +39,7 @@ def exclusion_spec(context: BindContext, node: ast.Constraint, relation: Relatio
     if relation.source_oid:
         raise not_supported("EXCLUDE on the table of a source", span=node.span)
     check_tablespace(node.tablespace)
+    options = check_storage_options(node.options, method)
     names: list[str] = []
     expressions: list[str] = []
     operators: list[int] = []
@@ -66,6 +68,7 @@ def exclusion_spec(context: BindContext, node: ast.Constraint, relation: Relatio
         method=method,
         where_sql="" if where is None else deparse_expr(where, relation),
         include=node.include,
+        options=options,
     )
 
 

@@ -56,7 +56,7 @@ def bind_create_index(context: BindContext, node: ast.CreateIndex) -> st.CreateI
         raise SqlError("0A000", f'cannot create index on partitioned table "{table.name}" concurrently')
     method = _method(node.method)
     check_tablespace(node.tablespace)
-    check_storage_options(node.options, method)
+    options = check_storage_options(node.options, method)
     if len(node.elements) + len(node.include) > MAX_INDEX_COLUMNS:
         raise SqlError("54011", f"cannot use more than {MAX_INDEX_COLUMNS} columns in an index")
     if method != "btree":
@@ -80,6 +80,7 @@ def bind_create_index(context: BindContext, node: ast.CreateIndex) -> st.CreateI
         include=include,
         opclasses=tuple(key.opclass for key in keys) if any(key.opclass for key in keys) else (),
         collations=tuple(key.collation for key in keys) if any(key.collation for key in keys) else (),
+        options=options,
     )
     hidden: tuple[ColumnDef, ...] = ()
     if (
@@ -127,6 +128,7 @@ def create_index(
         where_sql=index.where_sql,
         opclasses=index.opclasses,
         collations=index.collations,
+        options=index.options,
     )
 
 

@@ -1,7 +1,7 @@
 """Storage and tuning options that are accepted without effect, and how option values read (promise P4).
 
 ``STORAGE_OPTIONS`` is the closed table the docs show: options of PostgreSQL that only tune its own storage. Their
-values are checked (22023 otherwise) and dropped. Whatever is not listed is PostgreSQL's error.
+values are checked (22023 otherwise) and kept as written, for pg_class.reloptions. Whatever is not listed is PostgreSQL's error.
 """
 
 from __future__ import annotations
@@ -104,8 +104,15 @@ def _timeline(option: ast.Option) -> str:
     return text
 
 
+def full_name(option: ast.Option) -> str:
+    """Return what an option is called among those of its relation: with its namespace."""
+    return f"{option.namespace}.{option.name}" if option.namespace else option.name
+
+
 def check_storage_options(options: Iterable[ast.Option], kind: str) -> dict[str, str]:
     """Check WITH (...) of a table, index or view; returns the values as written, for pg_class.reloptions.
+
+    ``kind``: of STORAGE_OPTIONS, or "partitioned" for a table that has no storage of its own.
 
     Raises SqlError 22023: ``unrecognized parameter "x"``, a bad value, a parameter named twice.
     """
@@ -114,7 +121,7 @@ def check_storage_options(options: Iterable[ast.Option], kind: str) -> dict[str,
         namespace = option.namespace
         if namespace not in ("", "toast"):
             raise SqlError("22023", f'unrecognized parameter namespace "{namespace}"')
-        rules = STORAGE_OPTIONS["toast" if namespace else kind]
+        rules = STORAGE_OPTIONS.get("toast" if namespace else kind, {})
         if kind == "table" and option.name == "oids" and not namespace:
             if option.value is None or boolean_option(option):
                 raise not_supported("tables declared WITH OIDS")
@@ -126,7 +133,7 @@ def check_storage_options(options: Iterable[ast.Option], kind: str) -> dict[str,
             continue
         if option.name not in rules:
             raise SqlError("22023", f'unrecognized parameter "{option.name}"')
-        full = f"{namespace}.{option.name}" if namespace else option.name
+        full = full_name(option)
         if full in result:
             raise SqlError("22023", f'parameter "{option.name}" specified more than once')
         text = option_text(option)

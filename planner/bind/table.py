@@ -127,6 +127,7 @@ def _like_indexes(parts: TableParts, relation: RelationDef, span: Span | None) -
                 where_sql=next(
                     (c.check_sql for c in relation.constraints if c.oid == index.constraint_oid), ""
                 ),
+                options=index.options,
             )
         )
 
@@ -230,8 +231,6 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
     if node.partition_by is not None:
         if parts.exclusions:
             raise SqlError("0A000", "exclusion constraints are not supported on partitioned tables")
-        if node.options:
-            raise _no_parameter(node.options[0])
         if any(check.no_inherit for check in checks):
             raise SqlError(
                 "42P16", f'cannot add NO INHERIT constraint to partitioned table "{node.relation.name}"'
@@ -254,15 +253,10 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
         foreign_keys=tuple(parts.foreign_keys),
         persistence=persistence,
         on_commit=node.on_commit,
-        options=check_storage_options(node.options, "table"),
+        options=check_storage_options(node.options, "table" if node.partition_by is None else "partitioned"),
         indexes=_indexes(context, parts, relation),
         likes=tuple(parts.likes),
     )
-
-
-def _no_parameter(option: ast.Option) -> SqlError:
-    """Return the error for a storage parameter of a partitioned table: it has no storage."""
-    return SqlError("22023", f'unrecognized parameter "{option.name}"')
 
 
 def _partitioned(context: BindContext, node: ast.TableRef) -> RelationDef:

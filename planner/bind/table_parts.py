@@ -368,7 +368,7 @@ def _add_foreign_key(
 
 def _key(parts: TableParts, constraint: ast.Constraint, columns: Sequence[str]) -> st.KeySpec:
     check_tablespace(constraint.tablespace)
-    check_storage_options(constraint.options, "btree")
+    options = check_storage_options(constraint.options, "btree")
     primary = constraint.kind == "primary key"
     if primary and any(key.primary for key in parts.keys):
         raise SqlError(
@@ -385,6 +385,7 @@ def _key(parts: TableParts, constraint: ast.Constraint, columns: Sequence[str]) 
         using_index=constraint.using_index or None,
         deferrable=constraint.deferrable,
         deferred=constraint.initially_deferred,
+        options=options,
     )
 
 

@@ -55,7 +55,7 @@ class IndexDef:
     for an expression; ``expressions``: their canonical texts, "" for columns; ``where_sql``: that of the condition;
     ``key_names``: what pg_attribute calls the keys. All but ``where_sql`` are empty for plain indexes. ``opclasses``: the
     operator class of each key, "" for the default one; empty where all are. ``collations``: likewise the oid of each key's
-    collation, 0 for the one that its column or type has.
+    collation, 0 for the one that its column or type has. ``options``: WITH (...) as written, which has no effect.
     """
 
     oid: int
@@ -76,6 +76,7 @@ class IndexDef:
     key_names: tuple[str, ...] = ()
     opclasses: tuple[str, ...] = ()
     collations: tuple[int, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
     parent: int = 0  # the index of the partitioned table that this one is a part of
     valid: bool = True  # of a partitioned table's: whether every partition has one
 

@@ -6,7 +6,7 @@ CREATE INDEX readings_at ON readings USING brin (at);
 CREATE INDEX readings_more ON readings USING brin (id int4_minmax_ops, price, name) WITH (pages_per_range = 32, autosummarize = on);
 CREATE INDEX CONCURRENTLY readings_later ON readings USING brin (price);
 CREATE INDEX ON readings USING brin (name);
-SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'readings' AND indexname <> 'readings_more' ORDER BY 1;
+SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'readings' ORDER BY 1;
 SELECT c.relname, a.amname, i.indkey, i.indisunique, o.opcname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam JOIN pg_opclass o ON o.oid = i.indclass[0] WHERE i.indrelid = 'readings'::regclass ORDER BY 1;
 SELECT p, pg_index_has_property('readings_at'::regclass, p) FROM unnest(array['clusterable', 'index_scan', 'bitmap_scan', 'backward_scan']) p;
 SELECT p, pg_index_column_has_property('readings_at'::regclass, 1, p) FROM unnest(array['asc', 'desc', 'orderable', 'returnable', 'search_array', 'search_nulls']) p;
