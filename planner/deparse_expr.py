@@ -348,6 +348,16 @@ def _prints_as_call(expr: Expr) -> bool:
     return isinstance(expr, FuncExpr | Aggregate | WindowFunc | CoerceTypmod)
 
 
+def subscripted(node: OpExpr) -> Expr | None:
+    """Return what an operator that was written as subscripts reads a part of, None for any other operator."""
+    container: Expr = node
+    for count in range(len(node.keys), 0, -1):
+        if not isinstance(container, OpExpr) or len(container.keys) != count:
+            return None
+        container = container.args[0]
+    return None if container is node else container
+
+
 def is_simple(node: Expr, parent: Expr, pretty: bool) -> bool:
     """Tell whether ``node`` reads unambiguously below ``parent`` without parentheses."""
     if isinstance(node, CoerceTypmod):
@@ -358,6 +368,8 @@ def is_simple(node: Expr, parent: Expr, pretty: bool) -> bool:
         return not isinstance(parent, FieldSelect)
     if isinstance(node, RelabelType | CoerceViaIO | ArrayCoerce | CoerceToDomain | ComposeRow | DecomposeRow):
         return is_simple(node.arg, node, pretty)
+    if isinstance(node, OpExpr) and subscripted(node) is not None:
+        return True
     if isinstance(node, OpExpr) and pretty and isinstance(parent, OpExpr):
         return _binds_tighter(node, parent)
     if isinstance(node, OpExpr | SubLink | NullTest | BooleanTest | DistinctExpr):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.deparse_expr import INDENT_COLUMN, NODES, Printer, collation_name, quote_identifier
+from planner.deparse_expr import INDENT_COLUMN, NODES, Printer, collation_name, quote_identifier, subscripted
 from planner.errors import SqlError
 from planner.facts import (
     ANY,
@@ -85,6 +85,10 @@ def _param(p: Printer, e: Param, implicit: bool) -> None:
 
 
 def _op(p: Printer, e: OpExpr, implicit: bool) -> None:
+    container = subscripted(e)
+    if container is not None:
+        _subscripts(p, container, [(None, key) for key in e.keys], False, implicit)
+        return
     p.open()
     if len(e.args) == 2:
         p.paren(e.args[0], True, e)
@@ -420,13 +424,19 @@ def _field_name(p: Printer, e: FieldSelect) -> str:
 
 
 def _subscript(p: Printer, e: Subscript, implicit: bool) -> None:
-    need = not isinstance(e.arg, Var | FieldSelect)
+    _subscripts(p, e.arg, e.indexes, e.is_slice, implicit)
+
+
+def _subscripts(
+    p: Printer, arg: Expr, indexes: Sequence[tuple[Expr | None, Expr | None]], is_slice: bool, implicit: bool
+) -> None:
+    need = not isinstance(arg, Var | FieldSelect)
     p.out += "(" if need else ""
-    p.expr(e.arg, implicit)
+    p.expr(arg, implicit)
     p.out += ")" if need else ""
-    for lower, upper in e.indexes:
+    for lower, upper in indexes:
         p.out += "["
-        if e.is_slice:
+        if is_slice:
             if lower is not None:
                 p.expr(lower, False)
             p.out += ":"

@@ -19,11 +19,23 @@ from planner.casts import CastContext, coerce_type, try_coerce
 from planner.domains import base_type, is_domain
 from planner.errors import Span, SqlError
 from planner.facts import CHAR, HSTORE, INT2VECTOR, INT4, JSONB, NAME, OIDVECTOR, TEXT, UNKNOWN, facts
-from planner.query import ArrayExpr, Const, Expr, RelabelType, Subscript
+from planner.query import (
+    Aggregate,
+    ArrayExpr,
+    Const,
+    Expr,
+    GroupingFunc,
+    OpExpr,
+    RelabelType,
+    SubLink,
+    Subscript,
+    WindowFunc,
+)
 from planner.resolve import make_operator
 from planner.scope import Scope
 from planner.typefacts import coordinates_of, element_of, format_type
 from planner.types import SqlType
+from planner.walk import walk
 
 
 def subscript(scope: Scope, expr: Expr, steps: Sequence[ast.SubscriptStep], span: Span | None) -> Expr:
@@ -113,17 +125,28 @@ def jsonb_keys(scope: Scope, steps: Sequence[ast.SubscriptStep]) -> list[Expr]:
 def _jsonb_subscript(scope: Scope, expr: Expr, steps: Sequence[ast.SubscriptStep], span: Span | None) -> Expr:
     """``j['a'][1]`` reads as ``j -> 'a' #> ARRAY['1']``: what looks like a number finds elements of arrays and keys of objects."""
     env = scope.context.env
-    for index in jsonb_keys(scope, steps):
+    keys = jsonb_keys(scope, steps)
+    for count, index in enumerate(keys, 1):
         if isinstance(index, Const) and isinstance(index.value, str) and not _NUMBER.match(index.value):
-            expr = make_operator("->", expr, index, env, span)
+            expr = _as_written(make_operator("->", expr, index, env, span), keys[:count])
             continue
         if isinstance(index, Const) and index.value is not None:
             text: Expr = Const(type=SqlType(TEXT), value=str(index.value), span=index.span)
         else:
             text = coerce_type(index, SqlType(TEXT), CastContext.EXPLICIT, env)
         path = ArrayExpr(type=SqlType(facts().types[TEXT].array), elements=(text,))
-        expr = make_operator("#>", expr, path, env, span)
+        expr = _as_written(make_operator("#>", expr, path, env, span), keys[:count])
     return expr
+
+
+def _as_written(expr: Expr, keys: Sequence[Expr]) -> Expr:
+    """Return an operator that definitions show as subscripts; not with keys that are more than plain expressions: they stay in one place."""
+    if isinstance(expr, OpExpr) and not any(isinstance(item, _WHOLE) for key in keys for item in walk(key)):
+        return replace(expr, keys=tuple(keys))
+    return expr
+
+
+_WHOLE = (SubLink, Aggregate, GroupingFunc, WindowFunc)
 
 
 def hstore_key(scope: Scope, steps: Sequence[ast.SubscriptStep]) -> Expr:
@@ -142,4 +165,5 @@ def _hstore_subscript(
 ) -> Expr:
     """``h['a']`` reads as ``h -> 'a'``, wherever its extension is."""
     env = replace(scope.context.env, extensions=("hstore",))
-    return make_operator("->", expr, hstore_key(scope, steps), env, span)
+    key = hstore_key(scope, steps)
+    return _as_written(make_operator("->", expr, key, env, span), (key,))

@@ -101,11 +101,15 @@ class SqlCall(FuncExpr):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpExpr(Expr):
-    """Operator ``op`` (pg_operator oid) implemented by ``proc``; one argument for prefix operators."""
+    """Operator ``op`` (pg_operator oid) implemented by ``proc``; one argument for prefix operators.
+
+    ``keys``: written as subscripts, ``args[0][key]...``, of which all but the last stand for operators below this one.
+    """
 
     op: int
     proc: int
     args: tuple[Expr, ...]
+    keys: tuple[Expr, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
