@@ -410,7 +410,7 @@ def resolve_function(
             key = f"{schema}.{name}" if schema == "information_schema" else name
             found = _find_function(key, inputs, tuple(names), variadic)
     except SqlError as error:
-        raise _at(error, span) from None
+        raise _at(error, None) from None  # types that do not agree have no place in PostgreSQL's message
     if isinstance(found, ResolvedFunction):
         return found
     shown = signature_text(f"{schema}.{name}" if schema else name, inputs, names)

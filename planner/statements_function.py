@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from planner.catalog import FunctionDef
 from planner.errors import SqlError
-from planner.query import SqlCall
+from planner.query import Expr, SqlCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,13 +26,15 @@ class CreateFunction:
 class CreateAggregate:
     """CREATE [OR REPLACE] AGGREGATE; ``function`` as in CreateFunction, None where ``error`` says what is wrong with it.
 
-    ``warnings`` are told first, in any case. ``internal``: a state of it is of type internal.
+    ``warnings`` are told first, in any case. ``internal``: a state of it is of type internal. ``initials``: its first states, which have to be
+    values of their types.
     """
 
     function: FunctionDef | None
     replace: bool
     warnings: tuple[str, ...] = ()
     internal: bool = False
+    initials: tuple[Expr, ...] = ()
     error: SqlError | None = None
 
 

@@ -28,6 +28,7 @@ from planner.bind.sequence import relations_in_text
 from planner.builtins.system import type_name
 from planner.catalog import AclDef, FunctionDef, RelationDef
 from planner.errors import SqlError
+from planner.evaluate import evaluate_constant
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
@@ -61,6 +62,8 @@ async def create_aggregate(
     if statement.function is None:
         assert statement.error is not None
         raise statement.error
+    for expr in statement.initials:
+        evaluate_constant(expr, session)  # a domain may not have it
     _, made = await _placed(session, statement.function, replacing=statement.replace)
     await session.view.change([made])
     return Command(plan.bound.tag)

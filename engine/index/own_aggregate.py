@@ -9,14 +9,15 @@ generators, called with ``yield from``.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from engine.index.state import BATCH, Item, evaluate
 from engine.routines.where import tell_where
 from pgwire.codecs.errors import DataError
+from planner.builtins.folds import FOLDS
 from planner.evaluate import Env, Layout, RowFunction, compile_expr
-from planner.query import STEP_INPUT, AggregateSteps, Expr
+from planner.query import STEP_INPUT, AggregateSteps, Expr, FuncExpr, RelabelType, Var
 
 Value = Generator[Item, None, Any]
 
@@ -58,6 +59,17 @@ def _told(function: RowFunction, name: str) -> RowFunction:
     return _Told(function, name) if name else function
 
 
+def _fold(transition: Expr) -> Callable[[Any, Sequence[Any]], Any] | None:
+    """Return what applies a transition of one value to many at once, where there is such a form."""
+    if not isinstance(transition, FuncExpr) or transition.proc not in FOLDS:
+        return None
+    inputs = [arg.arg if isinstance(arg, RelabelType) else arg for arg in transition.args]
+    if [x.attnum if isinstance(x, Var) and x.range == STEP_INPUT else 0 for x in inputs] != [1, 2]:
+        return None
+    form, types = FOLDS[transition.proc], tuple(x.type.oid for x in transition.args)
+    return lambda state, values: form(state, values, types)
+
+
 class Steps:
     """The compiled steps of an aggregate whose transitions take ``inputs`` values, and its final function ``direct`` ones."""
 
@@ -73,6 +85,7 @@ class Steps:
         self.transition = _told(compile_expr(steps.transition, layout), step)
         self.inverse = compiled(steps.inverse, inverse)
         self.final = compiled(steps.final, final)
+        self.fold = _fold(steps.transition)
 
     def start(self, e: Env) -> Value:
         """Return the state before the first row."""
@@ -82,6 +95,8 @@ class Steps:
 
     def feed(self, state: Any, rows: Sequence[Sequence[Any]], e: Env) -> Value:
         """Return the state after some rows, each the values of the aggregate's arguments."""
+        if self.fold is not None and len(rows) > 1:
+            return self._folded(state, [row[0] for row in rows])
         transition, strict = self.transition, self.strict
         waits = transition.may_suspend
         for number, values in enumerate(rows):
@@ -98,6 +113,16 @@ class Steps:
             else:
                 state = transition((state, *values), e)
         return state
+
+    def _folded(self, state: Any, values: list[Any]) -> Any:
+        assert self.fold is not None
+        if self.strict:
+            values = [value for value in values if value is not None]
+            if state is NOTHING and values:
+                state, *values = values
+            if state is None:
+                return None
+        return self.fold(state, values) if values else state
 
     def result(self, state: Any, direct: Sequence[Any], e: Env) -> Value:
         """Return what the aggregate gives for a state."""

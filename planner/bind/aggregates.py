@@ -24,7 +24,7 @@ from planner.catalog import AggregateDef, FunctionDef
 from planner.errors import SqlError
 from planner.facts import ANY, BYTEA, INTERNAL, UNKNOWN, ProcFact, facts
 from planner.polymorphic import POLYMORPHIC, consistent, enforce
-from planner.query import Const
+from planner.query import Const, Expr
 from planner.resolve import signature_text
 from planner.typefacts import format_type
 from planner.types import SqlType
@@ -70,6 +70,7 @@ def bind_create_aggregate(context: BindContext, node: ast.CreateAggregate) -> st
         replace=node.replace,
         warnings=tuple(warnings),
         internal=definition.internal,
+        initials=tuple(definition.initials),
         error=wrong,
     )
 
@@ -96,6 +97,7 @@ class _Definition:
         self.node = node
         self.options = options
         self.internal = False  # whether a state is of type internal
+        self.initials: list[Expr] = []
 
     # -- options -----------------------------------------------------------------------------------
 
@@ -268,7 +270,7 @@ class _Definition:
         fact = facts().types.get(type_)
         if text is not None and not (fact is not None and fact.kind == "p"):
             unknown = Const(type=SqlType(UNKNOWN), value=text)
-            coerce_type(unknown, SqlType(type_), CastContext.EXPLICIT, self.context.env)
+            self.initials.append(coerce_type(unknown, SqlType(type_), CastContext.EXPLICIT, self.context.env))
 
 
 # --- the functions --------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""CREATE, ALTER, DROP FUNCTION and COMMENT ON FUNCTION: parameters to types and modes, bodies checked, names to oids.
+"""CREATE FUNCTION: parameters to types and modes, options, bodies checked; and what their stored texts become when names change.
 
     CREATE FUNCTION f(a int, OUT b text) LANGUAGE sql AS 'SELECT ...'      modes i o, types int4 text, result text
                                          RETURN a + 1                      canonical text, bound under the path of now
@@ -9,9 +9,9 @@ A body that is a text is kept as written and bound anew wherever it is called; h
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from pgwire.codecs.settings import STORED_TEXT, CodecSettings
 from planner import ast
@@ -24,14 +24,14 @@ from planner.bind.expr import bind_kept
 from planner.bind.query import bind_query
 from planner.bind.stored import renamed, stored_context, with_oids
 from planner.bind.table_parts import creation_schema
-from planner.bind.utility import bind_set, owner_name
+from planner.bind.utility import bind_set
 from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_type
 from planner.catalog import Catalog, FunctionDef
 from planner.classify import command_tag, setting_spelling
 from planner.collations import query_collations
 from planner.deparse import deparse_expr, deparse_query
 from planner.errors import Span, SqlError, not_supported
-from planner.facts import RECORD, TRIGGER, VOID, ProcFact, facts
+from planner.facts import RECORD, TRIGGER, VOID, facts
 from planner.parse import parse_expression, parse_one
 from planner.polymorphic import POLYMORPHIC, needed_inputs
 from planner.query import Expr, OutputColumn, QueryExpr
@@ -39,8 +39,6 @@ from planner.scope import Scope
 from planner.typefacts import element_of, format_type
 from planner.types import SqlType
 
-PG_PROC: Final = 1255
-_HINT: Final = "Specify the argument list to select the {} unambiguously."
 _AS_TEXT: Final = "A body that is a text may have it: AS $$ ... $$."
 LANGUAGES: Final = ("sql", "plpgsql")
 _OTHER_LANGUAGES: Final = ("c", "internal")
@@ -83,9 +81,9 @@ def bind_create_function(context: BindContext, node: ast.CreateFunction) -> st.C
         )
     if node.procedure:
         _check_procedure(node, modes, defaults)
-    changes = dict(_options(node.options, returns_set=returns_set, creating=True))
+    changes = dict(function_options(node.options, returns_set=returns_set, creating=True))
     if node.settings:
-        changes["settings"] = with_settings((), _settings(context, node.settings))
+        changes["settings"] = with_settings((), function_settings(context, node.settings))
     if "rows" not in changes and returns_set:
         changes["rows"] = 1000.0
     function = FunctionDef(
@@ -113,7 +111,9 @@ def _check_procedure(node: ast.CreateFunction, modes: Sequence[str], defaults: S
             raise SqlError("42P13", "procedure OUT parameters cannot appear after one with a default value")
 
 
-def _settings(context: BindContext, nodes: Sequence[ast.SetVariable]) -> tuple[tuple[str, str | None], ...]:
+def function_settings(
+    context: BindContext, nodes: Sequence[ast.SetVariable]
+) -> tuple[tuple[str, str | None], ...]:
     """Return (name, value) of SET clauses, None for RESET. Raises as SET; 0A000 for FROM CURRENT and SET TRANSACTION."""
     found: list[tuple[str, str | None]] = []
     for node in nodes:
@@ -148,7 +148,7 @@ def creation_schema_of(context: BindContext, name: ast.Name) -> str:
 # --- parameters -----------------------------------------------------------------------------------
 
 
-def _type_of(context: BindContext, name: ast.TypeName) -> int:
+def written_type(context: BindContext, name: ast.TypeName) -> int:
     """Return the oid of a type; of a table's name, that of its row type."""
     name = replace(name, setof=False)
     try:
@@ -168,7 +168,7 @@ def _type_of(context: BindContext, name: ast.TypeName) -> int:
 def type_without_place(context: BindContext, name: ast.TypeName) -> int:
     """Return the oid of a type, or of a table's row type; that there is none is told without its place, as PostgreSQL does."""
     try:
-        return _type_of(context, name)
+        return written_type(context, name)
     except SqlError as error:
         if error.sqlstate == "42704":
             error.span = None
@@ -185,7 +185,7 @@ def parameters_of(
     defaults: list[str] = []
     for parameter in parameters:
         try:
-            oid = _type_of(context, parameter.type)
+            oid = written_type(context, parameter.type)
         except SqlError as error:
             if error.sqlstate == "42704":  # PostgreSQL has no quotes here
                 error.message = error.message.replace('"', "")
@@ -280,7 +280,7 @@ _VOLATILITY: Final = {"immutable": "i", "stable": "s", "volatile": "v"}
 _PARALLEL: Final = {"unsafe": "u", "restricted": "r", "safe": "s"}
 
 
-def _options(
+def function_options(
     options: Sequence[ast.Option], *, returns_set: bool, creating: bool
 ) -> tuple[tuple[str, Any], ...]:
     """Return the fields of FunctionDef that options set. Raises SqlError 42601, 22023; 0A000 for what is refused."""
@@ -419,165 +419,6 @@ def _canonical(
     query: QueryExpr = bind_query(inner, statement)
     query_collations(query, context.catalog)
     return deparse_query(with_oids(context, query)), tuple(sorted(relations_named(query)))
-
-
-# --- names ----------------------------------------------------------------------------------------
-
-
-def find_function(context: BindContext, what: str, named: ast.FunctionName) -> FunctionDef:
-    """Return the user's function that a statement names.
-
-    Raises SqlError 42883 (there is none), 42725 (a name alone means several), 3F000, 42704 (of a type), 2BP01 (built in).
-    """
-    schema, name = named.name[-2] if len(named.name) > 1 else "", named.name[-1]
-    shown = ".".join(named.name)
-    if schema and schema != "pg_temp" and context.catalog.schema(schema) is None:
-        raise SqlError("3F000", f'schema "{schema}" does not exist')
-    found: list[FunctionDef] = []
-    built_in: list[int] = []
-    wanted = None
-    if named.parameters is not None:
-        wanted = [_type_of(context, p.type) for p in named.parameters if p.mode in "ibv"]
-        every = [_type_of(context, p.type) for p in named.parameters]
-    if schema == "pg_temp":
-        schema = next((s for s in context.search_path if s.startswith("pg_temp_")), schema)
-    path = [schema] if schema else list(context.search_path)
-    for entry in path:
-        if entry == "pg_catalog":
-            procs = facts().procs_by_name.get(name, ())
-            built_in += [p.oid for p in procs if wanted is None or list(p.arg_types) == wanted]
-            continue
-        for function in context.catalog.functions_named(name):
-            if function.schema != entry or any(f.inputs == function.inputs for f in found):
-                continue
-            if wanted is None or list(function.inputs) == wanted or list(function.types) == every:
-                found.append(function)
-        if wanted is not None and (found or built_in):
-            break
-    if what == "aggregate":
-        return _aggregate(named, shown, found, [facts().procs[oid] for oid in built_in], wanted or ())
-    if wanted is None and what in ("procedure", "function"):
-        found = [f for f in found if (f.kind == "p") == (what == "procedure")]
-    if len(found) + len(built_in) > 1:
-        raise SqlError("42725", f'{what} name "{shown}" is not unique', hint=_HINT.format(what))
-    if found and what in ("procedure", "function") and (what == "procedure") != (found[0].kind == "p"):
-        raise SqlError("42809", f"{signature(shown, found[0].inputs, ', ')} is not a {what}")
-    if built_in:
-        raise _required(facts().procs[built_in[0]])
-    if not found:
-        if wanted is None:
-            raise SqlError("42883", f'could not find a {_word(what)} named "{shown}"')
-        raise SqlError("42883", f"{_word(what)} {signature(shown, wanted, ', ')} does not exist")
-    return found[0]
-
-
-def _aggregate(
-    named: ast.FunctionName,
-    shown: str,
-    found: Sequence[FunctionDef],
-    built_in: Sequence[ProcFact],
-    types: Sequence[int],
-) -> FunctionDef:
-    """Return the user's aggregate among what a name with these types means. Raises SqlError 42883, 42809, 2BP01."""
-    if not found and not built_in:
-        inputs = signature(shown, types, ", ") if types else f"{shown}(*)"
-        raise SqlError("42883", f"aggregate {inputs} does not exist")
-    one = found[0] if found else built_in[0]
-    if one.kind != "a":
-        raise SqlError("42809", f"function {signature(shown, types, ', ')} is not an aggregate")
-    if not found:
-        raise _required(built_in[0])
-    return found[0]
-
-
-def _required(proc: ProcFact) -> SqlError:
-    shown = signature(proc.name, proc.arg_types)
-    return SqlError("2BP01", f"cannot change function {shown} because it is required by the database system")
-
-
-def _word(what: str) -> str:
-    return "function" if what == "routine" else what
-
-
-def signature(name: str, types: Sequence[int], between: str = ",") -> str:
-    """Return ``name(type,type)`` as messages about definitions show a function."""
-    return f"{name}({between.join(format_type(oid) for oid in types)})"
-
-
-def bind_alter_function(context: BindContext, node: ast.AlterFunction) -> st.AlterFunction:
-    """ALTER FUNCTION. Raises as ``find_function``; 3F000 for no such schema; 0A000 for options that are refused."""
-    function = find_function(context, node.what, node.function)
-    if function.kind == "a" and (node.options or node.settings):
-        raise SqlError("42809", f'"{".".join(node.function.name)}" is an aggregate function')
-    if node.schema is not None and context.catalog.schema(node.schema) is None:
-        raise SqlError("3F000", f'schema "{node.schema}" does not exist')
-    return st.AlterFunction(
-        function=function.oid,
-        name=node.rename,
-        schema=node.schema,
-        owner=None if node.owner is None else owner_name(node.owner),
-        changes=_options(node.options, returns_set=function.returns_set, creating=False),
-        settings=_settings(context, node.settings),
-    )
-
-
-_KINDS: Final[Mapping[str, Literal["function", "procedure", "aggregate", "routine"]]] = {
-    "function": "function", "procedure": "procedure", "aggregate": "aggregate", "routine": "routine",
-}  # fmt: skip
-
-
-def bind_drop_function(context: BindContext, node: ast.DropFunction) -> st.DropFunction:
-    """DROP FUNCTION. Raises as ``find_function``; with IF EXISTS what is missing is a notice."""
-    found: dict[int, str] = {}
-    missing: list[str] = []
-    for named in node.functions:
-        try:
-            function = find_function(context, node.what, named)
-        except SqlError as error:
-            if error.sqlstate == "2BP01":
-                error.message = error.message.replace("cannot change", "cannot drop")
-            if not node.if_exists or error.sqlstate not in ("42883", "42704", "3F000"):
-                raise
-            missing.append(_not_there(node.what, named, error))
-            continue
-        if function.kind == "a" and node.what == "function":
-            raise SqlError(
-                "42809",
-                f'"{".".join(named.name)}" is an aggregate function',
-                hint="Use DROP AGGREGATE to drop aggregate functions.",
-            )
-        found.setdefault(function.oid, ".".join(named.name))
-    return st.DropFunction(
-        what=_KINDS[node.what],
-        functions=tuple(found),
-        names=tuple(found.values()),
-        missing=tuple(missing),
-        cascade=node.cascade,
-    )
-
-
-def _not_there(what: str, named: ast.FunctionName, error: SqlError) -> str:
-    """Return PostgreSQL's notice; it shows argument types as the grammar spells them."""
-    if error.sqlstate == "42883" and named.parameters is not None:
-        types = ",".join(
-            ".".join(p.type.names) + "[]" * len(p.type.dims) for p in named.parameters if p.mode in "ibv"
-        )
-        return f"{what} {'.'.join(named.name)}({types}) does not exist, skipping"
-    if error.sqlstate == "42883":
-        return f"{what} {'.'.join(named.name)}() does not exist, skipping"
-    return f"{error.message}, skipping"
-
-
-def bind_comment_on_function(context: BindContext, node: ast.CommentOnFunction) -> st.Comment:
-    """COMMENT ON FUNCTION."""
-    function = find_function(context, node.what, node.function)
-    return st.Comment(
-        class_oid=PG_PROC,
-        object_oid=function.oid,
-        sub_id=0,
-        text=node.text,
-        name=".".join(node.function.name),
-    )
 
 
 # --- bodies that are kept as canonical text -------------------------------------------------------

@@ -8,7 +8,7 @@ from planner import ast
 from planner import statements as st
 from planner.acl import ALL, WORDS, ordered
 from planner.bind.context import BindContext
-from planner.bind.functions import PG_PROC, find_function
+from planner.bind.named_functions import PG_PROC, find_function
 from planner.bind.types import PG_TYPE, users_type
 from planner.bind.utility import owner_name
 from planner.catalog import FunctionDef, RelationDef

@@ -12,7 +12,7 @@ from pgwire.codecs.range_elements import SUBTYPES
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
-from planner.bind.functions import signature
+from planner.bind.named_functions import signature
 from planner.bind.table_parts import column_collation
 from planner.bind.types import MAX_NAME_BYTES, creation_schema_of
 from planner.errors import SqlError, not_supported

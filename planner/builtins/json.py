@@ -262,7 +262,8 @@ def _exists(value: Any, key: str) -> bool:
     return isinstance(value, str) and value == key
 
 
-def _concat(left: str, right: str) -> str:
+def jsonb_concat(left: str, right: str) -> str:
+    """SQL's ``jsonb || jsonb``: objects merged, anything else an array of both."""
     a, b = load(left), load(right)
     if isinstance(a, dict) and isinstance(b, dict):
         return dump({**a, **b})
@@ -477,7 +478,7 @@ def _register_jsonb() -> None:
     python("jsonb_exists(jsonb,text)", lambda text, name: _exists(load(text), name))
     python("jsonb_exists_any(jsonb,_text)", lambda text, keys: _exists_some(text, keys, any))
     python("jsonb_exists_all(jsonb,_text)", lambda text, keys: _exists_some(text, keys, all))
-    python("jsonb_concat(jsonb,jsonb)", _concat)
+    python("jsonb_concat(jsonb,jsonb)", jsonb_concat)
     python("jsonb_delete(jsonb,text)", lambda text, name: _delete_keys(text, (name,)))
     python("jsonb_delete(jsonb,_text)", _delete_keys)
     python("jsonb_delete(jsonb,int4)", _delete_index)

@@ -43,6 +43,9 @@ SCHEMA = """
     CREATE DOMAIN sure AS pair CHECK ((VALUE).a > 0);
     CREATE TABLE rows (id int PRIMARY KEY, v pair, w pairs, d sure, p letters);
     INSERT INTO rows SELECT 1, (1, 'sad'), ((2, 'happy'), ARRAY[(3, 'so-so')::pair]), (4, 'sad'), letters FROM letters WHERE id = 1;
+    CREATE FUNCTION s.last(a s.mood, b s.mood) RETURNS s.mood LANGUAGE sql STRICT AS 'SELECT $2';
+    CREATE AGGREGATE s.last(s.mood) (SFUNC = s.last, STYPE = s.mood);
+    CREATE VIEW latest AS SELECT s.last(m ORDER BY id) AS m FROM people;
     CREATE FUNCTION s.first(r rows) RETURNS int LANGUAGE sql AS 'SELECT (r.v).a';
     CREATE PROCEDURE s.add(i int) LANGUAGE sql AS 'INSERT INTO rows (id) VALUES (i)';
     CREATE TABLE booked (room int, during int4range, EXCLUDE USING gist (room WITH =, during WITH &&) WHERE (room > 0));
@@ -83,6 +86,8 @@ SEEN = (
     "SELECT objid::regclass::text, refobjid::regclass::text, refobjsubid FROM pg_depend"
     " WHERE deptype IN ('a', 'i') AND classid = 'pg_class'::regclass AND refclassid = 'pg_class'::regclass AND objid >= 16384 ORDER BY 1",
     "SELECT proname, pg_get_function_arguments(oid), prorettype::regtype::text FROM pg_proc WHERE oid >= 16384",
+    "SELECT aggtransfn::regprocedure::text, aggtranstype::regtype::text FROM pg_aggregate WHERE aggfnoid::oid >= 16384",
+    "SELECT * FROM latest",
 )
 
 

@@ -82,3 +82,4 @@ comment on aggregate old2(*) is 'two';
 drop aggregate old2(*), old1(int), nosuch(int);
 drop aggregate if exists old2(*), old1(int), nosuch(int);
 drop aggregate if exists old2(*);
+drop schema sa cascade;
