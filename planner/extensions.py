@@ -14,6 +14,7 @@ from planner.catalog import Catalog, ExtensionDef
 from planner.facts import PG_CATALOG_OID, facts
 
 COMMENTS: Final[Mapping[str, str]] = {
+    "bloom": "indexes of integers and texts for conditions on any of their columns",
     "btree_gin": "plain types in gin indexes, beside arrays and documents",
     "citext": "texts that compare without regard to case",
     "btree_gist": "plain types in exclusion constraints (built in: it adds nothing)",
@@ -55,7 +56,7 @@ def available() -> Iterator[tuple[Any, ...]]:
 
 
 def versions() -> Iterator[tuple[Any, ...]]:
-    """Yield pg_available_extension_versions(): one version of each, which any role may have in its database."""
-    for name, version, comment in available():
-        own = name != PLPGSQL.name
-        yield name, version, True, True, own, None if own else "pg_catalog", None, comment
+    """Yield pg_available_extension_versions(): one version of each; a trusted one any role may have in its database."""
+    yield PLPGSQL.name, PLPGSQL.version, True, True, False, "pg_catalog", None, PLPGSQL_COMMENT
+    for fact in facts().extensions.values():
+        yield fact.name, fact.version, True, fact.trusted, fact.relocatable, None, None, COMMENTS[fact.name]

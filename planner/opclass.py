@@ -6,6 +6,7 @@ btree, hash  every type with a default class; of other classes those of its fami
 gin          arrays of plain elements (array_ops), jsonb (jsonb_ops, jsonb_path_ops), tsvector (tsvector_ops), texts by their
              trigrams (gin_trgm_ops, with pg_trgm), plain types by their values (with btree_gin)
 gist, spgist ranges (range_ops) whose bounds are eight bytes: not of numeric, texts ...; point, box, polygon, circle by their extents
+bloom        int4 and text by their values, as btree keeps them (with bloom)
 brin         types of which the bounds in parts tell what to leave out (minmax classes)
 """
 
@@ -14,7 +15,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from pgwire.codecs.domain import BOX, CIRCLE, POINT, POLYGON, REG_TYPES
+from pgwire.codecs.domain import BOX, CIRCLE, POINT, POLYGON
 from pgwire.codecs.ranges import RANGES
 from planner import ast
 from planner.casts import is_binary_coercible
@@ -50,17 +51,26 @@ from planner.facts import (
     facts,
     rows,
 )
-from planner.opclass_extensions import HSTORE_CLASS, KEPT_BY, class_named, default_class, is_plain_gin
+from planner.opclass_extensions import (
+    AS_OTHERS,
+    BLOOM,
+    BLOOM_METHOD_OID,
+    HSTORE_CLASS,
+    KEPT_BY,
+    class_named,
+    default_class,
+    is_plain_gin,
+)
 from planner.type_order import default_opclass
 from planner.typefacts import decimal_of, element_of, format_type
 from planner.types import SqlType
 
-INET, CIDR = 869, 650
+METHOD_OIDS: Final = {
+    "btree": 403, "hash": 405, "gist": 783, "gin": 2742, "spgist": 4000, "brin": 3580, BLOOM: BLOOM_METHOD_OID,
+}  # fmt: skip
 
-METHOD_OIDS: Final = {"btree": 403, "hash": 405, "gist": 783, "gin": 2742, "spgist": 4000, "brin": 3580}
-
-METHODS: Final[tuple[IndexMethod, ...]] = ("btree", "hash", "gin", "gist", "spgist", "brin")
-"""Those of which there are indexes."""
+METHODS: Final[tuple[IndexMethod, ...]] = ("btree", "hash", "gin", "gist", "spgist", "brin", "bloom")
+"""Those of which there are indexes; bloom with its extension."""
 
 ELEMENTS: Final = frozenset(
     (
@@ -113,14 +123,10 @@ def has_default_class(type_oid: int, method: str) -> bool:
     return bool(class_oid(base_oid(type_oid), method))
 
 
-_AS_OTHERS: Final = {VARCHAR: TEXT, CIDR: INET, **dict.fromkeys(REG_TYPES, OID)}
-"""Types that are another one as they stand, and have its classes."""
-
-
 def _input_type(type_oid: int) -> int:
     """Return the type that the operator classes for a type are declared for."""
-    if type_oid in _AS_OTHERS:
-        return _AS_OTHERS[type_oid]
+    if type_oid in AS_OTHERS:
+        return AS_OTHERS[type_oid]
     fact = facts().types.get(type_oid)
     if fact is None:
         return type_oid

@@ -3,6 +3,7 @@
     pg_trgm      gin  gin_trgm_ops   text                      an index of trigrams
     hstore       gin  gin_hstore_ops hstore, the default       an index of keys
     btree_gin    gin  int4_ops ...   plain types, the default  an index of the values themselves
+    bloom        bloom int4_ops, text_ops      the default     an index of the values of each column
 
 Oids are of this project; nobody sees a class before its extension is there (``planner.bind.extension_operators``).
 """
@@ -13,13 +14,21 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
+from pgwire.codecs.domain import REG_TYPES
 from planner.domains import base_oid
-from planner.facts import ANYENUM, facts, rows
+from planner.facts import ANYENUM, OID, TEXT, VARCHAR, facts, rows
 
 TRIGRAM_CLASS: Final = "gin_trgm_ops"
 TRIGRAM_EXTENSION: Final = "pg_trgm"
 PLAIN_EXTENSION: Final = "btree_gin"
 HSTORE_CLASS: Final = "gin_hstore_ops"
+BLOOM: Final = "bloom"
+"""The extension, and the index access method that it brings."""
+BLOOM_METHOD_OID: Final = 9700
+
+INET, CIDR = 869, 650
+AS_OTHERS: Final = {VARCHAR: TEXT, CIDR: INET, **dict.fromkeys(REG_TYPES, OID)}
+"""Types that are another one as they stand, and have its classes."""
 
 KEPT_BY: Final = {TRIGRAM_CLASS: (TRIGRAM_EXTENSION, "show_trgm"), HSTORE_CLASS: ("hstore", "akeys")}
 """Classes whose indexes are of arrays that a function of the extension makes of the values: extension and function."""
@@ -79,7 +88,12 @@ def default_class(method: str, type_oid: int) -> ExtensionClass | None:
     type_oid = base_oid(type_oid)
     fact = facts().types.get(type_oid)
     wanted = ANYENUM if fact is not None and fact.kind == "e" else type_oid
-    return _defaults().get((method, wanted))
+    return _defaults().get((method, wanted)) or _defaults().get((method, AS_OTHERS.get(wanted, 0)))
+
+
+def keeps_values(method: str, type_oid: int) -> bool:
+    """Tell whether an index of a method keeps the values of a type as they are, in a part for each column."""
+    return method == BLOOM or (method == "gin" and is_plain_gin(type_oid))
 
 
 def is_plain_gin(type_oid: int) -> bool:

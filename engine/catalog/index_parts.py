@@ -1,8 +1,10 @@
-"""The parts of a gin index: one for each of its columns, kept by the shard as an index of its own.
+"""The parts of a gin or bloom index: one for each of its columns, kept by the shard as an index of its own.
 
     gin (tags, doc jsonb_path_ops, author)      x    elements of tags        (IndexId: the index's oid)
                                                 x.1  paths of doc
                                                 x.2  values of author        a sorted index (btree_gin)
+    bloom (age, town)                           x    values of age           sorted indexes, which know values where
+                                                x.1  values of town          PostgreSQL's know signatures
 
 So each column is looked up by the kind of index that suits it, and a query uses the part that says most; its other
 conditions are tested on the rows found. All other indexes are one part: themselves.
@@ -14,7 +16,7 @@ from dataclasses import replace
 from typing import Final
 
 from planner.catalog import IndexDef, RelationDef
-from planner.opclass_extensions import is_plain_gin
+from planner.opclass_extensions import keeps_values
 
 _PART_SHIFT: Final = 32
 """Oids have 32 bits; the number of a part stands above them."""
@@ -24,9 +26,11 @@ OID_MASK: Final = (1 << _PART_SHIFT) - 1
 
 def index_parts(index: IndexDef, table: RelationDef) -> tuple[IndexDef, ...]:
     """Return the parts of an index as indexes over one column each; their ``oid`` is the shard's IndexId."""
-    if index.method != "gin" or index.constraint_oid:
+    if index.method not in ("gin", "bloom") or index.constraint_oid:
         return (index,)
-    if len(index.attnums) == 1 and not is_plain_gin(table.columns[index.attnums[0] - 1].type.oid):
+    if len(index.attnums) == 1 and not keeps_values(
+        index.method, table.columns[index.attnums[0] - 1].type.oid
+    ):
         return (index,)
     return tuple(_part(index, table, position) for position in range(len(index.attnums)))
 
@@ -38,7 +42,7 @@ def _part(index: IndexDef, table: RelationDef, position: int) -> IndexDef:
         index,
         oid=index.oid + (position << _PART_SHIFT),
         attnums=(attnum,),
-        method="btree" if is_plain_gin(table.columns[attnum - 1].type.oid) else "gin",
+        method="btree" if keeps_values(index.method, table.columns[attnum - 1].type.oid) else index.method,
         descending=(),
         nulls_first=(),
         written=index.written[position : position + 1],

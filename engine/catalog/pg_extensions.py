@@ -16,12 +16,12 @@ from engine.catalog.virtual import RowDict, relation
 from planner import facts as f
 from planner.catalog import ExtensionDef
 from planner.opclass import METHOD_OIDS
-from planner.opclass_extensions import ExtensionClass, extension_classes
+from planner.opclass_extensions import BLOOM, BLOOM_METHOD_OID, ExtensionClass, extension_classes
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
 
-PG_OPERATOR_OID, PG_CAST_OID, PG_OPCLASS_OID, PG_OPFAMILY_OID = 2617, 2605, 2616, 2753
+PG_OPERATOR_OID, PG_CAST_OID, PG_OPCLASS_OID, PG_OPFAMILY_OID, PG_AM_OID = 2617, 2605, 2616, 2753, 2601
 _TYPE_FUNCTIONS: Final = ("typinput", "typoutput", "typreceive", "typsend", "typmodin", "typmodout")
 _SUBSCRIPT_HANDLER: Final = {"A": 6179}
 
@@ -132,6 +132,13 @@ def extension_amop(session: Session) -> Iterator[RowDict]:
         }
 
 
+@relation("pg_am", "catalog")
+def extension_methods(session: Session) -> Iterator[RowDict]:
+    """Yield pg_am of the index access method that an extension brings; its handler, which nobody can call, is not there."""
+    if session.catalog.extension(BLOOM) is not None:
+        yield {"oid": BLOOM_METHOD_OID, "amname": BLOOM, "amhandler": 0, "amtype": "i"}
+
+
 @relation("pg_opclass", "catalog")
 def extension_opclasses(session: Session) -> Iterator[RowDict]:
     """Yield pg_opclass of the operator classes that extensions bring."""
@@ -175,6 +182,9 @@ def members_depend(session: Session) -> Iterator[RowDict]:
     ):
         for extension, row in _rows(session, file):
             yield depends(class_oid, int(row[column]), PG_EXTENSION_OID, extension.oid, "e")
+    bloom = session.catalog.extension(BLOOM)
+    if bloom is not None:
+        yield depends(PG_AM_OID, BLOOM_METHOD_OID, PG_EXTENSION_OID, bloom.oid, "e")
     for extension, brought in _classes(session):
         yield depends(PG_OPCLASS_OID, brought.oid, PG_EXTENSION_OID, extension.oid, "e")
         yield depends(PG_OPFAMILY_OID, brought.family, PG_EXTENSION_OID, extension.oid, "e")

@@ -204,6 +204,6 @@ def available_versions(session: Session) -> Iterator[RowDict]:
         made = session.catalog.extension(fact.name)
         yield {
             "name": fact.name, "version": fact.version, "installed": made is not None and made.version == fact.version,
-            "superuser": True, "trusted": True, "relocatable": True, "schema": None, "requires": None,
+            "superuser": True, "trusted": fact.trusted, "relocatable": fact.relocatable, "schema": None, "requires": None,
             "comment": COMMENTS[fact.name],
         }  # fmt: skip

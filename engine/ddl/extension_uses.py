@@ -18,7 +18,7 @@ from engine.ddl.types import drop_types, functions_using, type_dependencies
 from engine.ddl.uses import Use, dependency, drop_use
 from planner.catalog import ExtensionDef, TypeDef
 from planner.facts import facts
-from planner.opclass_extensions import PLAIN_EXTENSION, ExtensionClass, class_named, default_class
+from planner.opclass_extensions import BLOOM, PLAIN_EXTENSION, ExtensionClass, class_named, default_class
 
 
 class Hanging(NamedTuple):
@@ -50,17 +50,18 @@ def hanging(session: Session, extensions: Sequence[ExtensionDef]) -> Hanging:
 
 def _index_uses(session: Session, extensions: Sequence[ExtensionDef]) -> Iterator[tuple[Use, ExtensionClass]]:
     """Yield the indexes over columns by classes that keep the values as they are; others hang on a function."""
-    if all(extension.name != PLAIN_EXTENSION for extension in extensions):
+    names = {extension.name for extension in extensions} & {PLAIN_EXTENSION, BLOOM}
+    if not names:
         return
     for relation in sorted(session.catalog.user_relations(), key=lambda r: r.oid):
         for index in relation.indexes:
-            if index.method != "gin":
+            if index.method not in ("gin", BLOOM):
                 continue
             for position, attnum in enumerate(index.attnums):
                 name = index.opclasses[position] if index.opclasses else ""
                 type_oid = relation.column(attnum).type.oid
-                brought = class_named("gin", name) if name else default_class("gin", type_oid)
-                if brought is not None and brought.extension == PLAIN_EXTENSION:
+                brought = class_named(index.method, name) if name else default_class(index.method, type_oid)
+                if brought is not None and brought.extension in names:
                     yield Use("index", relation, index.oid), brought
                     break
 

@@ -74,6 +74,12 @@ async def create_extension(
             "22023",
             f'extension "{name}" has no installation script nor update path for version "{statement.version}"',
         )
+    if not fact.trusted and not session.is_superuser:
+        raise SqlError(
+            "42501",
+            f'permission denied to create extension "{name}"',
+            hint="Must be superuser to create this extension.",
+        )
     if not Rights(session.catalog, named_role(session, "current_user")).database("C"):
         raise SqlError(
             "42501",

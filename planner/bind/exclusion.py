@@ -22,6 +22,7 @@ from planner.domains import base_oid, plain_type
 from planner.errors import SqlError, not_supported
 from planner.facts import BOOL, facts, rows
 from planner.opclass import METHOD_OIDS, check_indexable
+from planner.opclass_extensions import BLOOM
 from planner.query import Expr, OpExpr, Var
 from planner.resolve import make_operator
 from planner.rules.stable import is_immutable
@@ -35,7 +36,7 @@ def exclusion_spec(context: BindContext, node: ast.Constraint, relation: Relatio
 
     Raises SqlError 42703, 42704 (no such method), 42809 (an operator that is not commutative, or not of the method), 42883, 42P17; 0A000 for operator classes and other methods than btree, hash, gist and spgist.
     """
-    method = _method(node)
+    method = _method(context, node)
     if relation.source_oid:
         raise not_supported("EXCLUDE on the table of a source", span=node.span)
     check_tablespace(node.tablespace)
@@ -86,14 +87,15 @@ _Method: TypeAlias = Literal["btree", "hash", "gist", "spgist"]
 _METHODS: Final[tuple[_Method, ...]] = ("btree", "hash", "gist", "spgist")
 
 
-def _method(node: ast.Constraint) -> _Method:
+def _method(context: BindContext, node: ast.Constraint) -> _Method:
     name = node.method or "btree"
     for method in _METHODS:
         if method == name:
             if name in ("hash", "spgist") and len(node.exclusions) > 1:
                 raise SqlError("0A000", f'access method "{name}" does not support multicolumn indexes')
             return method
-    if any(row["amname"] == name and row["amtype"] == "i" for row in rows("am")):
+    brought = name == BLOOM and context.catalog.extension(BLOOM) is not None
+    if brought or any(row["amname"] == name and row["amtype"] == "i" for row in rows("am")):
         raise SqlError("0A000", f'access method "{name}" does not support exclusion constraints')
     raise SqlError("42704", f'access method "{name}" does not exist')
 

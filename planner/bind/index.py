@@ -29,9 +29,8 @@ from planner.collations import COLLATE_HINT, expr_collation, without_collate
 from planner.deparse import deparse_expr
 from planner.domains import plain_type
 from planner.errors import SqlError, not_supported
-from planner.facts import rows
 from planner.opclass import METHODS, check_class, check_gist
-from planner.opclass_extensions import KEPT_BY
+from planner.opclass_extensions import BLOOM, KEPT_BY
 from planner.parse import parse_expression
 from planner.query import WHOLE_ROW, CaseExpr, CaseWhen, Const, Expr, Var
 from planner.rules.stable import is_immutable
@@ -54,7 +53,7 @@ def bind_create_index(context: BindContext, node: ast.CreateIndex) -> st.CreateI
     _indexable_relation(table)
     if table.kind == "p" and node.concurrently:
         raise SqlError("0A000", f'cannot create index on partitioned table "{table.name}" concurrently')
-    method = _method(node.method)
+    method = _method(context.catalog, node.method)
     check_tablespace(node.tablespace)
     options = check_storage_options(node.options, method)
     if len(node.elements) + len(node.include) > MAX_INDEX_COLUMNS:
@@ -324,12 +323,10 @@ def _indexable_relation(table: RelationDef) -> None:
         raise SqlError("42501", f'permission denied: "{table.name}" is a system catalog')
 
 
-def _method(name: str) -> IndexMethod:
+def _method(catalog: Catalog, name: str) -> IndexMethod:
     for method in METHODS:
-        if method == name:
+        if method == name and (method != BLOOM or catalog.extension(BLOOM) is not None):
             return method
-    if any(row["amname"] == name and row["amtype"] == "i" for row in rows("am")):
-        raise not_supported(f'index access method "{name}"')
     raise SqlError("42704", f'access method "{name}" does not exist')
 
 
@@ -339,7 +336,7 @@ def _check_plain(node: ast.CreateIndex, method: str) -> None:
         raise SqlError("0A000", f'access method "{method}" does not support unique indexes')
     if node.include and method not in ("gist", "spgist"):
         raise SqlError("0A000", f'access method "{method}" does not support included columns')
-    if len(node.elements) > 1 and method not in ("brin", "gin"):
+    if len(node.elements) > 1 and method not in ("brin", "gin", "bloom"):
         if method == "gist":
             raise not_supported("a gist index over several columns", span=node.elements[1].span)
         raise SqlError("0A000", f'access method "{method}" does not support multicolumn indexes')

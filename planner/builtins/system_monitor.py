@@ -20,6 +20,7 @@ from planner.builtins.system_definitions import find_index
 from planner.catalog import RelationDef
 from planner.errors import SqlError, not_supported
 from planner.facts import FLOAT8, INT4, INT8, OID, TIMESTAMPTZ, facts, rows
+from planner.opclass_extensions import BLOOM_METHOD_OID
 
 _TABLESPACES = {"pg_default": 1663, "pg_global": 1664}
 
@@ -213,7 +214,7 @@ def index_property(session: EvalSession, oid: int, name: str) -> bool | None:
         return None
     method = found[1].method
     return {
-        "clusterable": method in ("btree", "gist"), "index_scan": method not in ("gin", "brin"), "bitmap_scan": True,
+        "clusterable": method in ("btree", "gist"), "index_scan": method not in ("gin", "brin", "bloom"), "bitmap_scan": True,
         "backward_scan": method in ("btree", "hash"),
     }.get(name.lower())  # fmt: skip
 
@@ -225,6 +226,7 @@ _AM_PROPERTIES = {
         403: (True, True, True, True, True), 405: (False, False, False, True, False),
         783: (False, False, True, True, True), 4000: (False, False, False, True, True),
         2742: (False, False, True, False, False), 3580: (False, False, True, False, False),
+        BLOOM_METHOD_OID: (False, False, True, False, False),
     }.items()
 }  # fmt: skip
 

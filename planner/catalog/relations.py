@@ -10,7 +10,7 @@ from planner.catalog.policy import PolicyDef
 from planner.catalog.trigger import TriggerDef
 from planner.types import SqlType
 
-IndexMethod: TypeAlias = Literal["btree", "hash", "gist", "spgist", "gin", "brin"]
+IndexMethod: TypeAlias = Literal["btree", "hash", "gist", "spgist", "gin", "brin", "bloom"]
 
 DEFAULT_TIMELINE = "epoch_ms"
 """Where tables are that do not say; it is there without being created."""

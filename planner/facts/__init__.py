@@ -86,6 +86,7 @@ class ExtensionFact:
 
     name: str
     version: str
+    trusted: bool
     relocatable: bool
     functions: tuple[ProcFact, ...]
     types: tuple[TypeFact, ...]
@@ -296,6 +297,7 @@ def facts() -> Facts:
         row["name"]: ExtensionFact(
             row["name"],
             row["version"],
+            row["trusted"] == "t",
             row["relocatable"] == "t",
             tuple(parts.get(row["name"], ())),
             tuple(fact for fact in own_types.get(row["name"], ()) if fact.array),
