@@ -396,7 +396,7 @@ def resolve_function(
     """Return what ``name(types...)`` means.
 
     ``groups``: the functions of this name, a group for each schema of the path, where users have any. ``names`` are those of the trailing named arguments; ``variadic``: the last argument was marked so;
-    ``ordered``: the call had ORDER BY (only the hint differs). Functions live in pg_catalog and information_schema, so
+    ``ordered``: the call had ORDER BY of several (only the hint differs). Functions live in pg_catalog and information_schema, so
     another ``schema`` finds nothing. Raises SqlError 42883, 42725, 42804.
     """
     inputs = tuple(types)

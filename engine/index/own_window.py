@@ -8,7 +8,7 @@ When which functions count, and when taking a row out begins the state anew, is 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from engine.index.own_aggregate import Steps
@@ -44,15 +44,16 @@ def steps_over(
 
 
 def over_frames(
-    steps: Steps, rows: Sequence[Row], frames: Sequence[Sequence[int]], whole: bool, e: Env
+    steps: Steps, rows: Sequence[Row], frame_of: Callable[[int], Sequence[int]], whole: bool, e: Env
 ) -> Generator[Item, None, list[Any]]:
-    """Return the aggregate's result for each frame, given as positions of rows; ``whole``: these are ranges."""
+    """Return the aggregate's result for each row. ``frame_of``: the positions of its frame; ``whole``: these are ranges."""
     out: list[Any] = []
     state: Any = None
     inside = 0  # rows in the state, those apart that a strict function passes over
     base = upto = 0  # the state is of rows[base:upto]
     last: Sequence[int] | None = None
-    for frame in frames:
+    for i in range(len(rows)):
+        frame = frame_of(i)
         if last is not None and frame == last:
             out.append(out[-1])
             continue

@@ -188,10 +188,11 @@ class Function:
             for row in p.rows
         ]
         whole = frames.window.exclude == "none"
-        bounds: list[Sequence[int]] = []
-        for i in range(len(rows)):
-            bounds.append(range(*frames.bounds(p, i)) if whole else frames.positions(p, i))
-        return (yield from over_frames(self.own, rows, bounds, whole, e))
+
+        def frame(i: int) -> Sequence[int]:
+            return range(*frames.bounds(p, i)) if whole else frames.positions(p, i)
+
+        return (yield from over_frames(self.own, rows, frame, whole, e))
 
     def _step(self, state: Any, row: tuple[Any, ...]) -> None:
         if self.filter >= 0 and row[self.filter] is not True:

@@ -17,7 +17,7 @@ from typing import Any
 from planner.bind.calls import proc_fact
 from planner.bind.context import BindContext
 from planner.bind.funcs import users_call
-from planner.casts import CastContext, coerce_type
+from planner.casts import CastContext, coerce_type, is_binary_coercible
 from planner.catalog import AggregateDef, FunctionDef
 from planner.errors import SqlError
 from planner.facts import ANY, INTERNAL, UNKNOWN, ProcFact, facts
@@ -46,7 +46,8 @@ Visit = Callable[[Expr], Expr]
 def with_steps(context: BindContext, call: Aggregate | WindowFunc, visit: Visit) -> Any:
     """Return a call of a user's aggregate as it is run; ``visit`` puts bodies in the place of calls.
 
-    Raises SqlError 42883 where the aggregate has gone, 22P02 and its kin where its INITCOND is no value of the state's type.
+    Raises SqlError 42883 where the aggregate has gone, 22P02 and its kin where its INITCOND is no value of the state's type,
+    42P13 where functions have been replaced by ones that do not fit it.
     """
     own = call.own
     assert own is not None
@@ -93,6 +94,7 @@ class _Steps:
         visit: Visit,
     ) -> None:
         self.context = context
+        self.function = function
         self.made = made
         self.direct = direct
         self.inputs = inputs
@@ -119,6 +121,10 @@ class _Steps:
             made.moving_final_extra,
         )
         inverse = self._call(made.moving_inverse, self._of_row(self._state(made.moving_state)))
+        if steps.strict != self._fact(made.moving_inverse).strict:  # of which one has been replaced
+            raise SqlError(
+                "42P13", "strictness of aggregate's forward and inverse transition functions must match"
+            )
         return replace(
             steps,
             inverse=inverse,
@@ -141,11 +147,17 @@ class _Steps:
             if extra:
                 inputs += [Const(type=SqlType(oid), value=None) for oid in self.inputs]
             last = self._call(final, inputs)
+        strict = self._fact(transition).strict
+        if strict and first is None and not (self.inputs and is_binary_coercible(self.inputs[0], state)):
+            raise SqlError(  # it has become strict
+                "42P13",
+                f"aggregate {self.function.oid} needs to have compatible input type and transition type",
+            )
         step = self._call(transition, self._of_row(state))
         return AggregateSteps(
             initial=first,
             transition=step,
-            strict=self._fact(transition).strict,
+            strict=strict,
             final=last,
             within=(self._within(transition, step), self._within(final, last), ""),
         )

@@ -22,7 +22,19 @@ from planner.candidates import select
 from planner.casts import CastContext, can_coerce, coerce_type, is_binary_coercible
 from planner.catalog import AggregateDef, FunctionDef
 from planner.errors import SqlError
-from planner.facts import ANY, BYTEA, INTERNAL, UNKNOWN, ProcFact, facts
+from planner.facts import (
+    ANY,
+    ANYCOMPATIBLE,
+    ANYCOMPATIBLENONARRAY,
+    ANYELEMENT,
+    ANYENUM,
+    ANYNONARRAY,
+    BYTEA,
+    INTERNAL,
+    UNKNOWN,
+    ProcFact,
+    facts,
+)
 from planner.polymorphic import POLYMORPHIC, consistent, enforce
 from planner.query import Const, Expr
 from planner.resolve import signature_text
@@ -463,11 +475,15 @@ def _fits(types: Sequence[int], declared: Sequence[int]) -> bool:
     return consistent([have for have, _ in made], [want for _, want in made])
 
 
+_OPEN: Final = {ANYENUM: ANYELEMENT, ANYNONARRAY: ANYELEMENT, ANYCOMPATIBLENONARRAY: ANYCOMPATIBLE}
+"""What a polymorphic result is where its arguments are polymorphic themselves."""
+
+
 def _applied(types: Sequence[int], declared: Sequence[int], result: int) -> tuple[tuple[int, ...], int]:
     """Return what the parameters and the result stand for in a call with ``types``; those that are polymorphic stay so."""
     told = [i for i, (have, want) in enumerate(zip(types, declared, strict=True)) if have != want]
     if not any(declared[i] in POLYMORPHIC for i in told):
-        return tuple(declared), result
+        return tuple(declared), _OPEN.get(result, result)
     made, given = enforce([types[i] for i in told], [declared[i] for i in told], result)
     places = dict(zip(told, made, strict=True))
     return tuple(places.get(i, want) for i, want in enumerate(declared)), given

@@ -219,7 +219,7 @@ def _resolve(
         types,
         names=names,
         variadic=node.variadic,
-        ordered=bool(node.order) and not node.within_group,
+        ordered=len(node.order) > 1 and not node.within_group,  # agg(x, ORDER BY y, z) was meant
         span=span,
     )
 
