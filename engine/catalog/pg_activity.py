@@ -52,14 +52,14 @@ def pg_stat_activity(session: Session) -> Iterator[RowDict]:
             host, port = other.system.client_address or (None, -1)
             event = _wait_event(other, waits.get(pid), pid in committing)
             txn = other.block.txn
-            writing = txn is not None and txn.writing
+            has_id = txn is not None and (txn.writing or other.system.was_told(txn.id))
             inside = txn is not None or other.block.state is BLOCK
             row |= {
                 "client_addr": None if host is None else address_of(host), "client_port": port, "backend_start": other.backend_start_us,
                 "xact_start": other.transaction_time_us if inside else None,
                 "query_start": other.statement_time_us or None, "state_change": other.state_change_us,
                 "wait_event_type": event[0], "wait_event": event[1], "state": other.activity,
-                "backend_xid": txn.id & XID_MASK if txn is not None and writing else None,
+                "backend_xid": txn.id & XID_MASK if txn is not None and has_id else None,
                 "backend_xmin": txn.id & XID_MASK if txn is not None and other.activity == "active" else None,
                 "query": other.query_text, "backend_type": "client backend",
             }  # fmt: skip

@@ -23,14 +23,24 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import clip_bytes
 from planner.bind import coerce_argument
 from planner.builtins.reg import named_input
+from planner.catalog import SystemCatalog
 from planner.errors import Span, SqlError, result_type_changed
 from planner.evaluate import Env, Shared, compile_expr
+from planner.facts import CITEXT
 from planner.statements import ExecutePrepared
+from planner.typefacts import FIRST_USER_OID
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
 
 MAX_PREPARED = 10_000
+
+
+def _check_type(catalog: SystemCatalog, oid: int) -> None:
+    """Check that the type of a parameter is still there, as PostgreSQL, whose drivers forget what they know of types by this error: XX000."""
+    made = FIRST_USER_OID <= oid < CITEXT  # the first type of an extension
+    if made and catalog.type_by_oid(oid) is None and catalog.row_type_relation(oid) is None:
+        raise SqlError("XX000", f"cache lookup failed for type {oid}")
 
 
 class PreparedStatements:
@@ -103,7 +113,7 @@ class PreparedStatements:
     def fresh_plan(self, prepared: Prepared) -> Plan | None:
         """Return the statement's plan, made anew if catalog or search path moved on; None for an empty query string.
 
-        Raises SqlError 0A000 when its result would have other columns.
+        Raises SqlError 0A000 when its result would have other columns, XX000 when the type of a parameter is gone.
         """
         session = self._session
         plan = prepared.plan
@@ -119,6 +129,8 @@ class PreparedStatements:
         mine = whose is None or whose == session.row_security.key
         if fresh and mine and path == prepared.path:
             return plan
+        for oid in prepared.param_oids:
+            _check_type(session.view.catalog, oid)
         try:
             again = self._planning.plan_text(prepared.text, prepared.param_oids)
         except SqlError as error:

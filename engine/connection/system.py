@@ -16,7 +16,7 @@ from engine.sequences.session import SessionSequences
 from engine.transaction import snapshots
 from planner.catalog import RelationDef
 from planner.facts import PG_CATALOG_OID
-from txn.types import ShardId, Timestamp
+from txn.types import ShardId, Timestamp, TxnId
 
 if TYPE_CHECKING:
     from engine.connection.channels import SessionChannels
@@ -183,6 +183,10 @@ class SystemView:
         """Return the id of the running transaction if it writes or has been told; None for one that only reads."""
         txn = self._session.block.ensure_txn()
         return self.transaction_id() if txn.writing or txn.id == self._told else None
+
+    def was_told(self, txn: TxnId) -> bool:
+        """Tell whether the session has asked for this transaction's id."""
+        return txn == self._told
 
     def transaction_status(self, number: int) -> str | None:
         """Return what became of a transaction; SqlError 22023 for a number of the future."""

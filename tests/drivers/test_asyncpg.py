@@ -302,3 +302,21 @@ def test_a_statement_whose_columns_changed_is_prepared_again(server: ServerProce
             await held.fetch()
 
     run(server, body)
+
+
+def test_a_parameter_of_a_type_that_has_gone_says_so(server: ServerProcess) -> None:
+    """By this error SQLAlchemy and others forget what they know of types."""
+
+    async def body(c: asyncpg.Connection) -> None:
+        await c.execute("CREATE TYPE mood AS ENUM ('sad', 'ok')")
+        add = await c.prepare("SELECT $1::mood::text")
+        assert await add.fetchval("ok") == "ok"
+        await c.execute("ALTER TYPE mood ADD VALUE 'glad'")
+        assert await add.fetchval("glad") == "glad"
+        await c.execute("DROP TYPE mood")
+        await c.execute("CREATE TYPE mood AS ENUM ('bright', 'dark')")
+        with pytest.raises(asyncpg.InternalServerError, match=r"cache lookup failed for type \d+"):
+            await add.fetchval("dark")
+        await c.execute("DROP TYPE mood")
+
+    run(server, body)

@@ -102,6 +102,21 @@ def test_activity_tells_who_waits_and_who_idles(pair: Pair) -> None:
     assert {str(pair.holder_pid), str(pair.waiter_pid)} <= holds
 
 
+def test_a_transaction_that_asked_for_its_id_has_it_in_the_list(server: ServerProcess) -> None:
+    """What only reads has none to show; the list has the lower half of it, as PostgreSQL's."""
+    reader, other = server.connect(), server.connect()
+    reader.run("BEGIN")
+    pid = str(reader.run("SELECT pg_backend_pid()").rows[0][0])
+    seen = f"SELECT backend_xid FROM pg_stat_activity WHERE pid = {pid}"
+    assert other.run(seen).rows == [(None,)]
+    told = reader.run("SELECT txid_current() & 4294967295").rows
+    assert other.run(seen).rows == told
+    reader.run("COMMIT")
+    assert other.run(seen).rows == [(None,)]
+    reader.close()
+    other.close()
+
+
 def test_cancelling_ends_the_wait_and_nothing_else(pair: Pair) -> None:
     assert pair.one(f"SELECT pg_cancel_backend({pair.waiter_pid})") == ("t",)
     pair._thread.join(WAIT_S)
