@@ -27,6 +27,7 @@ from engine.ddl import (
     owned,
     policies,
     roles,
+    text_search,
     types,
 )
 from engine.ddl import create as ddl
@@ -94,6 +95,12 @@ _DDL: dict[type, Callable[..., Awaitable[Outcome]]] = {
     st.CreateAggregate: functions.create_aggregate,
     st.AlterFunction: functions.alter_function,
     st.DropFunction: functions.drop_function,
+    st.CreateConfiguration: text_search.create_configuration,
+    st.CreateDictionary: text_search.create_dictionary,
+    st.AlterMapping: text_search.alter_mapping,
+    st.AlterDictionary: text_search.alter_dictionary,
+    st.AlterTextSearch: text_search.alter_text_search,
+    st.DropTextSearch: text_search.drop_text_search,
     st.CreateEnum: types.create_enum,
     st.CreateComposite: composites.create_composite,
     st.CreateRange: own_ranges.create_range,

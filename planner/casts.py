@@ -80,7 +80,7 @@ from planner.query import (
     RowExpr,
     Var,
 )
-from planner.textsearch.names import SEARCH_NAMES, read_name
+from planner.textsearch.names import SEARCH_NAMES, read_stored
 from planner.typefacts import STRING, category, element_of, format_type, plain_collation, type_kind
 from planner.types import SqlType
 
@@ -161,6 +161,7 @@ class CoerceEnv:
     literal of the statement's own text, by the oid of the type (reg* and arrays of them). ``whole_rows``: what the anonymous rows of
     entries of FROM are made of, for the one place that asks: a cast to a composite type. By identity, as equal Vars of two sub-queries
     differ in what they stand for; the Var is kept so that its identity is. ``extensions``: those whose operators are found.
+    ``search_name``: reads a regconfig or regdictionary by the oid of the type.
     """
 
     settings: CodecSettings
@@ -168,6 +169,7 @@ class CoerceEnv:
     folded: set[str] = field(default_factory=set)
     row_type: Callable[[int], RowType | None] = field(default=lambda oid: None)
     check_name: Callable[[int, str], object] = field(default=lambda oid, text: None)
+    search_name: Callable[[int, str], int] = field(default=read_stored)
     whole_rows: dict[int, tuple[Expr, Callable[[], RowExpr]]] = field(default_factory=dict)
     extensions: tuple[str, ...] = ()
 
@@ -494,7 +496,7 @@ def read_literal(const: Const, target: SqlType, env: CoerceEnv, *, span: Span | 
             )
         return _catalog_name(text, oid, where)
     if base in SEARCH_NAMES:
-        return _search_name(text, oid, base, where)
+        return _search_name(text, oid, base, where, env)
     if base in _DATETIME:
         _note_settings(text, base, env)
     try:
@@ -521,9 +523,9 @@ def _catalog_name(text: str, oid: int, span: Span | None) -> Expr:
     return CoerceViaIO(arg=name, type=SqlType(oid), span=span)
 
 
-def _search_name(text: str, oid: int, base: int, span: Span | None) -> Const:
-    """Return a regconfig or regdictionary, or an array of them: what they name does not change."""
-    element = functools.partial(read_name, base)
+def _search_name(text: str, oid: int, base: int, span: Span | None, env: CoerceEnv) -> Const:
+    """Return a regconfig or regdictionary, or an array of them: what it names now, as PostgreSQL has it."""
+    element = functools.partial(env.search_name, base)
     try:
         value = element(text) if base == oid else array.parse(text, element)
     except DataError as error:

@@ -78,6 +78,8 @@ def classify(statement: st.Statement) -> StatementClass:
             | st.CreateSequence() | st.AlterSequence() | st.Grant() | st.GrantRole() | st.CreateEnum() | st.CreateComposite() | st.CreateRange() | st.AlterComposite()
             | st.CreateTrigger() | st.RenameTrigger() | st.DropTrigger()
             | st.CreatePolicy() | st.AlterPolicy() | st.RenamePolicy() | st.DropPolicy()
+            | st.CreateConfiguration() | st.CreateDictionary() | st.AlterMapping() | st.AlterDictionary()
+            | st.AlterTextSearch() | st.DropTextSearch()
             | st.ReassignOwned() | st.DropOwned() | st.AlterDefaultPrivileges()
             | st.CreateFunction() | st.CreateAggregate() | st.AlterFunction() | st.DropFunction()
             | st.CreateExtension() | st.AlterExtension() | st.DropExtension()
@@ -173,6 +175,8 @@ _TAGS: dict[type, str] = {
     ast.CommentOnTrigger: "COMMENT", ast.CommentOnPolicy: "COMMENT",
     ast.CreatePolicy: "CREATE POLICY", ast.AlterPolicy: "ALTER POLICY", ast.RenamePolicy: "ALTER POLICY",
     ast.DropPolicy: "DROP POLICY",
+    ast.AlterMapping: "ALTER TEXT SEARCH CONFIGURATION", ast.AlterDictionary: "ALTER TEXT SEARCH DICTIONARY",
+    ast.CommentOnTextSearch: "COMMENT",
     ast.ReassignOwned: "REASSIGN OWNED", ast.DropOwned: "DROP OWNED",
     ast.AlterDefaultPrivileges: "ALTER DEFAULT PRIVILEGES",
     ast.CreateTimeline: "CREATE TIMELINE", ast.DropTimeline: "DROP TIMELINE",
@@ -224,7 +228,11 @@ def command_tag(node: ast.Node) -> str:
             return f"ALTER {node.what.upper()}"
         case ast.DropFunction():
             return f"DROP {node.what.upper()}"
-        case ast.Drop() | ast.DropAbsent():
+        case ast.CreateTextSearch():
+            return f"CREATE {node.what.upper()}"
+        case ast.AlterTextSearch():
+            return f"ALTER {node.what.upper()}"
+        case ast.Drop() | ast.DropAbsent() | ast.DropTextSearch():
             return f"DROP {node.what.upper()}"
         case ast.AlterDefaults():
             return "ALTER ROLE" if node.of_role else "ALTER DATABASE"

@@ -59,7 +59,7 @@ from planner.query import (
     Window,
     WindowFunc,
 )
-from planner.textsearch.names import SEARCH_NAMES, shown_name
+from planner.textsearch.names import SEARCH_NAMES, built_in_name
 from planner.type_order import find_less
 from planner.typefacts import stored_type
 
@@ -105,7 +105,7 @@ FunctionName = Callable[[int, str, str], str]
 
 
 def stored_function(oid: int, schema: str, name: str) -> str:
-    """Return how a stored text names a user's function, so that it means the same when the function is renamed."""
+    """Return how a stored text names a user's function or text search object, so that it means the same when that is renamed."""
     return f'"#{oid}"'
 
 
@@ -125,7 +125,7 @@ class Printer:
     """Text under construction.
 
     ``qualify``: told (schema, name), says whether a relation needs its schema written. ``type_name``: what a type, with
-    its typmod (None: not given), is called; ``function_name``: what a user's function (oid, schema, name) is. ``parameters``:
+    its typmod (None: not given), is called; ``function_name``: what a user's function, or text search object, (oid, schema, name) is. ``parameters``:
     names of ``$1`` ... of ``function``, "" or missing prints the number. ``prefix``: Vars of
     the innermost level print with their range's name. ``indented``: queries break lines as pg_get_viewdef.
     """
@@ -223,7 +223,7 @@ class Printer:
             return
         text = const.value if oid == UNKNOWN else text_output(oid, const.value, self.settings)
         if oid in SEARCH_NAMES:
-            text = shown_name(oid, cast("int", const.value)) or text
+            text = self._search_name(oid, cast("int", const.value))
         text = str(text)
         need = oid not in (BOOL, UNKNOWN, INT4, NUMERIC)
         if oid == BOOL:
@@ -238,6 +238,13 @@ class Printer:
             need = need or oid in (INT4, NUMERIC)
         if show_type > 0 or (show_type == 0 and need):
             self.out += f"::{label}"
+
+    def _search_name(self, oid: int, made: int) -> str:
+        """Return what a regconfig or regdictionary is called; PostgreSQL's own by name in stored texts, which are read without a path."""
+        name = built_in_name(oid, made)
+        if name is not None and self.function_name is stored_function:
+            return name
+        return self.function_name(made, "pg_catalog" if name is not None else "", name or str(made))
 
     def cast(self, arg: Expr, oid: int, typmod: int, parent: Expr) -> None:
         """Append ``(arg)::type``."""

@@ -324,7 +324,7 @@ class Unit:
             guards, names = self.operands(args, depth)
             source = template.format(*names, t=self.temp())
         else:
-            builtin, function = self.form(proc, args, variadic, expr)
+            builtin, function, needs_session = self.form(proc, args, variadic, expr)
             strict = fact is not None and fact.strict
             if self.many and strict and builtin.for_rows is not None and not self.replay:
                 rest = [arg.value for arg in args[1:] if isinstance(arg, Const) and arg.value is not None]
@@ -334,7 +334,7 @@ class Unit:
                 guards, names = self.operands(args, depth)
             else:
                 guards, names = [], [self.value(arg, depth + 1) for arg in args]
-            if builtin.needs_session:
+            if needs_session:
                 names.insert(0, "e.session")
             listed = ", ".join(names)
             if self.replay and fact is not None and fact.volatility == "v":
@@ -359,8 +359,8 @@ class Unit:
 
     def form(
         self, proc: int, args: Sequence[Expr], variadic: bool, expr: Expr | None
-    ) -> tuple[Builtin, Callable[..., Any]]:
-        """Return the registry row and the callable for this call."""
+    ) -> tuple[Builtin, Callable[..., Any], bool]:
+        """Return the registry row and the callable for this call, and whether that takes the session first."""
         fact = facts().procs.get(proc)
         builtin = load().functions.get(proc)
         if builtin is None or builtin.python is None:
@@ -368,14 +368,15 @@ class Unit:
             raise not_supported(
                 f"function {label} in the row executor", span=expr.span if expr is not None else None
             )
-        function = builtin.python
+        function, needs_session = builtin.form_for(args)
+        assert function is not None
         types = tuple(arg.type.oid for arg in args)
         spread = variadic and fact is not None and fact.variadic == ANY
         if spread:
-            return builtin, _spread(builtin, function, types)
+            return builtin, _spread(builtin, function, types), needs_session
         if builtin.needs_types:
-            return builtin, _typed(function, types)
-        return builtin, function
+            return builtin, _typed(function, types), needs_session
+        return builtin, function, needs_session
 
     def operator(self, proc: int, left: str, right: str, left_type: int, right_type: int) -> str:
         """Return the source of a call with two values that are not NULL."""
@@ -385,8 +386,8 @@ class Unit:
         from planner.types import SqlType
 
         args = (Param(type=SqlType(left_type), number=1), Param(type=SqlType(right_type), number=2))
-        builtin, function = self.form(proc, args, False, None)
-        first = "e.session, " if builtin.needs_session else ""
+        _, function, needs_session = self.form(proc, args, False, None)
+        first = "e.session, " if needs_session else ""
         return f"{self.name(function, 'f_')}({first}{left}, {right})"
 
     # -- tests

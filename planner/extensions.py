@@ -3,6 +3,7 @@
 An extension here is a list of functions of the catalog, each of which stands for a built-in one (``planner.facts.ExtensionFact``,
 ``planner.builtins.extension_*``), and of types, which are known to planner and codecs whether the extension is there or not; so are the
 types' operators and casts. pg_trgm's operators are calls of its functions (``planner.bind.extension_operators``); operator classes are in ``planner.opclass_extensions``.
+unaccent brings a text search template and a dictionary, lo a domain.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from planner.catalog import Catalog, ExtensionDef
-from planner.facts import PG_CATALOG_OID, facts
+from planner.facts import OID, PG_CATALOG_OID, facts
 
 COMMENTS: Final[Mapping[str, str]] = {
     "bloom": "indexes of integers and texts for conditions on any of their columns",
@@ -20,11 +21,26 @@ COMMENTS: Final[Mapping[str, str]] = {
     "btree_gist": "plain types in exclusion constraints (built in: it adds nothing)",
     "fuzzystrmatch": "Levenshtein distances and Soundex of strings",
     "hstore": "sets of keys with values",
+    "lo": "large objects that go with what refers to them",
     "pg_trgm": "how similar texts are, by groups of three characters",
     "pgcrypto": "hashes, keyed hashes and random bytes",
     "unaccent": "characters without diacritics",
     "uuid-ossp": "UUIDs by time, by name and at random",
 }
+
+UNACCENT_TEMPLATE: Final = 9060
+"""The text search template that the extension unaccent brings, in its schema; the oid is of this project."""
+
+TEMPLATES: Final[Mapping[str, tuple[int, str]]] = {"unaccent": (UNACCENT_TEMPLATE, "unaccent")}
+"""Oid and name of the text search template of an extension."""
+
+DICTIONARIES: Final[Mapping[str, tuple[str, tuple[tuple[str, str], ...]]]] = {
+    "unaccent": ("unaccent", (("rules", "'unaccent'"),))
+}
+"""Name and options of the text search dictionary that an extension makes of its template."""
+
+DOMAINS: Final[Mapping[str, tuple[str, int, str]]] = {"lo": ("lo", OID, "lo_oid")}
+"""Name of the domain that an extension makes, what it is over, and the function in SQL that returns that of its values."""
 
 PLPGSQL: Final = ExtensionDef(oid=13559, name="plpgsql", schema_oid=PG_CATALOG_OID, version="1.0")
 """The one that every database has from its beginning; it has no functions that users call."""

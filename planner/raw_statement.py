@@ -10,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from planner import ast, raw_absent, raw_function, raw_owned, raw_policy, raw_trigger, raw_type
+from planner import (
+    ast,
+    raw_absent,
+    raw_function,
+    raw_owned,
+    raw_policy,
+    raw_text_search,
+    raw_trigger,
+    raw_type,
+)
 from planner.errors import not_supported
 from planner.raw_option import object_word
 from planner.raw_query import into_of
@@ -48,6 +57,7 @@ class StatementReader(ServerReader):
             about = about or raw_owned.about_extension(self, kind, body)
             about = about or raw_trigger.about_trigger(self, kind, body)
             about = about or raw_policy.about_policy(self, kind, body)
+            about = about or raw_text_search.about_text_search(self, kind, body)
             about = about or raw_absent.about_absent(self, kind, body)
             if about is not None:
                 return about
@@ -241,6 +251,8 @@ _STATEMENTS: dict[str, Callable[[StatementReader, Any], ast.Node]] = {
     "CreateTrigStmt": raw_trigger.create_trigger,
     "CreatePolicyStmt": raw_policy.create_policy,
     "AlterPolicyStmt": raw_policy.alter_policy,
+    "AlterTSConfigurationStmt": raw_text_search.alter_mapping,
+    "AlterTSDictionaryStmt": raw_text_search.alter_dictionary,
     "DoStmt": raw_function.do,
     "CreateDomainStmt": raw_type.create_domain,
     "AlterDomainStmt": raw_type.alter_domain,

@@ -99,8 +99,6 @@ REFUSED = {
     "CreateOpFamilyStmt": "CREATE OPERATOR FAMILY",
     "AlterOpFamilyStmt": "ALTER OPERATOR FAMILY",
     "AlterOperatorStmt": "ALTER OPERATOR",
-    "AlterTSConfigurationStmt": "ALTER TEXT SEARCH CONFIGURATION",
-    "AlterTSDictionaryStmt": "ALTER TEXT SEARCH DICTIONARY",
     "AlterCollationStmt": "ALTER COLLATION",
     "AlterObjectDependsStmt": "ALTER ... DEPENDS ON EXTENSION",
     "AlterSystemStmt": "ALTER SYSTEM",

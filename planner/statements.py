@@ -23,6 +23,8 @@ from planner.statements_owned import OwnedStatement
 from planner.statements_policy import *  # noqa: F403
 from planner.statements_policy import PolicyStatement
 from planner.statements_table import *  # noqa: F403
+from planner.statements_text_search import *  # noqa: F403
+from planner.statements_text_search import TextSearchStatement
 from planner.statements_trigger import *  # noqa: F403
 from planner.statements_trigger import TriggerStatement
 from planner.statements_type import *  # noqa: F403
@@ -395,7 +397,7 @@ class Discard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comment:
-    """COMMENT ON; ``name``: a function's as the statement writes it."""
+    """COMMENT ON; ``name``: a function's or text search object's as the statement writes it."""
 
     class_oid: int
     object_oid: int
@@ -464,6 +466,7 @@ Statement: TypeAlias = (
     | OwnedStatement
     | TriggerStatement
     | PolicyStatement
+    | TextSearchStatement
 )
 
 

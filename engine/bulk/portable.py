@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.writes.copy_rows import LoadSpec
+from planner.builtins import looks_up
 from planner.builtins.reg import NAMED
 from planner.classify import is_volatile
 from planner.query import CoerceToDomain, CurrentSetting, Expr, SubLink
@@ -31,6 +32,8 @@ def obstacle(spec: LoadSpec) -> str | None:
     for what, expr in _expressions(spec):
         if is_volatile(expr) or extract_stable(expr, 0)[1]:
             return f"{what}, which calls a function that is not immutable"
+        if any(looks_up(node) for node in walk(expr)):
+            return f"{what}, which names a text search object of one's own"
         if any(isinstance(node, SubLink | CurrentSetting | CoerceToDomain) for node in walk(expr)):
             return f"{what}, which depends on more than the row"
     return None

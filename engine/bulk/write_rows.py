@@ -33,7 +33,7 @@ from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.typmod import numeric_limits
 from planner.builtins.json_values import quote, to_json
-from planner.builtins.reg import NAMED
+from planner.builtins.reg import NAMED, named_output
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError
 from planner.query import OutputColumn
@@ -128,6 +128,8 @@ def encoders(
     sheet: Sheet, session: Any = None, *, framed: bool = False
 ) -> tuple[CopyEncoder, Callable[[Any], tuple[Any, int]]]:
     """Return what encodes rows, and what encodes Arrow batches, in any format but Parquet."""
+    if sheet.options.format in ("text", "csv") and session is not None and not sheet.portable:
+        return _naming_encoders(sheet, session, framed=framed)
     if sheet.options.format != "json":
         rows = copy_row_encoder(sheet.oids, sheet.options, sheet.settings, framed=framed)
         return rows, copy_batch_encoder(sheet.oids, sheet.options, sheet.settings, framed=framed)
@@ -138,6 +140,31 @@ def encoders(
         return encode(list(zip(*columns, strict=True)) if columns else [()] * batch.num_rows)
 
     return encode, encode_batch
+
+
+def _naming_encoders(
+    sheet: Sheet, session: EvalSession, *, framed: bool
+) -> tuple[CopyEncoder, Callable[[Any], tuple[Any, int]]]:
+    """As ``encoders``, where values of some columns print as names of objects in the catalog."""
+    named = [(at, oid) for at, oid in enumerate(sheet.oids) if oid in NAMED]
+    oids = tuple(domain.TEXT if oid in NAMED else oid for oid in sheet.oids)
+    encode = copy_row_encoder(oids, sheet.options, sheet.settings, framed=framed)
+
+    def with_names(row: tuple[Any, ...]) -> tuple[Any, ...]:
+        cells = list(row)
+        for at, oid in named:
+            if cells[at] is not None:
+                cells[at] = named_output(session, oid, cells[at])
+        return tuple(cells)
+
+    def encode_rows(rows: Sequence[tuple[Any, ...]]) -> tuple[bytes, int]:
+        return encode([with_names(row) for row in rows])
+
+    def encode_batch(batch: Any) -> tuple[Any, int]:
+        columns = [values_of(column) for column in batch.columns]
+        return encode_rows(list(zip(*columns, strict=True)))
+
+    return encode_rows, encode_batch
 
 
 def header_of(sheet: Sheet) -> bytes:

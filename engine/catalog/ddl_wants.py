@@ -292,6 +292,9 @@ def _rename_schema(wants: Wants, catalog: CatalogSnapshot, statement: st.Rename)
             wants.change(key_of(type_))
     for function in catalog.functions_in(statement.old):
         wants.change(key_of(function))
+    for item in catalog.text_search():
+        if item.schema == statement.old:
+            wants.change(key_of(item))
 
 
 def _truncate(wants: Wants, catalog: CatalogSnapshot, statement: st.Truncate) -> None:

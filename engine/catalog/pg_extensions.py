@@ -172,6 +172,9 @@ def members_depend(session: Session) -> Iterator[RowDict]:
     """Yield pg_depend: members, functions apart, on their extensions."""
     if not session.catalog.extensions:
         return
+    for made in session.catalog.user_types():
+        if made.extension:
+            yield depends(PG_TYPE_OID, made.oid, PG_EXTENSION_OID, made.extension, "e")
     for extension, row in _rows(session, "extension_types"):
         if row["typcategory"] != "A":
             yield depends(PG_TYPE_OID, int(row["oid"]), PG_EXTENSION_OID, extension.oid, "e")

@@ -27,6 +27,7 @@ from engine.catalog.virtual import RowDict, of_each, relation
 from engine.ddl.dependents import named_oids
 from planner.bind.calls import proc_fact
 from planner.bind.sequence import relations_in_text
+from planner.bind.text_search import CLASSES
 from planner.catalog import FunctionDef, RelationDef
 from planner.extensions import COMMENTS, PLPGSQL, PLPGSQL_COMMENT
 from planner.facts import facts, rows
@@ -85,42 +86,49 @@ def users_aggregates(session: Session) -> Iterator[RowDict]:
         }  # fmt: skip
 
 
-def _functions_named(session: Session, text: str | None) -> list[int]:
-    """Return the users' functions that a stored text calls, oldest first."""
-    return sorted(oid for oid in named_oids(text) if session.catalog.function_by_oid(oid) is not None)
+def _named(session: Session, text: str | None) -> list[tuple[int, int]]:
+    """Return the users' functions that a stored text calls and the text search objects that it names: catalog and oid, oldest first."""
+    found = []
+    for oid in sorted(named_oids(text)):
+        search = session.catalog.text_search_by_oid(oid)
+        if search is not None:
+            found.append((CLASSES[search.named_by], oid))
+        elif session.catalog.function_by_oid(oid) is not None:
+            found.append((PG_PROC_OID, oid))
+    return found
 
 
 @of_each("pg_depend", keys={"refobjid": by_referred_function})
 def relations_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
-    """Yield pg_depend of views, defaults, generated columns, constraints and indexes: on functions."""
+    """Yield pg_depend of views, defaults, generated columns, constraints and indexes: on functions and text search objects."""
     if item.kind == "i":
         return  # with its table
     if item.kind in "vm":
-        for oid in _functions_named(session, item.view_sql):
-            yield depends(PG_REWRITE_OID, rewrite_oid(item.oid), PG_PROC_OID, oid)
+        for of, oid in _named(session, item.view_sql):
+            yield depends(PG_REWRITE_OID, rewrite_oid(item.oid), of, oid)
     for column in item.live:
-        for oid in _functions_named(session, column.default_sql):
-            yield depends(PG_ATTRDEF_OID, attrdef_oid(item.oid, column.attnum), PG_PROC_OID, oid)
+        for of, oid in _named(session, column.default_sql):
+            yield depends(PG_ATTRDEF_OID, attrdef_oid(item.oid, column.attnum), of, oid)
     for constraint in item.constraints:
         class_, made = PG_CONSTRAINT_OID, constraint.oid
         if constraint.kind == "x":
             class_, made = PG_CLASS_OID, constraint.index_oid
-        for oid in _functions_named(session, constraint.check_sql):
-            yield depends(class_, made, PG_PROC_OID, oid)
+        for of, oid in _named(session, constraint.check_sql):
+            yield depends(class_, made, of, oid)
     for index in item.indexes:
-        for oid in _functions_named(session, " ".join((*index.expressions, index.where_sql))):
-            yield depends(PG_CLASS_OID, index.oid, PG_PROC_OID, oid)
+        for of, oid in _named(session, " ".join((*index.expressions, index.where_sql))):
+            yield depends(PG_CLASS_OID, index.oid, of, oid)
 
 
 @relation("pg_depend", "catalog")
 def domains_depend_on_functions(session: Session) -> Iterator[RowDict]:
-    """Yield pg_depend of domains and their constraints: on functions."""
+    """Yield pg_depend of domains and their constraints: on functions and text search objects."""
     for made in session.catalog.user_types():
-        for oid in _functions_named(session, made.default_sql):
-            yield depends(PG_TYPE_OID, made.oid, PG_PROC_OID, oid)
+        for of, oid in _named(session, made.default_sql):
+            yield depends(PG_TYPE_OID, made.oid, of, oid)
         for check in made.checks:
-            for oid in _functions_named(session, check.check_sql):
-                yield depends(PG_CONSTRAINT_OID, check.oid, PG_PROC_OID, oid)
+            for of, oid in _named(session, check.check_sql):
+                yield depends(PG_CONSTRAINT_OID, check.oid, of, oid)
 
 
 @relation("pg_depend", "catalog")
@@ -135,8 +143,8 @@ def functions_depend(session: Session) -> Iterator[RowDict]:
         for oid in sorted({*function.depends_on, *relations_in_text(texts)}):
             yield depends(PG_PROC_OID, function.oid, PG_CLASS_OID, oid)
         for text in (function.body_sql, *function.defaults):
-            for oid in _functions_named(session, text):
-                yield depends(PG_PROC_OID, function.oid, PG_PROC_OID, oid)
+            for of, oid in _named(session, text):
+                yield depends(PG_PROC_OID, function.oid, of, oid)
         for oid in () if function.aggregate is None else sorted(set(function.aggregate.functions)):
             if oid >= FIRST_USER_OID:
                 yield depends(PG_PROC_OID, function.oid, PG_PROC_OID, oid)

@@ -55,8 +55,8 @@ def by_referred_type(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationD
 
 
 def by_referred_function(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef]:
-    """Return the relations that call a user's function."""
-    if catalog.function_by_oid(value) is None:
+    """Return the relations that call a user's function, or name a text search object."""
+    if catalog.function_by_oid(value) is None and catalog.text_search_by_oid(value) is None:
         return ()
     return [r for r in _made(catalog) if any(value in named_oids(text) for text in _texts(r))]
 

@@ -48,9 +48,11 @@ from planner.catalog import (
     DEFAULT_TIMELINE,
     RANGE_CONSTRUCTORS,
     AclDef,
+    ConfigurationDef,
     ConstraintDef,
     DatabaseDef,
     DefaultsDef,
+    DictionaryDef,
     ExtensionDef,
     FunctionDef,
     RelationDef,
@@ -58,6 +60,7 @@ from planner.catalog import (
     RowType,
     SchemaDef,
     SourceDef,
+    TextSearchDef,
     TimelineDef,
     TypeDef,
 )
@@ -97,6 +100,8 @@ class CatalogSnapshot:
         "_schemas",
         "_schemas_by_oid",
         "_shapes",
+        "_text_search",
+        "_text_search_by_name",
         "_types",
         "_types_by_name",
         "added",
@@ -148,6 +153,8 @@ class CatalogSnapshot:
         self._functions: dict[int, FunctionDef] = {}
         self._constructors: dict[str, tuple[tuple[str, int], ...]] = {}
         self._functions_by_name: dict[str, tuple[FunctionDef, ...]] = {}
+        self._text_search: dict[int, TextSearchDef] = {}
+        self._text_search_by_name: dict[tuple[int, str, str], TextSearchDef] = {}
         for relation in virtual_relations():
             self._add(relation)
         for item in items.values():
@@ -182,6 +189,9 @@ class CatalogSnapshot:
                     self._functions[item.oid] = item
                     others = self._functions_by_name.get(item.name, ())
                     self._functions_by_name[item.name] = tuple(sorted((*others, item), key=lambda f: f.oid))
+                case ConfigurationDef() | DictionaryDef():
+                    self._text_search[item.oid] = item
+                    self._text_search_by_name[item.named_by, item.schema, item.name] = item
                 case CommentDef() | AclDef() | DefaultsDef():
                     pass
         self._shapes: dict[int, RowShape | None] = {}
@@ -306,6 +316,14 @@ class CatalogSnapshot:
         """Return the user's function with this oid."""
         return self._functions.get(oid)
 
+    def text_search_named(self, named_by: int, schema: str, name: str) -> TextSearchDef | None:
+        """Return the users' text search object ``schema.name`` that values of the type ``named_by`` name."""
+        return self._text_search_by_name.get((named_by, schema, name))
+
+    def text_search_by_oid(self, oid: int) -> TextSearchDef | None:
+        """Return the users' text search configuration or dictionary with this oid."""
+        return self._text_search.get(oid)
+
     # -- the engine's own view ---------------------------------------------------------------------
 
     def schemas(self) -> Iterable[SchemaDef]:
@@ -336,6 +354,10 @@ class CatalogSnapshot:
     def functions(self) -> Iterable[FunctionDef]:
         """Yield users' functions, oldest first."""
         return iter(sorted(self._functions.values(), key=lambda f: f.oid))
+
+    def text_search(self) -> Sequence[TextSearchDef]:
+        """Return users' text search configurations and dictionaries, oldest first."""
+        return sorted(self._text_search.values(), key=lambda item: item.oid)
 
     def schema_by_oid(self, oid: int) -> SchemaDef | None:
         """Return the schema with this oid."""

@@ -37,8 +37,10 @@ from pgwire.codecs.settings import STORED_TEXT
 from planner.catalog import (
     AclDef,
     ColumnDef,
+    ConfigurationDef,
     DatabaseDef,
     DefaultsDef,
+    DictionaryDef,
     ExtensionDef,
     FunctionDef,
     RelationDef,
@@ -71,7 +73,8 @@ SPEC = ShardSpec(
 _TYPES: dict[str, type[Any]] = {
     "comment": CommentDef, "acl": AclDef, "schema": SchemaDef, "relation": RelationDef, "role": RoleDef, "timeline": TimelineDef,
     "source": SourceDef, "database": DatabaseDef, "defaults": DefaultsDef, "type": TypeDef,
-    "function": FunctionDef, "extension": ExtensionDef,
+    "function": FunctionDef, "extension": ExtensionDef, "text configuration": ConfigurationDef,
+    "text dictionary": DictionaryDef,
 }  # fmt: skip
 
 _SHARED: Final = frozenset(

@@ -22,8 +22,10 @@ from planner.acl import (
 )
 from planner.catalog import (
     AclDef,
+    ConfigurationDef,
     DatabaseDef,
     DefaultsDef,
+    DictionaryDef,
     ExtensionDef,
     FunctionDef,
     RelationDef,
@@ -44,6 +46,7 @@ PG_AUTHID_OID, PG_DATABASE_OID, PG_PROC_OID, PG_EXTENSION_OID = 1260, 1262, 1255
 PG_LARGEOBJECT_OID = 2613  # what comments and rights of large objects are filed under
 PG_TRIGGER_OID = 2620
 PG_POLICY_OID = 3256
+PG_TS_DICT_OID, PG_TS_CONFIG_OID, PG_TS_TEMPLATE_OID = 3600, 3602, 3764
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +72,8 @@ Stored: TypeAlias = (
     | TypeDef
     | FunctionDef
     | ExtensionDef
+    | ConfigurationDef
+    | DictionaryDef
 )
 # kind and oid name a stored object; a comment's oid packs its sub id
 StoredKey: TypeAlias = tuple[str, int, int]
@@ -103,6 +108,10 @@ def key_of(item: Stored) -> StoredKey:
             return ("function", item.oid, 0)
         case ExtensionDef():
             return ("extension", item.oid, 0)
+        case ConfigurationDef():
+            return ("text configuration", item.oid, 0)
+        case DictionaryDef():
+            return ("text dictionary", item.oid, 0)
         case CommentDef():
             return (comment_kind(item.class_oid), item.object_oid, item.sub_id)
         case AclDef():
@@ -154,7 +163,7 @@ def highest_oid(items: Iterable[Stored]) -> int:
                 )
             case (
                 SchemaDef() | RoleDef() | TimelineDef() | SourceDef() | DatabaseDef() | FunctionDef()
-                | ExtensionDef()
+                | ExtensionDef() | ConfigurationDef() | DictionaryDef()
             ):  # fmt: skip
                 highest = max(highest, item.oid)
             case TypeDef(kind="b"):

@@ -22,6 +22,8 @@ from engine.catalog.stored import (
     PG_POLICY_OID,
     PG_PROC_OID,
     PG_TRIGGER_OID,
+    PG_TS_CONFIG_OID,
+    PG_TS_DICT_OID,
     PG_TYPE_OID,
     CommentDef,
     Stored,
@@ -31,7 +33,7 @@ from engine.catalog.stored import (
 from engine.constraints.references import references_to, with_partitions
 from planner import statements as st
 from planner.bind.sequence import relations_in_text
-from planner.catalog import AclDef, ConstraintDef, RelationDef, TypeDef
+from planner.catalog import AclDef, ConfigurationDef, ConstraintDef, DictionaryDef, RelationDef, TypeDef
 from planner.partition import ancestors
 from planner.typefacts import FIRST_USER_OID
 
@@ -207,6 +209,9 @@ class Wants:
                 self.change(key_of(type_))
         for function in catalog.functions_in(name):
             self.change(key_of(function))
+        for item in catalog.text_search():
+            if item.schema == name:
+                self.change(key_of(item))
 
 
 def type_keys(catalog: CatalogSnapshot, oid: int) -> Iterator[StoredKey]:
@@ -222,7 +227,7 @@ def type_keys(catalog: CatalogSnapshot, oid: int) -> Iterator[StoredKey]:
 
 
 def named_in(catalog: CatalogSnapshot, *texts: str | None) -> Iterator[StoredKey]:
-    """Yield the keys of the users' types and functions and of the relations that stored texts name."""
+    """Yield the keys of the users' types, functions and text search objects and of the relations that stored texts name."""
     for text in texts:
         if not text:
             continue
@@ -232,6 +237,8 @@ def named_in(catalog: CatalogSnapshot, *texts: str | None) -> Iterator[StoredKey
                 yield key_of(type_)
             elif catalog.function_by_oid(int(oid)) is not None:
                 yield ("function", int(oid), 0)
+            elif (search := catalog.text_search_by_oid(int(oid))) is not None:
+                yield key_of(search)
         for oid in relations_in_text(text):
             yield ("relation", oid, 0)
 
@@ -263,6 +270,11 @@ def references(catalog: CatalogSnapshot, item: Stored) -> set[StoredKey]:
                 *named_in(catalog, *texts),
                 *([("function", item.subtype_diff, 0)] if item.subtype_diff >= FIRST_USER_OID else ()),
             }
+        case ConfigurationDef():
+            asked = (catalog.text_search_by_oid(oid) for _, each in item.maps for oid in each)
+            return {("schema", item.schema_oid, 0), *(key_of(one) for one in asked if one is not None)}
+        case DictionaryDef():
+            return {("schema", item.schema_oid, 0)}
         case CommentDef() | AclDef():
             key = object_key(catalog, item.class_oid, item.object_oid)
             return set() if key is None else {key}
@@ -316,6 +328,9 @@ def object_key(catalog: CatalogSnapshot, class_oid: int, oid: int) -> StoredKey 
         case _ if class_oid == PG_POLICY_OID:
             policy = catalog.policy_by_oid(oid)
             return None if policy is None else key_of(policy[0])
+        case _ if class_oid in (PG_TS_CONFIG_OID, PG_TS_DICT_OID):
+            search = catalog.text_search_by_oid(oid)
+            return None if search is None else key_of(search)
         case _ if class_oid == PG_TYPE_OID:
             type_ = catalog.type_by_oid(oid)
             return None if type_ is None else key_of(type_)

@@ -18,18 +18,21 @@ from typing import TYPE_CHECKING, Final
 from engine import access_rules
 from engine.access_rules import Peer
 from engine.connection.backend import Connection
+from engine.connection.derived import split_identifiers
 from engine.connection.session import Session
 from engine.connection.setting_defs import MAX_BYTES, definitions
-from engine.connection.setting_values import normalise
-from engine.connection.settings import IDENTITY, Settings
+from engine.connection.setting_values import FindConfiguration, normalise
+from engine.connection.settings import IDENTITY, TEXT_SEARCH, Settings
 from engine.ddl.roles import allow_role
 from pgwire.backend import Authentication, Responder
 from pgwire.errors import BackendError, ErrorReport
 from pgwire.tcp import TCP_OPTIONS
 from planner.acl import memberships
-from planner.catalog import DatabaseDef, RoleDef
+from planner.catalog import DatabaseDef, RoleDef, TextSearchDef
 from planner.errors import SqlError
+from planner.facts import REGCONFIG
 from planner.rights import Rights
+from planner.textsearch.names import find_named
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
@@ -204,13 +207,16 @@ def _settings(
     for key, value in catalog.beginning(role.oid).items():
         definition = definitions().get(key)  # who said so was allowed to, whoever this is
         current = Settings(overrides).get(key) if definition is not None else ""
-        overrides[key] = value if definition is None else normalise(definition, value, current)
+        if key == TEXT_SEARCH:
+            _search_by_default(overrides, value, database, role, catalog, out)
+        else:
+            overrides[key] = value if definition is None else normalise(definition, value, current)
     try:
         for key, value in _startup_settings(parameters):
             if key.lower() in IDENTITY:
                 _become(overrides, key.lower(), value, catalog)
             else:
-                _override(overrides, key, value)
+                _override(overrides, key, value, _searching(overrides, database, role, catalog))
     except SqlError as error:
         raise fatal(error.sqlstate, error.message, hint=error.hint) from None
     for name, value in system.items():
@@ -231,8 +237,40 @@ def _tell(out: Responder, name: str, value: str) -> None:
         out.parameter_status(name, value)
 
 
-def _override(overrides: dict[str, str], key: str, value: str) -> None:
-    overrides[key.lower()] = Settings(overrides).check(key, value, beginning=True)
+def _override(overrides: dict[str, str], key: str, value: str, find: FindConfiguration) -> None:
+    settings = Settings(overrides)
+    settings.find_configuration = find
+    overrides[key.lower()] = settings.check(key, value, beginning=True)
+
+
+def _searching(
+    overrides: Mapping[str, str], database: DatabaseDef, role: RoleDef, catalog: CatalogSnapshot
+) -> FindConfiguration:
+    """Return what finds text search configurations for a session that begins with settings."""
+
+    def find(name: str) -> TextSearchDef | None:
+        entries = split_identifiers(Settings(overrides).get("search_path"))
+        path = ["pg_catalog", *(role.name if entry == "$user" else entry for entry in entries)]
+        return find_named(REGCONFIG, name, catalog, path, database.name)
+
+    return find
+
+
+def _search_by_default(
+    overrides: dict[str, str],
+    value: str,
+    database: DatabaseDef,
+    role: RoleDef,
+    catalog: CatalogSnapshot,
+    out: Responder,
+) -> None:
+    """Begin with the text search configuration that was said for the role or database, unless it has gone: a WARNING tells."""
+    find = _searching(overrides, database, role, catalog)
+    try:
+        overrides[TEXT_SEARCH] = normalise(definitions()[TEXT_SEARCH], value, "", find)
+    except SqlError as error:
+        message = f'invalid value for parameter "{TEXT_SEARCH}": "{value}"'
+        out.notice(ErrorReport(severity="WARNING", sqlstate=error.sqlstate, message=message))
 
 
 def _become(overrides: dict[str, str], key: str, value: str, catalog: CatalogSnapshot) -> None:

@@ -22,8 +22,12 @@ from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import clip_bytes
 from planner.bind import coerce_argument
+<<<<<<< HEAD
 from planner.builtins.reg import named_input
 from planner.catalog import SystemCatalog
+=======
+from planner.builtins.reg import named_input, reg_input
+>>>>>>> 2f5077cb (Text search configurations and dictionaries of one's own; the extension lo; COPY of names of objects)
 from planner.errors import Span, SqlError, result_type_changed
 from planner.evaluate import Env, Shared, compile_expr
 from planner.facts import CITEXT
@@ -238,7 +242,11 @@ class PreparedStatements:
         for position, (expr, oid) in enumerate(zip(statement.args, oids, strict=True), 1):
             try:
                 coerced = coerce_argument(
-                    expr, oid, settings=session.codec_settings, check_name=partial(named_input, session)
+                    expr,
+                    oid,
+                    settings=session.codec_settings,
+                    check_name=partial(named_input, session),
+                    search_name=partial(reg_input, session),
                 )
             except SqlError as error:
                 if error.sqlstate == "42804":

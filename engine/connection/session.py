@@ -42,9 +42,11 @@ from pgwire.errors import ErrorReport
 from planner.acl import inherited
 from planner.bind.context import RowSecurity
 from planner.bind.row_security import applies
-from planner.catalog import DatabaseDef, RelationDef, RoleDef
+from planner.catalog import DatabaseDef, RelationDef, RoleDef, TextSearchDef
 from planner.errors import SqlError
+from planner.facts import REGCONFIG
 from planner.rights import Rights
+from planner.textsearch.names import find_named
 
 if TYPE_CHECKING:
     from engine.connection.cursors import Cursors
@@ -127,6 +129,7 @@ class Session:
         self.identity = Identity(settings, user, self.view.catalog)
         settings.on_new_generation = self._forget_derived
         settings.by_superuser = lambda: self.is_superuser
+        settings.find_configuration = self._find_configuration
         self._codec: CodecSettings | None = None
         self._path: tuple[str, ...] | None = None
         self._path_key: tuple[int, int] = (-1, -1)
@@ -202,6 +205,10 @@ class Session:
         """True when the current user is a superuser."""
         role = self.today.role_by_oid(self.identity.current)
         return role is not None and role.superuser
+
+    def _find_configuration(self, name: str) -> TextSearchDef | None:
+        """Return the text search configuration that a name means. Raises SqlError 42602, 42601, 3F000, 0A000."""
+        return find_named(REGCONFIG, name, self.catalog, self.search_path, self.database)
 
     @property
     def temp_schema(self) -> str:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from functools import cache
+from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
 from engine.connection.setting_defs import SettingDef
 from pgwire.codecs.encodings import canonical, convertible
 from pgwire.codecs.zone import find_zone
+from planner.builtins.reg import quote_ident
+from planner.catalog import TextSearchDef
 from planner.errors import SqlError, not_supported
 from planner.facts import REGCONFIG
 from planner.long_names import cut
-from planner.textsearch.names import find_named, shown_name
+from planner.textsearch.names import find_named
 
 _END_OF_OFFSETS_S = 168 * 3600  # time zones may be a week from UTC, less an hour
 
@@ -170,15 +173,26 @@ def _encoding(value: str) -> str:
     return found
 
 
-def _text_search(value: str) -> str:
-    """Return the configuration's name with its schema. 22023 for none, 42602 and 42601 for what is no name."""
-    found = find_named(REGCONFIG, value)
+FindConfiguration: TypeAlias = Callable[[str], TextSearchDef | None]
+"""Returns the text search configuration that a name means. Raises SqlError 42602, 42601, 3F000, 0A000."""
+
+
+def own_configuration(name: str) -> TextSearchDef | None:
+    """Return the text search configuration of PostgreSQL's own that a name means."""
+    return find_named(REGCONFIG, name, None, ("pg_catalog",), "")
+
+
+def _text_search(value: str, find: FindConfiguration) -> str:
+    """Return the configuration's name with its schema. 22023 for none, and what ``find`` raises."""
+    found = find(value)
     if found is None:
         raise invalid("default_text_search_config", value)
-    return f"pg_catalog.{shown_name(REGCONFIG, found)}"
+    return f"{quote_ident(found.schema)}.{quote_ident(found.name)}"
 
 
-def normalise(setting: SettingDef, value: str, current: str) -> str:
+def normalise(
+    setting: SettingDef, value: str, current: str, find: FindConfiguration = own_configuration
+) -> str:
     """Return the canonical text of ``value``; 22023 with PostgreSQL's wording when it is not valid."""
     name = setting.name.lower()
     if name == "datestyle":
@@ -188,7 +202,7 @@ def normalise(setting: SettingDef, value: str, current: str) -> str:
     if name == "client_encoding":
         return _encoding(value)
     if name == "default_text_search_config":
-        return _text_search(value)
+        return _text_search(value, find)
     if setting.kind == "bool":
         folded = value.strip().lower()
         if folded not in _BOOLS:

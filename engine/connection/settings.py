@@ -20,7 +20,7 @@ from typing import Final
 
 from engine.connection.setting_classes import EFFECTIVE, accepted
 from engine.connection.setting_defs import OURS, REPORTED, SettingDef, definitions
-from engine.connection.setting_values import normalise, show_with_unit
+from engine.connection.setting_values import FindConfiguration, normalise, own_configuration, show_with_unit
 from pgwire.errors import BackendError
 from pgwire.tcp import TCP_OPTIONS
 from planner.errors import SqlError
@@ -30,6 +30,8 @@ MODES: Final = ("transaction_isolation", "transaction_read_only", "transaction_d
 """What each BEGIN sets and each end undoes; nothing depends on them that is derived from settings, or reported."""
 
 _MODES_OF_FILES: Final = frozenset(("data_directory_mode", "log_file_mode", "unix_socket_permissions"))
+
+TEXT_SEARCH: Final = "default_text_search_config"
 
 IDENTITY: Final = frozenset(("role", "session_authorization"))
 """Who the session is: settings that only those change who have asked whether it may be (``engine.ddl.roles``)."""
@@ -60,6 +62,7 @@ class Settings:
         "_log",
         "_values",
         "by_superuser",
+        "find_configuration",
         "generation",
         "on_new_generation",
     )
@@ -76,6 +79,7 @@ class Settings:
         self._changed = changed
         self.generation = 0  # grows with every change but those of MODES: caches key on it
         self.by_superuser: Callable[[], bool] = lambda: self.get("is_superuser") == "on"  # who sets them
+        self.find_configuration: FindConfiguration = own_configuration  # text search configurations by name
         self.on_new_generation: Callable[[], None] = lambda: None  # so that caches need not ask
 
     def get(self, name: str) -> str:
@@ -136,7 +140,7 @@ class Settings:
             raise SqlError("55P02", f'parameter "{definition.name}" cannot be set after connection start')
         if definition.context.startswith("superuser") and not self.by_superuser():
             raise SqlError("42501", f'permission denied to set parameter "{definition.name}"')
-        canonical = normalise(definition, value, self.get(key))
+        canonical = normalise(definition, value, self.get(key), self.find_configuration)
         if canonical == "0" and key in TCP_OPTIONS:
             return self._default(key)  # what the system uses
         if accepted(key, canonical) or any(key == ours.name for ours in OURS):
@@ -149,7 +153,7 @@ class Settings:
         """Change a setting (None: back to its default); returns the canonical value."""
         key = name.lower()
         canonical = self._default(key) if value is None else self.check(name, value)
-        if value is None:
+        if value is None and key != TEXT_SEARCH:  # which may have been dropped: that is told where it is used
             self.check(name, canonical)
         before = self._values.get(key)
         self._store(key, canonical)

@@ -8,7 +8,7 @@
     counter 16504   last 7                           counter 16904   last 7
 
 Oids are unique over all databases (docs/decisions/0010-databases.md), so whatever names an object by its oid is rewritten: references
-between definitions, what their texts name so (types, functions, ``'16504'::regclass``), and values in columns of types such as regclass.
+between definitions, what their texts name so (types, functions, text search objects, ``'16504'::regclass``), and values in columns of types such as regclass.
 Texts name everything else by name. All of it belongs to one transaction: it is there whole or not at all, also after a crash.
 """
 
@@ -34,7 +34,9 @@ from planner.catalog import (
     AclDef,
     AggregateDef,
     ColumnDef,
+    ConfigurationDef,
     ConstraintDef,
+    DictionaryDef,
     ExtensionDef,
     FunctionDef,
     IndexDef,
@@ -47,7 +49,7 @@ from planner.catalog import (
 from planner.catalog.policy import PolicyDef
 from planner.catalog.trigger import TriggerDef
 from planner.errors import SqlError
-from planner.facts import REGCLASS, REGNAMESPACE, REGPROC, REGPROCEDURE, REGTYPE
+from planner.facts import REGCLASS, REGCONFIG, REGDICTIONARY, REGNAMESPACE, REGPROC, REGPROCEDURE, REGTYPE
 from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
 from txn.api import Transaction
@@ -56,9 +58,12 @@ from txn.types import Row, ShardId
 if TYPE_CHECKING:
     from engine.connection.session import Session
 
-_NAMED_BY_OID: Final = frozenset((REGCLASS, REGNAMESPACE, REGPROC, REGPROCEDURE, REGTYPE))
+_NAMED_BY_OID: Final = frozenset(
+    (REGCLASS, REGCONFIG, REGDICTIONARY, REGNAMESPACE, REGPROC, REGPROCEDURE, REGTYPE)
+)
 _TOKEN: Final = re.compile(
-    r"""'(?P<object>\d+)'(?=::reg(?:class|namespace|procedure|proc|type)\b)"""  # '16504'::regclass
+    r"""'"#(?P<search>\d+)"'(?=::reg(?:config|dictionary)\b)"""  # '"#16530"'::regconfig
+    r"""|'(?P<object>\d+)'(?=::reg(?:class|namespace|procedure|proc|type)\b)"""  # '16504'::regclass
     r"""|pg_catalog\."#(?P<type>\d+)\""""  # pg_catalog."#16510", a type
     r"""|"#(?P<function>\d+)"(?=\()"""  # "#16520"(1), a function
     r"""|'(?:[^']|'')*'|"(?:[^"]|"")*\""""  # other literals and names, whatever is in them
@@ -242,7 +247,10 @@ def _made_in_order(item: Stored) -> int:
     match item:
         case CommentDef() | AclDef():
             return item.object_oid
-        case SchemaDef() | RelationDef() | TypeDef() | FunctionDef() | ExtensionDef():
+        case (
+            SchemaDef() | RelationDef() | TypeDef() | FunctionDef() | ExtensionDef()
+            | ConfigurationDef() | DictionaryDef()
+        ):  # fmt: skip
             return item.oid
     raise AssertionError(f"no object of one database: {item}")
 
@@ -266,7 +274,7 @@ def _oids_of(item: Stored) -> Iterator[tuple[int, int]]:
             parts += [label.oid for label in item.labels]
             parts += [check.oid for check in item.checks]
             yield from ((oid, 1) for oid in parts)
-        case SchemaDef() | FunctionDef() | ExtensionDef():
+        case SchemaDef() | FunctionDef() | ExtensionDef() | ConfigurationDef() | DictionaryDef():
             if item.oid >= FIRST_USER_OID:  # not public
                 yield item.oid, 1
 
@@ -289,6 +297,7 @@ def _renumbered(item: Stored, oids: Oids, version: Callable[[], int]) -> Stored:
                 attributes=tuple(_column(attribute, oids) for attribute in item.attributes),
                 relation_oid=oids[item.relation_oid],
                 subtype_diff=oids[item.subtype_diff],
+                extension=oids[item.extension],
                 default_sql=None if item.default_sql is None else oids.in_text(item.default_sql),
                 checks=tuple(_constraint(check, oids) for check in item.checks),
             )
@@ -307,6 +316,20 @@ def _renumbered(item: Stored, oids: Oids, version: Callable[[], int]) -> Stored:
             )
         case ExtensionDef():
             return replace(item, oid=oids[item.oid], schema_oid=oids[item.schema_oid])
+        case ConfigurationDef():
+            return replace(
+                item,
+                oid=oids[item.oid],
+                schema_oid=oids[item.schema_oid],
+                maps=tuple((type_, oids.all(asked)) for type_, asked in item.maps),
+            )
+        case DictionaryDef():
+            return replace(
+                item,
+                oid=oids[item.oid],
+                schema_oid=oids[item.schema_oid],
+                extension=oids[item.extension],
+            )
         case SchemaDef():
             return replace(item, oid=oids[item.oid])
         case CommentDef(class_oid=class_oid) | AclDef(class_oid=class_oid) if class_oid == PG_LARGEOBJECT_OID:

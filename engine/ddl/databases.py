@@ -17,6 +17,7 @@ from engine.catalog.state import CatalogSnapshot
 from engine.catalog.store import is_shared, write_changes
 from engine.catalog.stored import PG_DATABASE_OID, CommentDef, Stored, StoredKey, key_of
 from engine.connection.portal import Command, Outcome
+from engine.connection.settings import TEXT_SEARCH
 from engine.ddl.database_copy import copied, copy_rows
 from engine.ddl.members import named_role
 from engine.eager import settle
@@ -216,7 +217,7 @@ async def alter_defaults(
         session.settings.get(name)  # 42704
         settings.pop(name.lower(), None)
     else:
-        session.settings.check(name, value, beginning=True)
+        _check_beginning(session, name, value)
         settings.pop(name.lower(), None)
         settings[name.lower()] = value
     item = DefaultsDef(database=key[0], role=key[1], settings=settings)
@@ -225,6 +226,16 @@ async def alter_defaults(
     elif old is not None:
         await session.view.change([], [key_of(item)])
     return Command(plan.bound.tag)
+
+
+def _check_beginning(session: Session, name: str, value: str) -> None:
+    """Check what a setting is to begin with; a text search configuration may come later. Raises SqlError as SET."""
+    try:
+        session.settings.check(name, value, beginning=True)
+    except SqlError as error:
+        if name.lower() != TEXT_SEARCH or error.sqlstate != "22023":
+            raise
+        session.notice(f'text search configuration "{value}" does not exist', sqlstate="42704")
 
 
 def _check_role(session: Session, role: RoleDef | None) -> None:

@@ -13,15 +13,18 @@ from engine.catalog.stored import (
     PG_POLICY_OID,
     PG_PROC_OID,
     PG_TRIGGER_OID,
+    PG_TS_CONFIG_OID,
+    PG_TS_DICT_OID,
 )
 from engine.ddl.needs import Needs, denied
 from engine.reads.plans import Replan
 from planner import statements as st
 from planner.errors import SqlError
 from planner.extensions import PLPGSQL
+from planner.textsearch.names import SEARCH_NAMES, by_oid
 
 if TYPE_CHECKING:
-    from planner.catalog import FunctionDef, RelationDef
+    from planner.catalog import FunctionDef, RelationDef, TextSearchDef
 
 _LEAKPROOF = "only superuser can define a leakproof function"
 
@@ -136,6 +139,35 @@ class DefinitionNeeds(Needs):
         if holder is None or not self.rights.owns(holder.owner):
             self._own_function(oid, name)
 
+    # -- text search -------------------------------------------------------------------------------
+
+    def _own_text_search(self, oid: int, written: str = "") -> TextSearchDef:
+        found = self._text_search(oid)
+        if not self.rights.owns(found.owner):
+            raise SqlError(
+                "42501", f"must be owner of {SEARCH_NAMES[found.named_by]} {written or found.name}"
+            )
+        return found
+
+    def _text_search(self, oid: int) -> TextSearchDef:
+        for named_by in SEARCH_NAMES:
+            found = by_oid(self.catalog, named_by, oid)
+            if found is not None:
+                return found
+        raise Replan  # dropped since the plan was made
+
+    def _alter_text_search(self, statement: st.AlterTextSearch) -> None:
+        found = self._own_text_search(statement.object)
+        if statement.owner is not None:
+            self._member(statement.owner)
+        self._create_in(statement.schema or found.schema)
+
+    def _drop_text_search(self, oid: int, written: str) -> None:
+        found = self._text_search(oid)
+        holder = self.catalog.schema(found.schema)
+        if holder is None or not self.rights.owns(holder.owner):
+            self._own_text_search(oid, written)
+
     # -- types -------------------------------------------------------------------------------------
 
     def _alter_type(self, statement: st.AlterType) -> None:
@@ -172,6 +204,9 @@ class DefinitionNeeds(Needs):
             return
         if statement.class_oid == PG_PROC_OID:
             self._own_function(statement.object_oid, statement.name)
+            return
+        if statement.class_oid in (PG_TS_CONFIG_OID, PG_TS_DICT_OID):
+            self._own_text_search(statement.object_oid, statement.name)
             return
         if statement.class_oid == PG_EXTENSION_OID:
             extensions = (PLPGSQL, *self.catalog.extensions.values())

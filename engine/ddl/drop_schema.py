@@ -30,6 +30,7 @@ from engine.ddl.drop import (
 from engine.ddl.extensions import forget_extensions, in_schema
 from engine.ddl.policies import policies_over
 from engine.ddl.roles import function_words
+from engine.ddl.text_search import asked_by, drop_objects, text_search_words
 from engine.ddl.types import (
     drop_types,
     functions_using,
@@ -41,7 +42,7 @@ from engine.ddl.types import (
 )
 from engine.sequences.define import drawing_columns
 from planner import statements as st
-from planner.catalog import RelationDef, SchemaDef
+from planner.catalog import DictionaryDef, RelationDef, SchemaDef
 from planner.errors import SqlError
 
 if TYPE_CHECKING:
@@ -88,9 +89,23 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
         else Dependency(f.oid, f.oid, "", f.extension)  # goes with its extension
         for f in called
     ]
-    found += [Dependency(("type", t.oid), t.oid, type_words(session, t), t.schema_oid) for t in types]
+    found += [
+        Dependency(("type", t.oid), t.oid, "", t.extension)
+        if t.extension
+        else Dependency(("type", t.oid), t.oid, type_words(session, t), t.schema_oid)
+        for t in types
+    ]
+    searching = [item for item in catalog.text_search() if item.schema in names]
+    found += [
+        Dependency(i.oid, i.oid, "", i.extension)
+        if isinstance(i, DictionaryDef) and i.extension
+        else Dependency(i.oid, i.oid, text_search_words(session, i), i.schema_oid)
+        for i in searching
+    ]
+    asking, links = asked_by(session, searching)
+    found += links
     words: dict[Any, str] = {schema.oid: f"schema {schema.name}" for schema in schemas}
-    hanging = _hanging(session, inside, [function.oid for function in called], found)
+    hanging = _hanging(session, inside, [item.oid for item in (*called, *searching, *asking)], found)
     uses, called_so = type_dependencies(session, types)
     within = {relation.oid for relation in inside}
     found += [one for one in uses if one.oid not in within]
@@ -107,6 +122,7 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
         await depends.drop_functions(session, [*called, *hanging], cascade=True, quiet=True)
         left = [t for t in map(session.catalog.type_by_oid, [t.oid for t in types]) if t is not None]
         await drop_types(session, left, cascade=True, quiet=True)
+        await drop_objects(session, searching, cascade=True, quiet=True)
         await forget_extensions(session, extensions)
     acls = [
         key_of(acl)
@@ -119,7 +135,7 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
 def _hanging(
     session: Session, inside: Sequence[RelationDef], functions: Sequence[int], found: list[Dependency]
 ) -> list[Any]:
-    """Add to ``found`` what hangs on relations and functions; return the functions among that."""
+    """Add to ``found`` what hangs on relations, functions and text search objects; return the functions among that."""
     oids = {relation.oid for relation in inside}
     _, hanging, links = depends.dependents(session, {*oids, *functions})
     found += view_dependencies(session, [r for r in inside if r.kind in "vm"]) + links

@@ -19,14 +19,16 @@ from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl import functions
 from engine.ddl.create import target_schema
-from engine.ddl.extension_uses import drop_hanging, hanging, own_types
+from engine.ddl.extension_uses import dictionaries_of, drop_hanging, hanging, own_types
 from engine.ddl.members import named_role
+from engine.ddl.text_search import check_free, check_new
+from engine.ddl.types import array_name
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.builtins.system import type_name
-from planner.catalog import ExtensionDef, FunctionDef, TypeDef
+from planner.catalog import DictionaryDef, ExtensionDef, FunctionDef, TypeDef
 from planner.errors import SqlError
-from planner.extensions import COMMENTS, PLPGSQL
+from planner.extensions import COMMENTS, DICTIONARIES, DOMAINS, PLPGSQL, TEMPLATES
 from planner.facts import ExtensionFact, ProcFact, facts
 from planner.rights import Rights
 
@@ -87,14 +89,36 @@ async def create_extension(
             hint="Must have CREATE privilege on current database to create this extension.",
         )
     schema, schema_oid = await target_schema(session, statement.schema, "p")
-    first = session.db.allocate_oids(1 + len(fact.functions))
+    dictionaries = [DICTIONARIES[name]] if name in DICTIONARIES else []
+    domains = [DOMAINS[name]] if name in DOMAINS else []
+    first = session.db.allocate_oids(1 + len(fact.functions) + len(dictionaries) + 3 * len(domains))
     made = ExtensionDef(
         oid=first, name=name, schema_oid=schema_oid, version=fact.version, owner=session.role_oid
     )
     types = _types(session, fact, made, schema)
-    parts = _functions(session, fact, made, schema)
+    after = first + 1 + 3 * len(domains)  # what functions are of comes before them
+    parts = _functions(session, fact, made, schema, after)
+    searching = [
+        DictionaryDef(
+            oid=after + len(fact.functions) + number,
+            schema_oid=schema_oid,
+            schema=schema,
+            name=called,
+            owner=SUPERUSER_OID,
+            template=TEMPLATES[name][0],
+            options=options,
+            extension=first,
+        )
+        for number, (called, options) in enumerate(dictionaries)
+    ]
+    for one in searching:
+        check_new(session, one.named_by, schema, one.name)
+    for number, domain in enumerate(domains):
+        type_, cast_ = _domain(session, made, schema, first + 1 + 3 * number, domain)
+        types.append(type_)
+        parts.append(cast_)
     comment = CommentDef(class_oid=PG_EXTENSION_OID, object_oid=first, sub_id=0, text=COMMENTS[name])
-    await session.view.change([made, *types, *parts, comment])
+    await session.view.change([made, *types, *parts, *searching, comment])
     return Command(plan.bound.tag)
 
 
@@ -120,6 +144,43 @@ def _types(session: Session, fact: ExtensionFact, extension: ExtensionDef, schem
     return made
 
 
+def _domain(
+    session: Session, extension: ExtensionDef, schema: str, oid: int, brought: tuple[str, int, str]
+) -> tuple[TypeDef, FunctionDef]:
+    """Return a domain of an extension that is being made, and the function from it to what it is over. Raises SqlError 42710, 42723."""
+    name, base, function = brought
+    _check_type_free(session, schema, name)
+    made = TypeDef(
+        oid=oid,
+        array_oid=oid + 1,
+        array_name=array_name(session.catalog, schema, name),
+        schema_oid=extension.schema_oid,
+        schema=schema,
+        name=name,
+        kind="d",
+        owner=SUPERUSER_OID,
+        base=base,
+        extension=extension.oid,
+    )
+    _check_free(session, schema, function, (oid,))
+    return made, FunctionDef(
+        oid=oid + 2,
+        schema_oid=extension.schema_oid,
+        schema=schema,
+        name=function,
+        modes=("i",),
+        names=("",),
+        types=(oid,),
+        result=base,
+        owner=SUPERUSER_OID,
+        volatility="i",
+        strict=True,
+        parallel="s",
+        source=f"SELECT $1::pg_catalog.{facts().types[base].name}",
+        extension=extension.oid,
+    )
+
+
 def _check_type_free(session: Session, schema: str, name: str) -> None:
     """Raise SqlError 42710 where there is such a type."""
     catalog = session.catalog
@@ -129,14 +190,14 @@ def _check_type_free(session: Session, schema: str, name: str) -> None:
 
 
 def _functions(
-    session: Session, fact: ExtensionFact, extension: ExtensionDef, schema: str
+    session: Session, fact: ExtensionFact, extension: ExtensionDef, schema: str, first: int
 ) -> list[FunctionDef]:
-    """Return the functions of an extension that is being made. Raises SqlError 42723."""
+    """Return the functions of an extension that is being made, with the oids from ``first`` on. Raises SqlError 42723."""
     signatures = {oid: signature for signature, oid in facts().proc_by_signature.items()}
     made = []
-    for number, proc in enumerate(fact.functions, 1):
+    for number, proc in enumerate(fact.functions, first):
         _check_free(session, schema, proc.name, proc.arg_types)
-        made.append(_function(proc, signatures[proc.oid], extension, extension.oid + number, schema))
+        made.append(_function(proc, signatures[proc.oid], extension, number, schema))
     return made
 
 
@@ -215,11 +276,15 @@ async def alter_extension(
         _check_type_free(session, schema, type_.name)
     for part in parts:
         _check_free(session, schema, part.name, part.inputs)
+    searching = dictionaries_of(session.catalog, [extension])
+    for one in searching:
+        check_free(session.catalog, one, schema, one.name)
     await session.view.change(
         [
             replace(extension, schema_oid=schema_oid),
             *(replace(type_, schema=schema, schema_oid=schema_oid) for type_ in types),
             *(replace(part, schema=schema, schema_oid=schema_oid) for part in parts),
+            *(replace(one, schema=schema, schema_oid=schema_oid) for one in searching),
         ]
     )
     return Command(plan.bound.tag)

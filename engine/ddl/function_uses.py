@@ -191,8 +191,40 @@ async def _refit_table(session: Session, relation: RelationDef, functions: Colle
         for column in relation.columns
         if column.hidden and named_oids(column.default_sql) & set(functions)
     }
-    if not computed:
+    if computed:
+        await _compute_anew(session, changed, computed)
+
+
+async def remake_indexes(session: Session, tables: Iterable[int]) -> None:
+    """REINDEX: compute anew what indexes keep of expressions that text search configurations may have changed the meaning of.
+
+    Raises SqlError 25006, 23505 where keys of an index are no longer unique, and what computing them raises.
+    """
+    if not session.catalog.text_search():
         return
+    for oid in tables:
+        relation = session.catalog.relation_by_oid(oid)
+        if relation is None or not _expressions_of(relation):
+            continue
+        txn = session.block.ensure_txn()
+        if txn.read_only:
+            raise SqlError("25006", "cannot execute REINDEX in a read-only transaction")
+        session.block.wrote = True
+        await session.view.locks.take_everything()
+        await settle(txn.lock_table(ShardId(oid), "X"))
+        session.view.adopt_latest()
+        latest = session.catalog.relation_by_oid(oid)
+        if latest is not None:
+            await _compute_anew(session, latest, _expressions_of(latest))
+
+
+def _expressions_of(relation: RelationDef) -> set[int]:
+    """Return the columns in which indexes keep what is made of users' objects."""
+    return {c.attnum for c in relation.columns if c.hidden and named_oids(c.default_sql)}
+
+
+async def _compute_anew(session: Session, changed: RelationDef, computed: Collection[int]) -> None:
+    """Compute hidden columns of all rows of a table, which is locked."""
     shape = TableShape.of(changed, session)
     shape.generated = [(position, make) for position, make in shape.generated if position + 1 in computed]
     env = Env((), session, shared=Shared())

@@ -269,7 +269,12 @@ def dependents(
                 links.append(Dependency(on, on[1] + 1, "", on[1]))
     from engine.ddl.function_uses import links_to  # it drops columns
 
-    called = {oid for oid in gone if isinstance(oid, int) and catalog.function_by_oid(oid) is not None}
+    called = {
+        oid
+        for oid in gone
+        if isinstance(oid, int)
+        and (catalog.function_by_oid(oid) is not None or catalog.text_search_by_oid(oid) is not None)
+    }
     links += links_to(session, called, roots)
     ordered = [made[key] for key in sorted(found)]
     views = [item for item in ordered if isinstance(item, RelationDef)]
@@ -301,6 +306,11 @@ def words_of(session: Session, key: Any) -> str:
     function = catalog.function_by_oid(key)
     if function is not None:
         return function_words(session, function)
+    search = catalog.text_search_by_oid(key)
+    if search is not None:
+        from engine.ddl.text_search import text_search_words  # which drops functions
+
+        return text_search_words(session, search)
     relation = catalog.relation_by_oid(key)
     assert relation is not None
     return described_any(session, relation)

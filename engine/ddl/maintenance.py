@@ -2,11 +2,12 @@
 
     VACUUM, CLUSTER, CHECKPOINT    hot rows become parts, which is what reclaiming, ordering and checkpointing mean here
     ANALYZE, VACUUM (ANALYZE)      columns are counted (engine.statistics), after that
-    REINDEX                        nothing
+    REINDEX                        what expressions of users' objects give is computed anew; else nothing
 
 VERBOSE tells of each table, as INFO: what is done, and what there is then.
 
-An index cannot come to differ from its table as PostgreSQL's may after a crash, so there is nothing to make anew.
+An index cannot come to differ from its table as PostgreSQL's may after a crash, so there is nothing to make anew, but where a text search
+configuration has changed that an index's expression names.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.connection.portal import Command, Outcome
+from engine.ddl.function_uses import remake_indexes
 from engine.ddl.in_use import refuse_change
 from engine.ddl.privileges import maintainable
 from engine.reads.plans import Plan
@@ -47,8 +49,11 @@ async def maintain(
         await _flush(session, tables if statement.named else None, statement.what, told)
     elif statement.what == "checkpoint":
         await session.db.store.flush()
-    elif statement.what == "reindex" and told is not None:
-        told.indexes(tables if statement.named else _all(session, statement.what))
+    elif statement.what == "reindex":
+        reached = tables if statement.named else _all(session, statement.what)
+        await remake_indexes(session, reached)
+        if told is not None:
+            told.indexes(reached)
     if statement.analyze:
         await _analyze(session, tables if statement.named else _all(session, statement.what), told)
     return Command(statement.what.upper())

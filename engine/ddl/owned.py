@@ -24,9 +24,10 @@ from engine.catalog.stored import (
 )
 from engine.connection.portal import Command, Outcome
 from engine.constraints import define
-from engine.ddl import extensions, functions
+from engine.ddl import extensions, functions, text_search
 from engine.ddl.dependents import in_report_order, still_needed
 from engine.ddl.drop import described, drop_relations, notice_cascade
+from engine.ddl.extension_uses import dictionaries_of
 from engine.ddl.members import named_role
 from engine.ddl.policies import without_role
 from engine.ddl.roles import function_words
@@ -37,13 +38,16 @@ from planner import statements as st
 from planner.acl import EVERYBODY, default_acl, grant, memberships, reowned, revoke
 from planner.catalog import (
     AclDef,
+    ConfigurationDef,
     DatabaseDef,
+    DictionaryDef,
     ExtensionDef,
     FunctionDef,
     RelationDef,
     RoleDef,
     SchemaDef,
     SourceDef,
+    TextSearchDef,
     TypeDef,
 )
 from planner.errors import SqlError, not_supported
@@ -54,7 +58,10 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 Params = tuple[Any, ...]
-_Owned = RelationDef | FunctionDef | TypeDef | SchemaDef | SourceDef | DatabaseDef | ExtensionDef
+_Owned = (
+    RelationDef | FunctionDef | TypeDef | SchemaDef | SourceDef | DatabaseDef | ExtensionDef
+    | ConfigurationDef | DictionaryDef
+)  # fmt: skip
 _CLASSES: dict[type, int] = {
     RelationDef: PG_CLASS_OID, FunctionDef: PG_PROC_OID, TypeDef: PG_TYPE_OID, SchemaDef: PG_NAMESPACE_OID,
     DatabaseDef: PG_DATABASE_OID,
@@ -128,12 +135,13 @@ async def drop_owned(conn: Connection, plan: Plan, statement: st.DropOwned, para
     return Command(plan.bound.tag)
 
 
-def _inside(session: Session, schemas: set[int]) -> list[RelationDef | FunctionDef | TypeDef]:
+def _inside(session: Session, schemas: set[int]) -> list[RelationDef | FunctionDef | TypeDef | TextSearchDef]:
     items = session.catalog.items.values()
     return [
         item
         for item in items
-        if isinstance(item, RelationDef | FunctionDef | TypeDef) and item.schema_oid in schemas
+        if isinstance(item, RelationDef | FunctionDef | TypeDef | TextSearchDef)
+        and item.schema_oid in schemas
     ]
 
 
@@ -146,8 +154,12 @@ def _check_dependents(session: Session, owned: Sequence[_Owned], *, cascade: boo
         if isinstance(item, ExtensionDef)
         for part in extensions.members(session.catalog, item.oid)
     }
+    brought = dictionaries_of(session.catalog, [item for item in owned if isinstance(item, ExtensionDef)])
+    roots |= {dictionary.oid for dictionary in brought}
     schemas = {item.oid: item.name for item in owned if isinstance(item, SchemaDef)}
     _views, _functions, links = functions.dependents(session, roots)
+    searching = [*brought, *(item for item in owned if isinstance(item, TextSearchDef))]
+    links += text_search.asked_by(session, searching)[1]
     lines = [
         (one.what, f"{one.what} depends on {functions.words_of(session, one.on)}")
         for one in in_report_order(sorted(roots), links)
@@ -160,6 +172,8 @@ def _check_dependents(session: Session, owned: Sequence[_Owned], *, cascade: boo
             what = f"type {item.name}"
         elif isinstance(item, RelationDef):
             what = described(session, item)
+        elif isinstance(item, TextSearchDef):
+            what = text_search.text_search_words(session, item)
         else:
             what = function_words(session, item)
         if all(what != known for known, _ in lines):
@@ -192,6 +206,8 @@ async def _drop(session: Session, owned: Sequence[_Owned]) -> None:
     catalog = session.catalog
     made = [f for f in every if isinstance(f, FunctionDef) and catalog.function_by_oid(f.oid) is not None]
     await functions.drop_functions(session, made, cascade=True, quiet=True)
+    searching = [item for item in every if isinstance(item, TextSearchDef)]
+    await text_search.drop_objects(session, searching, cascade=True, quiet=True)
     await extensions.forget_extensions(session, gone.values())
     types = [t for t in every if isinstance(t, TypeDef) and session.catalog.type_by_oid(t.oid) is not None]
     await drop_types(session, types, cascade=True, quiet=True)

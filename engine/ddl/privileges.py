@@ -228,6 +228,17 @@ class _Check(RowNeeds, DefinitionNeeds):
             case st.DropFunction():
                 for oid, name in zip(statement.functions, statement.names, strict=True):
                     self._drop_function(oid, name)
+            case st.CreateConfiguration() | st.CreateDictionary():
+                self._create_in(statement.schema)
+            case st.AlterMapping():
+                self._own_text_search(statement.configuration, statement.written)
+            case st.AlterDictionary():
+                self._own_text_search(statement.dictionary, statement.written)
+            case st.AlterTextSearch():
+                self._alter_text_search(statement)
+            case st.DropTextSearch():
+                for oid, written in statement.objects:
+                    self._drop_text_search(oid, written)
             case st.DropType():
                 for schema, name in statement.names:
                     self._drop_type(schema, name)

@@ -27,12 +27,14 @@ from engine.reads.plans import Plan
 from engine.routines.acting import refuse_other_role
 from pgwire.auth.scram import make_verifier, parse_verifier
 from planner.acl import memberships
+from planner.builtins.reg import search_object_name
 from planner.builtins.system import type_name
 from planner.builtins.system_functions import shown_function
 from planner.catalog import AclDef, FunctionDef, RelationDef, RoleDef
 from planner.deparse_expr import quote_identifier
 from planner.errors import SqlError, not_supported
 from planner.statements import RoleStatement
+from planner.textsearch.names import SEARCH_NAMES
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
@@ -204,6 +206,11 @@ async def _drop(session: Session, statement: RoleStatement) -> None:
             f"owner of extension {e.name}" for e in session.catalog.extensions.values() if e.owner == role.oid
         ]
         owned += [
+            f"owner of {SEARCH_NAMES[i.named_by]} {search_object_name(session, i)}"
+            for i in session.catalog.text_search()
+            if i.owner == role.oid
+        ]
+        owned += [
             f"owner of type {type_name(session, t.oid, None)}"
             for t in session.catalog.user_types()
             if t.owner == role.oid
@@ -260,6 +267,7 @@ async def _elsewhere(session: Session, role: int) -> AsyncIterator[str]:
         catalog = space.catalog
         own: list[Any] = [*catalog.schemas(), *catalog.user_relations(), *catalog.sources.values()]
         own += [*catalog.user_types(), *catalog.functions(), *catalog.extensions.values()]
+        own += catalog.text_search()
         oids = {item.oid for item in own if item.owner == role}
         granted = {
             (acl.class_oid, acl.object_oid, acl.sub_id)

@@ -383,8 +383,12 @@ def _resolve(session: Session, statement: st.DropType, schema: str, name: str) -
         raise SqlError("42809", f'"{shown}" is not a domain')
     if made is None:
         raise SqlError("2BP01", f"cannot drop type {called} because it is required by the database system")
-    if made.kind == "b" and oid == made.oid:
-        extension = next(e.name for e in facts().extensions.values() if any(t.oid == oid for t in e.types))
+    if (made.kind == "b" or made.extension) and oid == made.oid:
+        extension = (
+            next(e.name for e in session.catalog.extensions.values() if e.oid == made.extension)
+            if made.extension
+            else next(e.name for e in facts().extensions.values() if any(t.oid == oid for t in e.types))
+        )
         raise SqlError(
             "2BP01",
             f"cannot drop type {called} because extension {extension} requires it",

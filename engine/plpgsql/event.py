@@ -26,7 +26,7 @@ class TriggerEvent:
     ``table``: the relation that changes, as the running transaction sees it (TG_RELID, TG_TABLE_NAME, TG_TABLE_SCHEMA).
     ``old`` and ``new``: values of ``table.live``, in that order; None where the event has no such row (manual 43.10.1: NULL).
     ``transitions``: the names of REFERENCING, of the old rows and the new ones, "" for none; ``old_rows`` and ``new_rows``: the transition
-    tables, rows as ``old`` and ``new``. ``args``: TG_ARGV, ``name``: TG_NAME. ``session``: whose statement it is; the function runs in its transaction.
+    tables, rows as ``old`` and ``new``. ``args``: TG_ARGV, ``name``: TG_NAME. ``updated``: attnums of what an UPDATE assigns, and what is generated from that. ``session``: whose statement it is; the function runs in its transaction.
     """
 
     op: Literal["INSERT", "UPDATE", "DELETE", "TRUNCATE"]
@@ -36,6 +36,7 @@ class TriggerEvent:
     table: RelationDef
     session: Session
     args: tuple[str, ...] = ()
+    updated: frozenset[int] = frozenset()
     old: Row | None = None
     new: Row | None = None
     transitions: tuple[str, str] = NO_TRANSITIONS

@@ -5,7 +5,8 @@
               UPDATE log ...     statement 6: sees what 5 has staged so far
        <── row, or none          statement 5 goes on, and sees none of it
 
-PostgreSQL's own trigger functions are here (``suppress_redundant_updates_trigger``, manual 9.28).
+PostgreSQL's own trigger functions are here (``suppress_redundant_updates_trigger``, manual 9.28) or called from here, as is that of the
+extension lo.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Final
 from engine.constraints.values import same_image
 from engine.plpgsql.event import TriggerEvent
 from engine.plpgsql.trigger import run_trigger
+from engine.triggers.large_objects import LO_MANAGE, manage
 from engine.triggers.text_search import TSVECTOR_UPDATE, TSVECTOR_UPDATE_COLUMN, update_vector
 from planner.bind.trigger import SUPPRESS_REDUNDANT_UPDATES
 from planner.catalog.trigger import NO_TRANSITIONS, TriggerDef
@@ -61,6 +63,8 @@ async def _run(trigger: TriggerDef, event: TriggerEvent) -> Row | None:
     function = event.session.catalog.function_by_oid(trigger.function)
     if function is None:
         raise AssertionError(f"trigger {trigger.name} has function {trigger.function}, which is none")
+    if function.internal == LO_MANAGE:
+        return await manage(event)
     return await run_trigger(function, event)
 
 

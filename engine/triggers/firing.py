@@ -81,13 +81,20 @@ class Firing:
     """The triggers of one table that fire for one kind of change."""
 
     __slots__ = (
-        "_after", "_before", "_live", "_whole", "_width", "after_row", "before_row", "generated", "instead", "op", "relation",
+        "_after", "_before", "_live", "_whole", "_width", "after_row", "before_row", "changed", "generated", "instead", "op", "relation",
         "transitions",
     )  # fmt: skip
 
-    def __init__(self, relation: RelationDef, op: Operation, triggers: Sequence[Compiled]) -> None:
-        """``triggers``: those of ``op``, by name."""
+    def __init__(
+        self,
+        relation: RelationDef,
+        op: Operation,
+        triggers: Sequence[Compiled],
+        changed: Collection[int] = (),
+    ) -> None:
+        """``triggers``: those of ``op``, by name; ``changed``: the columns that an UPDATE counts as changing."""
         self.relation = relation
+        self.changed = frozenset(changed)
         self.op: Operation = op
         self._before = [t for t in triggers if t.trigger.timing == "b" and not t.trigger.row]
         self._after = [t for t in triggers if t.trigger.timing == "a" and not t.trigger.row]
@@ -222,6 +229,7 @@ class Firing:
             table=self.relation,
             session=session,
             args=one.trigger.args,
+            updated=self.changed,
             old=None if old is None else self._seen(old),
             new=None if new is None else self._seen(new),
             transitions=names,
@@ -288,7 +296,7 @@ def firing_of(
         if letter in one.trigger.events
         and (op != "UPDATE" or not one.trigger.attnums or not set(one.trigger.attnums).isdisjoint(changed))
     ]
-    return Firing(relation, op, found) if found else None
+    return Firing(relation, op, found, changed) if found else None
 
 
 def updated_columns(session: Session, relation: RelationDef, assigned: Collection[int]) -> frozenset[int]:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from engine.plpgsql.event import TriggerEvent
+from planner.builtins.text_search import found_configuration
 from planner.casts import is_binary_coercible
 from planner.domains import base_oid
 from planner.errors import SqlError
 from planner.facts import REGCONFIG, TEXT, TSVECTOR
 from planner.identifiers import split_identifier
-from planner.textsearch.dictionaries import configuration
 from planner.textsearch.make import Builder
 from planner.textsearch.names import read_name
 from txn.types import Row
@@ -41,9 +41,7 @@ def update_vector(event: TriggerEvent, *, from_column: bool) -> Row:
     assert row is not None
     target, config, *fields = event.args
     at = _column(event, target, "tsvector column", TSVECTOR, "tsvector type")
-    known = configuration(_configuration(event, row, config, from_column))
-    if known is None:
-        raise SqlError("XX000", "cache lookup failed for text search configuration")
+    known = found_configuration(event.session, _configuration(event, row, config, from_column))
     builder = Builder(known)
     for field in fields:
         text = row[_column(event, field, "column", TEXT, "a character type")]
@@ -81,4 +79,5 @@ def _configuration(event: TriggerEvent, row: Row, given: str, from_column: bool)
         return int(value)
     if len(split_identifier(given)) < 2:
         raise SqlError("22023", f'text search configuration name "{given}" must be schema-qualified')
-    return read_name(REGCONFIG, given)
+    session = event.session
+    return read_name(REGCONFIG, given, session.catalog, session.search_path, session.database)

@@ -12,6 +12,7 @@ A ``LoadSpec`` is all that reading rows takes, as values: it can be sent to anot
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -33,6 +34,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import binary_decoder, text_decoder
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.typmod import typmod_function
+from planner.builtins.reg import NAMED, named_input
 from planner.catalog import RelationDef
 from planner.domain_checks import Demand
 from planner.errors import SqlError
@@ -177,9 +179,8 @@ class RowLoader:
         self.targets = [self.by_attnum[attnum] for attnum in spec.attnums]
         self.options = spec.options
         self.binary = spec.options.format == "binary"
-        make = binary_decoder if self.binary else text_decoder
-        settings = self.settings = spec.settings
-        self.decoders = [make(c.type.oid, settings) for c in self.targets]
+        self.settings = spec.settings
+        self.decoders = [self._decoder(c.type.oid) for c in self.targets]
         self.coercions = [typmod_function(c.type.oid, c.type.typmod) for c in self.targets]
         demands = dict(spec.demands)
         self.demands = [demands.get(c.attnum) for c in self.targets]
@@ -200,6 +201,14 @@ class RowLoader:
         """Set to a list, it gets the line of each row that is returned."""
         self.watch: RowWatch | None = None
         """Told the line of each row that it looks out for."""
+
+    def _decoder(self, oid: int) -> Callable[[Any], Any]:
+        """Return what reads a field; names of objects are looked up, each once."""
+        if self.binary:
+            return binary_decoder(oid, self.settings)
+        if oid in NAMED and self.env.session is not None:
+            return functools.cache(functools.partial(named_input, self.env.session, oid))
+        return text_decoder(oid, self.settings)
 
     def feed(self, decoder: CopyDecoder, data: bytes) -> list[Row]:
         """Return the rows that ``data`` completes.

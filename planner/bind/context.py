@@ -20,6 +20,7 @@ from planner.catalog import Catalog, FunctionDef, RelationDef, RoleDef, RowType,
 from planner.errors import Span, SqlError
 from planner.extensions import WITH_OPERATORS, with_operators
 from planner.query import Expr, OutputColumn
+from planner.textsearch.names import read_stored
 from planner.typenames import find_builtin, resolve_type
 from planner.types import SqlType
 
@@ -179,10 +180,13 @@ class BindContext:
             )
         stored = bool(function.body_sql)
         path = self.search_path
+        search_name: Callable[[int, str], int] = read_stored
         if stored:
             path = function.path
         elif self.keeps:
             path = tuple(dict.fromkeys(("pg_catalog", function.schema, "public")))
+        if not stored:
+            search_name = NamesOf(self.catalog, path, self.database, self.closed).search_name
         return replace(
             self,
             search_path=path,
@@ -191,6 +195,7 @@ class BindContext:
                 params=ParamTypes(types, variable=False),
                 folded=self.env.folded,
                 row_type=self.env.row_type,
+                search_name=search_name,
                 extensions=WITH_OPERATORS if stored else with_operators(self.catalog, path),
             ),
             text=function.body_sql or function.source,
@@ -308,6 +313,7 @@ def make_context(
                 versions[relation.oid] = relation.version
         return found
 
+    names = NamesOf(catalog, path, database, closed)
     return BindContext(
         catalog=catalog,
         search_path=path,
@@ -315,7 +321,8 @@ def make_context(
             settings=settings,
             params=params,
             row_type=row_type,
-            check_name=(lambda oid, text: None) if stored else NamesOf(catalog, path, database, closed).check,
+            check_name=(lambda oid, text: None) if stored else names.check,
+            search_name=read_stored if stored else names.search_name,
             extensions=WITH_OPERATORS if stored else with_operators(catalog, path),
         ),
         versions=versions,

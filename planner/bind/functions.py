@@ -401,6 +401,7 @@ def _canonical(
             settings=context.env.settings,
             params=ParamTypes(function.inputs, variable=False),
             row_type=context.env.row_type,
+            search_name=context.env.search_name,
             extensions=context.env.extensions,
         ),
         arguments=Arguments(function.name, function.input_names),

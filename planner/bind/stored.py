@@ -41,6 +41,7 @@ from planner.catalog import (
     RoleDef,
     RowType,
     SchemaDef,
+    TextSearchDef,
     TypeDef,
 )
 from planner.collations import COLLATIONS, mixing, without_collations
@@ -74,6 +75,7 @@ from planner.rewrite import replace_children
 from planner.rules.fold import fold
 from planner.rules.plain import without_domains
 from planner.scope import Scope
+from planner.textsearch.names import read_stored
 from planner.typefacts import format_type
 from planner.types import SqlType
 from planner.walk import walk
@@ -139,6 +141,12 @@ class _NoCatalog:
         return None
 
     def function_by_oid(self, oid: int) -> FunctionDef | None:
+        return None
+
+    def text_search_named(self, named_by: int, schema: str, name: str) -> TextSearchDef | None:
+        return None
+
+    def text_search_by_oid(self, oid: int) -> TextSearchDef | None:
         return None
 
 
@@ -474,12 +482,18 @@ def coerce_argument(
     *,
     settings: CodecSettings = DEFAULT,
     check_name: Callable[[int, str], object] = lambda oid, text: None,
+    search_name: Callable[[int, str], int] = read_stored,
 ) -> Expr:
-    """Convert an argument of EXECUTE to its parameter's type. ``check_name``: see ``CoerceEnv``.
+    """Convert an argument of EXECUTE to its parameter's type. ``check_name``, ``search_name``: see ``CoerceEnv``.
 
     Raises SqlError 42804 whose message says ``$n`` where the caller knows the position.
     """
-    env = CoerceEnv(settings=settings, params=ParamTypes((), variable=False), check_name=check_name)
+    env = CoerceEnv(
+        settings=settings,
+        params=ParamTypes((), variable=False),
+        check_name=check_name,
+        search_name=search_name,
+    )
     coerced = try_coerce(expr, SqlType(oid), CastContext.ASSIGNMENT, env)
     if coerced is None:
         raise SqlError(

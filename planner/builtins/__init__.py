@@ -7,6 +7,7 @@ import importlib
 import pkgutil
 
 from planner.builtins.registry import REGISTRY, Registry
+from planner.query.expressions import FuncExpr, OpExpr
 
 
 @functools.cache
@@ -15,3 +16,11 @@ def load() -> Registry:
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
     return REGISTRY
+
+
+def looks_up(node: object) -> bool:
+    """Tell whether an expression calls a function of something that users have made, which it looks up in the session's catalog."""
+    if not isinstance(node, FuncExpr | OpExpr):
+        return False
+    row = load().functions.get(node.proc)
+    return row is not None and row.of_users is not None and row.form_for(node.args)[1]

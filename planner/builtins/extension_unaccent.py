@@ -1,21 +1,25 @@
-"""The function of the extension unaccent (manual F.48): characters without their diacritics, by PostgreSQL's shipped rules.
+"""The functions of the extension unaccent (manual F.48): characters without their diacritics, by a dictionary's rules.
 
-The rules are data (``unaccent.csv``); there are no dictionaries but the one called unaccent.
+Its dictionaries are in ``planner.textsearch.dictionaries``.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping
-
 from planner.builtins.registry import REGISTRY
-from planner.facts import rows
+from planner.builtins.session import EvalSession
+from planner.builtins.text_search import found_dictionary
+from planner.textsearch.unaccent import without_accents
 
 
-@functools.cache
-def rules() -> Mapping[int, str]:
-    """Return what takes the place of a character, by its code point."""
-    return {int(row["code"]): row["text"] for row in rows("unaccent")}
+def _by_dictionary(session: EvalSession | None, oid: int, text: str) -> str:
+    """SQL's ``unaccent(regdictionary, text)``, of a dictionary of any template. SqlError XX000 for none."""
+    found = found_dictionary(session, oid).lexize(text)
+    return found[0] if found else text
 
 
-REGISTRY.python("unaccent.unaccent(text)", lambda text: text.translate(rules()))
+def _register() -> None:
+    REGISTRY.python("unaccent.unaccent(text)", without_accents)
+    REGISTRY.python("unaccent.unaccent(regdictionary,text)", _by_dictionary, needs_session=True)
+
+
+_register()

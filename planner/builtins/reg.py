@@ -16,7 +16,7 @@ from typing import Any, cast
 from pgwire.codecs import array
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
-from planner.catalog import RelationDef, row_type_named
+from planner.catalog import RelationDef, TextSearchDef, row_type_named
 from planner.errors import SqlError, not_supported
 from planner.facts import (
     REGCLASS,
@@ -32,7 +32,14 @@ from planner.facts import (
     facts,
 )  # fmt: skip
 from planner.identifiers import split_identifier
-from planner.textsearch.names import SEARCH_NAMES, find_named, shown_name
+from planner.textsearch.names import (
+    SEARCH_NAMES,
+    built_in_name,
+    by_oid,
+    find_named,
+    is_visible,
+    read_name,
+)
 from planner.typefacts import FIRST_USER_OID, array_of, format_type
 
 REGCOLLATION = 4191
@@ -78,6 +85,14 @@ class NamesOf:
             if schema in text and schema in split_identifier(text.partition("(")[0])[:-1]:
                 raise SqlError("42501", f"permission denied for schema {schema}")
         named_input(cast("EvalSession", self), oid, text)
+
+    def search_name(self, oid: int, text: str) -> int:
+        """Read a regconfig or regdictionary. Raises SqlError 42501 for a closed schema, and as ``planner.textsearch.names.read_name``."""
+        if self.closed:
+            for schema in split_identifier(text)[:-1]:
+                if schema in self.closed:
+                    raise SqlError("42501", f"permission denied for schema {schema}")
+        return read_name(oid, text, self.catalog, self.search_path, self.database)
 
 
 def _session(session: EvalSession | None) -> EvalSession:
@@ -242,8 +257,29 @@ def _find_operator(text: str) -> int | None:
 
 def _lookup(session: EvalSession | None, oid: int, text: str) -> int | None:
     if oid in SEARCH_NAMES:
-        return find_named(oid, text)
+        if session is None:
+            return _oid_of(find_named(oid, text, None, ("pg_catalog",), ""))
+        return _oid_of(find_named(oid, text, session.catalog, session.search_path, session.database))
     return _lookup_in_catalog(_session(session), oid, text)
+
+
+def _oid_of(found: TextSearchDef | None) -> int | None:
+    return None if found is None else found.oid
+
+
+def search_object_name(session: EvalSession, found: TextSearchDef) -> str:
+    """Return the name of a text search object as the reader has to write it."""
+    name = quote_ident(found.name)
+    if is_visible(session.catalog, session.search_path, found):
+        return name
+    return f"{quote_ident(found.schema)}.{name}"
+
+
+def _search_name(session: EvalSession | None, oid: int, value: int) -> str | None:
+    if session is None:
+        return built_in_name(oid, value)
+    found = by_oid(session.catalog, oid, value)
+    return None if found is None else search_object_name(session, found)
 
 
 def _lookup_in_catalog(session: EvalSession, oid: int, text: str) -> int | None:
@@ -402,7 +438,7 @@ def reg_output(session: EvalSession | None, oid: int, value: int) -> str:
     elif oid == REGPROCEDURE:
         found = procedure_name(value)
     elif oid in SEARCH_NAMES:
-        found = shown_name(oid, value)
+        found = _search_name(session, oid, value)
     elif oid in (REGOPER, REGOPERATOR):
         op = facts().operators.get(value)
         if op is not None:

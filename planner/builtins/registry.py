@@ -22,6 +22,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from planner.facts import facts
+from planner.query.expressions import Const, Expr
+from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
 
 PythonForm = Callable[..., Any]
@@ -49,6 +51,9 @@ class Builtin:
     ``for_rows``: takes the session and constants for all arguments but the first, and returns the function of that one for many rows
     of one statement: what does not depend on the row is looked up once. Only of functions with ``needs_session`` that are stable, or as good as that.
 
+    ``of_users``: the form of calls whose first argument may name an object that users make (a text search configuration or dictionary);
+    it takes the session first. ``python`` then is for constants that are PostgreSQL's own objects.
+
     ``note`` says in one sentence how PostgreSQL's behaviour is reached, for the generated docs table.
     """
 
@@ -59,7 +64,19 @@ class Builtin:
     needs_session: bool = False
     needs_types: bool = False
     for_rows: PythonForm | None = None
+    of_users: PythonForm | None = None
     note: str = ""
+
+    def form_for(self, args: Sequence[Expr]) -> tuple[PythonForm | None, bool]:
+        """Return the Python form of a call with these arguments, and whether it takes the session first."""
+        if self.of_users is not None and not _is_built_in(args[0]):
+            return self.of_users, True
+        return self.python, self.needs_session
+
+
+def _is_built_in(arg: Expr) -> bool:
+    """Tell whether an argument is a constant that is none of what users have made."""
+    return isinstance(arg, Const) and (arg.value is None or int(str(arg.value)) < FIRST_USER_OID)
 
 
 class AggregateState(Protocol):
@@ -117,6 +134,7 @@ class Registry:
         needs_session: bool = False,
         needs_types: bool = False,
         for_rows: PythonForm | None = None,
+        of_users: PythonForm | None = None,
         note: str = "",
     ) -> None:
         """Register the Python form of a function (called from ``planner/builtins/<family>.py``)."""
@@ -124,7 +142,7 @@ class Registry:
         if row.python is not None:
             raise LookupError(f"{signature} has two Python forms")
         row.python, row.needs_session, row.needs_types = form, needs_session, needs_types
-        row.for_rows = for_rows
+        row.for_rows, row.of_users = for_rows, of_users
         row.note = note or row.note
 
     def sql(

@@ -20,7 +20,10 @@ from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.catalog import RelationDef, SystemCatalog
 from planner.errors import SqlError
-from planner.facts import facts, rows
+from planner.extensions import TEMPLATES
+from planner.facts import REGCONFIG, REGDICTIONARY, facts, rows
+from planner.textsearch.descriptions import descriptions as own_descriptions
+from planner.textsearch.names import by_oid, is_visible
 from planner.typefacts import FIRST_USER_OID, format_type
 
 PG_CLASS, PG_NAMESPACE, PG_CONSTRAINT, PG_TYPE = 1259, 2615, 2606, 1247
@@ -147,6 +150,22 @@ def _builtin_is_visible(known: Callable[[], Container[int]]) -> Callable[[EvalSe
     return is_visible
 
 
+def _search_is_visible(named_by: int, session: EvalSession, oid: int) -> bool | None:
+    """SQL's ``pg_ts_config_is_visible`` and ``pg_ts_dict_is_visible``."""
+    found = by_oid(session.catalog, named_by, oid)
+    return None if found is None else is_visible(session.catalog, session.search_path, found)
+
+
+def _template_is_visible(session: EvalSession, oid: int) -> bool | None:
+    """SQL's ``pg_ts_template_is_visible``; names of templates are unique."""
+    for of, (template, _) in TEMPLATES.items():
+        extension = session.catalog.extension(of)
+        if template == oid and extension is not None:
+            schema = session.catalog.schema_by_oid(extension.schema_oid)
+            return schema is not None and schema.name in session.search_path
+    return _builtin_is_visible(lambda: _fact_oids("ts_templates"))(session, oid)
+
+
 def _function_is_visible(session: EvalSession, oid: int) -> bool | None:
     """SQL's ``pg_function_is_visible``."""
     from planner.builtins.system_functions import function_is_visible
@@ -240,7 +259,10 @@ def obj_description(session: EvalSession, oid: int, catalog: str) -> str | None:
 def descriptions(session: EvalSession, catalog: str) -> Callable[[int], str | None]:
     """Return ``obj_description`` for many objects of one catalog."""
     relation = session.catalog.relation("pg_catalog", catalog)
-    return session.catalog.comments_on(0 if relation is None else relation.oid)
+    class_ = 0 if relation is None else relation.oid
+    comment = session.catalog.comments_on(class_)
+    own = own_descriptions().get(class_)
+    return comment if own is None else lambda oid: own.get(oid) or comment(oid)
 
 
 def any_description(session: EvalSession, oid: int) -> str | None:
@@ -299,8 +321,10 @@ def _register() -> None:
     session_form("pg_collation_is_visible(oid)", fact(lambda: _fact_oids("collations")))
     session_form("pg_conversion_is_visible(oid)", fact(lambda: _fact_oids("conversions")))
     session_form("pg_statistics_obj_is_visible(oid)", fact(frozenset))
-    for kind in ("ts_parser", "ts_dict", "ts_config", "ts_template"):
-        session_form(f"pg_{kind}_is_visible(oid)", fact(functools.partial(_fact_oids, f"{kind}s")))
+    session_form("pg_ts_parser_is_visible(oid)", fact(functools.partial(_fact_oids, "ts_parsers")))
+    session_form("pg_ts_template_is_visible(oid)", _template_is_visible)
+    for kind, named_by in (("ts_dict", REGDICTIONARY), ("ts_config", REGCONFIG)):
+        session_form(f"pg_{kind}_is_visible(oid)", functools.partial(_search_is_visible, named_by))
     session_form("pg_get_userbyid(oid)", user_by_id, user_names)
     session_form("format_type(oid,int4)", type_name)
     session_form("obj_description(oid,name)", obj_description, descriptions)

@@ -67,7 +67,7 @@ def shown_expression(session: EvalSession, sql: str, relation: RelationDef, *, p
     from planner.deparse import deparse_expr
 
     names_others = _TYPE_BY_OID in sql or _SUB_SELECT in sql
-    if not (pretty or names_others) or _ATOM.fullmatch(sql):
+    if not names_others and (not pretty or _ATOM.fullmatch(sql)):
         return sql
     key = (sql, relation.oid, relation.version, pretty, *(reading(session) if names_others else ()))
     text = _TEXTS.get(key)

@@ -10,17 +10,18 @@ does not find them. An oid that names nothing gives NULL, as in PostgreSQL.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
-from planner.builtins.reg import quote_ident
+from planner.builtins.reg import quote_ident, search_object_name
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.builtins.system import relation_visible, type_name
 from planner.catalog import ExtensionDef, RelationDef
-from planner.extensions import PLPGSQL
-from planner.facts import facts, rows
+from planner.extensions import PLPGSQL, TEMPLATES
+from planner.facts import REGCONFIG, REGDICTIONARY, facts, rows
 from planner.opclass_extensions import extension_classes
+from planner.textsearch.names import SEARCH_NAMES, by_oid
 from planner.typefacts import format_type
 
 _RELATIONS: Final = {
@@ -201,6 +202,19 @@ def _own(word: str, file: str, name: str) -> Callable[[EvalSession, int], str | 
     return describe
 
 
+def _text_search(named_by: int, session: EvalSession, oid: int) -> str | None:
+    found = by_oid(session.catalog, named_by, oid)
+    return None if found is None else f"{SEARCH_NAMES[named_by]} {search_object_name(session, found)}"
+
+
+def _template(session: EvalSession, oid: int) -> str | None:
+    for of, (template, name) in TEMPLATES.items():
+        extension = session.catalog.extension(of)
+        if template == oid and extension is not None:
+            return f"text search template {_of_extension(session, extension, quote_ident(name))}"
+    return _own("text search template", "ts_templates", "tmplname")(session, oid)
+
+
 _PG_CLASS: Final = 1259
 _DESCRIBED: Final[Mapping[int, Callable[[EvalSession, int], str | None]]] = {
     1247: _type,
@@ -222,10 +236,10 @@ _DESCRIBED: Final[Mapping[int, Callable[[EvalSession, int], str | None]]] = {
     3079: _extension,
     3256: _policy,
     3456: _own("collation", "collations", "collname"),
-    3600: _own("text search dictionary", "ts_dicts", "dictname"),
+    3600: partial(_text_search, REGDICTIONARY),
     3601: _own("text search parser", "ts_parsers", "prsname"),
-    3602: _own("text search configuration", "ts_configs", "cfgname"),
-    3764: _own("text search template", "ts_templates", "tmplname"),
+    3602: partial(_text_search, REGCONFIG),
+    3764: _template,
 }
 """By the oid of the catalog, pg_class apart."""
 

@@ -13,7 +13,7 @@ import re
 from typing import Final
 
 from planner.builtins import system_definitions as built_in
-from planner.builtins.reg import quote_ident
+from planner.builtins.reg import quote_ident, search_object_name
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.builtins.system import qualifier, type_name
@@ -21,6 +21,7 @@ from planner.catalog import FunctionDef
 from planner.deparse_expr import quote_literal
 from planner.errors import SqlError
 from planner.facts import facts
+from planner.textsearch import names as search_names
 
 _LISTS: Final = ("search_path", "session_preload_libraries", "temp_tablespaces", "local_preload_libraries")
 _ITEM: Final = re.compile(r'"((?:[^"]|"")*)"|([^,\s"]+)')
@@ -57,12 +58,19 @@ def shown_function(session: EvalSession, function: FunctionDef) -> str:
 
 
 def namer(session: EvalSession) -> built_in.FunctionNamer:
-    """Return the function that tells what the reader has to write for a user's function (oid, schema, name)."""
+    """Return what tells what the reader has to write for a user's function or text search object (oid, schema, name)."""
 
     def name(oid: int, schema: str, called: str) -> str:
         function = session.catalog.function_by_oid(oid)
         if function is not None:
             return function_name(session, function)
+        search = session.catalog.text_search_by_oid(oid)
+        if schema == search_names.PG_CATALOG:
+            search = search_names.built_in()[oid]
+        if search is not None:
+            return search_object_name(session, search)
+        if called.isdigit():
+            return called  # a text search object that is not there
         # a constructor of ranges
         schemas = [within for within, made in session.catalog.constructors_named(called) if made == oid]
         visible = not schemas or schemas[0] in session.search_path

@@ -1,6 +1,7 @@
 """Functions of full-text search (manual 9.13, 12): to_tsvector, to_tsquery and its kin, ranks, headlines, and what shows how texts are taken apart.
 
-Those without a configuration use ``default_text_search_config``.
+Those without a configuration use ``default_text_search_config``. What PostgreSQL's own configurations and dictionaries make of a text is a matter of
+the text alone; users' are looked up in the session's catalog (``Builtin.of_users``).
 """
 
 from __future__ import annotations
@@ -11,10 +12,17 @@ from typing import Any, Final
 
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
-from planner.errors import SqlError
+from planner.errors import SqlError, not_supported
 from planner.facts import REGCONFIG, rows
+from planner.identifiers import split_identifier
 from planner.textsearch import documents
-from planner.textsearch.dictionaries import Configuration, configuration, dictionary
+from planner.textsearch.dictionaries import (
+    Configuration,
+    Dictionary,
+    built_in_configuration,
+    configuration,
+    dictionary,
+)
 from planner.textsearch.headline import headline
 from planner.textsearch.make import (
     phrase_query,
@@ -25,40 +33,70 @@ from planner.textsearch.make import (
     web_query,
 )
 from planner.textsearch.match import matches
-from planner.textsearch.names import find_named
+from planner.textsearch.names import find_named, missing
 from planner.textsearch.parser import tokens
 from planner.textsearch.rank import DEFAULT_WEIGHTS, check_weights, rank, rank_by_covers
+from planner.typefacts import FIRST_USER_OID
 
 _PARSER: Final = 3722
 
 
-def _configuration(oid: int) -> Configuration:
-    found = configuration(oid)
+def found_configuration(session: EvalSession | None, oid: int) -> Configuration:
+    """Return a configuration of the session's catalog. Raises SqlError XX000; 0A000 for a user's where there is no session."""
+    if oid < FIRST_USER_OID:
+        return built_in_configuration(oid)
+    found: Configuration = _kept(session, configuration, oid)
+    return found
+
+
+def found_dictionary(session: EvalSession | None, oid: int) -> Dictionary:
+    """Return a dictionary of the session's catalog. Raises as ``found_configuration``."""
+    if oid < FIRST_USER_OID:
+        return dictionary(None, oid)
+    found: Dictionary = _kept(session, dictionary, oid)
+    return found
+
+
+def _kept(session: EvalSession | None, make: Callable[[Any, int], Any], oid: int) -> Any:
+    """Return what ``make`` makes of the session's catalog, which keeps it."""
+    if session is None:
+        raise not_supported("a text search configuration or dictionary of one's own here")
+    kept = session.catalog.derived
+    found = kept.get((make, oid))
     if found is None:
-        raise SqlError("XX000", f"cache lookup failed for text search configuration {oid}")
+        found = kept[make, oid] = make(session.catalog, oid)
     return found
 
 
 def current(session: EvalSession) -> int:
     """SQL's ``get_current_ts_config``: SqlError 42704 for a setting that names none."""
-    name = session.setting("default_text_search_config")
-    found = find_named(REGCONFIG, name)
-    if found is None:
-        raise SqlError("42704", f'text search configuration "{name}" does not exist')
-    return found
+    name, path = session.setting("default_text_search_config"), session.search_path
+    kept = session.catalog.derived
+    oid = kept.get((current, name, path))
+    if not isinstance(oid, int):
+        found = find_named(REGCONFIG, name, session.catalog, path, session.database)
+        if found is None:
+            raise missing(REGCONFIG, split_identifier(name))
+        oid = kept[current, name, path] = found.oid
+    return oid
 
 
 Made = Callable[..., Any]
 
 
 def _given(function: Made) -> Made:
-    """Return ``function`` of a configuration as a function of its oid."""
-    return lambda oid, *args: function(_configuration(oid), *args)
+    """Return ``function`` of a configuration as a function of the oid of one of PostgreSQL's own."""
+    return lambda oid, *args: function(built_in_configuration(oid), *args)
+
+
+def _looked_up(function: Made) -> Made:
+    """Return ``function`` of a configuration as a function of the session and an oid."""
+    return lambda session, oid, *args: function(found_configuration(session, oid), *args)
 
 
 def _default(function: Made) -> Made:
     """Return ``function`` of a configuration as a function of the session."""
-    return lambda session, *args: function(_configuration(current(session)), *args)
+    return lambda session, *args: function(found_configuration(session, current(session)), *args)
 
 
 def _vector_of_document(configuration_: Configuration, document: str, filter_: str | None = None) -> bytes:
@@ -108,18 +146,17 @@ def debug(configuration_: Configuration, text: str) -> Iterator[tuple[Any, ...]]
     """SQL's ``ts_debug``: of each token its type, dictionaries, the one that knows it, its lexemes."""
     for type_, token in tokens(text):
         alias, description = _described()[type_]
-        dictionaries = configuration_.maps.get(type_, ())
-        lexemes = configuration_.lexize(type_, token)
-        known = dictionaries[0] if lexemes is not None else None
-        yield alias, description, token, dictionaries, known, lexemes
+        known, lexemes = configuration_.known(type_, token)
+        yield alias, description, token, configuration_.maps.get(type_, ()), known, lexemes
 
 
-def lexize(oid: int, token: str) -> tuple[str, ...]:
-    """SQL's ``ts_lexize``: no lexemes for a stop word."""
-    found = dictionary(oid)
-    if found is None:
-        raise SqlError("XX000", f"cache lookup failed for text search dictionary {oid}")
-    return found.lexize(token)
+def lexize(oid: int, token: str) -> tuple[str, ...] | None:
+    """SQL's ``ts_lexize`` of one of PostgreSQL's own dictionaries: no lexemes for a stop word."""
+    return dictionary(None, oid).lexize(token)
+
+
+def _lexize_looked_up(session: EvalSession | None, oid: int, token: str) -> tuple[str, ...] | None:
+    return found_dictionary(session, oid).lexize(token)
 
 
 def _ranked(function: Callable[..., float]) -> Iterator[tuple[str, Callable[..., float]]]:
@@ -158,7 +195,7 @@ _BY_CONFIGURATION: Final[tuple[tuple[str, str, Made], ...]] = (
 def _register() -> None:
     python = REGISTRY.python
     for name, arguments, function in _BY_CONFIGURATION:
-        python(f"{name}(regconfig,{arguments})", _given(function))
+        python(f"{name}(regconfig,{arguments})", _given(function), of_users=_looked_up(function))
         python(f"{name}({arguments})", _default(function), needs_session=True)
     python("get_current_ts_config()", current, needs_session=True)
     for name, form in (("ts_rank", rank), ("ts_rank_cd", rank_by_covers)):
@@ -167,7 +204,7 @@ def _register() -> None:
     for kind in ("oid", "text"):
         python(f"ts_parse({kind},text)", parse)
         python(f"ts_token_type({kind})", token_types)
-    python("ts_lexize(regdictionary,text)", lexize)
+    python("ts_lexize(regdictionary,text)", lexize, of_users=_lexize_looked_up)
     python("ts_match_tq(text,tsquery)", _default(_match_text), needs_session=True)
     python("ts_match_tt(text,text)", _default(_match_texts), needs_session=True)
 

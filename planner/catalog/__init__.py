@@ -2,6 +2,7 @@
 
     relations   tables, views, indexes, sequences      objects    schemas, roles, databases, sources ...
     types       users' types and functions             protocol   how they are looked up
+    text_search configurations and dictionaries
     policy, trigger   what belongs to a table, imported from where it is
 
 The engine implements ``Catalog`` over its versioned catalog; a catalog value is an immutable snapshot at
@@ -34,6 +35,7 @@ from planner.catalog.relations import (
     RelationDef,
     SequenceDef,
 )
+from planner.catalog.text_search import ConfigurationDef, DictionaryDef, TextSearchDef
 from planner.catalog.types import (
     FIRST_RANK,
     RANGE_CONSTRUCTORS,
@@ -52,9 +54,11 @@ __all__ = [
     "AggregateDef",
     "Catalog",
     "ColumnDef",
+    "ConfigurationDef",
     "ConstraintDef",
     "DatabaseDef",
     "DefaultsDef",
+    "DictionaryDef",
     "EnumLabel",
     "ExtensionDef",
     "ForeignKeyDef",
@@ -70,6 +74,7 @@ __all__ = [
     "SequenceDef",
     "SourceDef",
     "SystemCatalog",
+    "TextSearchDef",
     "TimelineDef",
     "TypeDef",
     "row_type_named",

@@ -9,6 +9,7 @@ from planner.acl import AclItem
 from planner.catalog.objects import DatabaseDef, ExtensionDef, RoleDef, SchemaDef
 from planner.catalog.policy import PolicyDef
 from planner.catalog.relations import ConstraintDef, RelationDef
+from planner.catalog.text_search import TextSearchDef
 from planner.catalog.trigger import TriggerDef
 from planner.catalog.types import FunctionDef, RowType, TypeDef
 
@@ -63,9 +64,20 @@ class Catalog(Protocol):
     def extension(self, name: str) -> ExtensionDef | None:
         """Return the extension called ``name``."""
 
+    def text_search_named(self, named_by: int, schema: str, name: str) -> TextSearchDef | None:
+        """Return the users' text search object ``schema.name`` that values of the type ``named_by`` name."""
+
+    def text_search_by_oid(self, oid: int) -> TextSearchDef | None:
+        """Return the users' text search configuration or dictionary with this oid."""
+
 
 class SystemCatalog(Catalog, Protocol):
-    """What catalog functions (``pg_get_constraintdef``, ``obj_description`` ...) ask besides: objects by oid."""
+    """What catalog functions (``pg_get_constraintdef``, ``obj_description`` ...) ask besides: objects by oid.
+
+    ``derived``: what others made of it and keep with it.
+    """
+
+    derived: dict[object, object]
 
     @property
     def database(self) -> int:

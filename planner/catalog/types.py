@@ -61,7 +61,8 @@ class TypeDef:
     Of kind e(num): its ``labels`` in order. Of kind d(omain): what it is over (``base``, maybe a domain, with its typmod
     ``base_typmod``) and what it demands: ``default_sql`` and ``checks`` are canonical texts, ``value`` stands for the value.
 
-    Of kind b(ase): an extension's, with the same oids in every database (``planner.facts.ExtensionFact``).
+    Of kind b(ase): an extension's, with the same oids in every database (``planner.facts.ExtensionFact``). ``extension``: the one that a type
+    of another kind belongs to, 0 for none.
     """
 
     oid: int
@@ -85,6 +86,7 @@ class TypeDef:
     multirange_array_name: str = ""
     constructors: tuple[str, str] = ("", "")
     subtype_diff: int = 0
+    extension: int = 0
 
     @property
     def base_type(self) -> SqlType:

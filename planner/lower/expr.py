@@ -105,7 +105,7 @@ def _folded(expr: q.Expr) -> q.Const | None:
             fact is None
             or fact.volatility != "i"
             or fact.returns_set
-            or (row is not None and row.needs_session)
+            or (row is not None and row.form_for(expr.args)[1])
         ):
             return None  # some that are called immutable ask for the time zone
     elif isinstance(expr, q.CoerceViaIO) and not _immutable_text(expr):

@@ -110,10 +110,13 @@ def _call(node: FuncExpr | OpExpr, constants: Sequence[Const]) -> Expr:
     if proc.volatility != "i" or len(values) < len(node.args):
         return node
     row = load().functions.get(node.proc)
-    if row is None or row.python is None or row.needs_session or row.needs_types:
+    if row is None or row.needs_types:
+        return node
+    form, needs_session = row.form_for(node.args)
+    if form is None or needs_session:
         return node
     try:
-        value = row.python(*values)
+        value = form(*values)
     except DataError:
         return node  # it may stand behind a guard: raise when it is evaluated, if ever
     return Const(type=node.type, value=value, span=node.span)

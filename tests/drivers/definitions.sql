@@ -69,3 +69,16 @@ REVOKE ALL ON FUNCTION collected(anycompatible) FROM PUBLIC;
 CREATE VIEW aggregated AS
 SELECT adding(g) AS a, "of any"(*) AS n, collected(DISTINCT g) AS c, chosen(0.5) WITHIN GROUP (ORDER BY g DESC) AS m, named(g, VARIADIC ARRAY[g] ORDER BY g) AS v
 FROM generate_series(1, 3) AS g;
+CREATE TEXT SEARCH DICTIONARY few (TEMPLATE = simple, STOPWORDS = french, ACCEPT = false);
+CREATE TEXT SEARCH DICTIONARY "Stems" (TEMPLATE = snowball, LANGUAGE = porter);
+CREATE TEXT SEARCH CONFIGURATION seeking (COPY = french);
+ALTER TEXT SEARCH CONFIGURATION seeking ALTER MAPPING FOR word, asciiword WITH few, "Stems", simple;
+ALTER TEXT SEARCH CONFIGURATION seeking DROP MAPPING FOR url, host;
+CREATE TEXT SEARCH CONFIGURATION bare (PARSER = default);
+ALTER TEXT SEARCH CONFIGURATION bare OWNER TO pg_monitor;
+COMMENT ON TEXT SEARCH CONFIGURATION seeking IS 'mine';
+COMMENT ON TEXT SEARCH DICTIONARY few IS 'of French';
+CREATE TABLE sought (id int, body text, c regconfig DEFAULT 'seeking', w tsvector GENERATED ALWAYS AS (to_tsvector('seeking', body)) STORED, CHECK (to_tsvector('seeking', body) <> ''));
+CREATE INDEX sought_f ON sought USING gin (to_tsvector('seeking', body));
+CREATE VIEW seen AS SELECT id, ts_lexize('few', body) AS l, ts_headline('seeking', body, 'x'::tsquery) AS h FROM sought;
+INSERT INTO sought (id, body) VALUES (1, 'la maison'), (2, 'le chat');

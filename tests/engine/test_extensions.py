@@ -40,7 +40,7 @@ def test_a_function_that_is_not_there_says_so_by_name(server: ServerProcess) -> 
     callable_ = (p for e in facts().extensions.values() for p in e.functions if INTERNAL not in p.arg_types)
     missing = [proc for proc in callable_ if proc.oid not in load().functions]
     assert {proc.name.split("_")[0] for proc in missing} == {
-        "armor", "dearmor", "decrypt", "dmetaphone", "encrypt", "hstore", "metaphone", "pgp", "unaccent",
+        "armor", "dearmor", "decrypt", "dmetaphone", "encrypt", "hstore", "metaphone", "pgp",
     }  # fmt: skip
 
 

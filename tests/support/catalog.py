@@ -21,6 +21,7 @@ from planner.catalog import (
     RoleDef,
     RowType,
     SchemaDef,
+    TextSearchDef,
     TypeDef,
 )
 from planner.facts import PG_CATALOG_OID, PUBLIC_OID
@@ -78,6 +79,14 @@ class MemoryCatalog:
 
     def function_by_oid(self, oid: int) -> FunctionDef | None:
         """Return a function: there are none."""
+        return None
+
+    def text_search_named(self, named_by: int, schema: str, name: str) -> TextSearchDef | None:
+        """Return a text search object: there are none."""
+        return None
+
+    def text_search_by_oid(self, oid: int) -> TextSearchDef | None:
+        """Return a text search object: there are none."""
         return None
 
     def _oid(self) -> int:

@@ -41,6 +41,10 @@ COMMENT ON COLUMN emp.name IS 'family name';
 COMMENT ON SCHEMA sales IS 'what is sold';
 COMMENT ON VIEW rich IS 'who earns more';
 COMMENT ON INDEX emp_name IS 'by name';
+CREATE TEXT SEARCH DICTIONARY few (TEMPLATE = simple, STOPWORDS = french, ACCEPT = false);
+CREATE TEXT SEARCH CONFIGURATION seeking (COPY = french);
+ALTER TEXT SEARCH CONFIGURATION seeking ALTER MAPPING FOR word, asciiword WITH few, simple;
+COMMENT ON TEXT SEARCH CONFIGURATION seeking IS 'French by a few words';
 CREATE ROLE bob LOGIN;
 """
 

@@ -79,6 +79,15 @@ COMPARED = r"""
 \dy
 \dX
 \dconfig work_mem
+\dF
+\dF+ english
+\dF+ seeking
+\dFd
+\dFd+
+\dFp
+\dFp+
+\dFt
+\dFt+
 \sf abs(int)
 \sf pg_get_keywords
 \sv rich
