@@ -22,12 +22,8 @@ from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import clip_bytes
 from planner.bind import coerce_argument
-<<<<<<< HEAD
-from planner.builtins.reg import named_input
-from planner.catalog import SystemCatalog
-=======
 from planner.builtins.reg import named_input, reg_input
->>>>>>> 2f5077cb (Text search configurations and dictionaries of one's own; the extension lo; COPY of names of objects)
+from planner.catalog import SystemCatalog
 from planner.errors import Span, SqlError, result_type_changed
 from planner.evaluate import Env, Shared, compile_expr
 from planner.facts import CITEXT
