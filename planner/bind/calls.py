@@ -105,8 +105,7 @@ def groups_of(
     constructors = context.catalog.constructors_named(name)
     if not made and not constructors:
         return None
-    if schema == "pg_temp":
-        schema = next((s for s in context.search_path if s.startswith("pg_temp_")), schema)
+    schema = context.own_schema(schema)
     # functions of the temporary schema are found only where it is named (manual, search_path)
     path = [schema] if schema else [s for s in context.search_path if not s.startswith("pg_temp")]
     groups: list[Sequence[ProcFact]] = []

@@ -219,13 +219,18 @@ class BindContext:
             return any(entry.startswith("pg_temp_") for entry in self.search_path)
         return schema in ("", "pg_catalog") or self.catalog.schema(schema) is not None
 
+    def own_schema(self, schema: str) -> str:
+        """Return what ``pg_temp`` stands for: the session's own schema, which is in its path once it exists; others as they are."""
+        if schema == "pg_temp":
+            return next((s for s in self.search_path if s.startswith("pg_temp_")), schema)
+        return schema
+
     # --- relations ------------------------------------------------------------------------------
 
     def find_relation(self, schema: str, name: str) -> RelationDef | None:
         """Return the relation a name means (``schema`` "" searches the path), and note its version."""
         found: RelationDef | None = None
-        if schema == "pg_temp":  # the session's own, which is in its path once it exists
-            schema = next((s for s in self.search_path if s.startswith("pg_temp_")), schema)
+        schema = self.own_schema(schema)
         if schema:
             found = self.catalog.relation(schema, name)
         else:
@@ -240,8 +245,7 @@ class BindContext:
     def find_type(self, schema: str, name: str) -> int | None:
         """Return the oid of the type a name means (``schema`` "" searches the path). Raises SqlError 3F000, 42501."""
         self.check_open(schema)
-        if schema == "pg_temp":
-            schema = next((s for s in self.search_path if s.startswith("pg_temp_")), schema)
+        schema = self.own_schema(schema)
         if schema and schema != "pg_catalog" and self.catalog.schema(schema) is None:
             raise SqlError("3F000", f'schema "{schema}" does not exist')
         for entry in (schema,) if schema else self.search_path:

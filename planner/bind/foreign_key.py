@@ -69,13 +69,9 @@ def _means_created(context: BindContext, reference: ast.TableRef, created: tuple
     """Tell whether a reference will find the table that is being created, which others in the search path may hide."""
     if created is None or reference.name != created[1]:
         return False
-    schema = created[0]
-    if (
-        schema == "pg_temp"
-    ):  # which is not in the path before the session's first temporary object, and then leads it
-        schema = next((entry for entry in context.search_path if entry.startswith("pg_temp_")), schema)
-        if schema == "pg_temp":
-            return reference.schema in ("", schema)
+    schema = context.own_schema(created[0])
+    if schema == "pg_temp":  # not in the path before the session's first temporary object, and then leads it
+        return reference.schema in ("", schema)
     if reference.schema:
         return reference.schema in (schema, created[0])
     for entry in context.search_path:

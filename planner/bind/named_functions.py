@@ -38,8 +38,7 @@ def find_function(context: BindContext, what: str, named: ast.FunctionName) -> F
     if named.parameters is not None:
         wanted = [written_type(context, p.type) for p in named.parameters if p.mode in "ibv"]
         every = [written_type(context, p.type) for p in named.parameters]
-    if schema == "pg_temp":
-        schema = next((s for s in context.search_path if s.startswith("pg_temp_")), schema)
+    schema = context.own_schema(schema)
     path = [schema] if schema else list(context.search_path)
     for entry in path:
         if entry == "pg_catalog":

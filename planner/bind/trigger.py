@@ -188,9 +188,11 @@ def _columns(relation: RelationDef, names: tuple[str, ...]) -> tuple[int, ...]:
 def _function(context: BindContext, name: ast.Name) -> int:
     """Return the oid of the trigger function that a name means. Raises SqlError 42883, 42P17, 3F000; 0A000 for others of PostgreSQL's own."""
     shown = ".".join(name)
-    if len(name) > 1 and name[-2] != "pg_catalog" and context.catalog.schema(name[-2]) is None:
-        raise SqlError("3F000", f'schema "{name[-2]}" does not exist')
-    path = (name[-2],) if len(name) > 1 else context.search_path
+    named = context.own_schema(name[-2]) if len(name) > 1 else ""
+    if named not in ("", "pg_catalog", "pg_temp") and context.catalog.schema(named) is None:
+        raise SqlError("3F000", f'schema "{named}" does not exist')
+    # functions of the temporary schema are found only where it is named
+    path = (named,) if named else [s for s in context.search_path if not s.startswith("pg_temp")]
     mine = [f for f in context.catalog.functions_named(name[-1]) if not f.inputs and f.kind == "f"]
     for schema in path:
         if schema == "pg_catalog":

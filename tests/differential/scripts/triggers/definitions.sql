@@ -61,3 +61,14 @@ select trigger_name, event_object_table, event_object_column from information_sc
 comment on trigger z9 on t is 'hello';
 select pg_trigger_depth();
 drop table t; drop view v; drop sequence s;
+-- a function of the session's own schema
+create trigger tt before insert on t for each row execute function pg_temp.tt();
+create temp table own (a int);
+create trigger tt before insert on own for each row execute function pg_temp.tt();
+create trigger tt before insert on own for each row execute function nowhere.tt();
+create function pg_temp.tt() returns trigger language plpgsql as $$begin raise notice 'here'; new.a := new.a + 1; return new; end$$;
+create trigger tt before insert on own for each row execute function tt();
+create trigger tt before insert on own for each row execute function pg_temp.tt();
+insert into own values (1) returning a;
+drop table own;
+drop function pg_temp.tt();
