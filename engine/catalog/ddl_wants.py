@@ -8,7 +8,10 @@
               <── sequences that its columns own             so X on the table keeps the set of its dependents as it is;
                                                              CASCADE then takes X on each of them, and on theirs.
 
-Statements that have no case here, those about functions among them, lock the whole catalog.
+    functions, domains,       much may depend on them: X on WHOLE, the catalog of their database, which all
+    extensions, DROP TYPE     others have S
+
+Statements that have no case here are about what databases share: they lock the catalogs of all.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from engine.catalog.stored import (
     StoredKey,
     key_of,
 )
-from engine.catalog.wants import ROLE_NAME, Wants, name_key, object_key, role_name_key
+from engine.catalog.wants import ROLE_NAME, WHOLE, Wants, name_key, object_key, role_name_key
 from engine.constraints.references import references_to
 from engine.reads.plans import Plan
 from planner import statements as st
@@ -38,6 +41,11 @@ from planner.typefacts import FIRST_USER_OID
 if TYPE_CHECKING:
     from engine.connection.session import Session
 
+_OF_ONE_DATABASE: Final = (
+    st.CreateFunction, st.AlterFunction, st.DropFunction, st.CreateExtension, st.AlterExtension, st.DropExtension, st.DropType,
+    st.CreateDomain, st.SetDomainDefault, st.SetDomainNotNull, st.AddDomainCheck, st.DropDomainConstraint,
+    st.ValidateDomainConstraint, st.RenameDomainConstraint,
+)  # fmt: skip
 _MEMBERSHIPS: Final[StoredKey] = (
     f"{ROLE_NAME}/members",
     0,
@@ -46,7 +54,7 @@ _MEMBERSHIPS: Final[StoredKey] = (
 
 
 def wanted_by(session: Session, plan: Plan) -> Wants | None:
-    """Return what a DDL statement locks, None for the whole catalog."""
+    """Return what a DDL statement locks, None for the catalogs of all databases."""
     statement = plan.bound.statement
     catalog = session.catalog
     wants = Wants(catalog)
@@ -174,6 +182,8 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
             source = catalog.sources.get(statement.name)
             if source is not None:
                 wants.change(key_of(source))
+        case _ if isinstance(statement, _OF_ONE_DATABASE):
+            wants.change(WHOLE)
         case _:
             return None
     return wants

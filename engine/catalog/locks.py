@@ -4,7 +4,9 @@ The catalog is a shard; its locks are those of any shard:
 
     object     the key and row of a stored object (kind, oid, sub): X to change it, S to rely on it
     name       a key that no row has, ("name/schema/relation", 0, 0): X to take the name
-    everything X on the shard, for statements that look at more than a few objects
+    database   a key that no row has, WHOLE: X for statements that look at more than a few objects of their database, S for
+               all others there
+    everything X on the shard, for statements about what databases share
 
     before it looks      what the statement is about, as ``engine.catalog.ddl_wants`` says: first the tables whose rows
                          change, then keys of the catalog in one order for all; it looks again where it had to wait
@@ -21,7 +23,7 @@ from engine.catalog.ddl_wants import wanted_by
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.store import INDEX, stored_key
 from engine.catalog.stored import CATALOG_SHARD, Stored, StoredKey, key_of
-from engine.catalog.wants import ROLE_NAME, Wants, name_key, references, role_name_key
+from engine.catalog.wants import ROLE_NAME, WHOLE, Wants, name_key, references, role_name_key
 from engine.eager import settle
 from engine.reads.plans import Plan
 from planner.catalog import RelationDef, RoleDef, SchemaDef, TypeDef
@@ -104,6 +106,7 @@ class CatalogLocks:
         """Lock keys, in one order for all; return whether some were not locked yet."""
         txn = self._session.block.ensure_txn()
         held = self._held
+        wanted = {WHOLE: False, **wanted}
         missing = [(key, x) for key, x in sorted(wanted.items()) if key not in held or (x and not held[key])]
         for key, exclusive in missing:
             stored = key if key[0].startswith(ROLE_NAME) else stored_key(self._session.database_oid, key)

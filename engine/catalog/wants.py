@@ -39,6 +39,8 @@ from planner.typefacts import FIRST_USER_OID
 
 NAME: Final = "name/"
 ROLE_NAME: Final = "role-name/"
+WHOLE: Final[StoredKey] = ("everything", 0, 0)
+"""Stands for all that a database's catalog has by itself."""
 
 
 _NAMED_TYPE: Final = re.compile(r'"#(\d+)"')  # planner.typefacts.stored_type

@@ -263,3 +263,31 @@ def test_databases_survive_a_crash(tmp_path: Path) -> None:
             assert copied.execute("SELECT n > 1 FROM t WHERE a = 2").fetchone() == (True,)
     finally:
         server.stop()
+
+
+def test_ddl_of_one_database_does_not_wait_for_that_of_another(
+    server: ServerProcess, root: psycopg.Connection
+) -> None:
+    statements = (
+        "CREATE FUNCTION side() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+        "ALTER FUNCTION side() IMMUTABLE",
+        "DROP FUNCTION side()",
+        "CREATE DOMAIN side_age AS int CHECK (VALUE > 0)",
+        "ALTER DOMAIN side_age SET DEFAULT 1",
+        "ALTER DOMAIN side_age SET NOT NULL",
+        "DROP DOMAIN side_age",
+        "CREATE TYPE side_kind AS ENUM ('a')",
+        "DROP TYPE side_kind",
+        "CREATE EXTENSION hstore",
+        "DROP EXTENSION hstore CASCADE",
+    )
+    with opened(server, "db_one") as one, one.transaction():
+        one.execute("CREATE TABLE side (a int)")
+        one.execute("CREATE FUNCTION side() RETURNS int LANGUAGE sql AS 'SELECT 1'")
+        root.execute("SET lock_timeout = '5s'")
+        for statement in statements:
+            root.execute(statement)
+        with opened(server, "db_one") as other:
+            other.execute("SET lock_timeout = '200ms'")
+            with pytest.raises(psycopg.errors.LockNotAvailable):
+                other.execute("DROP FUNCTION IF EXISTS side()")
