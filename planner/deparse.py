@@ -185,10 +185,14 @@ def key_definition(
     return text
 
 
-def exclusion_definition(method: str, keys: Sequence[str], operators: Sequence[str], where: str) -> str:
+def exclusion_definition(
+    method: str, keys: Sequence[str], operators: Sequence[str], where: str, include: Sequence[str] = ()
+) -> str:
     """Return pg_get_constraintdef's text for an EXCLUDE constraint; ``keys`` and ``where`` as they print, "" for no condition."""
     items = [f"{key} WITH {operator}" for key, operator in zip(keys, operators, strict=True)]
     text = f"EXCLUDE USING {method} ({', '.join(items)})"
+    if include:
+        text += f" INCLUDE ({', '.join(quote_identifier(c) for c in include)})"
     return f"{text} WHERE ({where})" if where else text
 
 

@@ -18,7 +18,7 @@ COMMENTS: Final[Mapping[str, str]] = {
     "bloom": "indexes of integers and texts for conditions on any of their columns",
     "btree_gin": "plain types in gin indexes, beside arrays and documents",
     "citext": "texts that compare without regard to case",
-    "btree_gist": "plain types in exclusion constraints (built in: it adds nothing)",
+    "btree_gist": "plain types in gist indexes (exclusion constraints have them without it)",
     "fuzzystrmatch": "Levenshtein distances and Soundex of strings",
     "hstore": "sets of keys with values",
     "lo": "large objects that go with what refers to them",

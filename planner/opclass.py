@@ -5,7 +5,8 @@ btree, hash  every type with a default class; of other classes those of its fami
              text bytewise, as all text is ordered
 gin          arrays of plain elements (array_ops), jsonb (jsonb_ops, jsonb_path_ops), tsvector (tsvector_ops), texts by their
              trigrams (gin_trgm_ops, with pg_trgm), plain types by their values (with btree_gin)
-gist, spgist ranges (range_ops) whose bounds are eight bytes: not of numeric, texts ...; point, box, polygon, circle by their extents
+gist, spgist ranges (range_ops) whose bounds are eight bytes: not of numeric, texts ...; point, box, polygon, circle by their extents;
+             gist: tsvector as gin keeps it, plain types by their values (with btree_gist); spgist: text by its values
 bloom        int4 and text by their values, as btree keeps them (with bloom)
 brin         types of which the bounds in parts tell what to leave out (minmax classes)
 """
@@ -59,7 +60,7 @@ from planner.opclass_extensions import (
     KEPT_BY,
     class_named,
     default_class,
-    is_plain_gin,
+    keeps_values,
 )
 from planner.type_order import default_opclass
 from planner.typefacts import decimal_of, element_of, format_type
@@ -143,16 +144,15 @@ def check_class(type_: SqlType, method: str, written: ast.Name, span: Span | Non
     """
     type_oid = type_.oid
     name = ""
-    brought = class_named(method, written[-1]) if written else None
-    if brought is not None:
-        _check_accepts(brought.name, type_oid, brought.input_type)
-        is_default = default_class(method, type_oid) is brought and brought.name not in KEPT_BY
-        return "" if is_default else brought.name
     if written:
-        name = _written_class(type_oid, method, written, span)
+        name = named_class(type_oid, method, written, span)
+        if class_named(method, written[-1]) is not None:
+            return name
     else:
         check_indexable(type_oid, method)
-    if method == "gin" and not is_plain_gin(type_oid):
+    if not name and keeps_values(method, type_oid):
+        return name
+    if method == "gin":
         element = element_of(base_oid(type_oid))
         fact = facts().types.get(element) if element else None
         if element and element not in ELEMENTS and (fact is None or fact.kind != "e"):
@@ -162,20 +162,31 @@ def check_class(type_: SqlType, method: str, written: ast.Name, span: Span | Non
         if not element and base_oid(type_oid) not in (JSONB, TSVECTOR):
             raise not_supported(f"a gin index over {format_type(type_oid)}", span=span)
     elif method in ("gist", "spgist"):
-        check_gist(type_oid, span, method)
+        _check_gist(type_oid, span, method)
     elif method == "brin" and not _has_bounds(type_):
         raise not_supported(f"a brin index over {format_type(type_oid, type_.typmod)}", span=span)
     return name
+
+
+def named_class(type_oid: int, method: str, written: ast.Name, span: Span | None) -> str:
+    """Return the name of an operator class that is written, "" where it is the type's default one. Raises as ``check_class``."""
+    brought = class_named(method, written[-1])
+    if brought is None:
+        return _written_class(type_oid, method, written, span)
+    _check_accepts(brought.name, type_oid, brought.input_type)
+    is_default = default_class(method, type_oid) is brought and brought.name not in KEPT_BY
+    return "" if is_default else brought.name
 
 
 def _has_bounds(type_: SqlType) -> bool:
     return decimal_of(type_) is not None if type_.oid == NUMERIC else type_.oid in BOUNDED
 
 
-def check_gist(type_oid: int, span: Span | None, method: str = "gist") -> None:
-    """Raise 0A000 unless a gist index, not of a constraint, can be over a type here."""
-    found = RANGES.get(base_oid(type_oid))
-    if base_oid(type_oid) in (POINT, BOX, POLYGON, CIRCLE):
+def _check_gist(type_oid: int, span: Span | None, method: str) -> None:
+    """Raise 0A000 unless a gist or spgist index, not of a constraint, can be over a type here."""
+    base = base_oid(type_oid)
+    found = RANGES.get(base)
+    if base in (POINT, BOX, POLYGON, CIRCLE) or (base == TSVECTOR and method == "gist"):
         return
     if found is None or not found.fixed:
         raise not_supported(f"a {method} index over {format_type(type_oid)}", span=span)

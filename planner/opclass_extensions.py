@@ -3,6 +3,7 @@
     pg_trgm      gin  gin_trgm_ops   text                      an index of trigrams
     hstore       gin  gin_hstore_ops hstore, the default       an index of keys
     btree_gin    gin  int4_ops ...   plain types, the default  an index of the values themselves
+    btree_gist   gist gist_int4_ops  plain types, the default  likewise
     bloom        bloom int4_ops, text_ops      the default     an index of the values of each column
 
 Oids are of this project; nobody sees a class before its extension is there (``planner.bind.extension_operators``).
@@ -20,7 +21,8 @@ from planner.facts import ANYENUM, OID, TEXT, VARCHAR, facts, rows
 
 TRIGRAM_CLASS: Final = "gin_trgm_ops"
 TRIGRAM_EXTENSION: Final = "pg_trgm"
-PLAIN_EXTENSION: Final = "btree_gin"
+PLAIN_EXTENSIONS: Final = {"gin": "btree_gin", "gist": "btree_gist", "bloom": "bloom"}
+"""By index method the extension by whose classes an index keeps the values as they are."""
 HSTORE_CLASS: Final = "gin_hstore_ops"
 BLOOM: Final = "bloom"
 """The extension, and the index access method that it brings."""
@@ -92,11 +94,8 @@ def default_class(method: str, type_oid: int) -> ExtensionClass | None:
 
 
 def keeps_values(method: str, type_oid: int) -> bool:
-    """Tell whether an index of a method keeps the values of a type as they are, in a part for each column."""
-    return method == BLOOM or (method == "gin" and is_plain_gin(type_oid))
-
-
-def is_plain_gin(type_oid: int) -> bool:
-    """Tell whether a gin index over a type keeps its values as they are (btree_gin)."""
-    found = default_class("gin", type_oid)
-    return found is not None and found.extension == PLAIN_EXTENSION
+    """Tell whether an index of another method than btree keeps the values of a type as they are."""
+    if method == "spgist":
+        return base_oid(type_oid) in (TEXT, VARCHAR)
+    found = default_class(method, type_oid)
+    return found is not None and found.extension == PLAIN_EXTENSIONS.get(method)

@@ -1,8 +1,11 @@
-"""The parts of a gin or bloom index: one for each of its columns, kept by the shard as an index of its own.
+"""The parts of a gin, gist or bloom index: one for each of its columns, kept by the shard as an index of its own.
 
     gin (tags, doc jsonb_path_ops, author)      x    elements of tags        (IndexId: the index's oid)
                                                 x.1  paths of doc
                                                 x.2  values of author        a sorted index (btree_gin)
+    gist (room, during)                         x    values of room          a sorted index (btree_gist)
+                                                x.1  ranges of during
+    gist (words)                                x    lexemes of words        as gin
     bloom (age, town)                           x    values of age           sorted indexes, which know values where
                                                 x.1  values of town          PostgreSQL's know signatures
 
@@ -15,7 +18,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from planner.catalog import IndexDef, RelationDef
+from planner.catalog import IndexDef, IndexMethod, RelationDef
+from planner.domains import base_oid
+from planner.facts import TSVECTOR
 from planner.opclass_extensions import keeps_values
 
 _PART_SHIFT: Final = 32
@@ -24,15 +29,21 @@ OID_MASK: Final = (1 << _PART_SHIFT) - 1
 """What of a shard's IndexId is the oid of the index."""
 
 
+_PARTED: Final = ("gin", "gist", "spgist", "bloom")
+
+
 def index_parts(index: IndexDef, table: RelationDef) -> tuple[IndexDef, ...]:
     """Return the parts of an index as indexes over one column each; their ``oid`` is the shard's IndexId."""
-    if index.method not in ("gin", "bloom") or index.constraint_oid:
-        return (index,)
-    if len(index.attnums) == 1 and not keeps_values(
-        index.method, table.columns[index.attnums[0] - 1].type.oid
-    ):
+    if index.method not in _PARTED or index.constraint_oid:
         return (index,)
     return tuple(_part(index, table, position) for position in range(len(index.attnums)))
+
+
+def _method(index: IndexDef, type_oid: int) -> IndexMethod:
+    """Return what keeps the part of an index over a type."""
+    if keeps_values(index.method, type_oid):
+        return "btree"
+    return "gin" if index.method == "gist" and base_oid(type_oid) == TSVECTOR else index.method
 
 
 def _part(index: IndexDef, table: RelationDef, position: int) -> IndexDef:
@@ -42,7 +53,7 @@ def _part(index: IndexDef, table: RelationDef, position: int) -> IndexDef:
         index,
         oid=index.oid + (position << _PART_SHIFT),
         attnums=(attnum,),
-        method="btree" if keeps_values(index.method, table.columns[attnum - 1].type.oid) else index.method,
+        method=_method(index, table.columns[attnum - 1].type.oid),
         descending=(),
         nulls_first=(),
         written=index.written[position : position + 1],

@@ -295,6 +295,8 @@ def pg_index(session: Session, item: RelationDef) -> Iterator[RowDict]:
         descending = index.descending or (False,) * len(index.attnums)
         nulls_first = index.nulls_first or descending
         keys = [by_attnum[a] for a in index.attnums]
+        # of a key that is a column the type is that column's, whatever a hidden one keeps of it
+        types = [by_attnum[w or a].type.oid for w, a in zip(index.key_columns, index.attnums, strict=True)]
         yield {
             "indexrelid": index.oid, "indrelid": item.oid,
             "indnatts": len(index.attnums) + len(index.include), "indnkeyatts": len(index.attnums),
@@ -310,8 +312,8 @@ def pg_index(session: Session, item: RelationDef) -> Iterator[RowDict]:
                 for c, own in zip(keys, index.collations or (0,) * len(keys), strict=True)
             ),
             "indclass": tuple(
-                class_oid(c.type.oid, index.method, name)
-                for c, name in zip(keys, index.opclasses or ("",) * len(keys), strict=True)
+                class_oid(type_, index.method, name)
+                for type_, name in zip(types, index.opclasses or ("",) * len(types), strict=True)
             ),
             "indoption": tuple(
                 int(d) | (int(n) << 1) for d, n in zip(descending, nulls_first, strict=True)

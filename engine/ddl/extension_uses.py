@@ -21,7 +21,7 @@ from engine.ddl.uses import Use, dependency, drop_use
 from planner.catalog import DictionaryDef, ExtensionDef, TypeDef
 from planner.extensions import TEMPLATES
 from planner.facts import facts
-from planner.opclass_extensions import BLOOM, PLAIN_EXTENSION, ExtensionClass, class_named, default_class
+from planner.opclass_extensions import PLAIN_EXTENSIONS, ExtensionClass, class_named, default_class
 
 
 class Hanging(NamedTuple):
@@ -86,13 +86,13 @@ def _made_of(session: Session, extensions: Sequence[ExtensionDef]) -> list[Dicti
 
 def _index_uses(session: Session, extensions: Sequence[ExtensionDef]) -> Iterator[tuple[Use, ExtensionClass]]:
     """Yield the indexes over columns by classes that keep the values as they are; others hang on a function."""
-    names = {extension.name for extension in extensions} & {PLAIN_EXTENSION, BLOOM}
+    names = {extension.name for extension in extensions} & set(PLAIN_EXTENSIONS.values())
     if not names:
         return
     for relation in sorted(session.catalog.user_relations(), key=lambda r: r.oid):
         for index in relation.indexes:
-            if index.method not in ("gin", BLOOM):
-                continue
+            if index.constraint_oid:
+                continue  # an exclusion constraint needs no class
             for position, attnum in enumerate(index.attnums):
                 name = index.opclasses[position] if index.opclasses else ""
                 type_oid = relation.column(attnum).type.oid

@@ -18,6 +18,7 @@ from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import Any
 
+from engine.catalog.index_parts import index_parts
 from engine.index.access import Access, IntervalMode, is_ready
 from engine.index.candidates import CandidateScan, Request, index_key, is_key
 from engine.index.computed_keys import holds_rows_of
@@ -77,7 +78,7 @@ def find_intervals(
     available: AbstractSet[int],
 ) -> Access | None:
     """Return an access of a base table by an index of ranges, or None."""
-    for index in table.indexes:
+    for index in (part for whole in table.indexes for part in index_parts(whole, table)):
         if index.by_value or index.method not in ("gist", "spgist"):
             continue
         if not holds_rows_of(index, table, catalog, range_, conjuncts):

@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeAlias
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
+from planner.bind.extension_operators import check_class_made
 from planner.bind.index import index_expression, key_names
 from planner.bind.options import check_storage_options
 from planner.bind.runnable import runnable
@@ -21,7 +22,7 @@ from planner.deparse import deparse_expr
 from planner.domains import base_oid, plain_type
 from planner.errors import SqlError, not_supported
 from planner.facts import BOOL, facts, rows
-from planner.opclass import METHOD_OIDS, check_indexable
+from planner.opclass import METHOD_OIDS, check_indexable, named_class
 from planner.opclass_extensions import BLOOM
 from planner.query import Expr, OpExpr, Var
 from planner.resolve import make_operator
@@ -34,7 +35,7 @@ _EQUAL_ONLY: Final = ("btree", "hash")
 def exclusion_spec(context: BindContext, node: ast.Constraint, relation: RelationDef) -> st.KeySpec:
     """Bind an exclusion constraint over its table.
 
-    Raises SqlError 42703, 42704 (no such method), 42809 (an operator that is not commutative, or not of the method), 42883, 42P17; 0A000 for operator classes and other methods than btree, hash, gist and spgist.
+    Raises SqlError 42703, 42704 (no such method), 42809 (an operator that is not commutative, or not of the method), 42883, 42P17; 0A000 for classes that are not the default one, and other methods than btree, hash, gist and spgist.
     """
     method = _method(context, node)
     if relation.source_oid:
@@ -45,11 +46,12 @@ def exclusion_spec(context: BindContext, node: ast.Constraint, relation: Relatio
     expressions: list[str] = []
     operators: list[int] = []
     for element, operator in node.exclusions:
-        if element.opclass or element.collation:
-            raise not_supported("an operator class or collation in EXCLUDE", span=element.span)
+        if element.collation or element.opclass_options:
+            raise not_supported("a collation or operator class parameter in EXCLUDE", span=element.span)
+        _check_order(element, method)
         name, key = _key(context, relation, element)
         type_oid = plain_type(key.type).oid
-        _check_class(type_oid, method)
+        _check_class(context, element, type_oid, method)
         names.append(name)
         expressions.append("" if isinstance(key, Var) else deparse_expr(key, relation))
         operators.append(_operator(context, key, operator, method))
@@ -126,8 +128,25 @@ def _operator(context: BindContext, key: Expr, name: ast.Name, method: str) -> i
     return fact.oid
 
 
-def _check_class(type_oid: int, method: str) -> None:
-    """Raise 42704 for a type without operator class: of a geometric one the method's own, of others that of btree or hash."""
+def _check_order(element: ast.IndexElement, method: str) -> None:
+    """Raise 0A000 for ASC, DESC, NULLS FIRST and LAST: only btree knows them, and of a constraint they are not kept."""
+    for written, what in ((element.direction, "ASC/DESC"), (element.nulls, "NULLS FIRST/LAST")):
+        if written and method != "btree":
+            raise SqlError("0A000", f'access method "{method}" does not support {what} options')
+        if written:
+            raise not_supported(f"{what} in EXCLUDE", span=element.span)
+
+
+def _check_class(context: BindContext, element: ast.IndexElement, type_oid: int, method: str) -> None:
+    """Check the operator class of an element: its type has one, and none but the default one is written.
+
+    Raises SqlError 42704 for a type without operator class (of a geometric one the method's own, of others that of btree or hash) and
+    for a class that is not there, 42804 for one of another type, 0A000.
+    """
+    if element.opclass:
+        check_class_made(context, method, element.opclass, type_oid, element.span)
+        if named_class(type_oid, method, element.opclass, element.span):
+            raise not_supported(f'operator class "{element.opclass[-1]}" in EXCLUDE', span=element.span)
     if _is_geometric(type_oid):
         check_indexable(type_oid, method)
     else:

@@ -29,7 +29,7 @@ from planner.collations import COLLATE_HINT, expr_collation, without_collate
 from planner.deparse import deparse_expr
 from planner.domains import plain_type
 from planner.errors import SqlError, not_supported
-from planner.opclass import METHODS, check_class, check_gist
+from planner.opclass import METHODS, check_class
 from planner.opclass_extensions import BLOOM, KEPT_BY
 from planner.parse import parse_expression
 from planner.query import WHOLE_ROW, CaseExpr, CaseWhen, Const, Expr, Var
@@ -336,9 +336,7 @@ def _check_plain(node: ast.CreateIndex, method: str) -> None:
         raise SqlError("0A000", f'access method "{method}" does not support unique indexes')
     if node.include and method not in ("gist", "spgist"):
         raise SqlError("0A000", f'access method "{method}" does not support included columns')
-    if len(node.elements) > 1 and method not in ("brin", "gin", "bloom"):
-        if method == "gist":
-            raise not_supported("a gist index over several columns", span=node.elements[1].span)
+    if len(node.elements) > 1 and method not in ("brin", "gin", "gist", "bloom"):
         raise SqlError("0A000", f'access method "{method}" does not support multicolumn indexes')
     if any(element.direction for element in node.elements):
         raise SqlError("0A000", f'access method "{method}" does not support ASC/DESC options')
@@ -394,8 +392,6 @@ def _index_key(context: BindContext, table: RelationDef, element: ast.IndexEleme
     kept = plain_type(expr.type)
     collation, own = _key_collation(context, table, expr, element)
     expr = without_collate(expr)
-    if method == "gist" and context.catalog.extension("btree_gist"):
-        check_gist(kept.oid, element.span)
     check_class_made(context, method, element.opclass, kept.oid, element.span)
     opclass = check_class(kept, method, element.opclass, element.span)
     descending = element.direction == "desc"

@@ -280,7 +280,8 @@ def constraint_text(
             index_key_text(index, table, position, pretty=pretty, reader=reader_of(session))
             for position in range(len(index.attnums))
         ]
-        return exclusion_definition(index.method, keys, operators, where) + timing
+        include = [names[a] for a in index.include]
+        return exclusion_definition(index.method, keys, operators, where, include) + timing
     return (
         key_definition(
             constraint.kind == "p",
