@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from engine.connection.rows import ReadyRows, RowStream
+from engine.explain.texts import Texts
+from engine.explain.tree import PlanNode
 from planner.builtins.session import EvalSession
 from planner.catalog import Catalog
 from planner.errors import SqlError
@@ -113,8 +115,11 @@ class Executor(Protocol):
     def run(self, plan: Any, ctx: ExecContext) -> Result | Awaitable[Result]:
         """Execute; may answer at once."""
 
-    def explain(self, plan: Any) -> list[str]:
-        """Return printed lines: the plan tree, or the SQL sent to the engine."""
+    def explain(self, plan: Any, texts: Texts) -> PlanNode:
+        """Describe a plan, with what was measured of it, written by ``texts``."""
+
+    def measure(self, plan: Any) -> None:
+        """Have what the plan's nodes do measured from now on, as far as the executor can tell them apart. Nobody else runs the plan."""
 
     async def close(self) -> None:
         """Release what it holds; nothing runs any more."""

@@ -34,10 +34,10 @@ from engine.ddl import create as ddl
 from engine.ddl.maintenance import maintain
 from engine.ddl.privileges import check as check_privileges
 from engine.ddl.rename import rename
+from engine.explain import statement as explained
 from engine.index.state import value_of
 from engine.large_objects import statements as large_objects
 from engine.plpgsql.routine import run_do
-from engine.reads import explain
 from engine.reads.planning import IN_FAILED_BLOCK
 from engine.reads.plans import Plan, Replan
 from engine.reads.query import collect, compiled_query, context, prepare_source, run_query
@@ -403,7 +403,7 @@ _UTILITY: dict[type, Handler] = {
     st.Skip: session_statements.skip,
     st.Notify: session_statements.notify,
     st.LockTable: _lock_table,
-    st.Explain: explain.run_explain,
+    st.Explain: explained.run_explain,
     st.Copy: copy.run_copy,
     st.Transaction: block_statements.transaction,
     st.SetVariable: session_statements.set_variable,

@@ -42,7 +42,7 @@ def print_query(p: Printer, query: QueryExpr, names_visible: bool, names: Sequen
     """Append a query. ``names_visible``: its output column names matter (not inside EXISTS, IN ...)."""
     outer_indent, outer_prefix = p.indent, p.prefix
     p.prefix = True
-    level = _level(p, query)
+    level = level_of(p, query)
     p.levels.append(level)
     _with(p, query)
     if isinstance(query, SetOp):
@@ -57,7 +57,8 @@ def print_query(p: Printer, query: QueryExpr, names_visible: bool, names: Sequen
     p.indent, p.prefix = outer_indent, outer_prefix
 
 
-def _level(p: Printer, query: QueryExpr) -> Level:
+def level_of(p: Printer, query: QueryExpr) -> Level:
+    """Return the level that a query is below those of ``p``: its ranges under names that none of these has."""
     ranges: Sequence[Range] = query.ranges if isinstance(query, Select) else ()
     taken = {name for level in p.levels for name in level.names}
     names: list[str] = []

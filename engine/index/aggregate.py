@@ -24,7 +24,6 @@ from planner.classify import is_volatile
 from planner.errors import not_supported
 from planner.evaluate import Env, Layout, compile_map, compile_row
 from planner.evaluate_aggregates import state_maker
-from planner.exprs import aggregate_name
 from planner.facts import ANY, facts
 from planner.guards import under_filter
 from planner.query import Aggregate, Expr, GroupingFunc, SortBy, Var
@@ -362,12 +361,6 @@ class AggregateNode(Node):
         for values in call.kept(rows):
             state.step(*values)
         return state
-
-    def label(self) -> str:
-        """Return the line."""
-        names = ", ".join(aggregate_name(c.aggregate) for c in self.calls)
-        sets = f" in {len(self.sets)} sets" if len(self.sets) != 1 else ""
-        return f"Aggregate by {len(self.group)} keys{sets}: {names}".rstrip(": ")
 
 
 def _hypothetical(call: Call, rows: Rows, first: tuple[Any, ...], e: Env) -> Any:

@@ -64,7 +64,7 @@ class CandidateScan(TableScan):
             raise LookupError("candidates need an index")
         self.index, self.index_name = IndexId(access.index.oid), access.index.name
         self.key_type = relation.columns[access.index.attnums[0] - 1].type.oid
-        self.compared = access.keys[0]
+        self.compared, self.served = access.keys[0], access.served
         self.value = compile_expr(self.compared, outer)
         self.prepare(access, access.index)
 
@@ -131,7 +131,3 @@ class CandidateScan(TableScan):
                 found = wait.value
             if found:
                 yield from chunks(self.extract(found))
-
-    def label(self) -> str:
-        """Return the line."""
-        return f"Index entries {self.name} using {self.index_name}"

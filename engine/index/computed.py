@@ -169,10 +169,6 @@ class FunctionSource(ComputedSource):
         if out:
             yield out
 
-    def label(self) -> str:
-        """Return the line."""
-        return f"Function {self.item.alias}"
-
 
 class SubquerySource(ComputedSource):
     """A sub-select in FROM; LATERAL ones are run for each row joined so far."""
@@ -190,10 +186,6 @@ class SubquerySource(ComputedSource):
         """Run the sub-select."""
         pipe = self.plan.pipe(e.child(outer))
         return pipe if self.whole is None else _with_whole(pipe, self.whole)
-
-    def label(self) -> str:
-        """Return the line."""
-        return f"Subquery {self.item.alias}"
 
 
 def _with_whole(pipe: Pipe, whole: Callable[[Any], Any]) -> Pipe:
@@ -232,10 +224,6 @@ class StepSource(ComputedSource):
         for start in range(0, len(found), BATCH):
             batch = found[start : start + BATCH]
             yield list(batch) if self.whole is None else [(*r, self.whole(r)) for r in batch]
-
-    def label(self) -> str:
-        """Return the line."""
-        return f"Rows of {self.item.name} {self.item.alias}"
 
 
 class CteSource(ComputedSource):
@@ -277,7 +265,3 @@ class CteSource(ComputedSource):
                 yield None
             else:
                 yield made
-
-    def label(self) -> str:
-        """Return the line."""
-        return f"CTE {self.item.name} {self.item.alias}"

@@ -19,7 +19,10 @@ from typing import Any
 
 from engine.connection.rows import ReadyRows, RowBatch, RowStream
 from engine.executor import ExecContext, Result
+from engine.explain.texts import Texts
+from engine.explain.tree import PlanNode
 from engine.index.candidates import CandidateScan
+from engine.index.described import Describer, measure
 from engine.index.growth import Growth
 from engine.index.joins import DependentJoin, LoopJoin
 from engine.index.nodes import Filter, Node, OneRow, Project
@@ -52,6 +55,7 @@ class IndexPlan:
     point: PointPlan | None = None
     partitioned: tuple[PartitionsSource, ...] = ()
     pairs: bool = True
+    subplans: tuple[tuple[SubLink, Node], ...] = ()
 
     @property
     def partitions(self) -> int:
@@ -104,6 +108,8 @@ class IndexExecutor:
         """Compile ``query``. Raises SqlError 0A000 for what has no Python form."""
         planning = Planning(catalog)
         root = planning.query(query, None)
+        subplans = tuple(planning.subplans)
+        planning.subplans.clear()  # its layouts refer to the planning: no cycle is left
         access = tuple(planning.accesses)
         small = all(a.bounded for a in access)
         return IndexPlan(
@@ -115,6 +121,7 @@ class IndexExecutor:
             _point_plan(root),
             tuple(planning.partitioned),
             _by_pairs(root, query) if planning.partitioned else True,
+            subplans,
         )
 
     def run(self, plan: IndexPlan, ctx: ExecContext) -> Result | Awaitable[Result]:
@@ -145,9 +152,15 @@ class IndexExecutor:
             return ReadyRows(plan.columns, _finish(point, rows, env))
         return RowStream(plan.columns, _finish_in_slices(point, rows, env))
 
-    def explain(self, plan: IndexPlan) -> list[str]:
-        """Return the printed plan tree."""
-        return list(plan.root.lines())
+    def explain(self, plan: IndexPlan, texts: Texts) -> PlanNode:
+        """See ``Executor``: every node."""
+        texts.has_plans(plan.subplans)
+        return Describer(texts).node(plan.root)
+
+    def measure(self, plan: IndexPlan) -> None:
+        """See ``Executor``: every node is."""
+        plan.point = None
+        measure(plan.root, [node for _, node in plan.subplans])
 
     async def close(self) -> None:
         """It holds nothing."""

@@ -419,6 +419,7 @@ class FromPlanner:
         rest = [c for c in conjuncts if id(c) not in applied]
         implied = [said for c in rest if (said := implied_by_or(c, index)) is not None]
         source.restrict([*mine, *implied], own)
+        source.number, source.conjuncts = index, (*source.guards, *mine, *implied)
         return source, rest
 
     def _partitions(

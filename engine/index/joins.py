@@ -38,6 +38,7 @@ class DependentJoin(Node):
         super().__init__(layout, left.width + right.width, left)
         self.right = right
         self.kind = kind
+        self.conjuncts = conjuncts
         self.test = compile_filter(conjuncts, layout) if conjuncts else None
 
     def pipe(self, e: Env) -> Pipe:
@@ -75,17 +76,6 @@ class DependentJoin(Node):
             else:
                 yield None
 
-    def label(self) -> str:
-        """Return the line."""
-        return f"{self.kind.value.capitalize()} join: {self.right.filtered_label()}"
-
-    def lines(self, indent: int = 0) -> Any:
-        """Print the left side, then the right side's plan if it has one."""
-        yield from super().lines(indent)
-        plan = getattr(self.right, "plan", None)
-        if plan is not None:
-            yield from plan.lines(indent + 2)
-
 
 class HashJoin(Node):
     """Equality join by a hash table over the right side. NULL keys match nothing."""
@@ -102,6 +92,8 @@ class HashJoin(Node):
         layout = joined_layout(left.layout, left.width, right.layout.columns)
         super().__init__(layout, left.width + right.width, left, right)
         self.kind = kind
+        self.keys = list(zip(left_keys, right_keys, strict=True))
+        self.conjuncts = conjuncts
         self.left_key = _row_keys(left_keys, left.layout)
         self.right_key = _row_keys(right_keys, right.layout)
         self.test = compile_filter(conjuncts, layout) if conjuncts else None
@@ -178,10 +170,6 @@ class HashJoin(Node):
             if out:
                 yield out
 
-    def label(self) -> str:
-        """Return the line."""
-        return f"Hash {self.kind.value} join"
-
 
 def _row_keys(exprs: Sequence[Expr], layout: Layout) -> Callable[[Any, Env], Any]:
     """Return a generator function from a batch to its list of keys (None where a column is NULL)."""
@@ -215,6 +203,7 @@ class LoopJoin(Node):
         layout = joined_layout(left.layout, left.width, right.layout.columns)
         super().__init__(layout, left.width + right.width, left, right)
         self.kind = kind
+        self.conjuncts = conjuncts
         self.test = compile_filter(conjuncts, layout) if conjuncts else None
 
     def pipe(self, e: Env) -> Pipe:
@@ -274,7 +263,3 @@ class LoopJoin(Node):
             out = [empty_left + row for number, row in enumerate(kept) if number not in used]
             if out:
                 yield out
-
-    def label(self) -> str:
-        """Return the line."""
-        return f"Loop {self.kind.value} join"

@@ -65,11 +65,6 @@ class LargeObjectSource(CatalogSource):
             rows = self.extend(rows)
         return rows or None
 
-    def label(self) -> str:
-        """Return the line."""
-        how = "scan" if self.value is None else "lookup"
-        return f"Catalog {how} {self.item.schema}.{self.item.name} {self.item.alias}"
-
 
 def _batches(read: Callable[[int], Awaitable[Rows]], place: int) -> Iterator[Wait | Rows]:
     """Yield what has to be waited for, then its rows, until there are no more; ``place``: of what the rows are in order by."""

@@ -35,10 +35,6 @@ class Early(Node):
         """Compute, batch by batch."""
         return self.inputs[0].mapped(self.function, e)
 
-    def label(self) -> str:
-        """Return the line."""
-        return f"Extend ({self.width} columns)"
-
 
 class Head(Node):
     """The rows that LIMIT and OFFSET read: as many as their sum."""
@@ -84,10 +80,6 @@ class Arrange(Node):
     def pipe(self, e: Env) -> Pipe:
         """Compute, batch by batch."""
         return self.inputs[0].mapped(self.function, e)
-
-    def label(self) -> str:
-        """Return the line."""
-        return f"Project {', '.join(self.names)}".rstrip()
 
 
 def late_targets(query: Select) -> list[int]:

@@ -270,9 +270,3 @@ class LockRows(Node):
                     if stored is None or stored.begin != version:
                         raise RowsChanged
         return True
-
-    def label(self) -> str:
-        """Return the line."""
-        words = {"block": "", "skip": " skip locked", "nowait": " nowait"}
-        shown = [f"{lock.name} for {lock.strength}{words[lock.wait]}" for lock in self.locked]
-        return "LockRows " + ", ".join(shown)

@@ -18,6 +18,7 @@ from operator import itemgetter
 from typing import Any, cast
 
 from engine.connection.rows import RowTuple
+from engine.explain.tree import Measured
 from engine.index.access import in_order_of_cost
 from engine.index.state import BATCH, Pipe, Rows, evaluate, evaluate_rows
 from planner.builtins.compare import hash_key, sort_key
@@ -32,12 +33,18 @@ from planner.evaluate import (
     compile_map,
     compile_row,
 )
-from planner.query import Const, Expr, FuncExpr, SortKey, Var
+from planner.query import Const, Expr, FuncExpr, QueryExpr, SortKey, Var
 from planner.types import SqlType
 
 
 class Node:
-    """A node: ``layout`` of its rows, their ``width``, and its inputs."""
+    """A node: ``layout`` of its rows, their ``width``, and its inputs.
+
+    ``block``: the query whose whole plan it is. ``measured``: what it does, where somebody wants to know (``engine.index.described``).
+    """
+
+    block: QueryExpr | None = None
+    measured: Measured | None = None
 
     def __init__(self, layout: Layout, width: int, *inputs: Node) -> None:
         self.layout = layout
@@ -55,16 +62,6 @@ class Node:
     def mapped(self, function: RowFunction, e: Env) -> Pipe:
         """Start the node for one env, giving what ``function``, of ``mapping``, makes of its rows."""
         return apply(function, self.pipe(e), e)
-
-    def label(self) -> str:
-        """Return the node's line in a printed plan."""
-        return type(self).__name__
-
-    def lines(self, indent: int = 0) -> Iterator[str]:
-        """Yield the printed form of the tree."""
-        yield "  " * indent + self.label()
-        for node in self.inputs:
-            yield from node.lines(indent + 1)
 
 
 def apply(function: RowFunction, source: Pipe, e: Env) -> Pipe:
@@ -97,10 +94,6 @@ class OneRow(Node):
         """Yield the row."""
         yield [()]
 
-    def label(self) -> str:
-        """Return the line."""
-        return "Result"
-
 
 class Filter(Node):
     """Rows for which all conjuncts are TRUE."""
@@ -114,10 +107,6 @@ class Filter(Node):
         """Filter."""
         return apply(self.function, self.inputs[0].pipe(e), e)
 
-    def label(self) -> str:
-        """Return the line."""
-        return f"Filter ({len(self.conjuncts)} conditions)"
-
 
 class Project(Node):
     """The values of expressions; the layout knows outputs only by position."""
@@ -125,15 +114,12 @@ class Project(Node):
     def __init__(self, child: Node, exprs: Sequence[Expr], names: Sequence[str] = ()) -> None:
         super().__init__(Layout(outer=child.layout.outer, subplan=child.layout.subplan), len(exprs), child)
         self.names = names
+        self.exprs = exprs
         self.function = child.mapping(exprs)
 
     def pipe(self, e: Env) -> Pipe:
         """Project."""
         return self.inputs[0].mapped(self.function, e)
-
-    def label(self) -> str:
-        """Return the line."""
-        return f"Project {', '.join(self.names)}".rstrip()
 
 
 def plain_function(function: Callable[[Any, Env], Any]) -> RowFunction:
@@ -177,10 +163,6 @@ class Cut(Node):
             else:
                 yield item
 
-    def lines(self, indent: int = 0) -> Iterator[str]:
-        """Print the child only."""
-        return self.inputs[0].lines(indent)
-
 
 class ProjectSet(Node):
     """Set-returning functions of a select list, in lockstep: as many rows as the longest has, NULLs after it."""
@@ -215,10 +197,6 @@ class ProjectSet(Node):
                         out = []
         if out:
             yield out
-
-    def label(self) -> str:
-        """Return the line."""
-        return "ProjectSet"
 
 
 def lockstep(sets: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
@@ -278,10 +256,6 @@ class ValuesNode(Node):
                 out = []
         if out:
             yield out
-
-    def label(self) -> str:
-        """Return the line."""
-        return f"Values ({self.count} rows)"
 
 
 # --- order --------------------------------------------------------------------------------------
@@ -409,11 +383,6 @@ class Sort(Node):
                 out = []
         if out:
             yield out
-
-    def label(self) -> str:
-        """Return the line."""
-        top = " (top rows)" if self.counts is not None else ""
-        return "Sort by " + ", ".join(f"{p + 1}{' desc' if d else ''}" for p, _, d, _ in self.items) + top
 
 
 def chunks(rows: Rows) -> Pipe:
@@ -549,10 +518,6 @@ class Rename(Node):
     def pipe(self, e: Env) -> Pipe:
         """Pass through."""
         return self.inputs[0].pipe(e)
-
-    def lines(self, indent: int = 0) -> Iterator[str]:
-        """Print the child only."""
-        return self.inputs[0].lines(indent)
 
 
 __all__ = [

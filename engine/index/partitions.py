@@ -460,8 +460,3 @@ class PartitionsSource(ComputedSource):
             return
         for item in pipe:
             yield [(*row, whole(row)) for row in item] if item.__class__ is list else item
-
-    def label(self) -> str:
-        """Return the line."""
-        how = "" if self.gate is None else " (those that the values leave)"
-        return f"Partitions of {self.item.alias}: {', '.join(self.names)}{how}"

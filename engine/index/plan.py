@@ -94,6 +94,7 @@ class Planning:
     accesses: list[RangeAccess] = field(default_factory=list)
     candidates: list[CandidateScan] = field(default_factory=list)
     partitioned: list[PartitionsSource] = field(default_factory=list)
+    subplans: list[tuple[SubLink, Node]] = field(default_factory=list)
 
     def note(self, range_: Range, table: int, access: Access | None, *, peeked: bool = False) -> None:
         """Record how a stored table is reached."""
@@ -115,8 +116,10 @@ class Planning:
             body = self.select(query, outer, parts)
         elif isinstance(query, SetOp):
             body = self.set_operation(query, outer)
+            body.block = query
         else:
             body = self.values(query, outer)
+            body.block = query
         if query.ctes:
             inner = Layout(outer=outer, subplan=self.sublink)
             body = With(
@@ -126,7 +129,13 @@ class Planning:
 
     def sublink(self, link: SubLink, layout: Layout) -> Any:
         """Compile a sub-select of an expression (``Layout.subplan``)."""
-        return compile_sublink(link, layout, self.query)
+
+        def plan(query: QueryExpr, outer: Layout | None) -> Node:
+            node = self.query(query, outer)
+            self.subplans.append((link, node))
+            return node
+
+        return compile_sublink(link, layout, plan)
 
     def cte(self, cte: Cte, outer: Layout) -> Node:
         """Plan a WITH item."""
@@ -240,7 +249,10 @@ class Planning:
                 return LockRows(child, query, visible, found.ordered, found.scouts, outer, self.sublink)
 
         node = self.finish(node, query, types, outer, sort=sort, lock=lock)
-        return Cut(node, output) if output != len(query.targets) else node
+        if output != len(query.targets):
+            node = Cut(node, output)
+        node.block = query
+        return node
 
     def _grouped(self, query: Select, node: Node) -> Node:
         used: list[Any] = [t.expr for t in query.targets]

@@ -88,10 +88,6 @@ class SetOpNode(Node):
                     out.append(row)
             yield out or None
 
-    def label(self) -> str:
-        """Return the line."""
-        return f"{self.op.capitalize()}{' all' if self.keep_all else ''}"
-
 
 class RecursiveUnion(Node):
     """A recursive WITH item: the first term, then the second over what the last round added, until nothing is."""
@@ -139,10 +135,6 @@ class RecursiveUnion(Node):
                 out.append(row)
         return out
 
-    def label(self) -> str:
-        """Return the line."""
-        return f"Recursive union {self.name}"
-
 
 class With(Node):
     """A query with WITH items: each is run when first read, and its rows are kept.
@@ -164,7 +156,3 @@ class With(Node):
             kept = e.shared.private[self] = {name: CteState(plan) for name, plan in self.alone}
         e.ctes = {**kept, **{name: CteState(plan) for name, plan in self.items}}
         return self.inputs[0].pipe(e)
-
-    def label(self) -> str:
-        """Return the line."""
-        return f"With {', '.join(self.names)}"

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from engine.explain.tree import Measured
 from engine.index.access import Access, in_order_of_cost
 from engine.index.nodes import Node, chunks
 from engine.index.state import Pipe, Rows, Wait, evaluate, evaluate_rows
@@ -70,6 +72,10 @@ class Source:
 
     dependent = False
     keyed = True  # reached by key, or not a stored table at all
+    number = -1  # of its range in the query
+    conjuncts: tuple[Expr, ...] = ()  # what the filter tests
+    measured: Measured | None = None  # what it does, where somebody wants to know
+    unfiltered: Measured | None = None  # likewise, before the filter
 
     def __init__(self, columns: Columns, width: int) -> None:
         self.columns = columns
@@ -105,16 +111,6 @@ class Source:
             tests = (*in_order_of_cost(self.guards), *in_order_of_cost(conjuncts))
             self.filter = compile_filter(tests, layout)
 
-    def label(self) -> str:
-        """Return the line."""
-        return type(self).__name__
-
-    def filtered_label(self) -> str:
-        """Return the line, saying that there is a filter, or policies and maybe a filter."""
-        if self.guards:
-            return f"{self.label()} (row-level security)"
-        return self.label() + (" (filtered)" if self.filter is not None else "")
-
 
 class SourceNode(Node):
     """A source that depends on nothing, as a node."""
@@ -126,10 +122,6 @@ class SourceNode(Node):
     def pipe(self, e: Env) -> Pipe:
         """Give rows."""
         return self.source.fetch((), e)
-
-    def label(self) -> str:
-        """Return the line."""
-        return self.source.filtered_label()
 
 
 # --- stored tables ------------------------------------------------------------------------------
@@ -212,7 +204,7 @@ class TableScan(Source):
     ) -> None:
         columns, width, self.extract_of = extractor(index, relation, needed, narrow)
         super().__init__(columns, width)
-        self.name = f"{item.schema}.{item.name} {item.alias}"
+        self.item = item
         self.shard = ShardId(relation.oid)
         self.extract = self.extract_of(relation.oid)
         self.reading = UPDATED if ROW_ID in needed else PLAIN
@@ -229,7 +221,7 @@ class TableScan(Source):
     def for_table(self, leaf: Leaf) -> TableScan:
         """Return the same scan of a table with the same columns."""
         made = twin(self)
-        made.name = f"{leaf.schema}.{leaf.name} {leaf.name}"
+        made.item = replace(self.item, schema=leaf.schema, name=leaf.name, alias=leaf.name)
         made.shard = ShardId(leaf.oid)
         made.extract = self.extract_of(leaf.oid)
         return made
@@ -257,10 +249,6 @@ class TableScan(Source):
                 return
             yield extract(wait.value)
 
-    def label(self) -> str:
-        """Return the line."""
-        return f"Scan {self.name}"
-
 
 async def _next(iterator: Any) -> Any:
     try:
@@ -286,7 +274,7 @@ class IndexSource(Source):
         super().__init__(columns, width)
         if access.index is None:
             raise LookupError("an index source needs an index")
-        self.name = f"{item.schema}.{item.name} {item.alias}"
+        self.item = item
         self.access = access
         self.shard = ShardId(relation.oid)
         self.extract = self.extract_of(relation.oid)
@@ -308,7 +296,7 @@ class IndexSource(Source):
         ``access`` says how in both; the index that it names is the first table's.
         """
         made = twin(self)
-        made.name = f"{leaf.schema}.{leaf.name} {leaf.name}"
+        made.item = replace(self.item, schema=leaf.schema, name=leaf.name, alias=leaf.name)
         made.shard = ShardId(leaf.oid)
         made.extract = self.extract_of(leaf.oid)
         made.index, made.index_name = IndexId(index), index_name
@@ -398,10 +386,3 @@ class IndexSource(Source):
             found = wait.value
         if found:
             yield from chunks(self.extract(found))
-
-    def label(self) -> str:
-        """Return the line."""
-        access = self.access
-        what = {"point": "key", "keys": "keys", "prefix": "range"}[access.kind]
-        order = "" if self.counts is None else " backwards to the limit" if self.reverse else " to the limit"
-        return f"Index {what} {self.name} using {self.index_name}{order}"

@@ -144,10 +144,6 @@ class VirtualScan(CatalogSource):
         for i in range(0, len(rows), BATCH):
             yield rows[i : i + BATCH]
 
-    def label(self) -> str:
-        """Return the line."""
-        return f"Virtual scan {self.item.schema}.{self.item.name} {self.item.alias}"
-
 
 class VirtualLookup(CatalogSource):
     """Rows of a catalog relation by the values of one column; without an index there, by a hash made once."""
@@ -244,8 +240,3 @@ class VirtualLookup(CatalogSource):
                 if made is not None:
                     found = made(found)
             yield value, found if len(found) > 1 else found[0] if found else None
-
-    def label(self) -> str:
-        """Return the line."""
-        column = next((c.name for c in self.item.columns if c.attnum == self.attnum), "?")
-        return f"Virtual lookup {self.item.schema}.{self.item.name} {self.item.alias} by {column}"

@@ -407,7 +407,3 @@ class WindowNode(Node):
             number = row[0]
             out.append(rows[number] + columns[number])
         yield from chunks(out)
-
-    def label(self) -> str:
-        """Return the line."""
-        return f"Window {', '.join(aggregate_name(c) for c in self.calls)}"

@@ -24,6 +24,9 @@ import pyarrow as pa
 from engine.connection.rows import RowStream
 from engine.eager import settle
 from engine.executor import ExecContext
+from engine.explain.logical import custom_scan
+from engine.explain.texts import Texts
+from engine.explain.tree import PlanNode
 from engine.local.callouts import Callouts
 from engine.local.errors import to_sql_error
 from engine.local.instance import open_instance
@@ -175,10 +178,13 @@ class LocalExecutor:
         plan.texts[(None,) * len(numerics)] = compile_text(query, {}, plan.labels)
         return plan
 
-    def explain(self, plan: LocalPlan) -> list[str]:
-        """Return the SQL sent to DuckDB, with placeholder tables."""
+    def explain(self, plan: LocalPlan, texts: Texts) -> PlanNode:
+        """See ``Executor``: what DuckDB is asked for, and with VERBOSE the SQL sent to it, with placeholder tables."""
         text = next(iter(plan.texts.values()))
-        return [text.lowered.text]
+        return custom_scan("DuckDB", plan.query, text.lowered.text, texts)
+
+    def measure(self, plan: LocalPlan) -> None:
+        """See ``Executor``: DuckDB's nodes are its own."""
 
     async def run(self, plan: LocalPlan, ctx: ExecContext) -> RowStream:
         """Start the query and return when its first batch is there.

@@ -25,6 +25,9 @@ import pyarrow as pa
 from engine.connection.rows import RowStream
 from engine.eager import settle
 from engine.executor import ExecContext
+from engine.explain.logical import custom_scan
+from engine.explain.texts import Texts
+from engine.explain.tree import PlanNode
 from engine.reads.engine_query import finish_function, forget
 from engine.reads.filters import TableFilters
 from engine.spark.files import SparkFiles
@@ -211,10 +214,13 @@ class SparkExecutor:
             plan.texts[()] = text
         return plan
 
-    def explain(self, plan: SparkPlan) -> list[str]:
-        """Return the SQL sent to Spark, with placeholder tables."""
+    def explain(self, plan: SparkPlan, texts: Texts) -> PlanNode:
+        """See ``Executor``: what Spark is asked for, and with VERBOSE the SQL sent to it, with placeholder tables."""
         text = next(iter(plan.texts.values()), None) or compile_text(plan.query, None, plan.labels)
-        return [text.lowered.text]
+        return custom_scan("Spark", plan.query, text.lowered.text, texts)
+
+    def measure(self, plan: SparkPlan) -> None:
+        """See ``Executor``: Spark's nodes are its own."""
 
     async def run(self, plan: SparkPlan, ctx: ExecContext) -> RowStream:
         """Start the query and return when its first batch is there.

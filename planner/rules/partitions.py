@@ -25,6 +25,7 @@ from typing import Any, Final
 from planner.builtins.compare import hash_key, sort_key
 from planner.catalog import Catalog, RelationDef
 from planner.classify import is_volatile
+from planner.comparisons import conjuncts_of
 from planner.deciding import deciding
 from planner.domains import base_oid
 from planner.facts import BOOL, INT2, INT4, INT8, OID, TEXT, VARCHAR, facts
@@ -136,7 +137,8 @@ def _with_origin(statement: Any, catalog: Catalog) -> Any:
 
 def _divide(query: Select, index: int, item: RelationRange, parent: RelationDef, catalog: Catalog) -> Select:
     alone = _conditions(query, index)
-    kept = prune(parent, alone, lambda table: divided(table, catalog))
+    never = any(isinstance(test, Const) and test.value is not True for test in conjuncts_of(query.where))
+    kept = [] if never else prune(parent, alone, lambda table: divided(table, catalog))
     used = _used(query, index)
     if not kept:
         ranges = [*query.ranges]

@@ -60,7 +60,9 @@ def test_an_endless_loop_ends_by_its_time_out_and_by_a_cancel(server: ServerProc
 def statement_class(server: ServerProcess, sql: str) -> str:
     """Return what EXPLAIN calls a statement."""
     return next(
-        str(row[0]).removeprefix("Statement Class: ") for row in server.sql(f"EXPLAIN (COSTS OFF) {sql}")
+        line.removeprefix("Statement Class: ")
+        for line in [str(row[0]) for row in server.sql(f"EXPLAIN (COSTS OFF) {sql}")]
+        if line.startswith("Statement Class: ")
     )
 
 

@@ -11,7 +11,7 @@ use_remote_estimate.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,6 +36,7 @@ from planner.query import (
     Values,
     Var,
 )
+from planner.types import SqlType
 
 ROW_COST: Final = 0.01
 VARYING_WIDTH: Final = 32  # PostgreSQL's guess for types without a length
@@ -58,27 +59,36 @@ class Estimate:
 
 def estimate(query: QueryExpr, relation_of: RelationOf, rows_of: RowsOf) -> Estimate:
     """Return the guess for a query. ``rows_of``: how many rows the table with an oid has."""
-    made = _Estimator(relation_of, rows_of)
+    made = Estimator(relation_of, rows_of)
     rows = max(1, round(made.query(query)))
     return Estimate(rows=rows, width=width_of(query.columns), cost=(made.read + rows) * ROW_COST)
 
 
 def width_of(columns: tuple[OutputColumn, ...]) -> int:
     """Return the bytes of a row."""
+    return width_of_types([column.type for column in columns])
+
+
+def width_of_types(types: Iterable[SqlType]) -> int:
+    """Return the bytes that values take together."""
     total = 0
-    for column in columns:
-        fact = facts().types.get(column.type.oid)
+    for type_ in types:
+        fact = facts().types.get(type_.oid)
         total += fact.length if fact is not None and fact.length > 0 else VARYING_WIDTH
     return total
 
 
-class _Estimator:
+class Estimator:
+    """Guesses rows of queries and of their parts."""
+
     def __init__(self, relation_of: RelationOf, rows_of: RowsOf) -> None:
+        """Go by the sizes that ``rows_of`` tells."""
         self.relation_of = relation_of
         self.rows_of = rows_of
         self.read = 0.0  # rows that are read of tables
 
     def query(self, query: QueryExpr) -> float:
+        """Return the rows of a query; what it reads is added to ``read``."""
         if isinstance(query, SetOp):
             left, right = self.query(query.left), self.query(query.right)
             rows = left + right if query.op == "union" else left
@@ -90,11 +100,25 @@ class _Estimator:
             rows = min(rows, float(query.limit.value))
         return rows
 
+    def sizes(self, query: Select) -> list[float]:
+        """Return the rows of each range that pass the conditions on it alone."""
+        conditions = _conditions(query)
+        return [self._range(number, item, conditions) for number, item in enumerate(query.ranges)]
+
+    def read_of(self, item: RelationRange, rows: float) -> float:
+        """Return how many rows are read of a table of which ``rows`` pass."""
+        if item.virtual:
+            return 0.0
+        total = float(sum(map(self.rows_of, item.tables)))
+        return rows if rows <= len(item.tables) else total
+
+    def cost(self, read: float) -> float:
+        """Return the cost of reading so many rows."""
+        return read * ROW_COST
+
     def _select(self, query: Select) -> float:
-        conditions = list(_conjuncts(query.where))
-        for item in query.from_:
-            conditions += _join_conditions(item)
-        sizes = [self._range(number, item, conditions) for number, item in enumerate(query.ranges)]
+        conditions = _conditions(query)
+        sizes = self.sizes(query)
         joined = any(_ranges_of(condition) > 1 for condition in conditions)
         rows = max(sizes, default=1.0)
         if not joined:
@@ -126,6 +150,13 @@ class _Estimator:
         for condition in own:
             rows *= _selectivity(condition)
         return max(rows, 1.0)
+
+
+def _conditions(query: Select) -> list[Expr]:
+    found = list(_conjuncts(query.where))
+    for item in query.from_:
+        found += _join_conditions(item)
+    return found
 
 
 def _conjuncts(expr: Expr | None) -> list[Expr]:
