@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 _OF_ONE_DATABASE: Final = (
-    st.CreateFunction, st.AlterFunction, st.DropFunction, st.CreateExtension, st.AlterExtension, st.DropExtension, st.DropType,
-    st.CreateDomain, st.SetDomainDefault, st.SetDomainNotNull, st.AddDomainCheck, st.DropDomainConstraint,
+    st.CreateFunction, st.CreateAggregate, st.AlterFunction, st.DropFunction, st.CreateExtension, st.AlterExtension,
+    st.DropExtension, st.DropType, st.CreateDomain, st.SetDomainDefault, st.SetDomainNotNull, st.AddDomainCheck, st.DropDomainConstraint,
     st.ValidateDomainConstraint, st.RenameDomainConstraint,
 )  # fmt: skip
 _MEMBERSHIPS: Final[StoredKey] = (

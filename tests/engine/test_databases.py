@@ -272,6 +272,8 @@ def test_ddl_of_one_database_does_not_wait_for_that_of_another(
         "CREATE FUNCTION side() RETURNS int LANGUAGE sql AS 'SELECT 1'",
         "ALTER FUNCTION side() IMMUTABLE",
         "DROP FUNCTION side()",
+        "CREATE AGGREGATE side_sum(int) (SFUNC = int4pl, STYPE = int)",
+        "DROP AGGREGATE side_sum(int)",
         "CREATE DOMAIN side_age AS int CHECK (VALUE > 0)",
         "ALTER DOMAIN side_age SET DEFAULT 1",
         "ALTER DOMAIN side_age SET NOT NULL",
