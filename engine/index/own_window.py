@@ -13,6 +13,7 @@ from typing import Any
 
 from engine.index.own_aggregate import Steps
 from engine.index.state import Item, evaluate
+from planner.bind.aggregate_steps import no_window
 from planner.classify import is_volatile
 from planner.errors import SqlError
 from planner.evaluate import Env
@@ -36,10 +37,7 @@ def steps_over(
         )
         chosen = moving if forced or not fixed else plain
     if chosen.modify != "r" and call.own is not None:
-        raise SqlError(
-            "0A000",
-            f"aggregate function {call.own.signature} does not support use as a window function",
-        )
+        raise no_window(call.own.signature)
     return chosen
 
 

@@ -36,7 +36,7 @@ from planner.query import (
 )
 from planner.resolve import ResolvedFunction
 from planner.scope import Scope
-from planner.typefacts import format_type
+from planner.typefacts import FIRST_USER_OID, format_type
 from planner.types import SqlType
 from planner.walk import walk
 
@@ -59,13 +59,23 @@ def with_steps(context: BindContext, call: Aggregate | WindowFunc, visit: Visit)
     inputs = call.args
     if isinstance(call, Aggregate) and made.kind != "n":
         direct, inputs = call.direct, tuple(key.expr for key in call.order)
-    stands_for = built_in_of(made) if INTERNAL in (made.state, made.moving_state) else 0
-    if stands_for:
+    signature = _signature(context, function)
+    stands_for = built_in_of(made) if made.state == INTERNAL else 0
+    windowed = isinstance(call, WindowFunc)
+    if stands_for and not (windowed and any(oid >= FIRST_USER_OID for oid in made.functions)):
+        if made.initial is not None:
+            raise SqlError("0A000", "cannot accept a value of type internal")
+        if windowed and made.final_modify != "r":
+            raise no_window(signature)
         return replace(call, own=replace(own, stands_for=stands_for))
     steps = _Steps(context, function, made, [x.type.oid for x in direct], [x.type.oid for x in inputs], visit)
-    moving = steps.moving() if isinstance(call, WindowFunc) and made.moving_state else None
-    signature = _signature(context, function)
+    moving = steps.moving() if windowed and made.moving_state else None
     return replace(call, own=replace(own, steps=steps.plain(), moving=moving, signature=signature))
+
+
+def no_window(signature: str) -> SqlError:
+    """Return 0A000 for an aggregate whose final function changes the state, over a window."""
+    return SqlError("0A000", f"aggregate function {signature} does not support use as a window function")
 
 
 def _signature(context: BindContext, function: FunctionDef) -> str:
