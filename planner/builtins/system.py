@@ -22,6 +22,7 @@ from planner.catalog import RelationDef, SystemCatalog
 from planner.errors import SqlError
 from planner.extensions import TEMPLATES
 from planner.facts import REGCONFIG, REGDICTIONARY, facts, rows
+from planner.textsearch.descriptions import PG_TS_CONFIG, PG_TS_DICT
 from planner.textsearch.descriptions import descriptions as own_descriptions
 from planner.textsearch.names import by_oid, is_visible
 from planner.typefacts import FIRST_USER_OID, format_type
@@ -30,6 +31,7 @@ PG_CLASS, PG_NAMESPACE, PG_CONSTRAINT, PG_TYPE = 1259, 2615, 2606, 1247
 PG_PROC, PG_TRIGGER, PG_POLICY, PG_EXTENSION, PG_LARGEOBJECT = 1255, 2620, 3256, 3079, 2613
 _DESCRIBED = (
     PG_CLASS, PG_NAMESPACE, PG_CONSTRAINT, PG_TYPE, PG_PROC, PG_TRIGGER, PG_POLICY, PG_EXTENSION, PG_LARGEOBJECT,
+    PG_TS_CONFIG, PG_TS_DICT,
 )  # fmt: skip
 
 
