@@ -116,7 +116,9 @@ def dependency(session: Session, use: Use, on: Hashable) -> Dependency:
     if use.kind == "index":
         index = next(i for i in relation.indexes if i.oid == use.what)
         # a partition's goes with that of its parent, which is told
-        return Dependency(index.oid, index.oid, "" if index.parent else f"index {quote_ident(index.name)}", on)
+        return Dependency(
+            index.oid, index.oid, "" if index.parent else f"index {quote_ident(index.name)}", on
+        )
     if use.kind == "trigger":
         trigger = trigger_of(relation, str(use.what))
         text = trigger_words(session, trigger, relation)

@@ -3,7 +3,7 @@
     WHERE at > now() - interval '1 day'      ->   WHERE at > $n        stable = [now() - interval '1 day']
 
 A *stable* expression calls a function of volatility ``s`` (or is CURRENT_USER and its kin, or prints or reads a type
-whose text depends on settings or catalog), reads no column and calls nothing volatile. The largest such
+whose text depends on settings or catalog, or looks up a text search configuration that users made), reads no column and calls nothing volatile. The largest such
 expressions are taken out. Behind a guard (CASE arms, COALESCE, AND, OR after their first argument) only
 those are taken that cannot fail: values without arguments. Sets and aggregates are never taken.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from planner.builtins import looks_up
 from planner.builtins.reg import NAMED
 from planner.facts import (
     DATE,
@@ -121,6 +122,8 @@ class _Extraction:
         known = self.kinds.get(id(expr))
         if known is None:
             known = _own_kind(expr)
+            if known == _PLAIN and looks_up(expr):
+                known = _STABLE  # what it looks up may be another one by the next statement
             if known != _BOUND:
                 for child in children(expr):
                     known = max(known, self.kind(child))
