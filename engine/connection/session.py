@@ -400,9 +400,13 @@ class Session:
         severity = report.severity
         if self.log is not None and severity != "LOG":
             self.log.report(report)
-        rank = _NOTICE_RANK.get(severity.lower(), 6)
+        rank = _NOTICE_RANK.get("debug1" if severity == "DEBUG" else severity.lower(), 6)
         if severity == "INFO" or rank >= _NOTICE_RANK[self.settings.get("client_min_messages")]:
             self.out.notice(report)
+
+    def debug(self, message: str) -> None:
+        """Send a message of the level DEBUG1."""
+        self.notice(message, severity="DEBUG")
 
     def warning(self, message: str, sqlstate: str = "01000") -> None:
         """Send a WARNING."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 MAX_INDEX_COLUMNS = 32
+_WORDS = {"p": "PRIMARY KEY", "u": "UNIQUE", "x": "EXCLUDE"}  # by kinds of constraints
 
 
 def unused_name(
@@ -106,6 +107,11 @@ def _add_key(session: Session, relation: RelationDef, key: KeySpec) -> RelationD
         operators=key.operators,
         deferrable=key.deferrable,
         deferred=key.deferred,
+    )
+    made = session.catalog.relation_by_oid(relation.oid) is None
+    session.debug(
+        f"{'CREATE TABLE /' if made else 'ALTER TABLE / ADD'} {_WORDS[constraint.kind]} will create implicit index "
+        f'"{name}" for table "{relation.name}"'
     )
     return _with_key(relation, index, constraint)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 _TEXT: Final = SqlType(TEXT)
-_SEVERITY: Final = {"warning": "WARNING", "notice": "NOTICE", "info": "INFO", "log": "LOG", "debug": "DEBUG1"}
+_SEVERITY: Final = {"warning": "WARNING", "notice": "NOTICE", "info": "INFO", "log": "LOG", "debug": "DEBUG"}
 _OFF: Final = ("off", "false", "no", "0")
 _STATES: Final = {"warning": "01000", "exception": "P0001"}
 _RETRIED: Final = (WriteConflict, Deadlock, SchemaChanged)

@@ -142,6 +142,10 @@ def _for_column(
     definition = replace(
         spec.sequence, owner_table=relation.oid, owner_attnum=column.attnum, internal=bool(spec.identity)
     )
+    command = "CREATE" if session.catalog.relation_by_oid(relation.oid) is None else "ALTER"
+    session.debug(
+        f'{command} TABLE will create implicit sequence "{name}" for serial column "{relation.name}.{column.name}"'
+    )
     place = relation.schema, relation.schema_oid
     sequence = _sequence(session, place, name, definition, relation.persistence)
     return replace(sequence, owner=relation.owner)
