@@ -21,7 +21,19 @@ from planner.builtins.system_definitions import reader_of
 from planner.comparisons import conjuncts_of
 from planner.deparse_expr import Level, Printer, quote_identifier
 from planner.deparse_query import level_of, print_query
-from planner.query import Expr, Param, QueryExpr, Range, RelationRange, Select, SortKey, SubLink
+from planner.query import (
+    ArrayAssign,
+    CursorValue,
+    Expr,
+    Param,
+    QueryExpr,
+    Range,
+    RelationRange,
+    Select,
+    SortKey,
+    SubLink,
+    Subscript,
+)
 from planner.types import SqlType
 from planner.walk import walk
 
@@ -41,6 +53,14 @@ class _PlanPrinter(Printer):
                 return
         if isinstance(expr, Param) and expr.number in self.stable:
             expr = self.stable[expr.number]
+        if isinstance(expr, ArrayAssign):
+            part = Subscript(type=expr.type, arg=expr.arg, indexes=expr.indexes, is_slice=expr.is_slice)
+            Printer.expr(self, part, implicit)
+            self.out += " := "
+            expr = expr.value
+        if isinstance(expr, CursorValue):
+            self.out += f"CURRENT OF {quote_identifier(expr.cursor)}"
+            return
         Printer.expr(self, expr, implicit)
 
 

@@ -94,10 +94,12 @@ def test_xml_is_well_formed_and_yaml_is_indented() -> None:
 @pytest.fixture(scope="module")
 def staff(server: ServerProcess) -> ServerProcess:
     server.sql("CREATE TABLE dept (id int PRIMARY KEY, name text)")
-    server.sql("CREATE TABLE emp (id int PRIMARY KEY, name text, dept int, salary numeric(9,2))")
+    server.sql("CREATE TABLE emp (id int PRIMARY KEY, name text, dept int, salary numeric(9,2), marks int[])")
     server.sql("CREATE INDEX emp_dept ON emp (dept)")
     server.sql("INSERT INTO dept SELECT g, 'd' || g FROM generate_series(1, 4) g")
-    server.sql("INSERT INTO emp SELECT g, 'n' || g, g % 4 + 1, g FROM generate_series(1, 40) g")
+    server.sql(
+        "INSERT INTO emp (id, name, dept, salary) SELECT g, 'n' || g, g % 4 + 1, g FROM generate_series(1, 40) g"
+    )
     return server
 
 
@@ -168,6 +170,10 @@ PLANS = [
             "          ->  Index Scan using emp_pkey on emp",
             "                Index Cond: (id = 1)",
         ],
+    ),
+    (
+        "UPDATE emp SET marks[2] = 5 WHERE id = 1",
+        ["Update on emp", "  ->  Index Scan using emp_pkey on emp", "        Index Cond: (id = 1)"],
     ),
     ("SELECT row_number() OVER (ORDER BY id) FROM emp WHERE id < 3", ["WindowAgg", "  ->  Index Scan using emp_pkey on emp", "        Index Cond: (id < 3)"]),
     ("SELECT id FROM emp WHERE id = 3 FOR UPDATE", ["LockRows", "  ->  Index Scan using emp_pkey on emp", "        Index Cond: (id = 3)"]),
