@@ -9,7 +9,8 @@
                                                              CASCADE then takes X on each of them, and on theirs.
 
     functions, domains,       much may depend on them: X on WHOLE, the catalog of their database, which all
-    extensions, DROP TYPE     others have S
+    extensions, DROP TYPE,    others have S
+    text search
 
 Statements that have no case here are about what databases share: they lock the catalogs of all.
 """
@@ -44,7 +45,8 @@ if TYPE_CHECKING:
 _OF_ONE_DATABASE: Final = (
     st.CreateFunction, st.CreateAggregate, st.AlterFunction, st.DropFunction, st.CreateExtension, st.AlterExtension,
     st.DropExtension, st.DropType, st.CreateDomain, st.SetDomainDefault, st.SetDomainNotNull, st.AddDomainCheck, st.DropDomainConstraint,
-    st.ValidateDomainConstraint, st.RenameDomainConstraint,
+    st.ValidateDomainConstraint, st.RenameDomainConstraint, st.CreateConfiguration, st.CreateDictionary, st.AlterMapping,
+    st.AlterDictionary, st.AlterTextSearch, st.DropTextSearch,
 )  # fmt: skip
 _MEMBERSHIPS: Final[StoredKey] = (
     f"{ROLE_NAME}/members",

@@ -87,6 +87,19 @@ class CatalogLocks:
             if not await self.take(wants):
                 return
 
+    async def take_relation(self, oid: int) -> None:
+        """Lock a relation and its rows, in order to change what is stored, with what its indexes name; move the session to the latest catalog."""
+        session = self._session
+        await settle(session.block.ensure_txn().begin_write([SHARD]))
+        while True:
+            session.view.adopt_latest()
+            wants = Wants(session.catalog)
+            relation = wants.relation(oid)
+            if relation is not None:
+                wants.text(*(column.default_sql for column in relation.columns if column.hidden))
+            if not await self.take(wants):
+                return
+
     async def take_everything(self) -> None:
         """Lock the whole catalog."""
         txn = self._session.block.ensure_txn()

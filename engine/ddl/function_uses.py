@@ -210,9 +210,7 @@ async def remake_indexes(session: Session, tables: Iterable[int]) -> None:
         if txn.read_only:
             raise SqlError("25006", "cannot execute REINDEX in a read-only transaction")
         session.block.wrote = True
-        await session.view.locks.take_everything()
-        await settle(txn.lock_table(ShardId(oid), "X"))
-        session.view.adopt_latest()
+        await session.view.locks.take_relation(oid)
         latest = session.catalog.relation_by_oid(oid)
         if latest is not None:
             await _compute_anew(session, latest, _expressions_of(latest))

@@ -218,3 +218,35 @@ def test_copy_writes_names_of_objects(server: ServerProcess, client: FieldsClien
         ):
             copy.write("fr\nnosuch\n")
         assert refused.value.diag.context == 'COPY again, line 2, column c: "nosuch"'
+
+
+def test_two_that_make_the_same_name_come_one_after_the_other(
+    server: ServerProcess, client: FieldsClient
+) -> None:
+    client.run("BEGIN; CREATE TEXT SEARCH CONFIGURATION twice (COPY = simple)")
+    with psycopg.connect(server.url, autocommit=True) as other:
+        other.execute("SET search_path = searched; SET lock_timeout = '100ms'")
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            other.execute("CREATE TEXT SEARCH CONFIGURATION twice (COPY = english)")
+        with pytest.raises(psycopg.errors.UndefinedObject):
+            other.execute("SELECT to_tsvector('twice', 'running')")
+        client.run("COMMIT")
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            other.execute("CREATE TEXT SEARCH CONFIGURATION twice (COPY = english)")
+        asked = "SELECT to_tsvector('twice', 'The running')::text"
+        assert other.execute(asked).fetchone() == ("'running':2 'the':1",)
+        client.run("ALTER TEXT SEARCH CONFIGURATION twice ALTER MAPPING FOR asciiword WITH english_stem")
+        assert other.execute(asked).fetchone() == ("'run':2",)
+
+
+def test_a_table_that_names_one_waits_for_its_drop(server: ServerProcess, client: FieldsClient) -> None:
+    client.run("CREATE TEXT SEARCH CONFIGURATION going (COPY = simple)")
+    client.run("BEGIN; DROP TEXT SEARCH CONFIGURATION going")
+    with psycopg.connect(server.url, autocommit=True) as other:
+        other.execute("SET search_path = searched; SET lock_timeout = '100ms'")
+        made = "CREATE TABLE late (b text, w tsvector GENERATED ALWAYS AS (to_tsvector('going', b)) STORED)"
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            other.execute(made)
+        client.run("COMMIT")
+        with pytest.raises(psycopg.errors.UndefinedObject):
+            other.execute(made)
