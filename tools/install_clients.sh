@@ -5,13 +5,16 @@ cd "$(dirname "$0")/.."
 mkdir -p .drivers
 test -x .drivers/venv/bin/python || "${PYTHON:-python3}" -m venv .drivers/venv
 .drivers/venv/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: -r requirements-drivers.lock
-# SQLAlchemy's source archive holds the tests of dialects
-version=$(sed -n 's/^SQLAlchemy==//Ip' requirements-drivers.lock)
-if [ ! -d ".drivers/sqlalchemy-$version" ]; then
-  .drivers/venv/bin/python -m pip download --quiet --disable-pip-version-check --no-deps --no-binary sqlalchemy \
-    --dest .drivers "sqlalchemy==$version"
-  tar -xzf ".drivers/sqlalchemy-$version.tar.gz" -C .drivers
-fi
+# the source archives of SQLAlchemy and Django hold their tests
+for name in SQLAlchemy Django; do
+  version=$(sed -n "s/^$name==//Ip" requirements-drivers.lock)
+  folder=$(echo "$name" | tr A-Z a-z)-$version
+  if [ ! -d ".drivers/$folder" ]; then
+    .drivers/venv/bin/python -m pip download --quiet --disable-pip-version-check --no-deps --no-binary "$name" \
+      --dest .drivers "$name==$version"
+    tar -xzf ".drivers/$folder.tar.gz" -C .drivers
+  fi
+done
 # pgAdmin pins what it needs, so it has an environment of its own
 test -x .drivers/pgadmin/bin/python || "${PYTHON:-python3}" -m venv .drivers/pgadmin
 .drivers/pgadmin/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-pgadmin.lock
