@@ -33,6 +33,8 @@ from engine.transaction.block_state import BLOCK
 from engine.transaction.time_travel import timestamp_of
 from engine.transaction.timelines import gone
 from pgwire.backend import Responder
+from planner.builtins import searches
+from planner.catalog import TextSearchDef
 from planner.comparisons import conjuncts_of
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, Shared, compile_expr, compile_filter, compile_row
@@ -142,6 +144,29 @@ class _Framed:
         return [(ts, True, *self._nulls)] if self.progress else []
 
 
+class _Searched:
+    """The text search objects at the start of a subscription whose query looks some up: rows that come and go are made by the same."""
+
+    __slots__ = ("_found",)
+
+    def __init__(self, session: Session, statement: Subscribe, start: Timestamp) -> None:
+        """Raises SqlError 55000 where they were others at ``start`` than they are.
+
+        A query that is asked again at each commit is compared with its last result, so it may go on.
+        """
+        self._found: Sequence[TextSearchDef] | None = None
+        if goes_by_row(statement.query) and any(searches(node) for node in walk(statement.query)):
+            self._found = session.space.at(start).text_search()
+            self.check(session)
+
+    def check(self, session: Session) -> None:
+        """Raise SqlError 55000 once they are others."""
+        if self._found is not None and self._found != session.space.catalog.text_search():
+            raise SqlError(
+                "55000", "text search configurations or dictionaries have changed: the subscription ends"
+            )
+
+
 async def _poll(
     session: Session, subscription: Subscription, statement: Subscribe, timeout_s: float | None
 ) -> Changes | Progress | None:
@@ -187,6 +212,7 @@ class TableSource:
         keep: Callable[[Any, Any], Any] | None,
         project: Callable[[Any, Any], Any],
         env: Env,
+        searched: _Searched,
     ) -> None:
         """``keep``: the WHERE clause over stored rows, by list; ``project``: the targets, by row."""
         self._session = session
@@ -197,12 +223,14 @@ class TableSource:
         self._keep = keep
         self._project = project
         self._env = env
+        self._searched = searched
 
     async def poll(self, timeout_s: float | None) -> list[RowTuple] | None:
         """See Source."""
         event = await _poll(self._session, self._subscription, self._statement, timeout_s)
         if event is None:
             return None
+        self._searched.check(self._session)
         if isinstance(event, Progress):
             return self._framed.mark(event.ts)
         net = Net(self._columns)
@@ -376,6 +404,8 @@ async def open_source(session: Session, plan: Plan, statement: Subscribe, params
     if as_of is not None:
         _check_columns(session, relations, start)
 
+    searched = _Searched(session, statement, start)
+
     def opened(found: Source) -> Source:
         return found if named is None else Reading(found, named, session.pid)
 
@@ -399,7 +429,7 @@ async def open_source(session: Session, plan: Plan, statement: Subscribe, params
     layout = Layout(columns={(_range_of(select), c.attnum): c.attnum - 1 for c in item.columns})
     keep = None if select.where is None else compile_filter(conjuncts_of(select.where), layout)
     project = compile_row([t.expr for t in select.targets], layout)
-    return opened(TableSource(session, subscription, statement, keep, project, env))
+    return opened(TableSource(session, subscription, statement, keep, project, env, searched))
 
 
 def moment_of(session: Session, expr: Expr, clause: str, env: Env, timeline: str | None) -> Timestamp:

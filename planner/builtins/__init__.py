@@ -24,3 +24,12 @@ def looks_up(node: object) -> bool:
         return False
     row = load().functions.get(node.proc)
     return row is not None and row.of_users is not None and row.form_for(node.args)[1]
+
+
+def searches(node: object) -> bool:
+    """Tell whether an expression calls a function of full-text search that looks a configuration or dictionary up, be it by a setting."""
+    if not isinstance(node, FuncExpr | OpExpr):
+        return False
+    row = load().functions.get(node.proc)
+    form, needs_session = (None, False) if row is None else row.form_for(node.args)
+    return form is not None and needs_session and form.__module__ == f"{__name__}.text_search"

@@ -250,3 +250,30 @@ def test_a_table_that_names_one_waits_for_its_drop(server: ServerProcess, client
         client.run("COMMIT")
         with pytest.raises(psycopg.errors.UndefinedObject):
             other.execute(made)
+
+
+def test_a_subscription_ends_where_its_configuration_changes(
+    server: ServerProcess, client: FieldsClient
+) -> None:
+    client.run("CREATE TABLE followed (id int PRIMARY KEY, body text)")
+    client.run("INSERT INTO followed VALUES (1, 'Été')")
+    with psycopg.connect(server.url, autocommit=True) as other:
+        other.execute("SET search_path = searched")
+        by_row = "SELECT id, to_tsvector('fr', body)::text AS v FROM followed"
+        asked_again = "SELECT to_tsvector('fr', body)::text AS v, count(*) FROM followed GROUP BY 1"
+        other.execute("BEGIN")
+        other.execute(f"DECLARE a CURSOR FOR SUBSCRIBE TO ({by_row})")
+        other.execute(f"DECLARE b CURSOR FOR SUBSCRIBE TO ({asked_again})")
+        assert [row[1:] for row in other.execute("FETCH ALL FROM a WITH (timeout = '5s')")] == [
+            (1, 1, "'ete':1")
+        ]
+        assert [row[1:] for row in other.execute("FETCH ALL FROM b WITH (timeout = '5s')")] == [
+            (1, "'ete':1", 1)
+        ]
+        client.run("ALTER TEXT SEARCH CONFIGURATION fr ALTER MAPPING FOR word WITH simple")
+        client.run("INSERT INTO followed VALUES (2, 'Été')")
+        found = [row[1:] for row in other.execute("FETCH ALL FROM b WITH (timeout = '5s')")]
+        assert found == [(-1, "'ete':1", 1), (1, "'été':1", 2)]
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="have changed"):
+            other.execute("FETCH ALL FROM a WITH (timeout = '5s')")
+        other.execute("ROLLBACK")
