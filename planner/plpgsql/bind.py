@@ -21,6 +21,7 @@ from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_typmod, try
 from planner.domains import base_oid, base_type
 from planner.errors import Span, SqlError
 from planner.evaluate import Layout, RowFunction, compile_expr, compile_predicate, compile_row
+from planner.facts import HSTORE, JSONB, TEXT
 from planner.plpgsql.stream import PREFIX, parse_piece
 from planner.plpgsql.tree import Piece, Target
 from planner.plpgsql.variables import Source, VariableNames
@@ -234,6 +235,9 @@ def _leaf(scope: Scope, whole: SqlType, steps: tuple[str | ast.SubscriptStep, ..
         while at < len(steps) and isinstance(found_step := steps[at], ast.SubscriptStep):
             subscripts.append(found_step)
             at += 1
+        if whole.oid in (JSONB, HSTORE):  # a part of a jsonb is one, too
+            whole = SqlType(TEXT) if whole.oid == HSTORE else whole
+            continue
         element, _, is_slice = subscripts_of(scope, whole.oid, subscripts, None)
         whole = whole if is_slice else SqlType(element, whole.typmod)
     return whole

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from planner import ast
-from planner.errors import Span, SqlError, not_supported
-from planner.facts import JSONB
+from planner.errors import Span, SqlError
 from planner.parse import parse_expression
 from planner.plpgsql import tree
 from planner.plpgsql.conditions import condition_states
@@ -71,8 +70,6 @@ def _assign(
             raise
         if isinstance(node, ast.Indirection):
             steps = (*steps, *[s for s in node.steps if not isinstance(s, ast.Star)])
-    if parser.variables[found[0]].type.oid == JSONB and steps:
-        raise not_supported("assignment to a part of a jsonb variable", span=Span(start, end))
     value = stream.expression(parser.names, ";")
     value.target = stream.text[start : value.at]
     stream.expect(";")

@@ -123,3 +123,17 @@ do $$ begin execute 'vacuum held'; end $$;
 do $$ begin execute 'create database nothing'; end $$;
 do $$ begin execute 'create index concurrently on held (a)'; end $$;
 table held;
+-- parts of jsonb variables
+do $$ declare j jsonb := '{"a": 1}'; begin j['b'] := '2'; j['c'][1] := to_jsonb('x'::text); j['d'] := null; raise exception '%', j; end $$;
+do $$ declare j jsonb := '{"a": 1}'; begin j['b'] := 2; raise exception '%', j; end $$;
+do $$ declare j jsonb := '{"a": 1}'; begin j['b'] := '2'::text; raise exception '%', j; end $$;
+do $$ declare j jsonb; k text := 'kk'; n int := 1; begin j[k] := '"v"'; j['a']['b'] := j; j['a']['c'][n] := n; raise exception '% %', j, j['a']['c']; end $$;
+do $$ declare j jsonb := '5'; n int := 2; begin j['b'] := n; end $$;
+do $$ declare j jsonb := '{}'; n int; begin j[n] := j; end $$;
+create function counted(t text) returns jsonb language plpgsql as $$ declare r jsonb := '{}'; w text; begin foreach w in array string_to_array(t, ' ') loop r[w] := coalesce(r[w]::int, 0) + 1; end loop; return r; end $$;
+select counted('a b a c a b');
+select counted(x) from (values ('x y x'), (''), (null)) v(x);
+drop function counted;
+create type plj as (n int, j jsonb);
+do $$ declare p plj; a jsonb[] := '{null}'; begin p.j['a'] := '1'; p.n := 2; a[2] := '{}'; raise exception '% %', p, a; end $$;
+drop type plj;
