@@ -1,16 +1,12 @@
-"""Plans of the row executor as EXPLAIN shows them, and what their nodes do while a statement runs.
+"""Plans of the row executor as EXPLAIN shows them.
 
-    Node          one of ``_FORMS`` says which of PostgreSQL's nodes it is; projections and the like are none: they change the node below
-    Source        what FROM reads, a node of PostgreSQL's, too
-    block         a node that is the whole plan of a query: its ranges have names below it
-
-``measure`` puts a clock around ``Node.pipe`` and ``Source.fetch`` of one plan; waiting for data counts. Joins with catalog relations that are
-one (``engine.index.catalog_join``) have what they join not measured apart.
+    Node      one of ``_FORMS`` says which of PostgreSQL's nodes it is; projections and the like are none: they change the node below
+    Source    what FROM reads, a node of PostgreSQL's, too
+    block     a node that is the whole plan of a query: its ranges have names below it
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -18,10 +14,9 @@ from typing import Any
 
 from engine.explain.estimate import width_of_types
 from engine.explain.texts import Texts
-from engine.explain.tree import Measured, PlanNode, Role
+from engine.explain.tree import PlanNode, Role
 from engine.index.aggregate import AggregateNode
 from engine.index.candidates import CandidateScan
-from engine.index.catalog_join import CatalogJoin
 from engine.index.computed import CteSource, FunctionSource, StepSource, SubquerySource
 from engine.index.joins import DependentJoin, HashJoin, LoopJoin
 from engine.index.large_objects import LargeObjectSource
@@ -43,7 +38,6 @@ from engine.index.nodes import (
 from engine.index.partitions import PartitionsSource
 from engine.index.setops import RecursiveUnion, SetOpNode, With
 from engine.index.sources import IndexSource, Source, SourceNode, TableScan
-from engine.index.state import Pipe, Wait
 from engine.index.virtual_sources import VirtualLookup, VirtualScan
 from engine.index.window import WindowNode
 from planner.facts import facts
@@ -51,86 +45,6 @@ from planner.query import Const, Expr, FuncExpr, JoinKind, RelationRange, Select
 from planner.types import SqlType
 
 _GROUPS = 200.0  # groups that are guessed
-
-
-# --- measuring ----------------------------------------------------------------------------------
-
-
-def measure(root: Node, subplans: Sequence[Node]) -> None:
-    """Measure every node of a plan from now on."""
-    todo: list[Node] = [root, *subplans]
-    while todo:
-        node = todo.pop()
-        node.measured = _watch(node, "pipe")
-        if isinstance(node, CatalogJoin):
-            todo.append(node.base)
-            continue
-        todo += node.inputs
-        for source in _sources(node):
-            todo += _plans(source)
-            source.measured, source.unfiltered = _watch(source, "fetch"), _watch(source, "rows")
-
-
-def _sources(node: Node) -> list[Source]:
-    if isinstance(node, SourceNode):
-        return [node.source]
-    return [node.right] if isinstance(node, DependentJoin) else []
-
-
-def _plans(source: Source) -> list[Node]:
-    """Return the plans of its own that a source runs."""
-    if isinstance(source, SubquerySource):
-        return [source.plan]
-    return list(source.plans.values()) if isinstance(source, PartitionsSource) else []
-
-
-def _watch(part: Node | Source, method: str) -> Measured:
-    """Put a clock around a method that starts a pipe, and return what it will have measured."""
-    start: Callable[..., Pipe] = getattr(part, method)
-    measured = Measured()
-
-    def watched(*args: Any) -> Pipe:
-        measured.loops += 1
-        return _timed(start(*args), measured)
-
-    setattr(part, method, watched)
-    return measured
-
-
-def _timed(pipe: Pipe, measured: Measured) -> Pipe:
-    clock = time.perf_counter
-    spent = 0.0
-    first = True
-    try:
-        while True:
-            began = clock()
-            try:
-                item = next(pipe)
-            except StopIteration:
-                return
-            finally:
-                spent += clock() - began
-            if item.__class__ is list:
-                measured.rows += len(item)
-                if first:
-                    first = False
-                    measured.first_s += spent
-                yield item
-            elif isinstance(item, Wait):
-                began = clock()
-                yield item
-                spent += clock() - began
-            else:
-                yield item
-    finally:
-        pipe.close()
-        measured.total_s += spent
-        if first:
-            measured.first_s += spent
-
-
-# --- describing ---------------------------------------------------------------------------------
-
 _JOINS = {JoinKind.INNER: "Inner", JoinKind.LEFT: "Left", JoinKind.RIGHT: "Right", JoinKind.FULL: "Full"}
 
 

@@ -22,9 +22,10 @@ from engine.executor import ExecContext, Result
 from engine.explain.texts import Texts
 from engine.explain.tree import PlanNode
 from engine.index.candidates import CandidateScan
-from engine.index.described import Describer, measure
+from engine.index.described import Describer
 from engine.index.growth import Growth
 from engine.index.joins import DependentJoin, LoopJoin
+from engine.index.measured import measure
 from engine.index.nodes import Filter, Node, OneRow, Project
 from engine.index.partitions import PartitionsSource
 from engine.index.plan import Planning, RangeAccess

@@ -40,7 +40,7 @@ from planner.types import SqlType
 class Node:
     """A node: ``layout`` of its rows, their ``width``, and its inputs.
 
-    ``block``: the query whose whole plan it is. ``measured``: what it does, where somebody wants to know (``engine.index.described``).
+    ``block``: the query whose whole plan it is. ``measured``: what it does, where somebody wants to know (``engine.index.measured``).
     """
 
     block: QueryExpr | None = None
