@@ -28,6 +28,7 @@ MAX_WORD_BYTES: Final = 2047
 """Longer tokens are left out, with a notice."""
 
 SIMPLE, SYNONYM, ISPELL, THESAURUS, SNOWBALL = 3727, 3730, 3733, 3742, 13150
+"""Templates of PostgreSQL's own, by oid."""
 
 _OF_FILES: Final = {SYNONYM: "synonym", ISPELL: "ispell", THESAURUS: "thesaurus"}
 _MAX_STEMMED_BYTES: Final = 1000
@@ -49,17 +50,13 @@ class Dictionary:
 @functools.lru_cache(maxsize=256)
 def dictionary_of(template: int, options: Options) -> Dictionary:
     """Return the dictionary of a template with options. Raises SqlError 22023, 42601, 42704, F0000 for options that it has not, 0A000."""
-    match template:
-        case _ if template == SIMPLE:
-            return _simple(options)
-        case _ if template == SNOWBALL:
-            return _snowball(options)
-        case _ if template == UNACCENT_TEMPLATE:
-            return _unaccent(options)
-    raise not_supported(
-        f"a text search dictionary of the template {_OF_FILES.get(template, template)}",
-        hint="Such a dictionary reads files of PostgreSQL's installation. There are dictionaries of the templates simple, snowball and unaccent.",
-    )
+    make = _TEMPLATES.get(template)
+    if make is None:
+        raise not_supported(
+            f"a text search dictionary of the template {_OF_FILES.get(template, template)}",
+            hint="Such a dictionary reads files of PostgreSQL's installation. There are dictionaries of the templates simple, snowball and unaccent.",
+        )
+    return make(options)
 
 
 def _simple(options: Options) -> Dictionary:
@@ -111,6 +108,9 @@ def _unaccent(options: Options) -> Dictionary:
         return None if word == token else (word,)
 
     return Dictionary(lexize, filters=True)
+
+
+_TEMPLATES: Final = {SIMPLE: _simple, SNOWBALL: _snowball, UNACCENT_TEMPLATE: _unaccent}
 
 
 def _stemmer(language: str) -> Callable[[str], str]:
