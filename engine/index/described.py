@@ -1,8 +1,8 @@
 """Plans of the row executor as EXPLAIN shows them.
 
-    Node      one of ``_FORMS`` says which of PostgreSQL's nodes it is; projections and the like are none: they change the node below
-    Source    what FROM reads, a node of PostgreSQL's, too
-    block     a node that is the whole plan of a query: its ranges have names below it
+Node      one of ``_FORMS`` says which of PostgreSQL's nodes it is; projections and the like are none: they change the node below
+Source    what FROM reads, a node of PostgreSQL's, too
+block     a node that is the whole plan of a query: its ranges have names below it
 """
 
 from __future__ import annotations
@@ -135,7 +135,10 @@ class Describer:
     def sort(self, node: Sort) -> PlanNode:
         """ORDER BY, or what DISTINCT ON needs."""
         made = self._over(node, "Sort")
-        made.details["Sort Key"] = self.texts.keys(self.texts.query.order)
+        query = self.texts.query
+        made.details["Sort Key"] = self.texts.keys(
+            query.row_order if isinstance(query, Select) else query.order
+        )
         return made
 
     def distinct(self, node: Distinct) -> PlanNode:

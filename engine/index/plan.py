@@ -238,8 +238,7 @@ class Planning:
         if query.distinct is True:
             node = Distinct(node, types, range(output))
         elif query.distinct:
-            if query.order:
-                node = Sort(node, order_items(query.order, types))
+            node = Sort(node, order_items(query.row_order, types))
             node = Distinct(node, [types[i] for i in query.distinct], query.distinct)
         sort = not in_order and not late and (query.distinct is True or not query.distinct)
         lock = None

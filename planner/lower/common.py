@@ -163,6 +163,9 @@ class Lowering:
             items = [self._cte(cte, scope) for cte in query.ctes]
             match query:
                 case q.Select():
+                    shows = len(self.scopes) == 1 or query.limit is not None or query.offset is not None
+                    if shows and query.order != query.row_order:
+                        query = replace(query, order=query.row_order)
                     body = self._select(query, scope)
                 case q.SetOp():
                     body = self._set_operation(query)
@@ -367,7 +370,7 @@ class Lowering:
         label, outer, number = self.d.fresh("r"), self.d.fresh("r"), self.d.fresh("n")
         values = inner.values(label)
         partition = [expressions.sort_key(self.d, values[i]) for i in select.distinct]
-        order = self._order(select.order, values) or [b.ordered(k, False, False) for k in partition]
+        order = self._order(select.row_order, values)
         ranked = b.window(b.fn("row_number"), partition, order, None)
         middle = b.select(
             [*(v.node for v in values), b.alias(ranked, number)], source=b.derived(inner.node, label)

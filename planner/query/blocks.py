@@ -128,6 +128,13 @@ class Select(QueryBase):
     distinct: bool | tuple[int, ...] = False
     row_marks: tuple[RowMark, ...] = ()
 
+    @property
+    def row_order(self) -> tuple[SortKey, ...]:
+        """ORDER BY; of DISTINCT ON without one its expressions, by which PostgreSQL sorts to find the rows."""
+        if self.order or not isinstance(self.distinct, tuple):
+            return self.order
+        return tuple(SortKey(target=target) for target in self.distinct)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetOp(QueryBase):
