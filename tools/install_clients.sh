@@ -15,6 +15,17 @@ for name in SQLAlchemy Django; do
     tar -xzf ".drivers/$folder.tar.gz" -C .drivers
   fi
 done
+# of those of drivers only the tests are unpacked: what lies beside them would be found instead of what is installed
+mkdir -p .drivers/suites
+for suite in asyncpg/tests psycopg2/tests pg8000/test; do
+  name=${suite%/*}
+  version=$(sed -nE "s/^$name(-binary)?==//Ip" requirements-drivers.lock)
+  if [ ! -d ".drivers/suites/$name-$version" ]; then
+    .drivers/venv/bin/python -m pip download --quiet --disable-pip-version-check --no-deps --no-binary "$name" \
+      --dest .drivers/suites "$name==$version" || { echo "left out: the tests of $name"; continue; }
+    tar -xzf ".drivers/suites/$name-$version.tar.gz" -C .drivers/suites "$name-$version/${suite#*/}"
+  fi
+done
 # pgAdmin pins what it needs, so it has an environment of its own
 test -x .drivers/pgadmin/bin/python || "${PYTHON:-python3}" -m venv .drivers/pgadmin
 .drivers/pgadmin/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-pgadmin.lock
