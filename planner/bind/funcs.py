@@ -43,6 +43,7 @@ from planner.scope import Scope, window_call_in
 from planner.type_order import default_equality, default_less
 from planner.typefacts import format_type
 from planner.types import SqlType
+from planner.walk import walk
 
 # Functions of PostgreSQL take at most this many arguments.
 MAX_ARGUMENTS = 100
@@ -245,13 +246,19 @@ def _settled(scope: Scope, proc: ProcFact, args: tuple[Expr, ...]) -> tuple[Expr
 
 
 def call_on(scope: Scope, name: str, arg: Expr, span: Span | None) -> Expr | None:
-    """Return ``name(arg)`` for the notation ``arg.name``, or None when there is no such function."""
+    """Return ``name(arg)`` for the notation ``arg.name``, or None when there is no such function or aggregate.
+
+    Raises SqlError 42803 and others for aggregates where there may be none.
+    """
     try:
         found = resolve_call(scope.context, "", name, [arg.type.oid], span=span)
     except SqlError:
         return None
-    if found.kind == "cast" or found.fact.kind != "f":
+    if found.kind == "cast" or found.fact.kind not in ("f", "a"):
         return None
+    if found.fact.kind == "a":
+        elsewhere = not any(isinstance(item, FuncExpr) and item.returns_set for item in walk(arg))
+        return _aggregate(scope, ast.FuncCall(name=(name,), span=span), found, [arg], [], None, elsewhere)
     if is_users_function(found.fact.oid):
         return users_call(scope, found, [arg], None, span)
     if found.fact.returns_set:
@@ -292,7 +299,7 @@ def _aggregate(
             )
     else:
         _check_ordered_set(node, shown, kind, span)
-    if not node.args and not node.star and kind == "n":
+    if not args and not node.star and kind == "n":
         raise SqlError(
             "42809", f"{shown}(*) must be used to call a parameterless aggregate function", span=span
         )

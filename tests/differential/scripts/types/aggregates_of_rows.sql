@@ -1,0 +1,24 @@
+-- t.f where f is no column is f(t), also for aggregates
+create table fnx (a int, b text);
+insert into fnx values (1,'x'),(2,'y'),(2,'y');
+select fnx.count from fnx;
+select a, fnx.count from fnx group by a order by fnx.count, a;
+select a, max(b) from fnx group by a order by "fnx"."count" desc limit 1;
+select a, (f).count from fnx f group by a order by 2;
+select (f.*).count from fnx f;
+select fnx.array_agg from fnx;
+select fnx.json_agg from fnx where a = 1;
+select fnx.sum from fnx;
+select fnx.nope from fnx;
+select fnx.row_number from fnx;
+select fnx.percentile_cont from fnx;
+select fnx.mode from fnx;
+select fnx.rank from fnx;
+select 1 as one from fnx having fnx.count > 1;
+select 1 from fnx where fnx.count > 1;
+select count(fnx.count) from fnx;
+select (select f.count) from fnx f;
+select (select f.count from (values (1), (2)) v(x)) from fnx f;
+update fnx set a = fnx.count;
+with f as (select 1 as count from fnx) select f.count from f;
+drop table fnx;
