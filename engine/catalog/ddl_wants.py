@@ -184,11 +184,30 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
             source = catalog.sources.get(statement.name)
             if source is not None:
                 wants.change(key_of(source))
+        case _ if _finds_nothing(catalog, statement):
+            pass  # IF [NOT] EXISTS, and there is nothing to do: nobody is waited for
         case _ if isinstance(statement, _OF_ONE_DATABASE):
             wants.change(WHOLE)
         case _:
             return None
     return wants
+
+
+def _finds_nothing(catalog: CatalogSnapshot, statement: st.Statement) -> bool:
+    """Tell whether a statement leaves the catalog alone: what it would drop is not there, or what it would make is."""
+    match statement:
+        case st.DropFunction():
+            return not statement.functions
+        case st.DropTextSearch():
+            return not statement.objects
+        case st.CreateExtension():
+            return statement.if_not_exists and catalog.extension(statement.name) is not None
+        case st.DropExtension():
+            return statement.if_exists and all(catalog.extension(name) is None for name in statement.names)
+        case st.RoleStatement():
+            dropped = statement.action == "drop" and statement.if_exists
+            return dropped and all(catalog.role(name) is None for name in statement.names)
+    return False
 
 
 def _create(wants: Wants, catalog: CatalogSnapshot, schema: str, name: str, *, skips: bool = False) -> None:
