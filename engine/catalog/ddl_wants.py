@@ -8,9 +8,10 @@
               <── sequences that its columns own             so X on the table keeps the set of its dependents as it is;
                                                              CASCADE then takes X on each of them, and on theirs.
 
-    functions, domains,       much may depend on them: X on WHOLE, the catalog of their database, which all
-    extensions, DROP TYPE,    others have S
-    text search
+    functions that are        much may depend on them: X on WHOLE, the catalog of their database, which all
+    there, aggregates,        others have S
+    domains, extensions,
+    DROP TYPE, text search
 
 Statements that have no case here are about what databases share: they lock the catalogs of all.
 """
@@ -35,7 +36,7 @@ from engine.reads.plans import Plan
 from planner import statements as st
 from planner.bind.options import TIMELINE
 from planner.bind.own_range import default_multirange_name
-from planner.catalog import RelationDef
+from planner.catalog import FunctionDef, RelationDef
 from planner.partition import ancestors, descendants
 from planner.typefacts import FIRST_USER_OID
 
@@ -184,6 +185,8 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
             source = catalog.sources.get(statement.name)
             if source is not None:
                 wants.change(key_of(source))
+        case st.CreateFunction() if _is_new(session, statement.function):
+            _create_function(wants, session, statement.function)
         case _ if _finds_nothing(catalog, statement):
             pass  # IF [NOT] EXISTS, and there is nothing to do: nobody is waited for
         case _ if isinstance(statement, _OF_ONE_DATABASE):
@@ -191,6 +194,29 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
         case _:
             return None
     return wants
+
+
+def _is_new(session: Session, function: FunctionDef) -> bool:
+    """Tell whether there is no function with a name and parameters yet, so that nothing depends on it."""
+    schema = _place(session, function)
+    same = [f for f in session.catalog.functions_named(function.name) if f.schema == schema]
+    return all(f.inputs != function.inputs for f in same)
+
+
+def _place(session: Session, function: FunctionDef) -> str:
+    return session.temp_schema if function.schema == "pg_temp" else function.schema
+
+
+def _create_function(wants: Wants, session: Session, function: FunctionDef) -> None:
+    """Take the name, which others that are made at the same time may have too, and rely on what the definition names."""
+    schema = _place(session, function)
+    wants.schema(schema)
+    wants.name(schema, f"{function.name}(")
+    for oid in (*function.types, function.result):
+        wants.type(oid)
+    for oid in function.depends_on:
+        wants.rely(("relation", oid, 0))
+    wants.text(*function.defaults, function.body_sql)
 
 
 def _finds_nothing(catalog: CatalogSnapshot, statement: st.Statement) -> bool:

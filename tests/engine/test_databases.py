@@ -292,4 +292,4 @@ def test_ddl_of_one_database_does_not_wait_for_that_of_another(
         with opened(server, "db_one") as other:
             other.execute("SET lock_timeout = '200ms'")
             with pytest.raises(psycopg.errors.LockNotAvailable):
-                other.execute("DROP FUNCTION IF EXISTS side()")
+                other.execute("CREATE DOMAIN side_here AS int")
