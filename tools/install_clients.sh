@@ -35,7 +35,7 @@ if command -v npm >/dev/null; then
 else
   echo "no npm: the Node clients are left out"
 fi
-for package in odbc-postgresql libdbd-pg-perl libhibernate3-java libjavassist-java libspring-context-java libspring-jdbc-java libspring-orm-java \
+for package in odbc-postgresql libodbc2 libdbd-pg-perl libhibernate3-java libjavassist-java libspring-context-java libspring-jdbc-java libspring-orm-java \
   ruby-pg ruby-activerecord ruby-railties ruby-sequel php-cli php-pgsql php-illuminate-database php-doctrine-orm \
   golang-go golang-github-jackc-pgx-v4-dev golang-github-jmoiron-sqlx-dev golang-github-jinzhu-gorm-dev \
   libpq-dev libecpg-dev libpqxx-dev; do

@@ -12,8 +12,8 @@ from steps import ADDRESS, raised, run, same, step
 
 try:
     import pyodbc
-except ImportError:  # it needs unixODBC, which comes with the driver
-    print("SKIP no psqlODBC: install odbc-postgresql")
+except ImportError:  # it needs unixODBC
+    print("SKIP no unixODBC: install libodbc2")
     sys.exit(0)
 
 DRIVER = "/usr/lib/x86_64-linux-gnu/odbc/psqlodbcw.so"
