@@ -14,6 +14,7 @@ from planner.bind.funcs import PendingGrouping
 from planner.errors import SqlError
 from planner.query import (
     Aggregate,
+    ComposeRow,
     Const,
     Expr,
     GroupingFunc,
@@ -48,6 +49,12 @@ class GroupCheck:
             if isinstance(expr, Var) and expr.level == 0 and index in common
         }
         self._keys = keys
+        # a whole row is grouped by as a value of its type, and used in other forms, too; these are carried, so no set may lack it
+        rows = [
+            expr.arg if isinstance(expr, ComposeRow) and index in common else expr
+            for index, expr in enumerate(self.group)
+        ]
+        self._columns = {(x.range, x.attnum) for x in rows if isinstance(x, Var) and x.level == 0}
         self._dependent: dict[int, bool] = {}
         self._direct = False  # within direct arguments of an ordered-set aggregate
 
@@ -81,15 +88,7 @@ class GroupCheck:
         return replace_children(node, lambda child: self._visit(child, inner))
 
     def _var(self, node: Var, depth: int) -> None:
-        for expr in self.group:
-            if (
-                isinstance(expr, Var)
-                and expr.range == node.range
-                and expr.attnum == node.attnum
-                and expr.level == 0
-            ):
-                return
-        if self._depends_on_key(node.range):
+        if (node.range, node.attnum) in self._columns or self._depends_on_key(node.range):
             return
         made = self.scope.ranges[node.range]
         name = node.name or next((c.name for c in made.columns if c.attnum == node.attnum), "")
