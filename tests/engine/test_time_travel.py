@@ -254,16 +254,15 @@ def test_parameters_choose_the_moment(server: ServerProcess) -> None:
         third = int(await c.fetchval("SHOW holdfast.commit_ts"))
         assert await statement.fetchval(first, 1) == "first"
         assert await statement.fetchval(third, 1) == "second"
-        with pytest.raises(
-            asyncpg.InvalidCachedStatementError
-        ):  # 0A000, "cached plan must not change result type"
+        # as asyncpg calls 0A000, "cached plan must not change result type"
+        with pytest.raises(asyncpg.InvalidCachedStatementError):
             await everything.fetch(third)
         assert tuple(await c.fetchrow("SELECT * FROM moved AS OF SYSTEM TIME $1::int8", third)) == (
             1,
             "second",
             5,
         )
-        with pytest.raises(asyncpg.FeatureNotSupportedError, match="must not change result type"):
+        with pytest.raises(asyncpg.InvalidCachedStatementError):
             await c.fetch("SELECT * FROM moved AS OF SYSTEM TIME $1::int8", first)
         assert await c.fetchval("SELECT c FROM moved AS OF SYSTEM TIME $1::int8 LIMIT 1", third) == 5
         await c.close()
