@@ -47,6 +47,15 @@ def still_needed(what: str | None, lines: Iterable[str]) -> SqlError:
     )
 
 
+def kept_by_extension(words: str, extension: str) -> SqlError:
+    """Return the error for DROP of one part of an extension: 2BP01. ``words``: what the part is called."""
+    return SqlError(
+        "2BP01",
+        f"cannot drop {words} because extension {extension} requires it",
+        hint=f"You can drop extension {extension} instead.",
+    )
+
+
 def in_report_order(roots: Sequence[Hashable], found: Iterable[Dependency]) -> list[Dependency]:
     """Return one dependency of each object that hangs on ``roots``, directly or not, in the order they are told."""
     below: dict[Hashable, list[Dependency]] = {}

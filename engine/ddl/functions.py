@@ -17,7 +17,7 @@ from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import PG_PROC_OID, Stored, StoredKey, key_of
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
-from engine.ddl.dependents import Dependency, in_report_order, named_oids, still_needed
+from engine.ddl.dependents import Dependency, in_report_order, kept_by_extension, named_oids, still_needed
 from engine.ddl.members import named_role
 from engine.ddl.roles import function_words
 from engine.reads.plans import Plan
@@ -325,11 +325,7 @@ async def drop_function(conn: Connection, plan: Plan, statement: st.DropFunction
     for target in targets:
         if target.extension:
             name = next(e.name for e in session.catalog.extensions.values() if e.oid == target.extension)
-            raise SqlError(
-                "2BP01",
-                f"cannot drop {function_words(session, target)} because extension {name} requires it",
-                hint=f"You can drop extension {name} instead.",
-            )
+            raise kept_by_extension(function_words(session, target), name)
     if targets:
         await drop_functions(session, targets, cascade=statement.cascade)
     return Command(plan.bound.tag)

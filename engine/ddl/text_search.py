@@ -17,7 +17,7 @@ from engine.catalog.stored import PG_TS_CONFIG_OID, PG_TS_DICT_OID, StoredKey, k
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl import functions
-from engine.ddl.dependents import Dependency, in_report_order, still_needed
+from engine.ddl.dependents import Dependency, in_report_order, kept_by_extension, still_needed
 from engine.ddl.members import named_role
 from engine.reads.plans import Plan, Replan
 from planner import statements as st
@@ -233,11 +233,7 @@ async def drop_text_search(
     for target in targets:
         if isinstance(target, DictionaryDef) and target.extension:
             name = next(e.name for e in session.catalog.extensions.values() if e.oid == target.extension)
-            raise SqlError(
-                "2BP01",
-                f"cannot drop {text_search_words(session, target)} because extension {name} requires it",
-                hint=f"You can drop extension {name} instead.",
-            )
+            raise kept_by_extension(text_search_words(session, target), name)
     if targets:
         await drop_objects(session, targets, cascade=statement.cascade)
     return Command(plan.bound.tag)

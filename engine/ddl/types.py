@@ -21,7 +21,7 @@ from engine.connection.session import Session
 from engine.ddl import functions
 from engine.ddl.alter_columns import views_that_break, without_columns
 from engine.ddl.create import target_schema
-from engine.ddl.dependents import Dependency, in_report_order, named_oids, still_needed
+from engine.ddl.dependents import Dependency, in_report_order, kept_by_extension, named_oids, still_needed
 from engine.ddl.drop import (
     described,
     drop_relations,
@@ -389,11 +389,7 @@ def _resolve(session: Session, statement: st.DropType, schema: str, name: str) -
             if made.extension
             else next(e.name for e in facts().extensions.values() if any(t.oid == oid for t in e.types))
         )
-        raise SqlError(
-            "2BP01",
-            f"cannot drop type {called} because extension {extension} requires it",
-            hint=f"You can drop extension {extension} instead.",
-        )
+        raise kept_by_extension(f"type {called}", extension)
     if oid != made.oid:
         of_multirange = made.multirange and oid == made.multirange + 1
         element = member_words(session, made, made.multirange) if of_multirange else type_words(session, made)

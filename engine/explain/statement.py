@@ -183,6 +183,8 @@ def _tree(session: Session, parts: list[_Part], texts: Texts, facts: dict[str, A
         if part.query is not None and part.route is not None:
             texts.looks_at(part.query, part.plan.bound.stable, len(part.plan.bound.params))
             below = session.db.executors[part.route.executor].explain(part.executable, texts)
+            if below.actual is not None and not below.actual.loops:
+                below.unmeasured()  # it has run, by a way of its own: one row of VALUES, a change by key
         root = _changing(session, statement, below, texts)
         if part.route is None:
             continue

@@ -19,6 +19,7 @@ from planner.builtins.session import EvalSession
 from planner.builtins.system import qualifier
 from planner.builtins.system_definitions import reader_of
 from planner.comparisons import conjuncts_of
+from planner.deparse import Reader
 from planner.deparse_expr import Level, Printer, quote_identifier
 from planner.deparse_query import level_of, print_query
 from planner.query import (
@@ -87,6 +88,11 @@ class Texts:
     _plans: dict[int, Any] = field(default_factory=dict)
     _numbers: dict[int, int] = field(default_factory=dict)
     _taken: list[tuple[str, Any]] = field(default_factory=list)
+    _reader: tuple[Reader, Callable[[str, str], bool]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Ask once who reads."""
+        self._reader = reader_of(self.session), qualifier(self.session)
 
     def looks_at(self, query: QueryExpr, stable: Sequence[Expr], params: int) -> None:
         """Get ready for a part of the statement; ``params``: how many are the client's."""
@@ -115,12 +121,12 @@ class Texts:
         return self._queries[-1]
 
     def _printer(self) -> _PlanPrinter:
-        reader = reader_of(self.session)
+        reader, qualify = self._reader
         made = _PlanPrinter(
             prefix=self.verbose or self.several,
             indented=False,
             settings=reader.settings,
-            qualify=qualifier(self.session),
+            qualify=qualify,
             type_name=reader.type_name,
             function_name=reader.function_name,
             levels=list(self._levels),

@@ -76,6 +76,12 @@ class PlanNode:
         if self.rows is not None:
             self.rows = max(self.rows / 4, 1.0)
 
+    def unmeasured(self) -> None:
+        """Take back what was measured of it and of all below."""
+        self.actual, self.removed = None, 0
+        for node in self.inputs:
+            node.unmeasured()
+
     def add(self, node: PlanNode, role: Role, name: str = "") -> None:
         """Put a node below."""
         node.role, node.name = role, name

@@ -202,8 +202,9 @@ class AggregateNode(Node):
         for i, expr in enumerate(group):
             seen.setdefault(expr, i)
         self.calls = [Call(a, add) for a in aggregates]
-        for i, call in enumerate(self.calls):
-            call.shares = next((j for j in range(i) if call.one_state(self.calls[j])), -1)
+        own = [(i, call) for i, call in enumerate(self.calls) if call.steps is not None]
+        for i, call in own:
+            call.shares = next((j for j, other in own if j < i and call.one_state(other)), -1)
         self.carried = [add(v) for v in carried]
         self.group = tuple(group)
         plain = tuple(range(len(group)))

@@ -77,14 +77,17 @@ class Describer:
         self.texts.guess(made)
         return made
 
-    def outputs(self, made: PlanNode, exprs: Sequence[Expr | int]) -> None:
-        """Say what a node gives; sub-selects in it are plans below."""
-        written = [expr for expr in exprs if isinstance(expr, Expr)]
+    def outputs(self, made: PlanNode) -> PlanNode:
+        """Say that a node gives what the query selects; sub-selects in that are plans below."""
+        if not isinstance(self.texts.query, Select):
+            return made
+        written = [target.expr for target in self.texts.query.targets if not target.junk]
         shown = [self.texts.of(expr) for expr in written]
         if self.texts.verbose:
             made.details = {"Output": shown, **{k: v for k, v in made.details.items() if k != "Output"}}
         if made.rows is not None:
             made.width = width_of_types([expr.type for expr in written])
+        return made
 
     # --- nodes that are a property of the one below ---------------------------------------------
 
@@ -94,17 +97,11 @@ class Describer:
 
     def project(self, node: Project) -> PlanNode:
         """A projection: outputs of the node below."""
-        made = self.below(node)
-        if isinstance(self.texts.query, Select):
-            self.outputs(made, [t.expr for t in self.texts.query.targets if not t.junk])
-        return made
+        return self.outputs(self.below(node))
 
     def late(self, node: Arrange) -> PlanNode:
         """What is computed behind ORDER BY or LIMIT: a node of its own, as in PostgreSQL."""
-        made = self._over(node, "Result")
-        if isinstance(self.texts.query, Select):
-            self.outputs(made, [t.expr for t in self.texts.query.targets if not t.junk])
-        return made
+        return self.outputs(self._over(node, "Result"))
 
     def filter(self, node: Filter) -> PlanNode:
         """A filter: a condition of the node below."""
@@ -245,33 +242,30 @@ class Describer:
             made.width = sum(below.width for below in made.inputs if below.role in ("Outer", "Inner"))
         return made
 
+    def _pair(self, node: Node, kind: str, kept: str) -> PlanNode:
+        """Return a join of two inputs, of which the right one is gathered first, as ``kept``."""
+        left, right = self.node(node.inputs[0]), self.node(node.inputs[1])
+        gathered = PlanNode(kept, kept, actual=right.actual)
+        made = PlanNode(kind, kind)
+        gathered.add(right, "Outer")
+        self.texts.guess(gathered)
+        made.add(left, "Outer")
+        made.add(gathered, "Inner")
+        self.texts.guess(made)
+        return made
+
     def hash_join(self, node: HashJoin) -> PlanNode:
         """A join by a hash table over its right side."""
-        left, right = self.node(node.inputs[0]), self.node(node.inputs[1])
-        table = PlanNode("Hash", "Hash")
-        table.add(right, "Outer")
-        table.actual = right.actual
-        self.texts.guess(table)
-        made = PlanNode("Hash Join", "Hash Join")
-        made.add(left, "Outer")
-        made.add(table, "Inner")
-        self.texts.guess(made)
+        made = self._pair(node, "Hash Join", "Hash")
         pairs = [f"({self.texts.of(a)} = {self.texts.of(b)})" for a, b in node.keys]
         made.details["Hash Cond"] = pairs[0] if len(pairs) == 1 else "(" + " AND ".join(pairs) + ")"
         return self._join(made, node.kind, "Hash", node.conjuncts)
 
     def loop_join(self, node: LoopJoin) -> PlanNode:
         """A join of pairs; the right side is kept."""
-        left, right = self.node(node.inputs[0]), self.node(node.inputs[1])
-        kept = PlanNode("Materialize", "Materialize")
-        kept.add(right, "Outer")
-        kept.actual = right.actual
-        self.texts.guess(kept)
-        made = PlanNode("Nested Loop", "Nested Loop")
-        made.add(left, "Outer")
-        made.add(kept, "Inner")
-        self.texts.guess(made)
-        return self._join(made, node.kind, "Nested Loop", node.conjuncts)
+        return self._join(
+            self._pair(node, "Nested Loop", "Materialize"), node.kind, "Nested Loop", node.conjuncts
+        )
 
     def dependent_join(self, node: DependentJoin) -> PlanNode:
         """For each left row what a source finds."""

@@ -113,13 +113,17 @@ class _Definition:
 
     # -- options -----------------------------------------------------------------------------------
 
-    def _text(self, name: str, default: str | None = None) -> str | None:
+    def _given(self, name: str) -> Any:
+        """Return what an option says, None where it is not there. Raises SqlError 42601 where it says nothing."""
         option = self.options.get(name)
-        if option is None:
-            return default
-        value = option.value
-        if value is None:
+        if option is not None and option.value is None:
             raise SqlError("42601", f"{option.name} requires a parameter")
+        return None if option is None else option.value
+
+    def _text(self, name: str, default: str | None = None) -> str | None:
+        value = self._given(name)
+        if value is None:
+            return default
         if isinstance(value, ast.TypeName):
             return ".".join(value.names) + "[]" * len(value.dims)
         if isinstance(value, ast.NumberText):
@@ -128,32 +132,24 @@ class _Definition:
 
     def _qualified(self, name: str) -> ast.Name:
         """Return the name that an option gives, () where it is not there."""
-        option = self.options.get(name)
-        if option is None:
-            return ()
-        value = option.value
+        value = self._given(name)
         if value is None:
-            raise SqlError("42601", f"{option.name} requires a parameter")
+            return ()
         if isinstance(value, ast.TypeName):
             return value.names
         if isinstance(value, tuple):
             return value
         if isinstance(value, str):
             return (value,)
-        raise SqlError("42601", f"argument of {option.name} must be a name")
+        raise SqlError("42601", f"argument of {self.options[name].name} must be a name")
 
     def _type_name(self, name: str) -> ast.TypeName | None:
-        option = self.options.get(name)
-        if option is None:
-            return None
-        value = option.value
-        if value is None:
-            raise SqlError("42601", f"{option.name} requires a parameter")
-        if isinstance(value, ast.TypeName):
+        value = self._given(name)
+        if value is None or isinstance(value, ast.TypeName):
             return value
         if isinstance(value, str):
             return ast.TypeName(names=(value,))
-        raise SqlError("42601", f"argument of {option.name} must be a type name")
+        raise SqlError("42601", f"argument of {self.options[name].name} must be a type name")
 
     def _flag(self, name: str) -> bool:
         option = self.options.get(name)

@@ -256,6 +256,30 @@ def test_analyze_of_a_change_makes_it_and_of_a_prepared_statement_leaves_its_pla
         assert client.run("EXECUTE q (7)").rows == [("n7",)]
 
 
+def test_what_runs_without_its_plan_is_not_said_to_be_never_executed(staff: ServerProcess) -> None:
+    with closing(staff.connect()) as client:
+        client.run("BEGIN")
+        for sql in (
+            "INSERT INTO dept VALUES (90, 'x')",
+            "UPDATE emp SET name = 'x' WHERE id = 3",
+            "WITH u AS (UPDATE emp SET name = 'y' WHERE id = 5 RETURNING id) SELECT * FROM u",
+        ):
+            lines = [
+                str(row[0]) for row in client.run(f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {sql}").rows
+            ]
+            assert "loops=1)" in lines[0]
+            assert not any("never executed" in line for line in lines), sql
+        assert client.run("SELECT name FROM emp WHERE id IN (3, 5) ORDER BY id").rows == [("x",), ("y",)]
+        client.run("ROLLBACK")
+        lines = [
+            str(row[0])
+            for row in client.run(
+                "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM dept d JOIN emp e ON e.id = d.id WHERE d.id = -1"
+            ).rows
+        ]
+        assert any("never executed" in line for line in lines)
+
+
 def test_settings_that_choose_a_plan_are_told(staff: ServerProcess) -> None:
     with closing(staff.connect()) as client:
         client.run("SET executor = index")
