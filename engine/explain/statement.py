@@ -7,7 +7,8 @@ With ANALYZE the statement runs, through the same functions as without EXPLAIN, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +19,13 @@ from engine.connection.rows import ReadyRows
 from engine.connection.setting_defs import MAX_BYTES, definitions
 from engine.constraints.effects import may_bulk_load
 from engine.ddl.privileges import check as check_privileges
-from engine.explain.estimate import Estimate, Estimator, estimate, width_of
+from engine.explain.estimate import Estimate, Estimator, RowsOf, estimate, width_of
 from engine.explain.formats import Shown, as_object, document, text_lines
 from engine.explain.texts import Texts
 from engine.explain.tree import Measured, PlanNode
+from engine.reads.planning import LONG_TEXT
 from engine.reads.plans import Plan
-from engine.reads.query import choose_route, collect, compiled_query
+from engine.reads.query import CompiledQuery, choose_route, collect, compile_ahead, compiled_query
 from engine.subscriptions.subscribe import goes_by_row
 from engine.transaction import time_travel
 from engine.writes.dml import InsertPlan
@@ -38,7 +40,6 @@ from planner.errors import not_supported
 from planner.query import OutputColumn, QueryExpr
 from planner.route import Route
 from planner.types import SqlType
-from txn.types import ShardId
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
@@ -92,20 +93,21 @@ def _shown(value: Any) -> str:
     return f"{value:.3f} ms" if isinstance(value, float) else str(value)
 
 
-def _rows_of(session: Session) -> Callable[[int], int]:
-    """Return what tells how many rows a table has."""
+def _sizes(session: Session, parts: Sequence[_Part]) -> dict[int, int]:
+    """Return how many rows the tables have that a statement reads, by oid."""
     txn, catalog = session.block.ensure_txn(), session.catalog
+    read = {shard for part in parts if part.compiled is not None for shard in part.compiled.tables}
+    found = [(shard, catalog.relation_by_oid(shard)) for shard in read]
+    return {
+        int(shard): txn.stats(shard).rows
+        for shard, relation in found
+        if relation is not None and relation.stored
+    }
 
-    def rows_of(oid: int) -> int:
-        relation = catalog.relation_by_oid(oid)
-        return txn.stats(ShardId(oid)).rows if relation is not None and relation.stored else 0
 
-    return rows_of
-
-
-def _estimated(session: Session, plan: Plan, query: QueryExpr) -> Estimate:
+def _estimated(session: Session, plan: Plan, query: QueryExpr, rows_of: RowsOf) -> Estimate:
     """Return the guess for a statement; one that changes rows returns none, as in PostgreSQL."""
-    found = estimate(query, session.catalog.relation_by_oid, _rows_of(session))
+    found = estimate(query, session.catalog.relation_by_oid, rows_of)
     if not isinstance(plan.bound.statement, q.Insert | q.Update | q.Delete | q.Merge):
         return found
     columns = plan.bound.columns
@@ -154,6 +156,7 @@ class _Part:
     title: str
     plan: Plan
     query: QueryExpr | None = None
+    compiled: CompiledQuery | None = None
     route: Route | None = None
     executable: Any = None
 
@@ -166,7 +169,8 @@ def _choose(session: Session, inner: Plan, params: tuple[Any, ...], *, measure: 
         source = _source(own.bound.statement)
         if source is not None:
             slot, part.query = source
-            part.route, part.executable = choose_route(session, compiled_query(own, slot, part.query), params)
+            part.compiled = compiled_query(own, slot, part.query)
+            part.route, part.executable = choose_route(session, part.compiled, params)
             if measure:
                 session.db.executors[part.route.executor].measure(part.executable)
         parts.append(part)
@@ -201,7 +205,7 @@ def _tree(session: Session, parts: list[_Part], texts: Texts, facts: dict[str, A
         ):
             facts["Rows"] = "written as parts by Spark's executors"
         if texts.estimator is not None and part.query is not None:
-            guess = _estimated(session, part.plan, part.query)
+            guess = _estimated(session, part.plan, part.query, texts.estimator.rows_of)
             root.rows, root.width, root.cost = guess.rows, guess.width, guess.cost
     root.inputs = [*items, *root.inputs]
     return root
@@ -257,11 +261,20 @@ async def run_explain(
         facts["Changes"] = "row by row" if goes_by_row(body.statement.query) else "asked again at each commit"
     costs = bool(options.get("costs", True))
     started = session.clock_time_us()
+    long = len(body.text) > LONG_TEXT  # others go on
+    if long:
+        for _, own in _parts(session, inner):
+            await asyncio.to_thread(compile_ahead, own, session.db.executors["index"], session.catalog)
     parts = _choose(session, inner, params, measure=analyze)
     planned = (session.clock_time_us() - started) / 1000
     whole = await _run(conn, inner, params, out, facts) if analyze else None
-    estimator = Estimator(session.catalog.relation_by_oid, _rows_of(session)) if costs else None
-    tree = _tree(session, parts, Texts(session, estimator, verbose=bool(options.get("verbose"))), facts)
+    sizes = _sizes(session, parts)
+    estimator = Estimator(session.catalog.relation_by_oid, lambda oid: sizes.get(oid, 0)) if costs else None
+    texts = Texts(session, estimator, verbose=bool(options.get("verbose")))
+    if long:
+        tree = await asyncio.to_thread(_tree, session, parts, texts, facts)
+    else:
+        tree = _tree(session, parts, texts, facts)
     if whole is not None and (tree.actual is None or not tree.actual.loops):
         tree.actual = whole
     if options.get("settings"):

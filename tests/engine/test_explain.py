@@ -12,6 +12,7 @@ import pytest
 
 from engine.explain.formats import Shown, as_object, document, text_lines
 from engine.explain.tree import Measured, PlanNode
+from sqllogictest.client import ServerError
 from tests.support.server import ServerProcess
 
 NAMESPACE = {"e": "http://www.postgresql.org/2009/explain"}
@@ -278,6 +279,21 @@ def test_what_runs_without_its_plan_is_not_said_to_be_never_executed(staff: Serv
             ).rows
         ]
         assert any("never executed" in line for line in lines)
+
+
+def test_a_long_statement_is_explained_as_a_short_one(staff: ServerProcess) -> None:
+    """It is planned and written in a thread."""
+    listed = ", ".join(map(str, range(10_000)))
+    for analyze in ("", "ANALYZE, TIMING OFF, SUMMARY OFF, "):
+        lines = [
+            str(row[0])
+            for row in staff.sql(f"EXPLAIN ({analyze}COSTS OFF) SELECT id FROM emp WHERE id IN ({listed})")
+        ]
+        assert lines[0].startswith("Index Scan using emp_pkey on emp")
+        assert lines[1].startswith("  Index Cond: (id = ANY (ARRAY[0, 1, 2,")
+        assert lines[2] == "Statement Class: read only"
+    with pytest.raises(ServerError, match="does not exist"):
+        staff.sql(f"EXPLAIN SELECT id FROM emp WHERE nosuch IN ({listed})")
 
 
 def test_settings_that_choose_a_plan_are_told(staff: ServerProcess) -> None:
