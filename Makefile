@@ -13,7 +13,7 @@ SF ?= 1
 # Processes that share the test files; all tests that need a Spark JVM are one process's.
 JOBS ?= 2
 
-.PHONY: serve diff diff-spark test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench tpch bench-tpch crash fuzz docs drivers clean
+.PHONY: serve diff diff-spark test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench instructions tpch bench-tpch crash fuzz docs drivers clean
 
 install: $(COMPILED)
 
@@ -83,6 +83,10 @@ spark-cluster: $(STAMP)
 bench: $(COMPILED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.lock
 	$(BIN)/python -m bench
+
+# Instructions per transaction under valgrind's callgrind, beside the figures that are kept
+instructions: $(COMPILED)
+	$(BIN)/python -m bench.instructions --against docs/evidence/instructions.json $(ARGS)
 
 tpch: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.lock
