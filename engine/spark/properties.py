@@ -70,6 +70,16 @@ _FIXED: Final[dict[str, str]] = {
     # pruned by another rule.
     "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion",
     "spark.scheduler.mode": "FAIR",
+    # A literal is what was written, and a query reads what it was given: Spark replaces ${env:NAME}, ${system:NAME} and settings'
+    # values anywhere in a text unless told not to. The others are as they are by default; no environment decides about them.
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.runSQLOnFiles": "false",
+    "spark.sql.scripting.enabled": "false",
 }
 COST_BASED: Final = "spark.sql.cbo.enabled"
 REORDERS: Final = "spark.sql.cbo.joinReorder.enabled"
@@ -112,18 +122,22 @@ _REFUSED: Final[dict[str, str]] = {
     "spark.submit.deployMode": "the driver is a child process of the server",
     "spark.api.mode": "the server speaks to Spark's driver itself",
     "spark.remote": "the server speaks to Spark's driver itself",
-    "spark.sql.timestampType": _ANSWERS,
-    "spark.sql.caseSensitive": _ANSWERS,
     "spark.sql.mapKeyDedupPolicy": _ANSWERS,
+    "spark.sql.charAsVarchar": _ANSWERS,
+    "spark.sql.readSideCharPadding": _ANSWERS,
+    "spark.sql.preserveCharVarcharTypeInfo": _ANSWERS,
     "spark.sql.storeAssignmentPolicy": _ANSWERS,
     "spark.sql.extensions": _ANSWERS,
-    "spark.sql.variable.substitute": _ANSWERS,
     "spark.sql.files.ignoreCorruptFiles": _ANSWERS,
     "spark.sql.files.ignoreMissingFiles": _ANSWERS,
     "spark.files.ignoreCorruptFiles": _ANSWERS,
     "spark.files.ignoreMissingFiles": _ANSWERS,
 }
 _REFUSED_FAMILIES: Final[dict[str, str]] = {
+    "spark.sql.variable.": _ANSWERS,
+    "spark.sql.scripting.": _ANSWERS,
+    "spark.sql.collation.": _ANSWERS,
+    "spark.sql.session.": _ANSWERS,
     "spark.sql.legacy.": _ANSWERS,
     "spark.sql.ansi.": _ANSWERS,
     "spark.sql.parser.": _ANSWERS,

@@ -167,7 +167,13 @@ def test_the_instance_reads_no_file_outside_the_blob_folder(tmp_path: Path) -> N
     instance = open_instance(inside, memory_bytes=2**27, threads=1)
     for statement in (
         f"SELECT * FROM read_csv('{outside}')",
+        f"SELECT * FROM '{outside}'",
+        f"SELECT * FROM read_text('{outside}')",
+        f"SELECT * FROM glob('{tmp_path}/*')",
+        f"ATTACH '{outside}' AS other",
         f"COPY (SELECT 1) TO '{tmp_path / 'out.csv'}'",
+        "SELECT getenv('HOME')",
+        "SELECT * FROM statement",
         "SET enable_external_access = true",
         "INSTALL httpfs",
     ):
