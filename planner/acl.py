@@ -31,6 +31,7 @@ ALL: Mapping[str, str] = {
 }  # fmt: skip
 EVERYBODY = 0
 READ_ALL_DATA, WRITE_ALL_DATA = 6181, 6182  # pg_read_all_data, pg_write_all_data
+CHECKPOINT = 4544  # pg_checkpoint
 READ_ALL_STATS = 3375  # pg_read_all_stats
 READ_SERVER_FILES, WRITE_SERVER_FILES = 4569, 4570
 DATABASE_OWNER = 6171  # pg_database_owner

@@ -170,7 +170,7 @@ class Maintenance(Node):
     what: Literal["vacuum", "analyze", "checkpoint", "reindex", "cluster"]
     options: tuple[Option, ...] = ()
     relations: tuple[tuple[TableRef, tuple[str, ...]], ...] = ()
-    object: str = ""
+    object: Literal["", "index", "table", "schema", "system", "database"] = ""
     name: str = ""
 
 

@@ -1,13 +1,15 @@
-"""Small questions about bound expressions: which query levels they read.
+"""Small questions about bound expressions: which query levels they read, and which columns they name.
 
 EXISTS (SELECT 1 FROM d WHERE d.id = e.dept)      reads level 0 (e); d belongs to the inner query
 """
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from planner.errors import Span
 from planner.facts import facts
-from planner.query import Aggregate, Const, Expr, GroupingFunc, Param, QueryBase, Var, WindowFunc
+from planner.query import ROW_ID, Aggregate, Const, Expr, GroupingFunc, Param, QueryBase, Var, WindowFunc
 from planner.walk import children
 
 
@@ -44,3 +46,27 @@ def aggregate_name(call: Aggregate | WindowFunc) -> str:
 def reads_own_columns(expr: Expr) -> bool:
     """Tell whether an expression reads a column of its own query level."""
     return 0 in free_levels(expr)[0]
+
+
+_OURS: Final = (ROW_ID,)  # what no statement names
+
+
+def columns_named(node: Any, range_: int = 0) -> frozenset[int]:
+    """Return the columns of a range that a query or its parts name, be it from within its sub-queries; 0: the whole row, below: system columns."""
+    found: set[int] = set()
+    stack: list[tuple[Any, int]] = [
+        (part, 0) for part in (children(node) if isinstance(node, QueryBase) else (node,))
+    ]
+    while stack:
+        current, level = stack.pop()
+        if isinstance(current, tuple):
+            stack.extend((item, level) for item in current if item is not None)
+            continue
+        if isinstance(current, Var):
+            if current.range == range_ and current.level == level and current.attnum not in _OURS:
+                found.add(current.attnum)
+            continue
+        if current is not None:
+            inside = level + isinstance(current, QueryBase)
+            stack.extend((child, inside) for child in children(current))
+    return frozenset(found)

@@ -7,7 +7,9 @@ pg_read_all_data      SELECT everywhere, USAGE of schemas;  pg_write_all_data: I
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Final
 
 from planner.acl import (
     DATABASE_OWNER,
@@ -21,10 +23,12 @@ from planner.acl import (
     inherited,
 )
 from planner.catalog import FunctionDef, RelationDef, RoleDef, SchemaDef, SystemCatalog, TypeDef
-from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID, PUBLIC_OID
+from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID, PUBLIC_OID, rows
 
 PG_CLASS, PG_NAMESPACE, PG_DATABASE, PG_TYPE, PG_PROC = 1259, 2615, 1262, 1247, 1255
 SUPERUSER = 10
+RESTRICTED: Final = "restricted"
+"""The flag of a statement that calls built-in functions which not everybody may call (``planner.bind.context``)."""
 
 # Catalog relations that show secrets or other people's data: PostgreSQL keeps them from everybody but superusers.
 _SECRET = frozenset(
@@ -97,6 +101,18 @@ def database_owner(catalog: SystemCatalog, database: int) -> int:
     return SUPERUSER if found is None else found.owner
 
 
+@cache
+def restricted_functions() -> Mapping[int, tuple[AclItem, ...]]:
+    """Return the lists of the built-in functions that not everybody may call, by oid: those of a fresh PostgreSQL."""
+    return {
+        int(row["oid"]): tuple(
+            AclItem(grantee=grantee, grantor=SUPERUSER, letters="X")
+            for grantee in (SUPERUSER, *map(int, row["grantees"].split()))
+        )
+        for row in rows("function_acls")
+    }
+
+
 class Rights:
     """The rights of one role under one catalog."""
 
@@ -162,6 +178,11 @@ class Rights:
         return self.superuser or self._any(
             function_acl(self._catalog, function), function.owner, "function", "X", option
         )
+
+    def system_function(self, oid: int) -> bool:
+        """Whether it may call a built-in function."""
+        items = restricted_functions().get(oid)
+        return self.superuser or items is None or bool(held(items, self.roles))
 
     def database(self, letters: str, *, option: bool = False, oid: int = 0) -> bool:
         """Whether it has any of some privileges on a database; 0: on the one whose catalog this is."""

@@ -80,6 +80,7 @@ class Item:
     ``by_table``/``by_column``: visible as ``name.x`` / as bare ``x``. ``lateral_only``: visible to LATERAL items
     alone, while FROM is still being read; ``lateral_ok``: and legally so. ``scalar``: one function that returns no
     row type, so its name means its only column; ``row``: the composite type that its rows are of, where no relation says.
+    ``named``, of a view that is written through: is told the numbers of the columns that the statement names.
     """
 
     name: str
@@ -96,6 +97,7 @@ class Item:
     lateral_ok: bool = True
     scalar: bool = False
     row: int = 0
+    named: set[int] | None = None
 
     def expr(self, scope: Scope, position: int, level: int, span: Span | None) -> Expr:
         """Return column ``position`` as seen ``level`` levels further in than ``scope``."""
@@ -110,6 +112,8 @@ class Item:
                 name=column.name,
                 span=span,
             )
+        if self.named is not None:
+            self.named.add(position + 1)
         expr = self.exprs[position]
         if isinstance(expr, Var):
             scope.use(expr.range, expr.attnum)

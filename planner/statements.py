@@ -370,8 +370,9 @@ class Maintenance:
     """VACUUM, ANALYZE, CHECKPOINT, REINDEX, CLUSTER.
 
     Attributes:
-        tables: those that were named and store rows.
-        named: relations were named; otherwise it is about all.
+        tables: those that were named and store rows, those of indexes for these.
+        relations: all that were named; of none it is about all, or with ``object`` about all tables of what that says.
+        object, name: REINDEX SCHEMA, DATABASE (this one) and SYSTEM, the tables of the catalog.
         not_tables: names of those that VACUUM and ANALYZE have to skip.
         analyze: what is in the columns is to be counted.
         alone: its name, where a block may not hold it.
@@ -382,10 +383,17 @@ class Maintenance:
     tables: tuple[int, ...] = ()
     full: bool = False
     analyze: bool = False
-    named: bool = False
+    relations: tuple[int, ...] = ()
+    object: Literal["", "schema", "database", "system"] = ""
+    name: str = ""
     not_tables: tuple[str, ...] = ()
     alone: str = ""
     verbose: bool = False
+
+    @property
+    def named(self) -> bool:
+        """Whether relations were named."""
+        return bool(self.relations)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ shard. Everything becomes visible, and durable, in the one log entry of the comm
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ from engine.ddl.partitions import (
     joined,
     parent_changed,
 )
+from engine.ddl.privileges import check as check_privileges
 from engine.ddl.temporary import CommitActions
 from engine.eager import settle
 from engine.executor import ExecContext, Result
@@ -281,8 +283,9 @@ async def create_schema(conn: Connection, plan: Plan, statement: st.CreateSchema
     if statement.owner is not None:
         owner = named_role(session, statement.owner).oid
     await session.view.change([SchemaDef(oid=session.db.allocate_oids(1), name=statement.name, owner=owner)])
-    for element in sorted(statement.elements, key=_element_order):
-        await _create_element(conn, plan, statement.name, element)
+    with nullcontext() if owner == session.role_oid else acting_as(session, owner, restricted=False):
+        for element in sorted(statement.elements, key=_element_order):
+            await _create_element(conn, plan, statement.name, element)
     return Command("CREATE SCHEMA")
 
 
@@ -292,7 +295,7 @@ def _element_order(element: ast.Node) -> int:
 
 
 async def _create_element(conn: Connection, plan: Plan, schema: str, element: ast.Node) -> None:
-    """Bind and run one element of CREATE SCHEMA; unqualified names mean the new schema first."""
+    """Bind and run one element of CREATE SCHEMA, as who runs it may; unqualified names mean the new schema first."""
     session = conn.session
     session.block.ensure_txn().next_statement()
     bound = bind_statement(
@@ -301,8 +304,11 @@ async def _create_element(conn: Connection, plan: Plan, schema: str, element: as
         session.catalog,
         (schema, *session.search_path),
         settings=session.bind_settings,
+        database=session.database,
+        security=session.row_security,
     )
     inner = Plan(bound, session.catalog)
+    check_privileges(session, inner)
     match bound.statement:
         case st.CreateSequence():
             await create_sequence(conn, inner, bound.statement, ())

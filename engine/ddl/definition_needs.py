@@ -16,9 +16,12 @@ from engine.catalog.stored import (
     PG_TS_CONFIG_OID,
     PG_TS_DICT_OID,
 )
+from engine.ddl.members import named_role
 from engine.ddl.needs import Needs, denied
+from engine.ddl.truncated import truncated
 from engine.reads.plans import Replan
 from planner import statements as st
+from planner.acl import CHECKPOINT
 from planner.errors import SqlError
 from planner.extensions import PLPGSQL
 from planner.textsearch.names import SEARCH_NAMES, by_oid
@@ -53,8 +56,9 @@ class DefinitionNeeds(Needs):
     def _alter(self, relation: RelationDef, statement: st.AlterTable) -> None:
         for action in statement.actions:
             if isinstance(action, st.AlterOwner):
-                self._member(action.role)
-                self._create_in(relation.schema)
+                self._give(relation.schema, relation.owner, action.role)
+            elif isinstance(action, st.AttachPartition):
+                self._own(self._relation(action.partition))
             elif isinstance(action, st.SetSchema):
                 self._create_in(action.schema)
             elif isinstance(action, st.AddForeignKey):
@@ -97,6 +101,56 @@ class DefinitionNeeds(Needs):
                         self._own(relation)
                     break
 
+    # -- schemas and views ------------------------------------------------------------------------
+
+    def _create_schema(self, statement: st.CreateSchema) -> None:
+        if not self.rights.database("C"):
+            raise denied("database", self.session.database)
+        if statement.owner is not None:
+            self._member(statement.owner)
+
+    def _create_view(self, statement: st.CreateView) -> None:
+        self._create_in(statement.schema)
+        schema = self.session.temp_schema if statement.schema == "pg_temp" else statement.schema
+        old = self.catalog.relation(schema, statement.name) if statement.replace else None
+        if old is not None:  # whose rights the new query would have
+            self._own(old)
+
+    def _give_schema(self, statement: st.AlterSchemaOwner) -> None:
+        schema = self.catalog.schema(statement.schema)
+        if schema is None or named_role(self.session, statement.role).oid == schema.owner:
+            return
+        self._own_schema(schema)
+        self._member(statement.role)
+        if not self.rights.database("C"):
+            raise denied("database", self.session.database)
+
+    # -- rows of whole tables, upkeep -------------------------------------------------------------
+
+    def _truncate(self, statement: st.Truncate) -> None:
+        for oid in statement.tables:
+            self._have(self._used(oid), "D")
+        tables, cascaded = truncated(self.catalog, statement)
+        for child in cascaded:
+            self._have(child, "D")
+        if statement.restart_identity:
+            for table in tables:
+                for sequence in self.catalog.sequences_of(table.oid):
+                    self._own(sequence)
+
+    def _maintain(self, statement: st.Maintenance) -> None:
+        if statement.alone:
+            self.session.block.must_be_alone(statement.alone)
+        if statement.what == "checkpoint" and not self.rights.owns(CHECKPOINT):
+            raise SqlError("42501", "must be superuser or have privileges of pg_checkpoint to do CHECKPOINT")
+        if statement.object == "schema":
+            self._own_schema(self.catalog.schema(statement.name))
+        elif statement.object:
+            self._own_database(self.catalog.database)
+        elif statement.what in ("reindex", "cluster"):  # the others pass over what is not one's own
+            for oid in statement.relations:
+                self._own(self._relation(oid))
+
     # -- functions ---------------------------------------------------------------------------------
 
     def _replace_function(self, replacing: bool, made: FunctionDef) -> None:
@@ -122,12 +176,15 @@ class DefinitionNeeds(Needs):
             self._use_type(oid)
 
     def _alter_function(self, statement: st.AlterFunction) -> None:
+        if statement.owner is not None:
+            function = self._function(statement.function)
+            if named_role(self.session, statement.owner).oid == function.owner:
+                return
         function = self._own_function(statement.function, "")
         if dict(statement.changes).get("leakproof"):
             raise SqlError("42501", _LEAKPROOF)
         if statement.owner is not None:
-            self._member(statement.owner)
-            self._create_in(function.schema)
+            self._give(function.schema, function.owner, statement.owner)
         elif statement.schema is not None:
             self._create_in(statement.schema)
         elif statement.name is not None:
@@ -157,9 +214,13 @@ class DefinitionNeeds(Needs):
         raise Replan  # dropped since the plan was made
 
     def _alter_text_search(self, statement: st.AlterTextSearch) -> None:
-        found = self._own_text_search(statement.object)
         if statement.owner is not None:
-            self._member(statement.owner)
+            found = self._text_search(statement.object)
+            if named_role(self.session, statement.owner).oid != found.owner:
+                self._own_text_search(statement.object)
+                self._give(found.schema, found.owner, statement.owner)
+            return
+        found = self._own_text_search(statement.object)
         self._create_in(statement.schema or found.schema)
 
     def _drop_text_search(self, oid: int, written: str) -> None:
@@ -172,11 +233,13 @@ class DefinitionNeeds(Needs):
 
     def _alter_type(self, statement: st.AlterType) -> None:
         made = self.catalog.type_by_oid(statement.type)
+        if made is None:
+            raise Replan
+        if statement.owner is not None and named_role(self.session, statement.owner).oid == made.owner:
+            return
         self._own_type(made)
-        assert made is not None
         if statement.owner is not None:
-            self._member(statement.owner)
-            self._create_in(made.schema)
+            self._give(made.schema, made.owner, statement.owner)
         elif statement.schema is not None:
             self._create_in(statement.schema)
 
@@ -198,9 +261,7 @@ class DefinitionNeeds(Needs):
         if statement.class_oid == PG_LARGEOBJECT_OID:
             return  # whose owner is looked up when it runs
         if statement.class_oid == PG_DATABASE_OID:
-            database = self.catalog.database_by_oid(statement.object_oid)
-            if database is not None and not self.rights.owns(database.owner):
-                raise SqlError("42501", f"must be owner of database {database.name}")
+            self._own_database(statement.object_oid)
             return
         if statement.class_oid == PG_PROC_OID:
             self._own_function(statement.object_oid, statement.name)

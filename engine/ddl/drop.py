@@ -18,7 +18,6 @@ from engine.catalog.stored import StoredKey, key_of, row_array_oid, row_type_oid
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.constraints import define
-from engine.constraints.references import references_to
 from engine.ddl import functions as depends
 from engine.ddl.dependents import Dependency, in_report_order, still_needed
 from engine.ddl.in_use import refuse_change
@@ -26,6 +25,7 @@ from engine.ddl.keys import building_indexes
 from engine.ddl.kinds import KIND_WORDS
 from engine.ddl.policies import drop_policies, policies_over, policy_words
 from engine.ddl.roles import shown_name
+from engine.ddl.truncated import truncated
 from engine.eager import settle
 from engine.reads.plans import Plan
 from engine.sequences.define import check_droppable, drawing_columns, restart_owned
@@ -37,7 +37,6 @@ from planner.catalog import ColumnDef, ConstraintDef, RelationDef
 from planner.catalog.policy import PolicyDef
 from planner.errors import SqlError
 from planner.partition import ancestors, descendants
-from planner.rights import Rights
 from txn.types import ShardId
 
 if TYPE_CHECKING:
@@ -393,38 +392,19 @@ async def truncate(conn: Connection, plan: Plan, statement: st.Truncate, params:
     Raises SqlError 0A000 for a table that a foreign key of a table left out refers to; CASCADE takes that one too.
     """
     session = conn.session
-    oids = list(statement.tables)
-    for oid in oids:  # grows
-        refuse_change(session, table_of(session, oid), "TRUNCATE")
-        below = session.catalog.partitions_of(oid)
-        oids += [partition.oid for partition in below if partition.oid not in oids]
-    for oid in oids:  # grows
-        for child, _constraint in references_to(session.catalog, table_of(session, oid)):
-            if child.oid in oids or any(a.oid in oids for a in ancestors(child, session.catalog)):
-                continue
-            if not statement.cascade:
-                table = table_of(session, oid)
-                raise SqlError(
-                    "0A000",
-                    "cannot truncate a table referenced in a foreign key constraint",
-                    detail=f'Table "{child.name}" references "{table.name}".',
-                    hint=f'Truncate table "{child.name}" at the same time, or use TRUNCATE ... CASCADE.',
-                )
-            if not Rights(session.catalog, session.role).relation(child, "D"):
-                raise SqlError("42501", f"permission denied for table {child.name}")
-            session.notice(f'truncate cascades to table "{child.name}"')
-            for table in (child, *descendants(child, session.catalog)):
-                refuse_change(session, table, "TRUNCATE")
-                if table.oid not in oids:
-                    oids.append(table.oid)
-    firings = [firing_of(session, table_of(session, oid), "TRUNCATE") for oid in oids]
+    tables, cascaded = truncated(session.catalog, statement)
+    for table in cascaded:
+        session.notice(f'truncate cascades to table "{table.name}"')
+    for table in tables:
+        refuse_change(session, table, "TRUNCATE")
+    firings = [firing_of(session, table, "TRUNCATE") for table in tables]
     for firing in firings:
         if firing is not None:
             await firing.before_statement(session)
-    for oid in oids:
-        await settle(session.block.ensure_txn().truncate(ShardId(oid)))
+    for table in tables:
+        await settle(session.block.ensure_txn().truncate(ShardId(table.oid)))
         if statement.restart_identity:
-            await restart_owned(session, oid)
+            await restart_owned(session, table.oid)
     for firing in firings:
         if firing is not None:
             await firing.after_statement(session)

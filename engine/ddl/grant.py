@@ -13,6 +13,7 @@ from engine.large_objects.statements import rows_of
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.acl import (
+    ALL,
     EVERYBODY,
     best_grantor,
     grant,
@@ -36,6 +37,7 @@ class _Object:
     def __init__(self, session: Session, target: st.GrantTarget, large: Mapping[int, StoredRow]) -> None:
         catalog = session.catalog
         self.kind = target.kind
+        self.column = ""
         if target.class_oid == PG_CLASS_OID:
             relation = catalog.relation_by_oid(target.oid)
             if relation is None:
@@ -46,6 +48,7 @@ class _Object:
             self.whole = self.items
             if target.attnum:
                 self.items = column_acl(catalog, relation, target.attnum)
+                self.column = relation.column(target.attnum).name
         elif target.kind == "schema":
             schema = catalog.schema_by_oid(target.oid)
             if schema is None:
@@ -123,17 +126,15 @@ def _grantor(
     items = (*found.whole, *found.items)
     grantor, options = best_grantor(items, roles, found.owner, target.kind, target.letters, me.oid)
     letters = ordered(set(target.letters) & set(options))
-    if not options and not set(held(items, roles)):
-        raise SqlError("42501", f"permission denied for {found.what} {found.name}".replace("  ", " "))
-    if statement.is_grant:
-        if not letters:
-            session.warning(f'no privileges were granted for "{found.name}"', "01007")
-        elif letters != target.letters and not target.every:
-            session.warning(f'not all privileges were granted for "{found.name}"', "01007")
-    elif not letters:
-        session.warning(f'no privileges could be revoked for "{found.name}"', "01006")
-    elif letters != target.letters and not target.every:
-        session.warning(f'not all privileges could be revoked for "{found.name}"', "01006")
+    named = f'column "{found.column}" of relation "{found.name}"' if found.column else f'"{found.name}"'
+    if not options and not set(held(items, roles)) & set(ALL[target.kind]):
+        what = named if found.column else f"{found.what} {found.name}".strip()
+        raise SqlError("42501", f"permission denied for {what}")
+    every = target.every or (target.kind == "column" and target.letters == ALL["column"])
+    if not letters or (letters != target.letters and not every):
+        which = "not all" if letters else "no"
+        done = "were granted" if statement.is_grant else "could be revoked"
+        session.warning(f"{which} privileges {done} for {named}", "01007" if statement.is_grant else "01006")
     return grantor, letters
 
 

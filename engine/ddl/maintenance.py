@@ -28,6 +28,7 @@ from txn.types import ShardId
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
     from engine.connection.session import Session
+    from planner.catalog import RelationDef
 
 
 async def maintain(
@@ -40,17 +41,21 @@ async def maintain(
     for name in statement.not_tables:
         verb = statement.what
         session.warning(f'skipping "{name}" --- cannot {verb} non-tables or special system tables', "01000")
-    tables = maintainable(session, statement.tables, statement.what, named=statement.named)
+    tables = list(statement.tables)
+    if statement.what in ("vacuum", "analyze"):
+        tables = maintainable(session, tables, statement.what)
     if statement.what == "cluster" and statement.named:
         for relation in filter(None, map(session.catalog.relation_by_oid, tables)):
             refuse_change(session, relation, "CLUSTER")
     told = _Told(session) if statement.verbose else None
     if statement.what == "vacuum" or (statement.what == "cluster" and statement.named):
-        await _flush(session, tables if statement.named else None, statement.what, told)
+        await _flush(
+            session, tables if statement.named else _unless_all(session, statement.what), statement.what, told
+        )
     elif statement.what == "checkpoint":
         await session.db.store.flush()
     elif statement.what == "reindex":
-        reached = tables if statement.named else _all(session, statement.what)
+        reached = tables if statement.named else _within(session, statement)
         await remake_indexes(session, reached)
         if told is not None:
             told.indexes(reached)
@@ -119,8 +124,24 @@ async def _flush(session: Session, oids: Sequence[int] | None, what: str, told: 
 
 
 def _all(session: Session, what: str) -> list[int]:
-    tables = [r.oid for r in session.catalog.user_relations() if r.kind in "rmp" and r.stored]
-    return maintainable(session, tables, what, named=False)
+    return maintainable(session, [table.oid for table in _tables(session)], what)
+
+
+def _tables(session: Session) -> list[RelationDef]:
+    return [r for r in session.catalog.user_relations() if r.kind in "rmp" and r.stored]
+
+
+def _unless_all(session: Session, what: str) -> list[int] | None:
+    """Return the tables that the user may work on, None for all there are."""
+    allowed = _all(session, what)
+    return None if len(allowed) == len(_tables(session)) else allowed
+
+
+def _within(session: Session, statement: st.Maintenance) -> list[int]:
+    """Return the tables of a schema or of the database; those of the catalog have nothing to be made anew."""
+    if statement.object == "system":
+        return []
+    return [t.oid for t in _tables(session) if statement.object != "schema" or t.schema == statement.name]
 
 
 async def _analyze(session: Session, oids: Sequence[int], told: _Told | None) -> None:

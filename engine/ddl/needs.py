@@ -12,11 +12,13 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from engine.ddl.kinds import KIND_WORDS
+from engine.ddl.members import named_role
 from engine.reads.plans import Replan
 from planner.acl import memberships
 from planner.errors import SqlError
+from planner.facts import facts
 from planner.query import Aggregate
-from planner.rights import Rights
+from planner.rights import Rights, restricted_functions
 from planner.walk import walk
 
 if TYPE_CHECKING:
@@ -102,6 +104,10 @@ class Needs:
     def call(self, functions: Iterable[int], statement: Any = None) -> None:
         """Check that the role may call users' functions; ``statement``: what calls them."""
         for oid in functions:
+            if oid in restricted_functions():
+                if not self.rights.system_function(oid):
+                    raise denied("function", facts().procs[oid].name)
+                continue
             function = self.catalog.function_by_oid(oid)
             if function is None:
                 raise Replan  # dropped since the plan was made
@@ -119,8 +125,16 @@ class Needs:
         rights = Rights(self.catalog, role)
         for oid in functions:
             function = self.catalog.function_by_oid(oid)
+            if not rights.system_function(oid):
+                raise denied("function", facts().procs[oid].name)
             if function is not None and not rights.function(function):
                 raise denied("function", function.name)
+
+    def _function(self, oid: int) -> FunctionDef:
+        function = self.catalog.function_by_oid(oid)
+        if function is None:
+            raise Replan  # dropped since the plan was made
+        return function
 
     # -- ownership ---------------------------------------------------------------------------------
 
@@ -137,13 +151,16 @@ class Needs:
         if schema is not None and not self.rights.owns(schema.owner):
             raise SqlError("42501", f"must be owner of schema {schema.name}")
 
+    def _own_database(self, oid: int) -> None:
+        database = self.catalog.database_by_oid(oid)
+        if database is not None and not self.rights.owns(database.owner):
+            raise SqlError("42501", f"must be owner of database {database.name}")
+
     def _own_function(self, oid: int, name: str) -> FunctionDef:
         """Check that the role owns a function, and return it; ``name``: as the statement writes it, "" for ALTER and CREATE OR REPLACE."""
-        function = self.catalog.function_by_oid(oid)
-        if function is None:
-            raise Replan
+        function = self._function(oid)
         if not self.rights.owns(function.owner):
-            word = _ROUTINES[function.kind] if name or function.kind == "p" else "function"
+            word = _ROUTINES[function.kind] if name else "function"
             raise SqlError("42501", f"must be owner of {word} {name or function.name}")
         return function
 
@@ -154,6 +171,18 @@ class Needs:
             raise SqlError("42501", f"must be owner of type {made.name}")
 
     def _member(self, name: str) -> None:
-        other = self.catalog.role(name)
-        if other is not None and other.oid not in memberships(self.role, self.catalog.role_by_oid):
-            raise SqlError("42501", f'must be member of role "{name}"')
+        """Check that the role is a member of what OWNER TO or AUTHORIZATION names. Raises SqlError 42704 besides."""
+        other = named_role(self.session, name)
+        if self.rights.superuser or other.oid in memberships(self.role, self.catalog.role_by_oid):
+            return
+        raise SqlError("42501", f'must be member of role "{other.name}"')
+
+    def _give(self, schema: str, owner: int, to: str) -> None:
+        """Check OWNER TO of what is in a schema: one who is to own something may make such things there. To its ``owner`` it is nobody's affair."""
+        new = named_role(self.session, to)
+        if new.oid == owner or self.rights.superuser:
+            return
+        self._member(to)
+        holder = self.catalog.schema(schema)
+        if holder is not None and not Rights(self.catalog, new).schema(holder, "C"):
+            raise denied("schema", schema)

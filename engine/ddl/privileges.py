@@ -19,7 +19,6 @@ from engine.catalog.stored import key_of
 from engine.catalog.todays_rights import with_rights_of
 from engine.connection.session import Session
 from engine.ddl.definition_needs import DefinitionNeeds
-from engine.ddl.kinds import KIND_WORDS
 from engine.ddl.needs import denied
 from engine.ddl.row_needs import RowNeeds
 from engine.reads.plans import Replan
@@ -29,7 +28,7 @@ from planner import query as q
 from planner import statements as st
 from planner.catalog.policy import security_of
 from planner.errors import SqlError
-from planner.rights import Rights
+from planner.rights import Rights, database_owner
 from planner.typefacts import FIRST_USER_OID
 
 if TYPE_CHECKING:
@@ -142,7 +141,7 @@ class _Check(RowNeeds, DefinitionNeeds):
             case st.Copy():
                 self._copy(statement)
             case st.CreateView():
-                self._create_in(statement.schema)
+                self._create_view(statement)
             case st.CreateSequence():
                 self._create_in(statement.schema)
                 if statement.owned_by is not None and statement.owned_by[0]:
@@ -169,8 +168,7 @@ class _Check(RowNeeds, DefinitionNeeds):
             case st.MarkConstraints():
                 raise denied("table", "pg_constraint")
             case st.CreateSchema():
-                if not self.rights.database("C"):
-                    raise denied("database", self.session.database)
+                self._create_schema(statement)
             case st.CreateIndex() | st.AlterTable():
                 relation = self._relation(statement.table)
                 self._own(relation)
@@ -190,8 +188,7 @@ class _Check(RowNeeds, DefinitionNeeds):
             case st.DropTrigger() | st.DropPolicy():
                 self._own_for_part(self._relation(statement.table))
             case st.AlterSchemaOwner():
-                self._own_schema(self.catalog.schema(statement.schema))
-                self._member(statement.role)
+                self._give_schema(statement)
             case st.Rename():
                 self._rename(statement)
             case st.Drop():
@@ -243,34 +240,27 @@ class _Check(RowNeeds, DefinitionNeeds):
                 for schema, name in statement.names:
                     self._drop_type(schema, name)
             case st.Truncate():
-                for oid in statement.tables:
-                    self._have(self._used(oid), "D")
+                self._truncate(statement)
             case st.LockTable():  # the rest is its own to say: outside of a block it is another error
                 for oid in statement.tables:
                     self._use(self._relation(oid).schema)
             case st.Comment():
                 self._comment(statement)
-            case st.Maintenance() if statement.what == "checkpoint":
-                raise SqlError(
-                    "42501", "must be superuser or have privileges of pg_checkpoint to do CHECKPOINT"
-                )
+            case st.Maintenance():
+                self._maintain(statement)
 
 
-def maintainable(session: Session, oids: Sequence[int], what: str, *, named: bool) -> list[int]:
-    """Return those of ``oids`` that VACUUM and ANALYZE may work on; a WARNING names each of the others.
-
-    CLUSTER and REINDEX of a table that is named raise SqlError 42501 instead.
-    """
-    role = session.role
+def maintainable(session: Session, oids: Sequence[int], what: str) -> list[int]:
+    """Return those of ``oids`` that VACUUM and ANALYZE may work on; a WARNING names each of the others."""
+    rights = Rights(session.catalog, session.role)
+    every = rights.owns(database_owner(session.catalog, session.catalog.database))
     kept = []
     for oid in oids:
         relation = session.catalog.relation_by_oid(oid)
         if relation is None:
             continue
-        if Rights(session.catalog, role).owns(relation.owner):
+        if every or rights.owns(relation.owner):
             kept.append(oid)
-        elif named and what in ("cluster", "reindex"):
-            raise SqlError("42501", f"must be owner of {KIND_WORDS[relation.kind]} {relation.name}")
         else:
             session.warning(
                 f'skipping "{relation.name}" --- only table or database owner can {what} it', "01000"

@@ -13,6 +13,7 @@ from engine.ddl.kinds import KIND_WORDS
 from engine.ddl.needs import Needs, denied
 from planner import query as q
 from planner.bind.readers import invokes
+from planner.exprs import columns_named
 from planner.partition import column_map
 from planner.rights import Rights
 from planner.typefacts import FIRST_USER_OID
@@ -32,7 +33,6 @@ class RowNeeds(Needs):
 
         ``skip``: is checked elsewhere, but for what a view reads, or a policy.
         """
-        rights = self._rights_of(role)
         stack = [node]
         used: dict[
             int, frozenset[int]
@@ -72,16 +72,15 @@ class RowNeeds(Needs):
             if isinstance(current, q.Select):
                 for number, item in enumerate(current.ranges):
                     if isinstance(item, q.SubqueryRange) and item.view is not None:
-                        named = columns_of(current, number)
+                        named = columns_named(current, number)
                         used[id(item)] = (
                             named if 0 not in named else frozenset(c.attnum for c in item.columns)
                         )
                 for mark in current.row_marks:
                     marked = current.ranges[mark.range]
-                    oid = marked.parent if isinstance(marked, q.RelationRange | q.SubqueryRange) else 0
-                    if isinstance(marked, q.RelationRange) and not oid:
-                        oid = marked.oid
+                    oid = _named_by(marked)
                     if oid:
+                        rights = self._rights_of(self._reader(marked, role))
                         relation = self._relation(oid)
                         if not rights.columns(relation, (), "w"):
                             raise denied(KIND_WORDS[relation.kind], relation.name)
@@ -135,7 +134,7 @@ class RowNeeds(Needs):
                 if statement.on_conflict is not None and statement.on_conflict.action == "update":
                     assigned = [attnum for attnum, _ in statement.on_conflict.assignments]
                     self._have_columns(relation, assigned, "w")
-                    read |= columns_of(statement.on_conflict) | columns_of(statement.on_conflict, 1)
+                    read |= columns_named(statement.on_conflict) | columns_named(statement.on_conflict, 1)
                 for arbiter in statement.on_conflict.arbiters if statement.on_conflict else ():
                     read |= {a for i in relation.indexes if i.oid == arbiter for a in i.attnums}
             case q.Update():
@@ -147,7 +146,9 @@ class RowNeeds(Needs):
             case q.Merge():
                 target, read = _target(statement.source, relation)
                 for action in statement.actions:
-                    read |= columns_of((action.condition, action.values)) & {c.attnum for c in relation.live}
+                    read |= columns_named((action.condition, action.values)) & {
+                        c.attnum for c in relation.live
+                    }
                     if action.action == "delete":
                         self._have(relation, "d")
                     elif action.action != "nothing":
@@ -156,25 +157,27 @@ class RowNeeds(Needs):
         if target is not None and relation.kind == "p":
             read = _of_parent(target, read, relation, self.catalog)
         if not isinstance(statement, q.Merge):
-            read |= columns_of(statement.returning)
+            read |= columns_named(statement.returning)
         if read:
             self._have_columns(relation, read, "r")
         return target
 
     def _through(self, statement: q.Insert | q.Update | q.Delete, through: q.ThroughViews) -> q.Range | None:
         """As ``_change``, through views: the role needs rights to the first one, who each reads as to what that one is over."""
-        letter = {q.Insert: "a", q.Update: "w", q.Delete: "d"}[type(statement)]
         checker: RowNeeds = self
-        for number, use in enumerate(through.views):
-            view = checker._used(use.oid) if number == 0 else checker._relation(use.oid)
-            if letter == "d":
-                checker._have(view, letter)
-            else:
-                checker._have_columns(view, use.assigned, letter)
-            if use.read:
-                checker._have_columns(view, use.read, "r")
-            checker = RowNeeds(self.session, self._as_view(view), self.catalog)
-        return checker._change(statement, self._relation(statement.table))
+        for number, use in enumerate(through.uses):
+            used = checker._used(use.oid) if number == 0 else checker._relation(use.oid)
+            if isinstance(statement, q.Insert):
+                checker._have_columns(used, use.inserted, "a")
+            if isinstance(statement, q.Update) or use.updated:
+                checker._have_columns(used, use.updated, "w")
+            if isinstance(statement, q.Delete):
+                checker._have(used, "d")
+            if use.read is not None:
+                checker._have_columns(used, use.read, "r")
+            if use is not through.uses[-1]:
+                checker = RowNeeds(self.session, self._as_view(used), self.catalog)
+        return None if isinstance(statement, q.Insert) else statement.source.ranges[0]
 
     def _copy(self, statement: st.Copy) -> None:
         if statement.query is not None:
@@ -182,6 +185,15 @@ class RowNeeds(Needs):
         else:
             letter = "a" if statement.is_from else "r"
             self._have_columns(self._used(statement.table), statement.attnums, letter)
+
+
+def _named_by(marked: q.Range) -> int:
+    """Return the table or view whose rows a locking clause is about, 0 for a sub-query, which has none of its own."""
+    if isinstance(marked, q.RelationRange):
+        return marked.parent or marked.oid
+    if isinstance(marked, q.SubqueryRange):
+        return marked.parent or (0 if marked.view is None else marked.view[0])
+    return 0
 
 
 def _target(source: q.Select, relation: RelationDef) -> tuple[q.Range, frozenset[int]]:
@@ -192,7 +204,7 @@ def _target(source: q.Select, relation: RelationDef) -> tuple[q.Range, frozenset
     target = source.ranges[0]
     named = source.targets[1 + len(relation.live) :]
     inner = tuple(item for item in source.ranges[1:] if not isinstance(item, q.RelationRange))
-    return target, columns_of((named, source.where, source.from_, inner, source.ctes))
+    return target, columns_named((named, source.where, source.from_, inner, source.ctes))
 
 
 def _of_parent(
@@ -207,23 +219,3 @@ def _of_parent(
         back = {} if leaf is None else {own: above for above, own in column_map(parent, leaf).items()}
         return frozenset(back.get(a, a) for a in attnums)
     return frozenset(attnums)
-
-
-def columns_of(node: Any, range_: int = 0) -> frozenset[int]:
-    """Return the columns of a range that a query or its parts name, be it from within its sub-queries; 0: the whole row."""
-    found: set[int] = set()
-    stack: list[tuple[Any, int]] = [
-        (part, 0) for part in (children(node) if isinstance(node, q.QueryBase) else (node,))
-    ]
-    while stack:
-        current, level = stack.pop()
-        if isinstance(current, tuple):
-            stack.extend((item, level) for item in current if item is not None)
-            continue
-        if isinstance(current, q.Var):
-            if current.range == range_ and current.level == level and current.attnum >= 0:
-                found.add(current.attnum)
-            continue
-        inside = level + isinstance(current, q.Select | q.SetOp | q.Values)
-        stack.extend((child, inside) for child in children(current))
-    return frozenset(found)

@@ -31,7 +31,7 @@ async def alter_owner(
     session = conn.session
     row = await locked(session, statement.oid)
     role = named_role(session, statement.role)
-    if not session.is_superuser:
+    if not session.is_superuser and role.oid != row.values[2]:
         access.check_owner(session, row)
         if role.oid not in memberships(session.role, session.catalog.role_by_oid):
             raise SqlError("42501", f'must be member of role "{role.name}"')

@@ -33,6 +33,7 @@ from planner.classify import classify, command_tag, relations_written, returned_
 from planner.collations import COLLATIONS, settled, without_collations
 from planner.errors import SqlError, not_supported
 from planner.partition import descendants
+from planner.rights import RESTRICTED
 from planner.rules.fold import fold
 from planner.rules.partitions import without_partitioned
 from planner.rules.plain import told_columns, without_domains
@@ -294,9 +295,19 @@ def _prepared(context: BindContext, bound: st.Statement) -> st.Statement:
     if "function" in context.flags:
         bound = _run_as(bound, lambda node: inline_calls(context, node))
     bound = _secured(context, bound)
+    if RESTRICTED in context.flags:
+        _run_as(bound, lambda node: _note_restricted(context, node))
     if COLLATIONS in context.flags and context.flags & {"function", "row security"}:
         bound = _run_as(bound, without_collations)  # of bodies and policies
     return bound
+
+
+def _note_restricted(context: BindContext, node: Any) -> Any:
+    """Note which built-in functions of those that not everybody may call are about to be called."""
+    from planner.bind.runnable import restricted_calls
+
+    context.functions.update(restricted_calls(node))
+    return node
 
 
 def _secured(context: BindContext, bound: st.Statement) -> st.Statement:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from planner import ast
 from planner.bind.arbiters import arbiters_of
@@ -38,6 +37,7 @@ from planner.bind.stored import table_range
 from planner.bind.updatable import (
     ViewTarget,
     all_conditions,
+    assigned_of,
     conflict_checks,
     through_views,
     view_item,
@@ -57,7 +57,6 @@ from planner.query import (
     Insert,
     OnConflict,
     OutputColumn,
-    QueryBase,
     QueryExpr,
     Range,
     RangeRef,
@@ -70,7 +69,6 @@ from planner.query import (
 )
 from planner.scope import Scope
 from planner.types import SqlType
-from planner.walk import children
 
 _ROW_ID_TYPE = SqlType(INT8)
 
@@ -89,10 +87,8 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
     if view is None:
         columns = insert_columns(relation, node.columns)
     else:
-        columns = [
-            relation.column(view.base_attnum(column.attnum, "insert"))
-            for column in _first_columns(node, insert_columns(view.view, node.columns))
-        ]
+        of_view = _first_columns(node, insert_columns(view.view, node.columns))
+        columns = [relation.column(view.base_attnum(column.attnum, "insert")) for column in of_view]
     source: QueryExpr | None = None
     if node.query is not None:
         source, columns = insert_source(context, node, relation, columns)
@@ -125,8 +121,8 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
     if view is not None:
         if on_conflict is not None and on_conflict.action == "update":
             row_checks = conflict_checks(view)
-        read = columns_read((targets, on_conflict))
-        through = through_views(view, [column.attnum for column in columns], read)
+        changed = node.on_conflict.assignments if node.on_conflict is not None else ()
+        through = through_views(view, [column.attnum for column in of_view], assigned_of(view, changed))
     return Insert(
         through=through,
         table=relation.oid,
@@ -176,6 +172,10 @@ def _on_conflict(
         )
     assignments = node.assignments
     if view is not None:
+        if node.constraint:  # PostgreSQL looks for it at the view, which has none
+            raise SqlError(
+                "42704", f'constraint "{node.constraint}" for table "{view.view.name}" does not exist'
+            )
         node = _over_base_table(node, view)
         assignments = with_base_names(view, assignments)
     arbiters, arbiter_where = arbiters_of(context, node, relation)
@@ -241,6 +241,7 @@ def _over_base_table(node: ast.OnConflict, view: ViewTarget) -> ast.OnConflict:
         name = element.name or element.expr.names[-1]  # type: ignore[union-attr]
         if name not in by_name:
             raise SqlError("42703", f'column "{name}" does not exist', span=node.infer_span)
+        view.named.add(by_name[name])
         expr = view.levels[0].exprs[by_name[name] - 1]
         if not isinstance(expr, Var) or expr.attnum <= 0:
             raise SqlError(
@@ -281,8 +282,7 @@ def bind_update(context: BindContext, node: ast.Update) -> Update:
         new |= {attnum: with_values(expr, new) for attnum, expr in computed.items()}
     through = None
     if view is not None:
-        read = columns_read((where, tuple(expr for _, expr in values), returning, from_))
-        through = through_views(view, new, read)
+        through = through_views(view, updated=assigned_of(view, node.assignments))
         where = all_conditions([*view.where, *([] if where is None else [where])])
     returning, extras = split_returning(returning, new, final=not _changed_by_triggers(relation))
     source = rows_to_change(
@@ -311,7 +311,7 @@ def bind_delete(context: BindContext, node: ast.Delete) -> Delete:
     returning, outputs = _returning(scope, node.returning)
     through = None
     if view is not None:
-        through = through_views(view, (), columns_read((where, returning, from_)))
+        through = through_views(view)
         where = all_conditions([*view.where, *([] if where is None else [where])])
     returning, extras = split_returning(returning, {})
     source = rows_to_change(scope, relation, from_, where, [], extras)
@@ -357,23 +357,6 @@ def _without_columns(node: ast.TableRef, view: ViewTarget | None) -> ast.TableRe
     if view is None or node.alias is None:
         return node
     return replace(node, alias=replace(node.alias, columns=()))
-
-
-def columns_read(node: Any) -> frozenset[int]:
-    """Return the columns of range 0 that a tree names, be it from within its sub-queries."""
-    found: set[int] = set()
-    stack: list[tuple[Any, int]] = [(node, 0)]
-    while stack:
-        current, level = stack.pop()
-        if isinstance(current, tuple):
-            stack.extend((item, level) for item in current if item is not None)
-        elif isinstance(current, Var):
-            if current.range == 0 and current.level == level:
-                found.add(current.attnum)
-        elif current is not None:
-            inside = level + isinstance(current, QueryBase)
-            stack.extend((child, inside) for child in children(current))
-    return frozenset(found)
 
 
 def rows_to_change(

@@ -39,6 +39,7 @@ from planner.query import (
     WindowFunc,
 )
 from planner.resolve import ResolvedFunction, function_arguments, signature_text
+from planner.rights import RESTRICTED, restricted_functions
 from planner.scope import Scope, window_call_in
 from planner.type_order import default_equality, default_less
 from planner.typefacts import format_type
@@ -106,6 +107,8 @@ def bind_call(scope: Scope, node: ast.FuncCall, *, in_from: bool = False) -> Exp
         raise _not_aggregate(node, name, span)
     if is_users_function(proc.oid):
         return users_call(scope, found, args, sets_before if in_from else None, span)
+    if proc.oid in restricted_functions():
+        scope.context.flags.add(RESTRICTED)
     if proc.oid == COLLATION_FOR:
         scope.context.flags.add(COLLATIONS)
     made = function_arguments(found, args, scope.context.env)
@@ -261,6 +264,8 @@ def call_on(scope: Scope, name: str, arg: Expr, span: Span | None) -> Expr | Non
         return _aggregate(scope, ast.FuncCall(name=(name,), span=span), found, [arg], [], None, elsewhere)
     if is_users_function(found.fact.oid):
         return users_call(scope, found, [arg], None, span)
+    if found.fact.oid in restricted_functions():
+        scope.context.flags.add(RESTRICTED)
     if found.fact.returns_set:
         check_set(scope, span)
     return FuncExpr(

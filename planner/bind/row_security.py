@@ -293,7 +293,7 @@ class _Securing:
     def _target(self, oid: int, through: ThroughViews | None) -> _Target | None:
         """Return the table that is changed and whose policies count, None where there are none."""
         relation = self.context.catalog.relation_by_oid(oid)
-        view = 0 if through is None else through.views[-1].oid
+        view = 0 if through is None else through.uses[-2].oid
         role = self._reader(view) if view else self.role
         if relation is None or relation.kind not in "rp" or not self._counts(relation, role):
             return None
@@ -308,7 +308,7 @@ class _Securing:
         conflict = node.on_conflict
         reads = bool(_named((node.returning, conflict))) or (conflict is not None and bool(conflict.arbiters))
         if node.through is not None:
-            reads = bool(node.through.views[0].read)
+            reads = node.through.uses[0].read is not None
         checks.add("insert", "a")
         if reads:
             checks.add("insert", "r", using=True)
@@ -373,7 +373,7 @@ class _Securing:
     def _reads(self, node: Update | Delete, relation: RelationDef) -> bool:
         """Tell whether a statement needs the right to read its target: it names columns of it."""
         if node.through is not None:
-            return bool(node.through.views[0].read)
+            return node.through.uses[0].read is not None
         source = node.source
         named = source.targets[1 + len(relation.live) :]
         others = tuple(item for item in source.ranges[1:] if not isinstance(item, RelationRange))

@@ -25,7 +25,8 @@ from planner.classify import is_volatile
 from planner.errors import SqlError, not_supported
 from planner.facts import RECORD
 from planner.plpgsql.pure import needs_no_wait
-from planner.query import Const, Expr, FieldSelect, Param, Select, SqlCall, SubLink, Var
+from planner.query import Const, Expr, FieldSelect, FuncExpr, Param, Select, SqlCall, SubLink, Var
+from planner.rights import restricted_functions
 from planner.walk import walk
 
 
@@ -34,18 +35,26 @@ def has_calls(expr: Any) -> bool:
     return any(isinstance(item, SqlCall) for item in walk(expr))
 
 
+def restricted_calls(node: Any) -> set[int]:
+    """Return the built-in functions that a tree calls and not everybody may call, by oid (``planner.rights``)."""
+    restricted = restricted_functions()
+    return {item.proc for item in walk(node) if isinstance(item, FuncExpr) and item.proc in restricted}
+
+
 def runnable(expr: Expr, catalog: Catalog, functions: set[int] | None = None) -> Expr:
     """Return a kept expression with the bodies of users' functions in the place of their calls.
 
     The oids of these functions are added to ``functions``. Raises SqlError 0A000 for a function whose body is more than an
     expression, or that runs under rights or settings of its own.
     """
-    if not has_calls(expr):
-        return expr
-    context = replace(stored_context(catalog, ""), keeps=True)
-    made: Expr = without_spans(_Expressions(context).visit(expr))
+    made = expr
+    if has_calls(expr):
+        context = replace(stored_context(catalog, ""), keeps=True)
+        made = without_spans(_Expressions(context).visit(expr))
+        if functions is not None:
+            functions |= context.functions
     if functions is not None:
-        functions |= context.functions
+        functions |= restricted_calls(made)
     return made
 
 

@@ -11,7 +11,7 @@ conditions new rows have to keep (WITH CHECK OPTION). Which views are simple is 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from planner import ast
@@ -21,6 +21,7 @@ from planner.bind.readers import as_view
 from planner.bind.stored import stored_context
 from planner.catalog import Catalog, RelationDef
 from planner.errors import SqlError
+from planner.exprs import columns_named
 from planner.query import (
     Aggregate,
     BoolExpr,
@@ -34,9 +35,9 @@ from planner.query import (
     Select,
     SetOp,
     SubqueryRange,
+    TargetUse,
     ThroughViews,
     Var,
-    ViewUse,
     WindowFunc,
 )
 from planner.rewrite import at_range, replace_children, shift_levels
@@ -59,22 +60,29 @@ _NO_TABLE = "Views that do not select from a single table or view are not automa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """One view on the way: its columns and its own condition, as expressions over the base table (range 0)."""
+    """One view on the way: its columns and its own condition, as expressions over the base table (range 0).
+
+    ``below``: which column of what the view is over each of its columns is, 0: none; ``reads``: those of them that its query names.
+    """
 
     view: RelationDef
     exprs: tuple[Expr, ...]
     where: Expr | None
+    below: tuple[int, ...] = ()
+    reads: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewTarget:
     """A view that can be written through: its levels, outermost first, and its base table.
 
-    ``base``: with the defaults that the views have for its columns in the place of its own.
+    ``base``: with the defaults that the views have for its columns in the place of its own. ``named``: which columns of the first view the
+    statement reads, gathered while it is bound (``Item.named``).
     """
 
     levels: tuple[Level, ...]
     base: RelationDef
+    named: set[int] = field(default_factory=set)
 
     @property
     def view(self) -> RelationDef:
@@ -212,6 +220,10 @@ def _levels(
         view=view,
         exprs=tuple(_over_base(own(expr), number, inner, 0) for expr in shown),
         where=None if query.where is None else _over_base(own(query.where), number, inner, 0),
+        below=tuple(
+            e.attnum if isinstance(e, Var) and (e.range, e.level) == (number, 0) else 0 for e in shown
+        ),
+        reads=columns_named(query, number),
     )
     return base
 
@@ -260,7 +272,10 @@ def view_item(scope: Scope, target: ViewTarget, node: ast.TableRef, position: in
             )
         names = [*node.alias.columns, *names[len(node.alias.columns) :]]
     exprs = tuple(at_range(expr, position) for expr in target.levels[0].exprs)
-    return Item(name=item.name, names=names, index=index_names(names), exprs=exprs, aliased=item.aliased)
+    return Item(
+        name=item.name, names=names, index=index_names(names), exprs=exprs, aliased=item.aliased,
+        named=target.named,
+    )  # fmt: skip
 
 
 def base_names(
@@ -287,6 +302,12 @@ def with_base_names(target: ViewTarget, nodes: Sequence[ast.Assignment]) -> tupl
     return tuple(replace(node, columns=base_names(target, node.columns, "update")) for node in nodes)
 
 
+def assigned_of(target: ViewTarget, nodes: Sequence[ast.Assignment]) -> list[int]:
+    """Return which columns of a view a SET list assigns, which has been looked at (``with_base_names``)."""
+    by_name = {column.name: column.attnum for column in target.view.live}
+    return [by_name[column.name] for node in nodes for column in node.columns]
+
+
 def all_conditions(conditions: Sequence[Expr]) -> Expr | None:
     """Return the conjunction of conditions, None of none."""
     if len(conditions) < 2:
@@ -297,16 +318,26 @@ def all_conditions(conditions: Sequence[Expr]) -> Expr | None:
 # --- what remains of the views ----------------------------------------------------------------------
 
 
-def through_views(target: ViewTarget, assigned: Collection[int], read: Collection[int]) -> ThroughViews:
-    """Return what a statement through views has to keep to; columns it assigns and reads are the base table's."""
-    uses = tuple(
-        ViewUse(
-            oid=level.view.oid,
-            assigned=frozenset(_columns_over(level, assigned)),
-            read=frozenset(_columns_over(level, read)),
-        )
-        for level in target.levels
+def through_views(
+    target: ViewTarget, inserted: Collection[int] = (), updated: Collection[int] = ()
+) -> ThroughViews:
+    """Return what a statement through views has to keep to, once it is bound; columns that it assigns are the first view's."""
+    use = TargetUse(
+        oid=target.view.oid,
+        inserted=frozenset(inserted),
+        updated=frozenset(updated),
+        read=frozenset(target.named) or None,
     )
+    uses = [use]
+    oids = [*(level.view.oid for level in target.levels[1:]), target.base.oid]
+    for level, oid in zip(target.levels, oids, strict=True):
+        use = TargetUse(
+            oid=oid,
+            inserted=frozenset(level.below[attnum - 1] for attnum in use.inserted),
+            updated=frozenset(level.below[attnum - 1] for attnum in use.updated),
+            read=None if use.read is None else level.reads,
+        )
+        uses.append(use)
     checks: list[tuple[str, Expr]] = []
     cascaded = False
     for level in target.levels:
@@ -314,7 +345,7 @@ def through_views(target: ViewTarget, assigned: Collection[int], read: Collectio
         cascaded = cascaded or option == "cascaded"
         if (option or cascaded) and level.where is not None:
             checks.insert(0, (level.view.name, level.where))
-    return ThroughViews(views=uses, checks=tuple(checks))
+    return ThroughViews(uses=tuple(uses), checks=tuple(checks))
 
 
 def conflict_checks(target: ViewTarget) -> tuple[RowCheck, ...]:
@@ -324,14 +355,6 @@ def conflict_checks(target: ViewTarget) -> tuple[RowCheck, ...]:
         for level in reversed(target.levels)
         if level.where is not None
     )
-
-
-def _columns_over(level: Level, attnums: Collection[int]) -> list[int]:
-    return [
-        position
-        for position, expr in enumerate(level.exprs, 1)
-        if isinstance(expr, Var) and expr.attnum in attnums
-    ]
 
 
 def updatable_columns(catalog: Catalog, view: RelationDef) -> frozenset[int] | None:

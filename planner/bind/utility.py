@@ -369,16 +369,21 @@ def bind_maintenance(context: BindContext, node: ast.Maintenance) -> st.Maintena
     if "tablespace" in options:
         raise not_supported("REINDEX with TABLESPACE", span=options["tablespace"].span)
     tables: list[int] = []
+    named: list[int] = []
     not_tables: list[str] = []
     for reference, columns in node.relations:
         relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
         _maintainable(node, relation, columns)
+        named.append(relation.oid)
         if relation.kind == "i" and node.what == "reindex":
             tables.append(relation.table_oid)
         elif relation.stored:
             tables.append(relation.oid)
         elif relation.kind not in "rmp":
             not_tables.append(relation.name)
+    over = node.object if node.object in ("schema", "database", "system") else ""
+    if node.object in ("database", "system") and node.name not in ("", context.database):
+        raise SqlError("0A000", "can only reindex the currently open database")
     if node.object == "schema" and context.catalog.schema(node.name) is None:
         raise SqlError("3F000", f'schema "{node.name}" does not exist')
     full, analyze, verbose = (
@@ -389,7 +394,9 @@ def bind_maintenance(context: BindContext, node: ast.Maintenance) -> st.Maintena
         tables=tuple(tables),
         full=full,
         analyze=analyze or node.what == "analyze",
-        named=bool(node.relations),
+        relations=tuple(named),
+        object=over,
+        name=node.name,
         not_tables=tuple(not_tables) if node.what in ("vacuum", "analyze") else (),
         alone=_alone(node, options),
         verbose=verbose,

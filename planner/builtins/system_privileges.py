@@ -21,7 +21,7 @@ from planner.catalog import RelationDef, RoleDef
 from planner.errors import SqlError
 from planner.facts import REGPROCEDURE, facts, rows
 from planner.identifiers import split_identifier
-from planner.rights import Rights, database_owner
+from planner.rights import Rights, database_owner, restricted_functions
 from planner.typefacts import FIRST_USER_OID
 
 SUPERUSER_OID = 10
@@ -113,7 +113,13 @@ def _function(session: EvalSession, wanted: Any) -> Asked | None:
     function = session.catalog.function_by_oid(oid) if oid is not None else None
     if function is not None:
         return lambda rights, letters, option: rights.function(function, option=option)
-    return _public(SUPERUSER_OID, "X") if oid in facts().procs else None
+    if oid not in facts().procs:
+        return None
+    if oid in restricted_functions():
+        return lambda rights, letters, option: (
+            rights.system_function(oid) and (not option or rights.owns(SUPERUSER_OID))
+        )
+    return _public(SUPERUSER_OID, "X")
 
 
 def _type(session: EvalSession, wanted: Any) -> Asked | None:

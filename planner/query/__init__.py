@@ -48,9 +48,9 @@ from planner.query.changes import (
     OnConflict,
     RowCheck,
     RowCheckKind,
+    TargetUse,
     ThroughViews,
     Update,
-    ViewUse,
 )
 from planner.query.expressions import (
     CMAX,
@@ -208,11 +208,11 @@ __all__ = [
     "SubqueryRange",
     "Subscript",
     "Target",
+    "TargetUse",
     "ThroughViews",
     "Update",
     "Values",
     "Var",
-    "ViewUse",
     "Window",
     "WindowFunc",
 ]

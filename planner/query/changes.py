@@ -30,19 +30,27 @@ class OnConflict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ViewUse:
-    """What a statement does to a view: the view's columns that it assigns, and reads."""
+class TargetUse:
+    """What a statement does to what it changes, or to what a view is over through which it does: the columns it inserts, updates and reads.
+
+    ``read`` None: nothing is read; empty: something is, but no column by its name.
+    """
 
     oid: int
-    assigned: frozenset[int]
-    read: frozenset[int]
+    inserted: frozenset[int]
+    updated: frozenset[int]
+    read: frozenset[int] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThroughViews:
-    """DML through views: those on the way, outermost first, and what new rows must be TRUE for (view, over range 0)."""
+    """DML through views: ``uses`` of those on the way, outermost first, and at last of the table; what new rows must be TRUE for (view, over range 0).
 
-    views: tuple[ViewUse, ...]
+    Each is used as who owns the one before (``planner.bind.readers``). Of what a view is over all columns are read that its query
+    names, where the statement reads any column at all (PostgreSQL's rule).
+    """
+
+    uses: tuple[TargetUse, ...]
     checks: tuple[tuple[str, Expr], ...]
 
 

@@ -1,0 +1,53 @@
+"""Which tables TRUNCATE empties: those that are named, their partitions, and with CASCADE what refers to them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.constraints.references import references_to
+from engine.reads.plans import Replan
+from planner.errors import SqlError
+from planner.partition import ancestors, descendants
+
+if TYPE_CHECKING:
+    from engine.catalog.state import CatalogSnapshot
+    from planner import statements as st
+    from planner.catalog import RelationDef
+
+
+def truncated(
+    catalog: CatalogSnapshot, statement: st.Truncate
+) -> tuple[list[RelationDef], list[RelationDef]]:
+    """Return all tables that become empty, and those among them that CASCADE adds, without the partitions of these.
+
+    Raises SqlError 0A000 for a table that a foreign key of a table left out refers to, Replan for one that has been dropped.
+    """
+    tables: dict[int, RelationDef] = {}
+    open_: list[RelationDef] = []
+    cascaded: list[RelationDef] = []
+
+    def add(table: RelationDef) -> None:
+        for item in (table, *descendants(table, catalog)):
+            if item.oid not in tables:
+                tables[item.oid] = item
+                open_.append(item)
+
+    for oid in statement.tables:
+        named = catalog.relation_by_oid(oid)
+        if named is None:
+            raise Replan
+        add(named)
+    for table in open_:  # grows
+        for child, _constraint in references_to(catalog, table):
+            if child.oid in tables or any(above.oid in tables for above in ancestors(child, catalog)):
+                continue
+            if not statement.cascade:
+                raise SqlError(
+                    "0A000",
+                    "cannot truncate a table referenced in a foreign key constraint",
+                    detail=f'Table "{child.name}" references "{table.name}".',
+                    hint=f'Truncate table "{child.name}" at the same time, or use TRUNCATE ... CASCADE.',
+                )
+            cascaded.append(child)
+            add(child)
+    return list(tables.values()), cascaded
