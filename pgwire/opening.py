@@ -59,6 +59,7 @@ def direct_tls(session: Session, hello: bytes) -> None:
 
 
 async def _start_tls(session: Session, hello: bytes = b"") -> None:
+    transport = None
     try:
         transport = await session.server.start_tls(session.transport, hello)
     except OSError as error:  # ssl.SSLError is one: there is no way left to tell the client
@@ -66,6 +67,9 @@ async def _start_tls(session: Session, hello: bytes = b"") -> None:
         session.connection.close()
         session.transport.abort()
         return
+    finally:
+        if transport is None:  # nobody tells the session of a socket that is closed within the handshake
+            session.connection_lost()
     session.tls = True
     session.transport = transport
     session.responder.transport = transport
@@ -92,7 +96,7 @@ async def _authenticate(session: Session, message: m.StartupMessage) -> None:
     if message.minor > NEWEST_MINOR or unknown:
         session.connection.send(m.NegotiateProtocolVersion(3 << 16 | session.minor, unknown))
     session.parameters = session_parameters(message.parameters)
-    session.server.admit(session)
+    session.server.check_room()
     wanted = await settled(
         session.server.database.authentication(
             session.parameters["user"], session.parameters["database"], session.peer, session.tls
@@ -134,6 +138,7 @@ def _on_password(session: Session, data: bytes, start: int, stop: int) -> Step |
 async def _open(session: Session) -> None:
     """Authentication succeeded: open the database session and greet."""
     connection = session.connection
+    session.server.admit(session)
     connection.send(m.AuthenticationOk())
     session.server.register(session)
     backend, settings = await settled(

@@ -1,6 +1,7 @@
 """The asyncio server: sockets in, sessions out. The only module that touches transports.
 
     Server ── listens ──► WireProtocol (one per socket) ──► Session ──► Backend
+       ├── lobby: sessions that have not proved who they are
        └── registry: pid ──► session (with its cancel key)
 
 Works on asyncio's own loop and on uvloop. Everything has a limit: sockets, sessions, message size, input and
@@ -28,13 +29,12 @@ from pgwire.auth.exchange import RandomBytes
 from pgwire.backend import Database
 from pgwire.errors import BackendError, ErrorReport
 from pgwire.framing import DEFAULT_MAX_MESSAGE_BYTES
+from pgwire.lobby import Lobby
 from pgwire.session import ADMIN_SHUTDOWN, CANCEL_GRACE_S, Session
 from pgwire.turns import Turns
 
 LOG: Final = logging.getLogger("pgwire")
 
-# Sockets that may exist beyond the session limit: cancel requests and clients about to be refused.
-SPARE_SOCKETS: Final = 32
 KEY_BYTES: Final = 4  # of protocol 3.0
 LONG_KEY_BYTES: Final = 32  # of protocol 3.2, which takes any length
 ALPN: Final = "postgresql"
@@ -51,7 +51,7 @@ class ServerConfig:
         unix_directory: also listen on ``<directory>/.s.PGSQL.<port>`` if set.
         tls: context with a certificate; without one SSLRequest is answered N.
         tls_end_point: what SCRAM binds to over TLS (``pgwire.auth.end_point``); empty: channel binding is not offered.
-        max_connections: sessions past start-up; more get FATAL 53300.
+        max_connections: authenticated sessions; more get FATAL 53300. Others have places of their own (``pgwire.lobby``).
         max_message_bytes: largest Query, Parse, Bind or CopyData.
         authentication_timeout_s: from accept to the first ReadyForQuery.
         input_limit_bytes: what may arrive while a message is handled before reading pauses.
@@ -141,6 +141,7 @@ class Server:
         self._all_gone = asyncio.Event()
         self._all_gone.set()
         self._draining = False
+        self._lobby: Lobby | None = None
         self._port = config.port
         self.turns = Turns()
 
@@ -150,6 +151,7 @@ class Server:
         """Bind and accept connections; OSError if an address is taken."""
         loop = asyncio.get_running_loop()
         config = self.config
+        self._lobby = Lobby(loop, lambda: config.max_connections - len(self._admitted))
         if config.tls is not None:
             config.tls.set_alpn_protocols([ALPN])
         listener = await loop.create_server(
@@ -189,6 +191,8 @@ class Server:
         for listener in self._listeners:
             await listener.wait_closed()
         self.turns.close()
+        if self._lobby is not None:
+            self._lobby.close()
 
     async def _gone_within(self, timeout_s: float) -> bool:
         try:
@@ -225,8 +229,8 @@ class Server:
     # ------------------------------------------------------------------ what sessions ask
 
     def accept(self, transport: asyncio.Transport) -> Session | None:
-        """Return a session for a new socket; None if there are too many sockets already."""
-        if self._draining or len(self._sockets) >= self.config.max_connections + SPARE_SOCKETS:
+        """Return a session for a new socket; None while the server stops. One that waits for longer may go for it."""
+        if self._draining or self._lobby is None:
             return None
         transport.set_write_buffer_limits(high=self.config.output_limit_bytes)
         sock = transport.get_extra_info("socket")
@@ -235,10 +239,11 @@ class Server:
         session = Session(self, transport, _peer_name(transport))
         self._sockets.add(session)
         self._all_gone.clear()
+        self._lobby.enter(session)
         return session
 
-    def admit(self, session: Session) -> None:
-        """Count a session that has introduced itself; 53300 or 57P03 (FATAL) if it cannot stay."""
+    def check_room(self) -> None:
+        """Raise 53300 or 57P03 (FATAL) if nobody can be let in now, whoever it is."""
         if self._draining:
             raise BackendError(
                 ErrorReport(
@@ -249,7 +254,13 @@ class Server:
             raise BackendError(
                 ErrorReport(severity="FATAL", sqlstate="53300", message="sorry, too many clients already")
             )
+
+    def admit(self, session: Session) -> None:
+        """Give a session that has proved who it is one of the places; 53300 or 57P03 (FATAL) if there is none."""
+        self.check_room()
         self._admitted.add(session)
+        if self._lobby is not None:
+            self._lobby.leave(session)
 
     def register(self, session: Session) -> None:
         """Give an authenticated session its pid and key."""
@@ -265,6 +276,8 @@ class Server:
         """A session's socket is closed."""
         self._sockets.discard(session)
         self._admitted.discard(session)
+        if self._lobby is not None:
+            self._lobby.leave(session)
         if self._sessions.get(session.pid) is session:
             del self._sessions[session.pid]
         if not self._sockets:

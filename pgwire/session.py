@@ -458,10 +458,18 @@ class Session:
 
     def _authentication_timed_out(self) -> None:
         self._auth_timer = None
+        self._not_let_in(fatal("57014", "canceling authentication due to timeout"))
+
+    def crowded_out(self) -> None:
+        """Others want to authenticate, too, and this client has been at it for longer than they."""
+        LOG.info("connection from %s closed: too many are not authenticated", self.peer)
+        self._not_let_in(fatal("53300", "too many connections that are not authenticated"))
+
+    def _not_let_in(self, report: ErrorReport) -> None:
         if self.connection.state is STARTUP:
             self.leave(None)  # who has not introduced itself may not even speak this protocol
         else:
-            self.leave(fatal("57014", "canceling authentication due to timeout"))
+            self.leave(report)
         if self._task is not None:
             self._loop.call_soon(
                 self._task.cancel

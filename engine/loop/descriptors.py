@@ -1,6 +1,6 @@
 """File descriptors: as many as connections may need are asked of the system when the server starts, not when one is missing.
 
-    max_connections + sockets that have not said who they are + files of the server  <=  limit of the process
+    max_connections + sockets that have not proved who they are + files of the server  <=  limit of the process
 
 The soft limit is raised as far as the hard one allows; beyond it the server says so and does not start.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import resource
 from typing import Final
 
-from pgwire.server import SPARE_SOCKETS
+from pgwire.lobby import STAY
 
 FILES: Final = 256
 """Of the server itself: log, parts and sidecars being read or written, pipes to Spark, DuckDB's own."""
@@ -18,7 +18,7 @@ FILES: Final = 256
 
 def needed(max_connections: int) -> int:
     """Return how many descriptors a server needs."""
-    return max_connections + SPARE_SOCKETS + FILES
+    return max_connections + STAY + FILES
 
 
 def shortage(max_connections: int) -> str | None:

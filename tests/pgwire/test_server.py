@@ -17,12 +17,14 @@ import asyncpg
 import psycopg
 import pytest
 
+from pgwire import lobby
 from pgwire import messages as m
 from pgwire.auth.scram import make_verifier
 from pgwire.backend import FieldDescription, Responder
 from pgwire.encode import data_row, encode_frontend
 from pgwire.errors import BackendError, ErrorReport
-from pgwire.server import SPARE_SOCKETS, ServerConfig
+from pgwire.lobby import STAY
+from pgwire.server import ServerConfig
 from tests.support.wire_backend import TinyBackend, TinyDatabase
 from tests.support.wire_client import WireClient
 from tests.support.wire_server import ServerThread
@@ -86,16 +88,93 @@ def test_too_many_sessions_are_told_and_a_place_becomes_free(serve: Callable[...
             assert d.start()[-1] == m.ReadyForQuery("I")
 
 
-def test_sockets_that_say_nothing_are_limited_too(serve: Callable[..., ServerThread]) -> None:
-    thread = serve(TinyDatabase(), max_connections=1)
-    sockets = [socket.create_connection((LOCAL, thread.port)) for _ in range(1 + SPARE_SOCKETS)]
+def closed(sock: socket.socket) -> bool:
+    """Return whether the server has closed its side."""
+    sock.setblocking(False)
     try:
-        eventually(lambda: len(thread.server._sockets) == len(sockets))
-        with socket.create_connection((LOCAL, thread.port), timeout=5) as refused:
-            assert ends(refused)
+        return sock.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
+def test_sockets_that_say_nothing_take_no_place_and_the_oldest_makes_room(
+    serve: Callable[..., ServerThread],
+) -> None:
+    thread = serve(TinyDatabase(), max_connections=2)
+    silent: list[socket.socket] = []
+    try:
+        for count in range(1, STAY + 8):
+            silent.append(socket.create_connection((LOCAL, thread.port)))
+            eventually(lambda count=count: len(thread.server._sockets) >= min(count, STAY))  # type: ignore[misc]
+        with WireClient(LOCAL, thread.port) as a, WireClient(LOCAL, thread.port) as b:
+            assert a.start()[-1] == m.ReadyForQuery("I")
+            assert b.start()[-1] == m.ReadyForQuery("I")
+            assert len(thread.server._sockets) <= 2 + STAY
+            with WireClient(LOCAL, thread.port) as c:
+                assert report_of(c.start()).sqlstate == "53300"
+            eventually(lambda: sum(not closed(sock) for sock in silent) <= STAY)
+            first_kept = next(n for n, sock in enumerate(silent) if not closed(sock))
+            assert first_kept >= 7
+            assert not any(closed(sock) for sock in silent[first_kept:])
     finally:
-        for sock in sockets:
+        for sock in silent:
             sock.close()
+
+
+def test_who_stops_within_the_exchange_takes_no_place_either(serve: Callable[..., ServerThread]) -> None:
+    verifier = str(make_verifier("x", b"0" * 16))
+    thread = serve(TinyDatabase(verifiers={"ann": verifier}), max_connections=1)
+    slow = [WireClient(LOCAL, thread.port) for _ in range(STAY)]
+    try:
+        for client in slow:
+            client.__enter__()
+            client.send(m.StartupMessage({"user": "ann"}))
+            client.until(m.AuthenticationSASL)
+        with WireClient(LOCAL, thread.port) as bob:
+            assert bob.start()[-1] == m.ReadyForQuery("I")
+            with socket.create_connection((LOCAL, thread.port)):
+                report = report_of(slow[0].until(m.ErrorResponse))
+                assert (report.severity, report.sqlstate) == ("FATAL", "53300")
+                assert slow[0].receive() is None
+    finally:
+        for client in slow:
+            client.__exit__()
+
+
+@pytest.mark.parametrize("rush_s", [3600.0, 0.05])
+def test_many_may_come_at_once_where_places_are_free(
+    serve: Callable[..., ServerThread], rush_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lobby, "RUSH_S", rush_s)
+    thread = serve(TinyDatabase(), max_connections=100)
+    crowd = [socket.create_connection((LOCAL, thread.port)) for _ in range(2 * STAY)]
+    try:
+        stay = crowd if rush_s > 60 else crowd[STAY:]
+        eventually(lambda: len(thread.server._sockets) == len(stay))
+        eventually(lambda: [not closed(sock) for sock in crowd] == [sock in stay for sock in crowd])
+    finally:
+        for sock in crowd:
+            sock.close()
+
+
+def test_handshakes_that_are_not_ended_make_room(
+    serve: Callable[..., ServerThread], certificate: Path
+) -> None:
+    thread = serve(TinyDatabase(), tls=server_context(certificate), max_connections=1)
+    stuck: list[socket.socket] = []
+    with WireClient(LOCAL, thread.port) as client:
+        assert client.start()[-1] == m.ReadyForQuery("I")
+        for _ in range(STAY + 1):
+            stuck.append(sock := socket.create_connection((LOCAL, thread.port)))
+            sock.sendall(encode_frontend(m.SSLRequest()))
+            assert sock.recv(1) == b"S"
+        assert ends(stuck[0])
+        eventually(lambda: len(thread.server._sockets) == 1 + STAY)
+    for sock in stuck:
+        sock.close()
+    eventually(lambda: not thread.server._sockets)
 
 
 def test_authentication_takes_no_longer_than_allowed(serve: Callable[..., ServerThread]) -> None:
