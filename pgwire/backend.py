@@ -12,7 +12,7 @@ the backend owns prepared statements, portals, transactions and values.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
@@ -137,6 +137,13 @@ class Responder(Protocol):
         CopyFail raises BackendError 57014 with PostgreSQL's wording; so does a protocol violation (08P01,
         FATAL); a client that disconnects raises ConnectionError. Chunks need not end at row ends. A backend
         that fails may stop iterating; the rest of the data is skipped.
+        """
+
+    async def long_message(self, kind: int, pieces: Iterator[bytes | memoryview]) -> None:
+        """Queue one framed DataRow (68) or CopyData (100) that comes in pieces, and wait for the client between them.
+
+        Empty pieces are chances for others to go on. Once its first bytes are queued the message is completed, whatever
+        interrupts the wait; only then the interruption is raised. Nothing else is sent in the middle of it.
         """
 
     async def drain(self) -> None:

@@ -61,7 +61,7 @@ class ClientConnection:
                 self._bytes_due = 0  # an ErrorResponse instead of the byte
             else:
                 return NEED_DATA
-        if not frames.has(5):
+        if frames.waiting or not frames.has(5):
             return NEED_DATA
         kind, length = HEADER.unpack_from(frames.data, frames.pos)
         if kind not in decode.BACKEND_KINDS:

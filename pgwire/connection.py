@@ -147,6 +147,12 @@ class Connection:
         """Received bytes that nothing has consumed."""
         return len(self._frames)
 
+    def let_go(self) -> None:
+        """Drop the payload of the frame that ``next_frame`` returned last: it has been read, and is long."""
+        self._frames.forget_read()
+        self.data = b""
+        self.start = self.stop = 0
+
     def discard_input(self) -> None:
         """Forget received bytes (the connection is ending)."""
         self._frames.clear()
@@ -220,7 +226,7 @@ class Connection:
                 return self._next_startup()
             if self._copy_left and not self._skip_copy_rest():
                 return NO_FRAME
-            if not frames.has(5):
+            if frames.waiting or not frames.has(5):
                 return NO_FRAME
             kind, length = HEADER.unpack_from(frames.data, frames.pos)
             limit = self._limits.get(kind)

@@ -7,7 +7,9 @@
 ``FrameBuffer`` keeps what has arrived and is not consumed. It never copies a byte more than twice: chunks
 of an incomplete frame are only joined once the frame is complete, so a 1 MB message that trickles in
 costs 1 MB of copying and not its square. A longer one is put together while it comes: to join 100 MB in
-one step would hold up everybody. COPY data need not be whole; ``take_partial`` hands out what is there.
+one step would hold up everybody. Until it is whole nobody looks at it (``waiting``): that would end the
+putting together, and begin it anew, with all bytes, at the next chunk. COPY data need not be whole;
+``take_partial`` hands out what is there.
 
 Limits (bytes, the length word included) are checked on the length word alone, before anything is buffered.
 """
@@ -53,7 +55,7 @@ class FrameBuffer:
     while there are bytes that ``data`` does not have.
     """
 
-    __slots__ = ("_growing", "_more_bytes", "data", "more", "pos")
+    __slots__ = ("_growing", "_more_bytes", "_wanted", "data", "more", "pos")
 
     def __init__(self) -> None:
         """Start empty."""
@@ -64,6 +66,7 @@ class FrameBuffer:
             None  # all unread bytes, of which the first frame is long and not whole
         )
         self._more_bytes = 0
+        self._wanted = 0  # how many bytes make the long frame whole
 
     def feed(self, chunk: bytes) -> None:
         """Append what the socket delivered."""
@@ -81,6 +84,11 @@ class FrameBuffer:
         """Unread bytes."""
         return len(self.data) - self.pos + self._more_bytes
 
+    @property
+    def waiting(self) -> bool:
+        """Whether the first frame is a long one and not whole yet: there is nothing to look at."""
+        return self._growing is not None and self._more_bytes < self._wanted
+
     def has(self, count: int) -> bool:
         """Make ``count`` unread bytes contiguous in ``data`` if that many have arrived."""
         held = len(self.data) - self.pos
@@ -88,7 +96,7 @@ class FrameBuffer:
             return True
         if held + self._more_bytes < count:
             if count > GROWING_BYTES and self._growing is None:
-                self._grow()
+                self._grow(count)
             return False
         if self._growing is not None:
             self.data = self._growing.getvalue()  # no copy: the bytes are made for it
@@ -101,8 +109,9 @@ class FrameBuffer:
         self._more_bytes = 0
         return True
 
-    def _grow(self) -> None:
-        """Put together what is there; what comes is added to it."""
+    def _grow(self, wanted: int) -> None:
+        """Put together what is there; what comes is added to it until there are ``wanted`` bytes."""
+        self._wanted = wanted
         self._growing = BytesIO()
         self._growing.write(memoryview(self.data)[self.pos :])
         for chunk in self.more:
@@ -111,6 +120,11 @@ class FrameBuffer:
         self.pos = 0
         self.more = _GROWING
         self._more_bytes = self._growing.tell()
+
+    def forget_read(self) -> None:
+        """Keep no bytes that have been consumed."""
+        self.data = self.data[self.pos :]
+        self.pos = 0
 
     def take(self, count: int) -> bytes:
         """Consume exactly ``count`` bytes, which ``has`` has promised."""
@@ -130,4 +144,5 @@ class FrameBuffer:
         self.pos = 0
         self.more = []
         self._growing = None
+        self._more_bytes = 0
         self._more_bytes = 0

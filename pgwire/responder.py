@@ -12,7 +12,7 @@ reaches executors.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from pgwire import encode, tcp
@@ -54,6 +54,7 @@ class WireResponder:
     __slots__ = (
         "_connection",
         "_input_waiter",
+        "_late",
         "_out",
         "_size",
         "_write_waiter",
@@ -79,6 +80,7 @@ class WireResponder:
         self._connection = connection
         self._out = connection.out
         self._size = 0
+        self._late: list[bytes] | None = None  # remarks that wait for the end of a message in pieces
         self._write_waiter: asyncio.Future[None] | None = None
         self._input_waiter: asyncio.Future[None] | None = None
         self.transport = transport
@@ -195,7 +197,7 @@ class WireResponder:
         if connection.state is CLOSED:
             return
         connection.advance(kind)
-        self._out.append(data)
+        (self._out if self._late is None else self._late).append(data)
         if connection.state is READY:
             self.on_idle_output()
 
@@ -257,6 +259,35 @@ class WireResponder:
             await self._wait("_write_waiter")
         if self.lost:
             raise ConnectionResetError("the client has disconnected")
+
+    async def long_message(self, kind: int, pieces: Iterator[bytes | memoryview]) -> None:
+        """See ``pgwire.backend.Responder``."""
+        self._connection.advance(kind)
+        interruption: BaseException | None = None
+        try:
+            for piece in pieces:
+                if piece:
+                    if self._late is None:
+                        self._late = []
+                    self._out.append(piece)
+                    self._size += len(piece)
+                if interruption is not None:
+                    continue
+                try:
+                    if self._size >= WRITE_BYTES:
+                        await self.drain()
+                    if not self._size:
+                        await asyncio.sleep(0)
+                except BaseException as error:
+                    if self.lost or self._late is None:
+                        raise
+                    interruption = error
+        finally:
+            if self._late is not None:
+                self._out += self._late
+                self._late = None
+        if interruption is not None:
+            raise interruption
 
     async def more_input(self) -> None:
         """Suspend until more bytes have been received; ConnectionError if the peer left."""

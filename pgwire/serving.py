@@ -13,8 +13,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, cast
 
-from pgwire import decode
-from pgwire.backend import FieldDescription, StatementDescription
+from pgwire import decode, long_messages
+from pgwire.backend import FieldDescription, StatementDescription, settled
 from pgwire.encode import (
     BIND_COMPLETE,
     CLOSE_COMPLETE,
@@ -23,12 +23,15 @@ from pgwire.encode import (
     parameter_description,
 )
 from pgwire.errors import ErrorReport, LocalProtocolError
+from pgwire.long_messages import LONG_BYTES
 
 if TYPE_CHECKING:
     from pgwire.session import Session, Step
 
 
 def _on_query(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+    if stop - start > LONG_BYTES:
+        return _long_query(session, data, start, stop)
     sql = decode.query(data, start, stop, session.connection.read)
     pending = session.backend.query(sql, session.responder)
     if pending is not None:
@@ -47,6 +50,8 @@ def _on_function_call(session: Session, data: bytes, start: int, stop: int) -> S
 
 
 def _on_parse(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+    if stop - start > LONG_BYTES:
+        return _long_parse(session, data, start, stop)
     name, sql, param_oids = decode.parse(data, start, stop, session.connection.read)
     pending = session.backend.parse(name, sql, param_oids)
     if pending is not None:
@@ -56,6 +61,8 @@ def _on_parse(session: Session, data: bytes, start: int, stop: int) -> Step | No
 
 
 def _on_bind(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+    if stop - start > LONG_BYTES:
+        return _long_bind(session, data, start, stop)
     read = session.connection.read
     portal, statement, param_formats, params, result_formats = decode.bind(data, start, stop, read)
     pending = session.backend.bind(portal, statement, param_formats, params, result_formats)
@@ -136,6 +143,32 @@ def _on_sync(session: Session, data: bytes, start: int, stop: int) -> Step | Non
 def _on_terminate(session: Session, data: bytes, start: int, stop: int) -> Step | None:
     session.leave(None)
     return None
+
+
+async def _long_query(session: Session, data: bytes, start: int, stop: int) -> None:
+    sql = await long_messages.query(data, start, stop, session.connection.read)
+    del data  # not needed while the statement runs
+    pending = session.backend.query(sql, session.responder)
+    if isinstance(pending, asyncio.Future):
+        await asyncio.wait([pending])
+        session.backend.synced(pending)
+    else:
+        await settled(pending)
+    session.ready()
+
+
+async def _long_parse(session: Session, data: bytes, start: int, stop: int) -> None:
+    name, sql, param_oids = await long_messages.parse(data, start, stop, session.connection.read)
+    del data
+    await settled(session.backend.parse(name, sql, param_oids))
+    session.connection.out.append(PARSE_COMPLETE)
+
+
+async def _long_bind(session: Session, data: bytes, start: int, stop: int) -> None:
+    bound = await long_messages.bind(data, start, stop, session.connection.read)
+    del data
+    await settled(session.backend.bind(*bound))
+    session.connection.out.append(BIND_COMPLETE)
 
 
 async def _await_ready(session: Session, pending: Awaitable[None]) -> None:

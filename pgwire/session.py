@@ -27,7 +27,7 @@ from pgwire import opening, serving
 from pgwire.auth.exchange import Exchange
 from pgwire.backend import Backend, settled
 from pgwire.codecs.errors import DataError
-from pgwire.connection import NO_FRAME, Connection
+from pgwire.connection import KEPT_BYTES, NO_FRAME, Connection
 from pgwire.direct import Direct, read_ahead
 from pgwire.errors import BackendError, ErrorReport, RemoteProtocolError, fatal
 from pgwire.responder import WireResponder
@@ -304,7 +304,10 @@ class Session:
         if self.flush_wanted:
             self.flush_wanted = False
             responder.flush()
-        if step is None:
+        if step is not None:
+            if connection.stop > KEPT_BYTES:
+                connection.let_go()
+        else:
             if self._reading_paused and connection.state is not CLOSED:
                 # What is buffered, however much, is the beginning of a message: only its rest brings it on.
                 self._reading_paused = False

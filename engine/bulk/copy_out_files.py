@@ -22,8 +22,10 @@ from typing import Any, BinaryIO
 
 from engine.bulk.server_files import Roots, exists_error, file_error, target
 from engine.bulk.write_rows import Sheet, Sink, write_file
+from engine.connection.pieces import cut
 from engine.connection.portal import RowReader
 from engine.writes.progress import CopyProgress
+from pgwire.codecs.sizes import measure_of
 from planner.errors import SqlError
 
 Written = tuple[str, int, int]
@@ -85,8 +87,10 @@ async def fill(file: BinaryIO, sheet: Sheet, reader: RowReader, progress: CopyPr
     """Write a result to a local file, durably; return the number of rows. Raises SqlError 53100, 58030."""
     try:
         sink = Sink(file, sheet, session)
+        measure = measure_of(sheet.oids)
         async for batch in reader.take(0):
-            await asyncio.to_thread(sink.write, batch.rows, batch.arrow)
+            for part, _long in cut(batch, measure):
+                await asyncio.to_thread(sink.write, part.rows, part.arrow)
             progress.tuples = sink.rows
             progress.bytes = file.tell() if file.seekable() else progress.bytes
         sink.close()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, BinaryIO, Final, cast
 
 import pyarrow as pa
@@ -24,11 +25,13 @@ from pgwire.codecs.copy_out import (
     CopyEncoder,
     copy_batch_encoder,
     copy_header,
+    copy_long_row,
     copy_row_encoder,
     copy_trailer,
 )
 from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.long_rows import LongRow, byte_pieces, framed_parts
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.typmod import numeric_limits
@@ -142,23 +145,35 @@ def encoders(
     return encode, encode_batch
 
 
+def long_row_encoder(sheet: Sheet, session: Any = None) -> LongRow:
+    """Return what encodes one long row, in pieces of a CopyData message, in any format but Parquet."""
+    if sheet.options.format == "json":
+        encode = json_encoder(sheet, session)
+        return lambda row: framed_parts(b"d", [partial(byte_pieces, encode([row])[0])])
+    if sheet.options.format == "binary" or session is None or sheet.portable:
+        return copy_long_row(sheet.oids, sheet.options, sheet.settings)
+    oids = tuple(domain.TEXT if oid in NAMED else oid for oid in sheet.oids)
+    long_row = copy_long_row(oids, sheet.options, sheet.settings)
+    return lambda row: long_row(_with_names(row, sheet, session))
+
+
+def _with_names(row: tuple[Any, ...], sheet: Sheet, session: EvalSession) -> tuple[Any, ...]:
+    """Return a row whose oids of objects are their names."""
+    return tuple(
+        named_output(session, oid, value) if oid in NAMED and value is not None else value
+        for oid, value in zip(sheet.oids, row, strict=True)
+    )
+
+
 def _naming_encoders(
     sheet: Sheet, session: EvalSession, *, framed: bool
 ) -> tuple[CopyEncoder, Callable[[Any], tuple[Any, int]]]:
     """As ``encoders``, where values of some columns print as names of objects in the catalog."""
-    named = [(at, oid) for at, oid in enumerate(sheet.oids) if oid in NAMED]
     oids = tuple(domain.TEXT if oid in NAMED else oid for oid in sheet.oids)
     encode = copy_row_encoder(oids, sheet.options, sheet.settings, framed=framed)
 
-    def with_names(row: tuple[Any, ...]) -> tuple[Any, ...]:
-        cells = list(row)
-        for at, oid in named:
-            if cells[at] is not None:
-                cells[at] = named_output(session, oid, cells[at])
-        return tuple(cells)
-
     def encode_rows(rows: Sequence[tuple[Any, ...]]) -> tuple[bytes, int]:
-        return encode([with_names(row) for row in rows])
+        return encode([_with_names(row, sheet, session) for row in rows])
 
     def encode_batch(batch: Any) -> tuple[Any, int]:
         columns = [values_of(column) for column in batch.columns]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from engine.connection.kept_rows import KeptRows
 from engine.connection.portal import Cursor, Portal, RowReader, Rows
 from engine.connection.rows import RowBatch, RowTuple
+from pgwire.codecs.sizes import measure_of
 from planner.errors import SqlError, not_supported
 from planner.statements import DeclareCursor, DeclareSubscribe, Fetch, QueryStatement
 from txn.errors import TxnError
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
     from engine.subscriptions.subscribe import Source
 
 MAX_CURSORS = 1000
-STREAM_ROWS = 10_000  # a FETCH of more is answered in pieces of so many
+STREAM_ROWS = 10_000  # a FETCH of more is read so many at a time
+READY_ROWS = (
+    1  # a FETCH of more is answered in pieces: nobody knows how long the rows are before they are read
+)
 MAX_LIVE_ROWS = 50_000  # that FETCH ALL of a subscription gathers; the next one goes on
 
 
@@ -146,7 +150,8 @@ class Cursors:
     def store_of(self, rows: Rows) -> KeptRows:
         """Return a place for the rows of a cursor."""
         db = self._session.db
-        return KeptRows(Path(db.config.data_dir), lambda batch: db.arrow_rows(batch, rows.columns))
+        measure = measure_of(tuple(column.type.oid for column in rows.columns))
+        return KeptRows(Path(db.config.data_dir), lambda batch: db.arrow_rows(batch, rows.columns), measure)
 
     def check_new(self, name: str) -> None:
         """Raise SqlError 42P03 if there is a cursor of that name, 53400 if there are too many."""
@@ -281,7 +286,7 @@ class Cursors:
             count = -count
         elif statement.direction != "forward" or (count is not None and count < 0):
             return None
-        if count is not None and count <= STREAM_ROWS:
+        if count is not None and count <= READY_ROWS:
             return None
         return self._forward(cursor, None if count is None else cursor.position + count)
 

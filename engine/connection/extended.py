@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from engine.connection.output import encoder_of, send_rows
+from engine.connection.output import encoder_of, send_ready, send_rows
 from engine.connection.portal import Command, Outcome, Portal, RowReader, Rows
 from engine.connection.rows import ReadyRows
 from engine.ddl.privileges import check as check_privileges
@@ -31,6 +31,7 @@ from engine.transaction.retry import run_with_retries
 from engine.writes.dml import run_insert
 from engine.writes.one_row import LOST, may_run_again
 from pgwire.backend import MaybeAwaitable, Responder
+from pgwire.codecs.rows import LongRows
 from planner.errors import SqlError
 from planner.statements import Call, Transaction
 from txn.errors import Deadlock, WriteConflict
@@ -198,7 +199,11 @@ def _quick(session: Session, portal: Portal, plan: Plan, max_rows: int, out: Res
         return False
     rows = result.rows
     if rows:
-        data, count = encoder_of(plan, columns, portal.result_formats, session).rows(rows)
+        try:
+            data, count = encoder_of(plan, columns, portal.result_formats, session).rows(rows)
+        except LongRows:
+            portal.started = result
+            return False
         out.data_rows(data, count)
     portal.outcome = Rows(columns, result)
     portal.done = True
@@ -215,7 +220,10 @@ def _point(session: Session, portal: Portal, plan: Plan, max_rows: int, out: Res
         return False
     assert plan.columns is not None
     if rows:
-        data, count = encoder_of(plan, plan.columns, portal.result_formats, session).rows(rows)
+        try:
+            data, count = encoder_of(plan, plan.columns, portal.result_formats, session).rows(rows)
+        except LongRows:
+            return False
         out.data_rows(data, count)
     portal.outcome = Rows(plan.columns, ReadyRows(plan.columns, rows))
     portal.done = True
@@ -261,8 +269,7 @@ async def _execute(conn: Connection, portal: Portal, max_rows: int, out: Respond
         rows = result.rows
         if max_rows == 0 or len(rows) < max_rows:
             if rows:
-                data, count = encode.rows(rows)
-                out.data_rows(data, count)
+                await send_ready(rows, encode, out)
             portal.done = True
             out.command_complete(outcome.completion(len(rows)))
             return

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 
 from engine.connection.output import encoder_of
 from engine.connection.portal import Prepared, Rows
+from engine.connection.rows import RowBatch
 from engine.reads.planning import IN_FAILED_BLOCK
 from engine.reads.query import collect
 from engine.transaction.block_state import FAILED, IDLE, IMPLICIT
 from engine.transaction.retry import run_with_retries
 from pgwire.backend import Responder
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.rows import LongRows
 from planner.bind.calls import is_users_function, proc_fact
 from planner.deparse_expr import quote_identifier
 from planner.errors import SqlError
@@ -71,7 +73,12 @@ async def run_function(
     assert isinstance(outcome, Rows)
     assert plan.columns is not None
     rows = await collect(session, outcome.result)
-    data, _ = encoder_of(plan, plan.columns, (result_format,), session).rows(rows)
+    encode = encoder_of(plan, plan.columns, (result_format,), session)
+    data: bytes | bytearray
+    try:
+        data, _ = encode.rows(rows)
+    except LongRows:
+        data = b"".join(encode.long(RowBatch(rows=rows)))
     value = None if rows[0][0] is None else memoryview(data)[_ROW_HEADER + 4 :]
     if block.state is IMPLICIT:
         await block.commit()

@@ -22,10 +22,11 @@ from typing import Any, BinaryIO, Final
 import pyarrow as pa
 
 from engine.connection.rows import RowBatch, RowTuple
+from pgwire.codecs.sizes import Measure
 from planner.errors import SqlError
 
 KEPT_BYTES: Final = 16 << 20  # in memory, per cursor
-CELL_BYTES: Final = 64  # a value of a tuple, roughly
+CELL_BYTES: Final = 64  # a value of a tuple, beside what one of any size takes
 
 
 @dataclass(slots=True)
@@ -43,8 +44,11 @@ class _Chunk:
 class KeptRows:
     """Rows by position, from 0. Used by one task at a time."""
 
-    def __init__(self, folder: Path, to_rows: Callable[[Any], list[RowTuple]]) -> None:
-        """Keep none yet; ``folder``: for the file; ``to_rows``: makes tuples of an Arrow batch."""
+    def __init__(
+        self, folder: Path, to_rows: Callable[[Any], list[RowTuple]], measure: Measure | None = None
+    ) -> None:
+        """Keep none yet; ``folder``: for the file; ``to_rows``: makes tuples of an Arrow batch; ``measure``: of tuples."""
+        self._measure = measure
         self._folder = folder
         self._to_rows = to_rows
         self._chunks: list[_Chunk] = []
@@ -73,6 +77,8 @@ class KeptRows:
             return
         if batch.rows is not None:
             size = count * max(len(batch.rows[0]), 1) * CELL_BYTES
+            if self._measure is not None:
+                size += self._measure(batch.rows)
         else:
             size = batch.arrow.nbytes
         self._chunks.append(_Chunk(self._count, count, size, batch))

@@ -3,16 +3,18 @@
     output columns, formats asked for ──encoder_of──> Encoder ──batch by batch──> bytes of DataRows ──> Responder
 
 Tuples are encoded by the types' codecs, Arrow batches by columns (``pgwire.codecs.columnar``), large ones in a
-thread, so that nobody else waits for them.
+thread, so that nobody else waits for them. A batch of many bytes is cut before (``pieces``), and a row of very many is
+sent in pieces (``pgwire.codecs.long_rows``): the client is waited for after each.
 """
 
 from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from engine.connection.pieces import cut
 from engine.connection.portal import RowReader
 from engine.connection.rows import RowBatch, RowTuple
 from engine.connection.session import Session
@@ -20,9 +22,11 @@ from engine.reads.plans import Plan
 from pgwire.backend import FieldDescription, Responder
 from pgwire.codecs.columnar import batch_encoder
 from pgwire.codecs.encodings import UTF8, encoding
+from pgwire.codecs.long_rows import LongRow, long_data_row
 from pgwire.codecs.registry import binary_decoder, text_decoder, type_size
-from pgwire.codecs.rows import row_encoder
+from pgwire.codecs.rows import LongRows, row_encoder
 from pgwire.codecs.settings import CodecSettings
+from pgwire.codecs.sizes import measure_of
 from planner.builtins.reg import NAMED, named_input, named_output
 from planner.errors import SqlError
 from planner.facts import INT2, INT4, INT8, TEXT
@@ -30,6 +34,7 @@ from planner.query import OutputColumn
 from planner.types import SqlType
 
 MAX_ENCODERS = 8  # kept per plan
+DATA_ROW = ord("D")
 THREAD_ROWS = 1000  # Arrow batches from here on are encoded in a thread: they would hold up the loop
 
 
@@ -40,34 +45,59 @@ class Encoder:
     become texts first.
     """
 
-    __slots__ = ("_columnar", "_named", "_shape", "rows", "shareable")
+    __slots__ = (
+        "_columnar",
+        "_long",
+        "_name",
+        "_named",
+        "_shape",
+        "_to_rows",
+        "measure",
+        "rows",
+        "shareable",
+    )
 
     def __init__(self, oids: tuple[int, ...], formats: tuple[int, ...], session: Session) -> None:
         """Prepare for ``oids`` in ``formats`` under the session's settings."""
         settings = session.output_settings
         named = [(i, oid) for i, oid in enumerate(oids) if oid in NAMED and not formats[i]]
-        self._named: Callable[[Any], Sequence[RowTuple]] | None = (
-            None  # rows of an Arrow batch whose oids print as names
+        columns = tuple(OutputColumn(name="", type=SqlType(oid)) for oid in oids)
+        self._to_rows: Callable[[Any], list[RowTuple]] = functools.partial(
+            session.db.arrow_rows, columns=columns
         )
+        self._named = bool(named)
         if named:
-            columns = tuple(OutputColumn(name="", type=SqlType(oid)) for oid in oids)
-            self._named = functools.partial(session.db.arrow_rows, columns=columns)
             oids = tuple(TEXT if (i, oid) in named else oid for i, oid in enumerate(oids))
         self.rows: Callable[[Sequence[RowTuple]], tuple[bytearray, int]] = row_encoder(
             oids, formats, settings
         )
+        self.measure = measure_of(oids)
         self.shareable = not named
+        self._name: Callable[[Sequence[RowTuple]], list[RowTuple]] | None = None
         if named:
-            self.rows = _naming(self.rows, named, session)
+            self._name = functools.partial(_with_names, named=named, session=session)
+            self.rows = _naming(self.rows, self._name)
         self._columnar: Callable[[Any], tuple[bytes, int]] | None = None
+        self._long: LongRow | None = None
         self._shape = (oids, formats, settings)
+
+    def long(self, batch: RowBatch) -> Iterator[bytes | memoryview]:
+        """Return the pieces of the DataRow of a batch of one row."""
+        if batch.rows is not None:
+            rows = batch.rows if self._name is None else self._name(batch.rows)
+        else:
+            rows = self._to_rows(batch.arrow)
+            rows = rows if self._name is None else self._name(rows)
+        if self._long is None:
+            self._long = long_data_row(*self._shape)
+        return self._long(rows[0])
 
     def batch(self, batch: RowBatch) -> tuple[Any, int]:
         """Return framed DataRow messages of a batch and their number."""
         if batch.rows is not None:
             return self.rows(batch.rows)
-        if self._named is not None:
-            return self.rows(self._named(batch.arrow))
+        if self._named:
+            return self.rows(self._to_rows(batch.arrow))
         if self._columnar is None:
             self._columnar = batch_encoder(*self._shape)
         return self._columnar(batch.arrow)
@@ -75,20 +105,20 @@ class Encoder:
 
 def _naming(
     encode: Callable[[Sequence[RowTuple]], tuple[bytearray, int]],
-    named: list[tuple[int, int]],
-    session: Session,
+    name: Callable[[Sequence[RowTuple]], list[RowTuple]],
 ) -> Callable[[Sequence[RowTuple]], tuple[bytearray, int]]:
-    def rows(batch: Sequence[RowTuple]) -> tuple[bytearray, int]:
-        out = []
-        for row in batch:
-            cells = list(row)
-            for i, oid in named:
-                if cells[i] is not None:
-                    cells[i] = named_output(session, oid, cells[i])
-            out.append(tuple(cells))
-        return encode(out)
+    return lambda rows: encode(name(rows))
 
-    return rows
+
+def _with_names(rows: Sequence[RowTuple], named: list[tuple[int, int]], session: Session) -> list[RowTuple]:
+    out: list[RowTuple] = []
+    for row in rows:
+        cells = list(row)
+        for i, oid in named:
+            if cells[i] is not None:
+                cells[i] = named_output(session, oid, cells[i])
+        out.append(tuple(cells))
+    return out
 
 
 def expand_formats(formats: tuple[int, ...], width: int) -> tuple[int, ...]:
@@ -199,8 +229,27 @@ async def send_rows(reader: RowReader, encode: Encoder, out: Responder, limit: i
     """Send up to ``limit`` rows (0: all), waiting for the client where it is slow; returns their number."""
     sent = 0
     async for batch in reader.take(limit):
-        data, count = await encoded(encode.batch, batch)
-        out.data_rows(data, count)
-        sent += count
-        await out.drain()
+        sent += await send_batch(batch, encode, out)
     return sent
+
+
+async def send_batch(batch: RowBatch, encode: Encoder, out: Responder) -> int:
+    """Send the rows of a batch, waiting for the client where it is slow; returns their number."""
+    for part, long in cut(batch, encode.measure):
+        if long:
+            await out.long_message(DATA_ROW, encode.long(part))
+        else:
+            data, count = await encoded(encode.batch, part)
+            out.data_rows(data, count)
+        await out.drain()
+    return len(batch)
+
+
+async def send_ready(rows: Sequence[RowTuple], encode: Encoder, out: Responder) -> None:
+    """Send rows that are all there: at once unless they are long."""
+    try:
+        data, count = encode.rows(rows)
+    except LongRows:
+        await send_batch(RowBatch(rows=rows), encode, out)
+    else:
+        out.data_rows(data, count)

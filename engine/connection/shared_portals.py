@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from engine.connection.extended import last_completion, started
-from engine.connection.output import Encoder, encoded, expand_formats
+from engine.connection.output import Encoder, expand_formats, send_batch
 from engine.connection.portal import Cursor, Portal, RowReader, Rows
 from engine.connection.rows import ReadyRows, RowBatch
 from engine.reads.planning import IN_FAILED_BLOCK
@@ -111,10 +111,7 @@ async def _execute(
     encode = Encoder(oids, expand_formats(tuple(formats), len(oids)), conn.session)
     sent = 0
     async for batch in _batches(conn, cursor, request):
-        data, count = await encoded(encode.batch, batch)
-        out.data_rows(data, count)
-        sent += count
-        await out.drain()
+        sent += await send_batch(batch, encode, out)
     if max_rows and sent == max_rows:
         out.portal_suspended()
     else:

@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Awaitable, Coroutine
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from engine.connection.output import encoder_of, field_descriptions, send_rows
+from engine.connection.output import encoder_of, field_descriptions, send_ready, send_rows
 from engine.connection.portal import Command, Outcome, Prepared, RowReader, Rows
 from engine.connection.rows import ReadyRows
 from engine.connection.statement_log import level_of
@@ -29,6 +29,7 @@ from engine.transaction.block_state import BLOCK, IDLE, IMPLICIT
 from engine.transaction.retry import run_with_retries
 from engine.writes.one_row import LOST, may_run_again
 from pgwire.backend import Responder
+from pgwire.codecs.rows import LongRows
 from planner import ast
 from planner.errors import SqlError
 from planner.parse import Parsed, parse
@@ -59,9 +60,12 @@ def answer_point(conn: Connection, plan: Plan, values: tuple[Any, ...], out: Res
         return False  # the general way meets the same, and reports it
     if rows is None or plan.columns is None:
         return False
+    try:
+        data, count = encoder_of(plan, plan.columns, (), session).rows(rows) if rows else (b"", 0)
+    except LongRows:
+        return False
     out.row_description(field_descriptions(plan.columns, (), plan))
     if rows:
-        data, count = encoder_of(plan, plan.columns, (), session).rows(rows)
         out.data_rows(data, count)
     out.command_complete("SELECT 1" if len(rows) == 1 else f"SELECT {len(rows)}")
     return True
@@ -298,8 +302,7 @@ async def _answer(session: Session, outcome: Outcome, plan: Plan, out: Responder
     if isinstance(result, ReadyRows):
         count = len(result.rows)
         if count:
-            data, _ = encode.rows(result.rows)
-            out.data_rows(data, count)
+            await send_ready(result.rows, encode, out)
     else:
         reader = RowReader(result)
         try:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -30,8 +30,9 @@ from engine.bulk.read_split import make_decoder
 from engine.bulk.rejected import tell_rejects, told
 from engine.bulk.server_files import Roots, ServerFile, file_error, found
 from engine.bulk.splits import whole
-from engine.bulk.write_rows import Sheet, encoders, header_of
+from engine.bulk.write_rows import Sheet, encoders, header_of, long_row_encoder
 from engine.connection.output import encoded
+from engine.connection.pieces import cut
 from engine.connection.portal import Command, Outcome, RowReader
 from engine.connection.rows import ReadyRows, RowBatch, RowStream
 from engine.constraints import effects
@@ -58,6 +59,7 @@ from pgwire.codecs.copy_lines import CopyDecoder
 from pgwire.codecs.copy_out import copy_trailer
 from pgwire.codecs.encodings import at_hand, encoding
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.sizes import measure_of
 from pgwire.errors import BackendError
 from planner.acl import READ_SERVER_FILES, WRITE_SERVER_FILES
 from planner.bind.stored import table_query
@@ -76,6 +78,7 @@ if TYPE_CHECKING:
 
 BULK_ROWS = 20_000
 MOST_ROWS = 1 << 62  # where a deferred key forbids loading in bulk, all rows are staged
+COPY_DATA = ord("d")
 FILE_CHUNK_BYTES = 1 << 20
 TRANSCODED_BYTES = 16 << 10  # put into UTF8 at once: a millisecond or two for an encoding of several bytes
 
@@ -392,18 +395,16 @@ async def _send(session: Session, statement: Copy, result: ReadyRows | RowStream
             reader.close()
         return Command(f"COPY {count}")
     rows_encoder, batch_encoder = encoders(sheet, session, framed=True)
+    long_encoder, measure = long_row_encoder(sheet, session), measure_of(sheet.oids)
     header, trailer = header_of(sheet), copy_trailer(options)
     count = 0
 
     def encode(batch: RowBatch) -> tuple[Any, int]:
         return rows_encoder(batch.rows) if batch.rows is not None else batch_encoder(batch.arrow)
 
-    async def pieces() -> AsyncIterator[tuple[Any, int]]:
-        async for batch in reader.take(0):
-            data, rows = await encoded(encode, batch)
-            progress.bytes += len(data)
-            progress.tuples += rows
-            yield data, rows
+    def long_row(part: RowBatch) -> Iterator[bytes | memoryview]:
+        rows = session.db.arrow_rows(part.arrow, columns) if part.rows is None else part.rows
+        return long_encoder(rows[0])
 
     try:
         binary = int(options.format == "binary")
@@ -413,11 +414,20 @@ async def _send(session: Session, statement: Copy, result: ReadyRows | RowStream
             header = b""
         if reader.live:
             await out.drain()  # it may be long before the first row comes
-        async for data, rows in pieces():
-            out.copy_rows(_with_header(header, data) if header else data)
-            header = b""
-            count += rows
-            await out.drain()
+        async for batch in reader.take(0):
+            for part, long in cut(batch, measure):
+                if long:
+                    if header:  # a message of its own: the manual says that they need not be rows
+                        out.copy_data(header)
+                    await out.long_message(COPY_DATA, long_row(part))
+                else:
+                    data, _ = await encoded(encode, part)
+                    progress.bytes += len(data)
+                    out.copy_rows(_with_header(header, data) if header else data)
+                header = b""
+                progress.tuples += len(part)
+                count += len(part)
+                await out.drain()
         if trailer:
             out.copy_data(header + trailer)
         out.copy_done()

@@ -14,13 +14,25 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from pgwire.codecs import domain
 from pgwire.codecs.columnar import CHUNK_ROWS, in_encoding, length_table, text_column, values_of
 from pgwire.codecs.copy import BINARY_SIGNATURE, CopyOptions
 from pgwire.codecs.encodings import encoding
+from pgwire.codecs.long_rows import (
+    PIECE_BYTES,
+    Cell,
+    LongRow,
+    Pieces,
+    byte_pieces,
+    framed_parts,
+    hex_pieces,
+    long_binary_row,
+    text_pieces,
+)
 from pgwire.codecs.registry import binary_encoder, codec, kept_for_settings, text_printer
 from pgwire.codecs.settings import CodecSettings
 
@@ -176,6 +188,79 @@ def _binary_rows(type_oids: tuple[int, ...], settings: CodecSettings, framed: bo
         return b"".join(out), len(rows)
 
     return encode
+
+
+def copy_long_row(type_oids: Sequence[int], options: CopyOptions, settings: CodecSettings) -> LongRow:
+    """Return the function from a row to the pieces of its CopyData, in text, CSV or binary; see ``long_rows``."""
+    if options.format == "binary":
+        return long_binary_row(type_oids, settings)
+    to = encoding(settings.encoding)
+    cells = [_long_cell(i, type_oids, options, settings) for i in range(len(type_oids))]
+    null, delimiter = to.encode(options.effective_null), to.encode(options.effective_delimiter)
+
+    def encode(row: tuple[Any, ...]) -> Iterator[bytes | memoryview]:
+        parts: list[Pieces] = []
+        for value, cell in zip(row, cells, strict=True):
+            parts += [
+                partial(byte_pieces, null) if value is None else cell(value),
+                partial(byte_pieces, delimiter),
+            ]
+        parts[-1:] = [partial(byte_pieces, b"\n")]
+        return framed_parts(b"d", parts)
+
+    return encode
+
+
+def _long_cell(i: int, type_oids: Sequence[int], options: CopyOptions, settings: CodecSettings) -> Cell:
+    oid = type_oids[i]
+    to = encoding(settings.encoding)
+    if options.format == "text":
+        if oid == domain.BYTEA and settings.bytea_output == "hex":
+            return lambda value: partial(hex_pieces, value, b"\\\\x")  # no delimiter is a hexadecimal digit
+        escape = _text_escaper(options)
+        return _printed(
+            oid, settings, lambda text: partial(text_pieces, text, lambda piece: to.encode(escape(piece)))
+        )
+    quote, escape_with = options.effective_quote, options.effective_escape
+    special = re.compile("[\r\n" + re.escape(options.effective_delimiter + quote) + "]")
+    always = i in options.force_quote
+
+    def doubled(piece: str) -> bytes:
+        if escape_with != quote:
+            piece = piece.replace(escape_with, escape_with + escape_with)
+        return to.encode(piece.replace(quote, escape_with + quote))
+
+    def quoted(text: str) -> Pieces:
+        known = always or text == options.effective_null or (len(type_oids) == 1 and text == "\\.")
+        odd: bool | None = True if known else None  # None: not looked yet
+
+        def pieces() -> Iterator[bytes]:
+            nonlocal odd
+            if odd is None:
+                found = False
+                for at in range(0, len(text), PIECE_BYTES):
+                    found = found or special.search(text, at, at + PIECE_BYTES) is not None
+                    yield b""
+                odd = found
+            if not odd:
+                yield from text_pieces(text, to.encode)
+                return
+            yield to.encode(quote)
+            yield from text_pieces(text, doubled)
+            yield to.encode(quote)
+
+        return pieces
+
+    return _printed(oid, settings, quoted)
+
+
+def _printed(oid: int, settings: CodecSettings, cut: Callable[[str], Pieces]) -> Cell:
+    """Return what cuts the text of a value, with the characters replaced that look like ASCII to the client."""
+    show = text_printer(oid, settings)
+    lookalikes = encoding(settings.encoding).lookalikes
+    if lookalikes and not codec(oid).ascii:
+        return lambda value: cut(show(value).translate(lookalikes))
+    return lambda value: cut(show(value))
 
 
 @kept_for_settings(128)

@@ -29,6 +29,14 @@ from pgwire.codecs.domain import EPOCH_2000_DAYS, EPOCH_2000_US
 from pgwire.codecs.encodings import encoding
 from pgwire.codecs.registry import binary_encoder, codec, kept_for_settings, text_printer
 from pgwire.codecs.settings import CodecSettings
+from pgwire.codecs.sizes import Measure, measure_of
+
+LONG_BYTES: Final = 1 << 20
+
+
+class LongRows(Exception):
+    """Rows of more than ``LONG_BYTES`` are not put together in memory: ``pgwire.codecs.long_rows`` has the way for them."""
+
 
 RowEncoder: TypeAlias = Callable[[Sequence[tuple[Any, ...]]], tuple[bytearray, int]]
 
@@ -90,6 +98,7 @@ def row_encoder(type_oids: tuple[int, ...], formats: tuple[int, ...], settings: 
 
     Raises:
         DataError: 0A000 for a type without codec; the function 22P05, for a character that the client's encoding lacks.
+        LongRows: the function, where a cell is long and all of them are very long.
     """
     each = tuple(format_of(formats, i) for i in range(len(type_oids)))
     general = _string_encoder(type_oids, each, settings)
@@ -105,11 +114,13 @@ class _Cells(NamedTuple):
         shown: the source of the text of a value that is not NULL, as characters that stand for bytes.
         space: what the sources refer to.
         header: the number of columns, as characters.
+        measure: of rows, None where none can be long.
     """
 
     shown: tuple[str, ...]
     space: dict[str, Any]
     header: str
+    measure: Measure | None
 
 
 def _string_encoder(
@@ -137,7 +148,7 @@ def _string_encoder(
             space[f"e{i}"] = printer
             shown.append(f"e{i}(v)")
     header = "".join(f"\\x{byte:02x}" for byte in len(type_oids).to_bytes(2, "big"))
-    cells = _Cells(tuple(shown), space, header)
+    cells = _Cells(tuple(shown), space, header, measure_of(type_oids))
     encode_each = _encoder_of_each(cells)
     gains = {i: _REPEATABLE[oid] for i, oid in enumerate(type_oids) if oid in _REPEATABLE}
     floats = [i for i in gains if type_oids[i] in (domain.FLOAT4, domain.FLOAT8)]
@@ -160,7 +171,7 @@ def _string_encoder(
     return encode
 
 
-def _compiled(body: str, space: dict[str, Any]) -> RowEncoder:
+def _compiled(body: str, cells: _Cells, space: dict[str, Any]) -> RowEncoder:
     """Compile the function over ``rows``; ``body`` makes of a row ``b``, the message without type and length."""
     source = (
         "def encode(rows, L=L, N=N, len=len, str=str):\n"
@@ -181,6 +192,8 @@ def _compiled(body: str, space: dict[str, Any]) -> RowEncoder:
         try:
             done: tuple[bytearray, int] = fast(rows)
         except IndexError:  # a cell or row longer than the table
+            if cells.measure is not None and cells.measure(rows) > LONG_BYTES:
+                raise LongRows from None
             done = slow(rows)
         return done
 
@@ -202,7 +215,7 @@ def _encoder_of_each(cells: _Cells) -> RowEncoder:
     lines = "".join(_lines_of_cell(cells, i) for i in range(width))
     message = "".join(f"{{l{i}}}{{s{i}}}" for i in range(width))
     return _compiled(
-        f"    for {target} in rows:\n{lines}        b = f'{cells.header}{message}'\n", cells.space
+        f"    for {target} in rows:\n{lines}        b = f'{cells.header}{message}'\n", cells, cells.space
     )
 
 
@@ -293,7 +306,9 @@ def _encoder_of_repeated(cells: _Cells, runs: Sequence[tuple[int, int]]) -> RowE
         elif i not in covered:
             lines += f"        v{i} = r[{i}]\n{_lines_of_cell(cells, i)}"
             message += f"{{l{i}}}{{s{i}}}"
-    return _compiled(f"{begins}    for r in rows:\n{lines}        b = f'{cells.header}{message}'\n", space)
+    return _compiled(
+        f"{begins}    for r in rows:\n{lines}        b = f'{cells.header}{message}'\n", cells, space
+    )
 
 
 def _writer_of(cells: _Cells, start: int, stop: int) -> Callable[[Any], str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -53,6 +53,11 @@ class Recorder:
                 row.append(None if size < 0 else data[at : at + size].decode())
                 at += max(size, 0)
             self.rows.append(tuple(row))
+
+    async def long_message(self, kind: int, pieces: Iterator[bytes | memoryview]) -> None:
+        data = b"".join(pieces)
+        if kind == ord("D"):
+            self.data_rows(data, 1)
 
     def command_complete(self, tag: str) -> None:
         self.tag = tag

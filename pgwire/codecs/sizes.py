@@ -1,0 +1,62 @@
+"""What rows take in memory, as far as it depends on their values.
+
+text, varchar, json, bytea …     sys.getsizeof of each value, in C: 60 ns
+arrays, ranges, composites …     their parts
+numbers, dates, booleans …       nothing: a row of them is small, whatever it holds
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from sys import getsizeof
+from typing import Any, Final, TypeAlias
+
+from pgwire.codecs import domain
+
+Measure: TypeAlias = Callable[[Sequence[tuple[Any, ...]]], int]
+"""From rows to the bytes that their values of any size take."""
+
+SMALL: Final = frozenset({
+    domain.BOOL, domain.INT2, domain.INT4, domain.INT8, domain.OID, domain.XID, domain.FLOAT4, domain.FLOAT8, domain.CHAR,
+    domain.NAME, domain.DATE, domain.TIME, domain.TIMETZ, domain.TIMESTAMP, domain.TIMESTAMPTZ, domain.INTERVAL, domain.UUID,
+})  # fmt: skip
+"""Types whose values are a few bytes."""
+_FLAT: Final = frozenset({
+    domain.TEXT, domain.VARCHAR, domain.BPCHAR, domain.JSON, domain.JSONB, domain.BYTEA, domain.UNKNOWN, domain.CSTRING,
+})  # fmt: skip
+"""Types whose values are one str or bytes."""
+
+
+def measure_of(type_oids: Sequence[int]) -> Measure | None:
+    """Return the function that measures rows of these types; None where no row can be large."""
+    flat = [itemgetter(i) for i, oid in enumerate(type_oids) if oid in _FLAT]
+    deep = [itemgetter(i) for i, oid in enumerate(type_oids) if oid not in _FLAT and oid not in SMALL]
+    if not flat and not deep:
+        return None
+
+    def measure(rows: Sequence[tuple[Any, ...]]) -> int:
+        total = 0
+        for get in flat:
+            total += sum(map(getsizeof, map(get, rows)))
+        for get in deep:
+            total += sum(map(value_bytes, map(get, rows)))
+        return total
+
+    return measure
+
+
+def row_bytes(row: Sequence[Any]) -> int:
+    """Return the bytes that a row's values take, of whatever types."""
+    return sum(map(value_bytes, row))
+
+
+def value_bytes(value: Any) -> int:
+    """Return the bytes that a value takes, with its parts."""
+    if value.__class__ in _COMPOUND:
+        parts = value.values() if value.__class__ is dict else value
+        return getsizeof(value) + sum(map(value_bytes, parts))
+    return getsizeof(value)
+
+
+_COMPOUND: Final = frozenset((tuple, list, dict, set, frozenset))
