@@ -49,6 +49,7 @@ from engine.large_objects.shards import create_shards
 from engine.local.executor import LocalExecutor
 from engine.local.figures import VERSION as SKETCHES
 from engine.local.figures import DuckCounter
+from engine.loop import strands
 from engine.memory import MemoryPlan
 from engine.preload import preload
 from engine.reads.arrow import rows_of
@@ -65,6 +66,7 @@ from engine.subscriptions.named import SHARD as NAMED_SHARD
 from engine.subscriptions.named import NamedSubscriptions
 from engine.transaction.outcomes import Outcomes
 from engine.transaction.snapshots import SnapshotRegistry
+from pgwire import give_way
 from pgwire.backend import Authentication, MaybeAwaitable, Responder
 from pgwire.codecs.encodings import at_hand
 from pgwire.codecs.encodings import encoding as tables_of
@@ -167,6 +169,7 @@ class Database:
 
         Raises txn's DataDirectoryInUse, LeaderAlive, UnknownFormat, Indeterminate (a store that does not answer).
         """
+        give_way.install(strands.lay_aside, None)
         memory = MemoryPlan.of(config.memory)
         store = await open_store(
             StorageConfig(

@@ -6,6 +6,7 @@ the coroutine on the spot:
 
     finished without suspending  ->  its result, synchronously
     suspended on a future        ->  an awaitable that continues it inside the awaiting task
+    laid aside by ``give_way``   ->  the same; of ``on_strand``, whose steps run on strands (``engine.loop.strands``)
 
 The part that runs eagerly has no current task of its own, so it must not use ``asyncio.timeout`` or
 ``asyncio.current_task`` before its first suspension.
@@ -15,20 +16,52 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any, TypeVar
+
+from engine.loop.strands import Done, Failed, Outcome, Parked, step
+from pgwire.give_way import opened
 
 T = TypeVar("T")
 
 
 def eager(coro: Coroutine[Any, Any, T]) -> T | Awaitable[T]:
-    """Run ``coro`` to its first suspension; return its result, or an awaitable of it."""
+    """Run ``coro`` to its first suspension; return its result, or an awaitable of it.
+
+    Within a strand it is part of that; else nothing within it can give way, but at its awaits.
+    """
+    was = opened(False)
     try:
         first = coro.send(None)
     except StopIteration as stop:
         result: T = stop.value
         return result
+    finally:
+        opened(was)
     return Started(coro, first)
+
+
+def on_strand(coro: Coroutine[Any, Any, T]) -> T | Awaitable[T]:
+    """As ``eager``, on strands: what it computes can give way (``pgwire.give_way``)."""
+    first = step(coro.send, None)
+    if type(first) is Failed:
+        if isinstance(first.error, StopIteration):
+            result: T = first.error.value
+            return result
+        raise first.error
+    return OnStrand(coro, first)
+
+
+def call_on_strand(function: Callable[..., T], *args: Any) -> T | Awaitable[T]:
+    """Call a function that may give way on a strand; return its value, or an awaitable of it where it was laid aside."""
+    first = step(function, *args)
+    if type(first) is Done:
+        result: T = first.value
+        return result
+    if type(first) is Failed:
+        raise first.error
+    assert type(first) is Parked
+    return LaidAside(first)
 
 
 async def settle(value: T | Awaitable[T]) -> T:
@@ -81,3 +114,75 @@ class Started(Awaitable[T]):
         except StopIteration as stop:
             result: T = stop.value
             return result
+
+
+class OnStrand(Awaitable[T]):
+    """As ``Started``, of a coroutine whose steps run on strands."""
+
+    __slots__ = ("_coro", "_last")
+
+    def __init__(self, coro: Coroutine[Any, Any, T], last: Outcome | None) -> None:
+        """``last``: what became of its step so far; None: it has not begun."""
+        self._coro = coro
+        self._last = last
+
+    @classmethod
+    def of(cls, coro: Coroutine[Any, Any, T]) -> OnStrand[T]:
+        """Return a coroutine that has not begun, to run on strands."""
+        return cls(coro, None)
+
+    def close(self) -> None:
+        """Give it up: nobody waits for the rest."""
+        if type(self._last) is Parked:
+            self._last.end()
+        give_up(self._coro)
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        coro, last = self._coro, self._last
+        if last is None:
+            last = step(coro.send, None)
+        while True:
+            try:
+                while type(last) is Parked:
+                    last = yield from last.taken_up()
+            except GeneratorExit:
+                give_up(coro)
+                raise
+            if type(last) is Failed:
+                if isinstance(last.error, StopIteration):
+                    result: T = last.error.value
+                    return result
+                raise last.error
+            assert type(last) is Done
+            try:
+                sent = yield last.value
+            except GeneratorExit:
+                give_up(coro)
+                raise
+            except BaseException as error:
+                last = step(coro.throw, error)
+            else:
+                last = step(coro.send, sent)
+
+
+class LaidAside(Awaitable[T]):
+    """A call that was laid aside: its value, once it has been taken up and has ended."""
+
+    __slots__ = ("_parked",)
+
+    def __init__(self, parked: Parked) -> None:
+        self._parked = parked
+
+    def close(self) -> None:
+        """Give it up."""
+        self._parked.end()
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        last: Outcome = self._parked
+        while type(last) is Parked:
+            last = yield from last.taken_up()
+        if type(last) is Failed:
+            raise last.error
+        assert type(last) is Done
+        result: T = last.value
+        return result

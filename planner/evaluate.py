@@ -15,6 +15,8 @@ Words
     env      what is fixed while a row is looked at: parameters, session, the row of the query outside
     test     a source that is truthy exactly when the expression is TRUE (NULL counts as false)
 
+Generated code gives way (``pgwire.give_way``): functions of many rows every few rows, others where they begin, if they call any function.
+
 Promises: AND, OR, CASE, COALESCE evaluate left to right and only what they need; strict functions are not
 called with NULL; deep expressions are cut into several functions, so depth is bounded by the binder's limit and
 not by Python's parser.
@@ -87,7 +89,7 @@ def compile_filter(conjuncts: Sequence[Expr], layout: Layout = EMPTY_LAYOUT) -> 
     unit = Unit(layout, conjuncts, many=True)
     test = unit.all_true(conjuncts)
     return unit.function(
-        f"{unit.prologue}    out = []\n    add = out.append\n    for r in rows:\n        if {test}:\n            add(r)\n"
+        f"{unit.prologue}    out = []\n    add = out.append\n    for r in {unit.rows(test)}:\n        if {test}:\n            add(r)\n"
         "    return out\n",
         "rows",
     )
@@ -102,7 +104,7 @@ def compile_map(exprs: Sequence[Expr | int], layout: Layout = EMPTY_LAYOUT) -> R
     unit = Unit(layout, [x for x in exprs if not isinstance(x, int)], many=True)
     row = unit.tuple_of(exprs)
     return unit.function(
-        f"{unit.prologue}    out = []\n    add = out.append\n    for {unit.row} in rows:\n        add({row})\n    return out\n",
+        f"{unit.prologue}    out = []\n    add = out.append\n    for {unit.row} in {unit.rows(row)}:\n        add({row})\n    return out\n",
         "rows",
     )
 
@@ -112,7 +114,7 @@ def compile_column(expr: Expr, layout: Layout = EMPTY_LAYOUT) -> RowFunction:
     """Return ``f(rows, env)`` giving the list of the values of ``expr`` for each row."""
     unit = Unit(layout, (expr,), many=True)
     value = unit.value(expr, 0)
-    return unit.function(f"{unit.prologue}    return [{value} for r in rows]\n", "rows")
+    return unit.function(f"{unit.prologue}    return [{value} for r in {unit.rows(value)}]\n", "rows")
 
 
 def evaluate_constant(expr: Expr, session: EvalSession | None = None, params: Sequence[Any] = ()) -> Any:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import CodeType
 from typing import Any, cast
 
+from pgwire.give_way import give_way, paced
 from planner.builtins import load
 from planner.builtins.registry import Builtin
 from planner.errors import SqlError, not_supported
@@ -64,6 +65,11 @@ MAX_WIDTH = (
 MAX_SOURCE = (
     1 << 16
 )  # characters compiled in one go, and of a source that is kept for the next expression like it
+
+ROWS_AT_A_TIME = 16
+"""Rows for which functions are called between two looks at the clock."""
+LONG_BODY = 1000
+"""Characters of operators without calls that take some microseconds for a row."""
 
 MANY_PLACES = 24  # of one row, side by side
 _PLACE = re.compile(r"(r\d*)\[(\d+)]")
@@ -142,11 +148,12 @@ class Unit:
         self.many = many
         self.bound: dict[str, str] = {}  # functions for the rows of one batch, with what makes them
         self.row = ", ".join(f"r{n}" for n in range(len(layout.pieces))) or "r"
-        self.names: dict[str, Any] = dict(HELPERS)
+        self.names: dict[str, Any] = {**HELPERS, "give_way": give_way, "paced": paced}
         self.ids: dict[int, str] = {}
         self.keep: list[Any] = []
         self.helpers: list[str] = []
         self.temps = 0
+        self.calls = False  # it calls what may take some time
         self.may_suspend = False
         self.replay = False
         registry_facts = facts()
@@ -172,6 +179,7 @@ class Unit:
         known = self.ids.get(id(value))
         if known is None:
             known = f"{stem}_{len(self.names)}"
+            self.calls |= stem != "k"
             self.ids[id(value)] = known
             self.keep.append(value)
             self.names[known] = value
@@ -184,7 +192,8 @@ class Unit:
 
     def function(self, body: str, argument: str = "r") -> RowFunction:
         """Compile the whole unit; ``body`` is that of the function returned."""
-        functions = [*self.helpers, f"def f({argument}, e):\n{body}"]
+        way = "    give_way()\n" if self.calls and argument == "r" else ""
+        functions = [*self.helpers, f"def f({argument}, e):\n{way}{body}"]
         if sum(map(len, functions)) > MAX_SOURCE:
             for piece in _pieces(functions):
                 exec(_compiled(piece, "<long expression>"), self.names)
@@ -195,6 +204,12 @@ class Unit:
         )  # its own globals would hold it: a cycle, which the collector had to find
         function.may_suspend = self.may_suspend
         return cast("RowFunction", function)
+
+    def rows(self, body: str) -> str:
+        """Return the source of what a loop goes over whose body has the source ``body``: the rows, giving way where they may take long."""
+        if self.calls:
+            return f"paced(rows, {ROWS_AT_A_TIME})"
+        return "rows" if len(body) <= LONG_BODY else "paced(rows)"
 
     @property
     def prologue(self) -> str:
@@ -210,7 +225,8 @@ class Unit:
         """Put a source into a function of its own and return a call of it."""
         name = f"h{len(self.helpers)}"
         arguments = ", ".join((self.row, "e", *self.bound))
-        self.helpers.append(f"def {name}({arguments}):\n    return {body}\n")
+        way = "    give_way()\n" if self.calls else ""
+        self.helpers.append(f"def {name}({arguments}):\n{way}    return {body}\n")
         return f"{name}({arguments})"
 
     # -- rows and conditions

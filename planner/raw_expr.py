@@ -13,6 +13,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
+from pgwire.give_way import give_way
 from planner import ast
 from planner.errors import Span, SqlError
 from planner.raw_reader import PlaceReader, Raw, strings
@@ -31,6 +32,7 @@ class ExpressionReader(PlaceReader, ABC):
 
     def expr(self, node: Raw) -> ast.Expression:
         """Read an expression."""
+        give_way()
         for kind, body in node.items():
             reader = _EXPRESSIONS.get(kind)
             if reader is None:

@@ -15,6 +15,7 @@ from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any, TypeVar, cast
 
+from pgwire.give_way import give_way
 from planner.query import STEP_INPUT, Aggregate, CteRange, Expr, QueryBase, Var
 
 _T = TypeVar("_T")
@@ -60,6 +61,7 @@ def _map(items: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any, ...
 
 def replace_children(node: _T, change: Callable[[Any], Any]) -> _T:
     """Return ``node`` with ``change`` applied to its direct child nodes; ``node`` itself if none changed."""
+    give_way()
     updates: dict[str, Any] | None = None
     for name in _node_fields(cast(Any, type(node))):
         old = getattr(node, name)

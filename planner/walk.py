@@ -13,6 +13,7 @@ from dataclasses import fields, is_dataclass
 from operator import attrgetter
 from typing import Any, Final
 
+from pgwire.give_way import PACE, give_way
 from planner.query import QueryBase, QueryExpr, Range
 
 _OTHER: Final = ("type", "span", "leaves")
@@ -71,9 +72,14 @@ def _gathered(items: tuple[Any, ...]) -> list[Any]:
 def walk(node: Any) -> Iterator[Any]:
     """Yield ``node`` and everything below it, outer first; iterative, so depth is no limit."""
     stack = [node]
+    left = PACE
     while stack:
         current = stack.pop()
         yield current
+        left -= 1
+        if not left:
+            left = PACE
+            give_way()
         below = _KINDS[current.__class__]
         if below is None:
             raise TypeError(f"{current.__class__.__name__} is no node")

@@ -15,6 +15,7 @@ from tests.support.tls import certificate  # noqa: F401
 # examples are the same every time, so that a red run is about the change.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+os.environ.setdefault("HOLDFAST_DEBUG_TURNS", "1")  # whole turns are whole (pgwire.give_way)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 

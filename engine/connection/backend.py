@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine import run
@@ -26,12 +26,11 @@ from engine.connection.function_call import run_function
 from engine.connection.interrupts import Interrupts
 from engine.connection.limits import TRANSACTION_TIMEOUT, IdleLimit
 from engine.connection.output import field_descriptions
-from engine.connection.portal import Cursor, Portal
+from engine.connection.portal import Cursor, Portal, Prepared
 from engine.connection.prepared import PreparedStatements
 from engine.connection.session import Session
 from engine.connection.statement_log import SHOWN, StatementLog, level_of_plan, shown
 from engine.ddl.temporary import drop_temporaries
-from engine.eager import eager
 from engine.errors import report_of
 from engine.reads.planning import IN_FAILED_BLOCK, LONG_TEXT, Planning
 from engine.reads.plans import Plan
@@ -95,6 +94,12 @@ class Connection:
         except Exception as error:
             raise self._fail(error) from error
 
+    async def _after(self, work: Awaitable[object], then: Callable[[], None]) -> None:
+        """Wait for what a message has begun, and let the log look at how long it took."""
+        await self._reporting(work)
+        if self.session.derived.logs:
+            then()
+
     def _logging(self, work: Awaitable[None] | None, portal: Portal) -> MaybeAwaitable[None]:
         """Let the log look at how long an Execute took."""
         if work is None:
@@ -110,6 +115,10 @@ class Connection:
     def cancel(self) -> None:
         """CancelRequest: interrupts the running statement, if any."""
         self.interrupts.cancel()
+
+    def is_short(self, plan: Plan) -> bool:
+        """Tell whether what a plan computes surely takes no time worth naming; a COMMIT may have checks and triggers to run."""
+        return plan.short and (plan.control != "commit" or self.session.block.commits_plainly)
 
     def transaction_timed_out(self) -> None:
         """transaction_timeout has passed: end the connection, and before that what it runs."""
@@ -130,10 +139,16 @@ class Connection:
         if not name:
             self.prepared.close("")  # gone even where the new one is no statement
         try:
+            oids = tuple(param_oids)
+            work: MaybeAwaitable[object]
             if len(sql) > LONG_TEXT:
-                long = self.interrupts.run(self.prepared.prepare_long(name, sql, tuple(param_oids)))
-                return None if long is None else self._reporting(long)
-            self.prepared.prepare(name, sql, tuple(param_oids))
+                work = self.interrupts.run(self.prepared.prepare_long(name, sql, oids))
+            elif (plan := self.planning.kept(sql, oids)) is not None:
+                work = self.prepared.prepare(name, sql, oids, plan=plan)
+            else:
+                work = self.interrupts.call(self.prepared.prepare, name, sql, oids)
+            if isinstance(work, Awaitable):
+                return self._after(work, self.log.end)
             self.session.cancelled.check()
         except Exception as error:
             raise self._fail(error) from error
@@ -156,7 +171,15 @@ class Connection:
             if logs:
                 named = (statement or "<unnamed>") + (f"/{portal}" if portal else "")
                 self.log.begin(f"bind {named}: {shown(self.prepared.get(statement).text)}")
-            extended.bind_portal(self, portal, statement, param_formats, params, result_formats)
+            made: MaybeAwaitable[None] = None
+            if extended.binds_quickly(self, statement, params):
+                extended.bind_portal(self, portal, statement, param_formats, params, result_formats)
+            else:
+                made = self.interrupts.call(
+                    extended.bind_portal, self, portal, statement, param_formats, params, result_formats
+                )
+            if made is not None:
+                return self._after(made, lambda: self.log.end(self.portals[portal]))
         except Exception as error:
             raise self._fail(error) from error
         if logs:
@@ -172,9 +195,15 @@ class Connection:
                 prepared.plan is not None and prepared.plan.columns is not None
             ):
                 raise SqlError("25P02", IN_FAILED_BLOCK)
-            plan = self.prepared.fresh_plan(prepared)
+            if prepared.plan is None or prepared.plan.short:
+                return self._described(prepared)
+            described = self.interrupts.call(self._described, prepared)
         except Exception as error:
             raise self._fail(error) from error
+        return self._reporting(described) if isinstance(described, Awaitable) else described
+
+    def _described(self, prepared: Prepared) -> StatementDescription:
+        plan = self.prepared.fresh_plan(prepared)
         columns = None if plan is None else run.result_columns(self, plan)
         fields = None if columns is None else field_descriptions(columns, (), plan)
         return StatementDescription(param_oids=prepared.param_oids, fields=fields)
@@ -273,8 +302,9 @@ class Connection:
                     outcome = block.start_commit()
                     if outcome is not None:
                         return outcome  # ``synced`` is called when it is decided
-                else:
-                    work = eager(block.commit())
+                else:  # checks and triggers that waited for the end
+                    self.interrupts.goes_on()
+                    work = self.interrupts.run(block.commit())
         except Exception as error:
             raise self._fail(error) from error
         if work is not None:
@@ -324,7 +354,8 @@ class Connection:
             work = simple.change_alone(self, sql, *cached, out)
         if work is None:
             work = simple.run_text(self, sql, cached, out)
-        result = work if isinstance(work, str) else self.interrupts.run(work)
+        short = cached is not None and self.is_short(cached[0])
+        result = work if isinstance(work, str) else self.interrupts.run(work, short=short)
         if isinstance(result, str):
             commit = simple.start_commit(self, result, out)
             if commit is not None:

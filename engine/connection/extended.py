@@ -15,7 +15,7 @@ the server knows that it leads: the general one waits for that.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.connection.output import encoder_of, send_ready, send_rows
 from engine.connection.portal import Command, Outcome, Portal, RowReader, Rows
@@ -41,7 +41,19 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 MAX_PORTALS = 1000
+SHORT_VALUE: Final = 2048
+"""Bytes of a parameter that is decoded, whatever its type, in no time worth naming."""
 _CHANGES = ("INSERT ", "UPDATE ", "DELETE ", "MERGE ")
+
+
+def binds_quickly(conn: Connection, statement: str, raw: Sequence[bytes | None]) -> bool:
+    """Tell whether making a portal surely takes no time worth naming: of a short statement, with short values."""
+    prepared = conn.prepared.find(statement)
+    if prepared is None or prepared.plan is None:
+        return True
+    if not prepared.plan.short:
+        return False
+    return max([len(value) for value in raw if value is not None], default=0) <= SHORT_VALUE
 
 
 def bind_portal(
@@ -116,6 +128,7 @@ def execute(
             return None
         if (
             plan.quick is not None
+            and plan.short
             and leading
             and (plan.only_reads or not conn.db.turns.preempting)
             and _quick(session, portal, plan, max_rows, out)
@@ -123,7 +136,7 @@ def execute(
             return None
         if (plan.alone is not None or plan.one_row) and leading and session.derived.short_ways:
             return _change(conn, portal, plan, out)
-    return conn.interrupts.run(_execute(conn, portal, max_rows, out))
+    return conn.interrupts.run(_execute(conn, portal, max_rows, out), short=conn.is_short(plan))
 
 
 def _change(conn: Connection, portal: Portal, plan: Plan, out: Responder) -> MaybeAwaitable[None]:
@@ -136,12 +149,12 @@ def _change(conn: Connection, portal: Portal, plan: Plan, out: Responder) -> May
             _complete(portal, result, out)
             return None
         if result is not None:
-            return conn.interrupts.run(_changed(conn, portal, plan, out, result))
+            return conn.interrupts.run(_changed(conn, portal, plan, out, result), short=True)
         if block.txn is not None:
             block.restart()
     if plan.one_row:
-        return conn.interrupts.run(_insert_row(conn, portal, plan, out, alone))
-    return conn.interrupts.run(_execute(conn, portal, 0, out))
+        return conn.interrupts.run(_insert_row(conn, portal, plan, out, alone), short=conn.is_short(plan))
+    return conn.interrupts.run(_execute(conn, portal, 0, out), short=conn.is_short(plan))
 
 
 async def _changed(

@@ -4,20 +4,20 @@
     transaction_timeout                25P04, the connection ends
     disconnect                         the task is cancelled
 
-What answers without waiting is never interrupted. What waits runs as a task: interrupting it cancels that, and long
-loops, which do not wait, poll ``CancelFlag``. A commit is taken back while it is queued; once its log entry is being written a
-cancel no longer reaches it (``engine.transaction.block``).
+What answers without waiting, within a slice of time, is never interrupted. What waits runs as a task, and so does what was laid aside
+in the middle of a call (``engine.loop.strands``): interrupting it cancels the task, and it meets that where it is, however deep. A commit is
+taken back while it is queued; once its log entry is being written a cancel no longer reaches it (``engine.transaction.block``).
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from engine.connection.limits import TRANSACTION_TIMEOUT
-from engine.eager import Started, eager
+from engine.eager import LaidAside, OnStrand, Started, call_on_strand, eager, on_strand
 from engine.slices import SLICE_S
 from pgwire.backend import MaybeAwaitable
 from pgwire.errors import BackendError
@@ -76,7 +76,7 @@ class CancelFlag:
 class Interrupts:
     """The running statement of one connection."""
 
-    __slots__ = ("_session", "_task", "_timer", "_unending")
+    __slots__ = ("_begun", "_session", "_task", "_timer", "_unending")
 
     def __init__(self, session: Session) -> None:
         """Nothing runs."""
@@ -84,10 +84,11 @@ class Interrupts:
         self._task: asyncio.Task[Any] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._unending = False  # what runs is not meant to end: statement_timeout does not count
+        self._begun = False  # something has begun that goes on as a task in the next turn of the loop
 
     def reset(self) -> None:
         """A new statement comes: what concerned the one before is forgotten."""
-        self._unending = False
+        self._unending = self._begun = False
         self._session.cancelled.reason = ""
         self._session.cancelled.slice_ends = 0.0
         self._set_deadline()
@@ -106,12 +107,28 @@ class Interrupts:
             asyncio.get_running_loop().time() + timeout_ms / 1000 if timeout_ms else 0.0
         )
 
-    def run(self, coro: Coroutine[Any, Any, T]) -> MaybeAwaitable[T]:
-        """Run a statement's coroutine: at once if it can, else interruptibly. In the middle of others' work it has to wait."""
+    def run(self, coro: Coroutine[Any, Any, T], *, short: bool = False) -> MaybeAwaitable[T]:
+        """Run a statement's coroutine: at once if it can, else interruptibly. In the middle of others' work it has to wait.
+
+        ``short``: nothing that it computes takes long, so that it needs no strand.
+        """
+        if self._session.db.lease is not None:
+            coro = self._as_leader(coro)
         if self._session.db.turns.preempting:
-            return self._interruptible(coro if self._session.db.lease is None else self._as_leader(coro))
-        result = eager(coro if self._session.db.lease is None else self._as_leader(coro))
-        return self._interruptible(result) if type(result) is Started else result
+            return self._interruptible(coro if short else OnStrand.of(coro))
+        result = eager(coro) if short else on_strand(coro)
+        if type(result) is Started or type(result) is OnStrand:
+            self._begun = True
+            return self._interruptible(result)
+        return result
+
+    def call(self, function: Callable[..., T], *args: Any) -> MaybeAwaitable[T]:
+        """Call what may take long: at once if it can, else interruptibly."""
+        result = call_on_strand(function, *args)
+        if type(result) is LaidAside:
+            self._begun = True
+            return self._interruptible(result)
+        return result
 
     @property
     def waiting(self) -> bool:
@@ -139,7 +156,10 @@ class Interrupts:
         loop = asyncio.get_running_loop()
         task = loop.create_task(body())
         self._task = task
+        self._begun = False
         self._start_timer()
+        if self._session.cancelled.reason:  # it came between the first step and this one
+            task.cancel()
         try:
             try:
                 return await task
@@ -171,14 +191,14 @@ class Interrupts:
     def cancel(self) -> None:
         """CancelRequest: interrupt the running statement, if any, or the commit that a Sync waits for."""
         txn = self._session.block.txn
-        if self._task is not None:
+        if self._task is not None or self._begun:
             self._interrupt("canceling statement due to user request")
         elif txn is not None and not self._session.out.lost:
             txn.withdraw()
 
     def end_transaction(self) -> bool:
         """transaction_timeout has passed: interrupt what runs; False if nothing does."""
-        if self._task is None:
+        if self._task is None and not self._begun:
             return False
         self._interrupt(TRANSACTION_TIMEOUT.message)
         return True
@@ -189,7 +209,9 @@ class Interrupts:
             self._task.cancel()
 
     def _interrupt(self, reason: str) -> None:
-        if self._task is not None and not self._task.done():
+        if self._begun:
+            self._session.cancelled.reason = reason
+        elif self._task is not None and not self._task.done():
             self._session.cancelled.reason = reason
             self._task.cancel()
 

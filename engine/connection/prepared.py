@@ -70,15 +70,23 @@ class PreparedStatements:
         """Return all statements (pg_prepared_statements)."""
         return list(self._by_name.values())
 
-    def prepare(self, name: str, sql: str, oids: tuple[int, ...], *, from_sql: bool = False) -> Prepared:
-        """Plan ``sql`` and remember it as ``name``.
+    def prepare(
+        self,
+        name: str,
+        sql: str,
+        oids: tuple[int, ...],
+        *,
+        from_sql: bool = False,
+        plan: Plan | None = None,
+    ) -> Prepared:
+        """Plan ``sql`` and remember it as ``name``. ``plan``: what it was planned to already.
 
         Raises SqlError 42P05 for a name that is taken, 53400 if there are too many, and what planning raises.
         """
         self._check_new(name)
-        return self._keep(
-            name, sql, oids, self._planning.plan_text(sql, oids, tell=not from_sql), from_sql=from_sql
-        )
+        if plan is None:
+            plan = self._planning.plan_text(sql, oids, tell=not from_sql)
+        return self._keep(name, sql, oids, plan, from_sql=from_sql)
 
     async def prepare_long(self, name: str, sql: str, oids: tuple[int, ...]) -> None:
         """As ``prepare``, for a long text: in a thread."""

@@ -30,6 +30,7 @@ from engine.transaction.retry import run_with_retries
 from engine.writes.one_row import LOST, may_run_again
 from pgwire.backend import Responder
 from pgwire.codecs.rows import LongRows
+from pgwire.give_way import openly
 from planner import ast
 from planner.errors import SqlError
 from planner.parse import Parsed, parse
@@ -180,7 +181,7 @@ async def run_text(
             with uncollected():
                 statements = await asyncio.to_thread(parse, sql)
         else:
-            statements = parse(sql)
+            statements = openly(parse, sql)
         if session.derived.logs:
             runs = [_executed(conn, s.statement) for s in statements]
             levels = [level_of(s.statement, p) for s, p in zip(statements, runs, strict=True)]

@@ -8,7 +8,7 @@ A plan node is a generator. It yields
 
 so one pipeline serves both worlds: driven synchronously while nothing has to be waited for (a hot point read
 never switches tasks), and by ``drive`` otherwise, which yields to the event loop every few milliseconds and polls
-cancellation. Expressions cannot yield; when a sub-select inside one meets a Wait, ``Suspend`` carries its
+cancellation. Expressions do not yield; they give way (``pgwire.give_way``), which whoever drives a pipeline allows. When a sub-select inside one meets a Wait, ``Suspend`` carries its
 half-run generator out to ``evaluate``, which finishes it in the node's own generator and evaluates the batch again.
 """
 
@@ -23,7 +23,9 @@ from engine.connection.rows import RowBatch, RowTuple
 from engine.eager import Started, eager
 from engine.executor import ExecContext
 from engine.index.growth import Growth
+from engine.loop.strands import turn
 from engine.slices import SLICE_S
+from pgwire.give_way import opened, openly
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, Shared, Suspend
 
@@ -45,6 +47,13 @@ class Wait:
 
 Item: TypeAlias = "Rows | Wait | None"
 Pipe: TypeAlias = Generator[Item, None, None]
+
+
+class _End:
+    """A pipeline has no more items."""
+
+
+_END = _End()
 
 
 class ExecState(Shared):
@@ -117,18 +126,18 @@ def evaluate_rows(function: RowFunction, rows: Rows, e: Env) -> Generator[Item, 
 async def value_of(function: RowFunction, row: RowTuple, e: Env) -> Any:
     """Return the value of a function that may suspend for one row; ``e.shared`` is an ExecState."""
     if not function.may_suspend:
-        return function(row, e)
+        return openly(function, row, e)
     ctx = e.shared.ctx
     steps = evaluate(function, row, e)
     deadline = time.monotonic() + SLICE_S
     try:
         while True:
-            item = next(steps)
+            item = openly(next, steps)
             if isinstance(item, Wait):
                 item.value = await item.awaitable
             if time.monotonic() > deadline:
                 poll(ctx)
-                await asyncio.sleep(0)
+                await turn()
                 deadline = time.monotonic() + SLICE_S
     except StopIteration as done:
         return done.value
@@ -173,19 +182,23 @@ def run_ready(pipe: Pipe, rows: Rows, *, outermost: bool = False) -> tuple[bool,
     be run between two looks at the clock, do stop.
     """
     deadline = 0.0
-    for item in pipe:
-        if item.__class__ is list:
-            rows.extend(item)
-            if len(rows) > 4 * BATCH:
+    was = opened(True)
+    try:
+        for item in pipe:
+            if item.__class__ is list:
+                rows.extend(item)
+                if len(rows) > 4 * BATCH:
+                    return False, None
+            elif isinstance(item, Wait) and not (outermost and _ready(item)):
+                return False, item
+            now = time.monotonic()
+            if not deadline:
+                deadline = now + SLICE_S
+            elif now > deadline:
                 return False, None
-        elif isinstance(item, Wait) and not (outermost and _ready(item)):
-            return False, item
-        now = time.monotonic()
-        if not deadline:
-            deadline = now + SLICE_S
-        elif now > deadline:
-            return False, None
-    return True, None
+        return True, None
+    finally:
+        opened(was)
 
 
 def _ready(wait: Wait) -> bool:
@@ -221,16 +234,19 @@ async def drive(
     deadline = time.monotonic() + SLICE_S
     growth.turn_begins()
     try:
-        for item in pipe:
+        while True:
+            item: Item | _End = openly(next, pipe, _END)
             if item.__class__ is list:
                 if item:
                     yield RowBatch(rows=item)
             elif isinstance(item, Wait):
                 item.value = await item.awaitable
+            elif item is _END:
+                break
             if time.monotonic() > deadline:
                 growth.turn_ends()
                 poll(ctx)
-                await asyncio.sleep(0)
+                await turn()
                 growth.turn_begins()
                 deadline = time.monotonic() + SLICE_S
     finally:

@@ -25,6 +25,7 @@ from engine.transaction import time_travel
 from engine.transaction.block_state import FAILED
 from engine.transaction.timelines import check_alone
 from pgwire.codecs.errors import DataError
+from pgwire.give_way import openly
 from planner import ast
 from planner.as_of import AsOf
 from planner.bind import bind_statement
@@ -70,6 +71,14 @@ class Planning:
             self.session.notice(f'identifier "{name}" will be truncated to "{kept}"', sqlstate="42622")
         return bool(names)
 
+    def kept(self, text: str, param_oids: tuple[int, ...]) -> Plan | None:
+        """Return the plan of a single statement given as text, if it is in the cache."""
+        session = self.session
+        if len(text) > PLAN_CACHE_MAX_TEXT or session.block.state is FAILED:
+            return None
+        kept = session.view.plans
+        return None if kept is None else kept.get((text, param_oids, session.plan_key), session.catalog)
+
     def plan_text(self, text: str, param_oids: tuple[int, ...], *, tell: bool = False) -> Plan | None:
         """Plan a single statement given as text (extended protocol); None for an empty text. ``tell``: of truncated names."""
         session = self.session
@@ -82,7 +91,7 @@ class Planning:
             if plan is not None:
                 return plan
         told = tell and self.tell_truncated(text)
-        statements = parse(text)
+        statements = openly(parse, text)
         if not statements:
             return None
         if len(statements) > 1:
@@ -210,17 +219,18 @@ class Planning:
         """Bind a statement. ``worded``: what it names stands in its text."""
         session = self.session
         session.view.renew()
+        catalog = session.catalog  # others may change it while binding gives way: the plan is one of this one
         try:
-            bound = self._bound(statement, session.catalog, param_oids, variable_params=variable_params)
+            bound = self._bound(statement, catalog, param_oids, variable_params=variable_params)
         except SqlError as error:
             newer = self._with_what_is_newer(error, statement, param_oids, variable_params=variable_params)
             if newer is None:
                 refuse_before_actions(session, statement.statement)
                 raise
-            bound = newer
-        plan = Plan(bound, session.catalog, session.search_path, text=statement.text if worded else "")
+            bound, catalog = newer, session.catalog
+        plan = Plan(bound, catalog, session.search_path, text=statement.text if worded else "")
         if plan.crosses:
-            check_alone(plan, session.catalog)
+            check_alone(plan, catalog)
         return plan
 
     def _bound(
@@ -232,7 +242,8 @@ class Planning:
         variable_params: bool,
     ) -> BoundStatement:
         session = self.session
-        return bind_statement(
+        return openly(  # binding reads a catalog that is what it is, and changes nothing
+            bind_statement,
             statement.statement,
             statement.text,
             catalog,

@@ -158,6 +158,7 @@ class Plan:
         "point",
         "quick",
         "retryable",
+        "short",
         "tables",
         "timeline",
     )
@@ -223,6 +224,8 @@ class Plan:
         # what runs a change of one row that begins its transaction, once it is known that nothing else is to be done
         # (engine.writes.one_row, engine.writes.by_key)
         self.alone: Any = None
+        # what it computes surely takes no time worth naming (planner.short); known once the ways below are
+        self.short = bool(self.control)
         self.one_row = False  # an INSERT of one row of VALUES without RETURNING, compiled already
         self.encoders: dict[Any, Any] = {}
         self.fields: dict[tuple[int, ...], Any] = {}

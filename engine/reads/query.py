@@ -26,6 +26,7 @@ from engine.reads.filters import TableFilters
 from engine.reads.plans import Plan
 from engine.slices import SLICE_ROWS
 from pgwire.codecs.errors import DataError
+from pgwire.give_way import openly
 from planner.errors import SqlError
 from planner.evaluate import Env, Shared
 from planner.facts import INT4, INT8, facts
@@ -45,6 +46,7 @@ from planner.query import (
 from planner.route import BY_KEY, Route, RouteFacts, choose
 from planner.rules.arms import spread
 from planner.rules.unread import without_unread
+from planner.short import is_short
 from planner.statements import QueryStatement
 from planner.walk import ranges_of
 from txn.api import Transaction
@@ -150,7 +152,7 @@ def compile_for(session: Session, query: CompiledQuery, name: str) -> Any:
         raise refusal
     tree = query.query if name == "index" else spread(query.query)
     try:
-        plan = session.db.executors[name].prepare(tree, query.catalog or session.catalog)
+        plan = openly(session.db.executors[name].prepare, tree, query.catalog or session.catalog)
     except SqlError as error:
         if error.sqlstate == "0A000":
             query.refused[name] = error
@@ -369,7 +371,8 @@ async def run_query(
     )
     if slot == "query" and decided and plan.quick_serves:
         plan.quick = executable
-        plan.point = _point_of(plan, executable)
+        plan.short = is_short(plan.bound.statement)
+        plan.point = _point_of(plan, executable) if plan.short else None
     return await _run_on(session, compiled, ctx, route, executable)
 
 

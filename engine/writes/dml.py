@@ -42,6 +42,7 @@ from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, compile_expr, compile_predicate, compile_row
 from planner.query import Insert, OnConflict, QueryExpr, SubLink, Values
+from planner.short import is_short
 from planner.walk import walk
 from txn.types import IndexId, Row, RowId, ShardId
 
@@ -241,7 +242,8 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
     if plan.dml is None:
         made = plan.dml = InsertPlan(session, statement)
         plan.one_row = made.row is not None and made.returning is None
-        if plan.one_row and made.plain and not varies:
+        plan.short = plan.one_row and made.shape.short and not made.effects and is_short(statement)
+        if plan.short and made.plain and not varies:
             plan.alone = insert_alone
     insert: InsertPlan = plan.dml
     shape = insert.shape

@@ -24,6 +24,7 @@ from planner.partition import ancestors, column_map
 from planner.query import CTID, TABLEOID, WHOLE_ROW, Expr, ThroughViews
 from planner.rights import Rights
 from planner.rules.plain import without_domains
+from planner.short import is_short
 from txn.types import Row, ShardId
 
 if TYPE_CHECKING:
@@ -78,8 +79,8 @@ class TableShape:
     """What storing a row of one table needs, compiled once per plan: width, generated columns, NOT NULL, checks."""
 
     __slots__ = (
-        "checks", "demands", "generated", "not_null", "oid", "refusals", "relation", "session", "settings", "shard", "shards", "shown", "stored",
-        "views", "width",
+        "checks", "demands", "generated", "not_null", "oid", "refusals", "relation", "session", "settings", "shard", "shards", "short", "shown",
+        "stored", "views", "width",
     )  # fmt: skip
 
     def __init__(
@@ -108,6 +109,8 @@ class TableShape:
         self.generated: list[tuple[int, RowFunction]] = [
             (attnum - 1, compile_expr(expr, layout)) for attnum, expr in generated
         ]
+        # whether what storing a row computes surely takes no time worth naming
+        self.short = not demands and is_short(*[expr for _, expr in (*checks, *generated)])
         self.views: list[tuple[str, RowFunction]] = []
         self.demands = [(attnum - 1, demand) for attnum, demand in demands]
         self.stored = [(c.attnum - 1, c.type.oid) for c in relation.live]
@@ -148,6 +151,7 @@ class TableShape:
         """Add the conditions of the views that rows come through; returns itself."""
         if views is not None:
             layout = table_layout(self.relation)
+            self.short = self.short and not views.checks
             self.views = [(name, compile_expr(expr, layout)) for name, expr in views.checks]
         return self
 

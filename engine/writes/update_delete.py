@@ -34,6 +34,7 @@ from engine.writes.row_checks import RowChecks
 from engine.writes.shape import TableShape
 from planner.evaluate import Env
 from planner.query import Delete, Update
+from planner.short import is_short
 from txn.types import Row, RowId
 
 if TYPE_CHECKING:
@@ -102,7 +103,8 @@ class ChangePlan:
         alone = not (self.effects or self.checks or plan.locking)
         if by_key and alone and len(self.source.ranges) == 1 and query.tables:
             self.by_key = known
-            if self.returning is None and plan.retryable:
+            plan.short = self.shape.short and is_short(self.statement)
+            if plan.short and self.returning is None and plan.retryable:
                 plan.alone = change_alone
 
     def changed(self, rows: Sequence[Row], env: Env) -> list[tuple[RowId, Row]]:

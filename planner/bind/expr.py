@@ -17,6 +17,7 @@ from typing import Any
 
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.settings import STORED_TEXT
+from pgwire.give_way import give_way
 from planner import ast
 from planner.casts import CastContext, coerce, coerce_to_boolean, try_coerce
 from planner.collations import COLLATIONS, expr_collation, type_collation
@@ -80,6 +81,7 @@ def bind_expr(scope: Scope, node: ast.Expression) -> Expr:
 
     Raises SqlError with PostgreSQL's SQLSTATE, wording and position; 0A000 for what is not supported.
     """
+    give_way()
     return _BINDERS[type(node)](scope, node)
 
 

@@ -14,6 +14,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pgwire.give_way import give_way
 from planner import ast
 from planner.bind.columns import expand_stars, star_of
 from planner.bind.context import BindContext
@@ -76,6 +77,7 @@ def bind_query(
     ``resolve_unknowns`` False leaves output columns that are bare literals or parameters of unknown type as
     they are, for a caller that knows their type (set operations, INSERT ... SELECT).
     """
+    give_way()
     scope = Scope(context=context, parent=parent)
     if isinstance(node, ast.Select):
         return bind_select(scope, node, resolve_unknowns=resolve_unknowns)

@@ -33,6 +33,7 @@ class ServerProcess:
     ) -> None:
         self.data_dir = data_dir
         environment = {k: v for k, v in os.environ.items() if not k.startswith("HOLDFAST_")}
+        environment["HOLDFAST_DEBUG_TURNS"] = "1"
         module = "engine"
         if odd is not None:
             module = "tests.support.odd_server"

@@ -1,0 +1,252 @@
+"""Giving way by time: how synchronous code, however deep, lets other sessions run before it has ended.
+
+    expression, binder, codec, sort …            statement's strand                          event loop
+        give_way() ── slice is not over ─► goes on
+        give_way() ── slice is over ─────► laid aside as it stands, stack and all ─────────► others run
+        goes on, or raises 57014     ◄──── taken up again ◄──────────────────────────────── next turn
+
+Call ``give_way`` in every loop whose length or whose steps a client decides, or iterate over ``paced(items)``. It costs a look at
+the clock (some 80 ns); a loop of cheaper steps calls it every n steps. What is one long call of C cannot be laid aside: declare it
+``outside`` and a worker process runs it where its input is large, while the strand waits.
+
+Words
+    strand   a line of work that can be laid aside: the stack of a statement (``engine.loop.strands`` makes them)
+    open     a stretch of code within which the strand may be laid aside; everything else keeps its turn. Engine code opens
+             where expressions are evaluated, statements planned, values decoded and encoded (``opened``)
+    turn     what must happen at once for everybody else; ``whole_turn`` marks it, and nothing of a user's runs within one
+
+Promises: closed is what nobody has opened, so that code that was not looked at keeps its turn. ``give_way`` never lets others run outside
+an open stretch, nor within ``whole_turn``; there the debug mode (``HOLDFAST_DEBUG_TURNS``) raises TurnBroken, whether a slice is over or not. Where nothing can
+be laid aside (a thread, a worker of Spark) ``give_way`` asks whether the statement has been cancelled (``polled``), and no more.
+
+This module is plain data and a clock, so that codecs and planner need nothing of the engine; ``install`` gives it its strands.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Any, Final, ParamSpec, TypeVar, cast
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+SLICE_S: Final = 0.005
+"""Seconds that a strand keeps the loop for; then others have their turn."""
+PACE: Final = 64
+"""Steps between two looks at the clock, where each takes some microseconds."""
+
+_NEVER: Final = float("inf")
+
+_ends = _NEVER  # when ``give_way`` has more to do than to look at the clock; perf_counter's seconds
+_slice_ends = _NEVER  # of the strand that runs
+_open = False  # it may be laid aside here
+_turns = 0  # whole turns that are under way
+_polling = 0  # threads that are asked to look whether they are cancelled
+_in_thread = threading.local()
+_lay_aside: Callable[[], None] | None = None
+_run_outside: Callable[[str, tuple[Any, ...]], Any] | None = None
+DEBUG: bool = os.environ.get("HOLDFAST_DEBUG_TURNS", "") not in ("", "0")
+
+
+class TurnBroken(AssertionError):
+    """A bug: something of a user's runs within a turn that has to be whole (debug mode only)."""
+
+
+# --- what loops call ------------------------------------------------------------------------------
+
+
+def give_way() -> None:
+    """Let others run if this strand has had its slice.
+
+    Raises SqlError 57014 (or what else ends the statement: CancelledError) when it is to go no further.
+    """
+    if perf_counter() >= _ends:
+        _due()
+
+
+def paced(items: Sequence[T], every: int = PACE) -> Iterable[T]:
+    """Yield ``items``, giving way after each ``every`` of them; a short sequence is returned as it is."""
+    return items if len(items) <= every else _paced(items, every)
+
+
+def _paced(items: Sequence[T], every: int) -> Iterator[T]:
+    for start in range(0, len(items), every):
+        yield from items[start : start + every]
+        give_way()
+
+
+def paced_iter(items: Iterable[T], every: int = PACE) -> Iterator[T]:
+    """As ``paced``, for what has no length."""
+    left = every
+    for item in items:
+        yield item
+        left -= 1
+        if not left:
+            left = every
+            give_way()
+
+
+# --- what decides where a strand may be laid aside ------------------------------------------------
+
+
+def opened(may: bool) -> bool:
+    """Open the code that follows, or close it; returns what it was, which the caller puts back in a ``finally``.
+
+    Within a turn it stays closed. For the event loop's thread alone. No ``await`` may stand between the two calls: each step of a coroutine begins closed.
+    """
+    global _open, _ends
+    was = _open
+    _open = may and not _turns
+    _ends = _slice_ends if _open else _closed()
+    return was
+
+
+def openly(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a function as open code: its strand may be laid aside within it."""
+    was = opened(True)
+    try:
+        return function(*args, **kwargs)
+    finally:
+        opened(was)
+
+
+def is_open() -> bool:
+    """Tell whether the strand that runs may be laid aside here."""
+    return _open
+
+
+class whole_turn:
+    """Mark what must happen at once for everybody else: no ``await`` and nothing of a user's within it.
+
+    The strand is not laid aside there. In debug mode ``give_way`` raises TurnBroken. The kinds of turns are listed in docs/invariants.md.
+    """
+
+    __slots__ = ("_was",)
+
+    def __enter__(self) -> None:
+        global _turns
+        _turns += 1
+        self._was = opened(False)
+
+    def __exit__(self, *error: object) -> None:
+        global _turns
+        _turns -= 1
+        opened(self._was)
+
+
+@contextmanager
+def polled(check: Callable[[], None]) -> Iterator[None]:
+    """In a thread beside the loop: have ``give_way`` call ``check``, which raises once the statement is cancelled."""
+    global _polling, _ends
+    before = getattr(_in_thread, "check", None)
+    _in_thread.check = check
+    with _count_lock:
+        _polling += 1
+        _ends = 0.0  # whoever runs looks closer; the loop's next strand sets its own
+    try:
+        yield
+    finally:
+        _in_thread.check = before
+        with _count_lock:
+            _polling -= 1
+
+
+_count_lock = threading.Lock()
+
+
+def _closed() -> float:
+    """Return when ``give_way`` looks closer in closed code: at once within a turn, and while threads poll, for all share the one clock."""
+    return 0.0 if _polling or (DEBUG and _turns) else _NEVER
+
+
+def _due() -> None:
+    if threading.get_ident() != _loop_thread:
+        check = getattr(_in_thread, "check", None)
+        if check is not None:
+            check()
+        return
+    if _turns and DEBUG:
+        raise TurnBroken("something of a user's runs within a turn that has to be whole (docs/invariants.md)")
+    if _open and perf_counter() >= _slice_ends and _lay_aside is not None:
+        _lay_aside()
+
+
+# --- what makes strands (engine.loop.strands) -----------------------------------------------------
+
+_loop_thread = 0
+
+
+def install(
+    lay_aside: Callable[[], None],
+    run_outside: Callable[[str, tuple[Any, ...]], Any] | None,
+) -> None:
+    """Tell how a strand is laid aside and what runs functions ``outside``; the calling thread is the loop's."""
+    global _lay_aside, _run_outside, _loop_thread
+    _lay_aside, _run_outside, _loop_thread = lay_aside, run_outside, threading.get_ident()
+
+
+Running = tuple[bool, float]
+"""What of a strand is kept while another runs: whether it is open, and when its slice ends."""
+
+
+def swap(to: Running) -> Running:
+    """Let another strand run, or none (``(False, inf)``); returns what was."""
+    global _open, _slice_ends, _ends
+    was = (_open, _slice_ends)
+    _open, _slice_ends = to
+    _ends = _slice_ends if _open else _closed()
+    return was
+
+
+def fresh_slice(is_open: bool) -> Running:
+    """Return what ``swap`` takes for a strand whose slice begins now."""
+    return (is_open, perf_counter() + SLICE_S)
+
+
+NOBODY: Final[Running] = (False, _NEVER)
+
+
+# --- long calls of C ------------------------------------------------------------------------------
+
+OUTSIDE: dict[str, Callable[..., Any]] = {}
+"""Functions that worker processes run, by ``module:name``: nothing else can be asked of them."""
+
+
+def outside(bytes_: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Declare a function of plain values as one long call of C, to be run in a worker process where its arguments are large.
+
+    ``bytes_``: up to how many (characters count as bytes) it takes less than a slice here. Arguments and result are None, bool, int, float,
+    str, bytes, Decimal, and tuples and lists of them; positional ones only. Must stand at the top of its module. Its DataError and SqlError come back as
+    they are; 57014 when the statement is cancelled while it runs, 53200 where it takes more memory than a worker may.
+    """
+
+    def declare(function: Callable[P, T]) -> Callable[P, T]:
+        name = f"{function.__module__}:{function.__qualname__}"
+        OUTSIDE[name] = function
+
+        @functools.wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> T:
+            if _run_outside is None or size_of(args) <= bytes_:
+                return function(*args, **kwargs)
+            return cast("T", _run_outside(name, args))
+
+        return call
+
+    return declare
+
+
+def size_of(value: Any) -> int:
+    """Return about how many bytes a plain value has."""
+    kind = type(value)
+    if kind is str or kind is bytes:
+        return len(value)
+    if kind is tuple or kind is list:
+        return sum(map(size_of, value)) + 8 * len(value)
+    if isinstance(value, int):
+        return value.bit_length() >> 3
+    return 8
