@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from pgwire import messages as m
 from pgwire.auth.exchange import AuthenticationFailed, Exchange
-from pgwire.auth.scram import ScramExchange, mock_verifier, parse_verifier
+from pgwire.auth.scram import ScramExchange, is_usable, mock_verifier, parse_verifier
 from pgwire.auth.trust import TrustExchange
 from pgwire.backend import Authentication, settled
 from pgwire.encode import parameter_status
@@ -115,6 +115,8 @@ def _make_exchange(session: Session, wanted: Authentication) -> Exchange:
     if wanted.method == "trust":
         return TrustExchange()
     verifier = parse_verifier(wanted.verifier) if wanted.verifier is not None else None
+    if verifier is not None and not is_usable(verifier):
+        verifier = None
     mock = mock_verifier(session.parameters["user"], session.server.mock_secret)
     end_point = session.server.config.tls_end_point if session.tls else b""
     return ScramExchange(verifier, mock, session.server.random_bytes, end_point)

@@ -116,9 +116,11 @@ class StatementLog:
 
     # -- what is written -----------------------------------------------------------------------------
 
-    def _write(self, level: int, text: str) -> None:
+    def _write(self, level: int, *fields: str) -> None:
+        """Write a record for each field, so that no text of a client looks like a field of its own."""
         session = self._session
-        log.log(level, "[%d] %s@%s %s", session.pid, session.identity.login_name, session.database, text)
+        for text in fields:
+            log.log(level, "[%d] %s@%s %s", session.pid, session.identity.login_name, session.database, text)
 
     def _say(self, message: str, detail: str | None = None) -> None:
         session = self._session
@@ -128,7 +130,7 @@ class StatementLog:
             lines = [f"LOG:  {code}{message}"]
             if detail is not None and verbosity != "terse":
                 lines.append(f"DETAIL:  {detail}")
-            self._write(logging.INFO, "\n".join(lines))
+            self._write(logging.INFO, *lines)
         session.notice(message, severity="LOG", detail=detail)
 
     def report(self, report: ErrorReport) -> None:
@@ -155,7 +157,7 @@ class StatementLog:
         text = self._session.query_text
         if text and self._session.activity == "active" and rank >= _LEVELS[get("log_min_error_statement")]:
             lines.append(f"STATEMENT:  {shown(text)}")
-        self._write(logging.WARNING if level == "warning" else logging.ERROR if rank >= _LEVELS["error"] else logging.INFO, "\n".join(lines))  # fmt: skip
+        self._write(logging.WARNING if level == "warning" else logging.ERROR if rank >= _LEVELS["error"] else logging.INFO, *lines)  # fmt: skip
 
     def begins(self) -> None:
         """The session is open."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.catalog.default_acls import PG_DEFAULT_ACL_OID, split
 from engine.catalog.spaces import objects_in
@@ -25,7 +26,14 @@ from engine.ddl.policies import role_targets
 from engine.large_objects import statements as large_objects
 from engine.reads.plans import Plan
 from engine.routines.acting import refuse_other_role
-from pgwire.auth.scram import make_verifier, parse_verifier
+from pgwire.auth.scram import (
+    MAX_ITERATIONS,
+    Verifier,
+    check_password,
+    is_usable,
+    make_verifier,
+    parse_verifier,
+)
 from planner.acl import memberships
 from planner.builtins.reg import search_object_name
 from planner.builtins.system import type_name
@@ -132,15 +140,42 @@ def _apply(session: Session, role: RoleDef, options: Any) -> RoleDef:
     return replace(role, **changes)
 
 
+_MD5_HASH: Final = re.compile(r"md5[0-9a-f]{32}")
+"""What PostgreSQL takes for a hash; anything else that begins so is a password."""
+_MOST_TRIED: Final = 100_000
+
+
+def _is_empty(verifier: Verifier) -> bool:
+    """Tell whether a verifier is that of the empty password, which nobody may have; one that takes long to try is not tried."""
+    return verifier.iterations <= _MOST_TRIED and check_password("", verifier)
+
+
 def _verifier(session: Session, password: str | None) -> str | None:
+    """Return what is kept of a password: its verifier, also where it was given in that form. SqlError 0A000 for other hashes.
+
+    A hash that could not be compared with must not become the password itself: whoever has read it would come in.
+    """
     if password is None:
         return None
-    if parse_verifier(password) is not None:
-        return password
-    if password == "":
+    if _MD5_HASH.fullmatch(password):
+        raise SqlError(
+            "0A000",
+            "MD5 password hashes are not supported",
+            hint="Give the password itself, or its SCRAM-SHA-256 verifier.",
+        )
+    verifier = parse_verifier(password)
+    if verifier is not None and not is_usable(verifier):
+        raise SqlError(
+            "0A000",
+            f"SCRAM-SHA-256 verifiers of {verifier.iterations} iterations are not supported"
+            if verifier.salt
+            else "SCRAM-SHA-256 verifiers without a salt are not supported",
+            hint=f"There may be 1 to {MAX_ITERATIONS} iterations.",
+        )
+    if password == "" or (verifier is not None and _is_empty(verifier)):
         session.notice("empty string is not a valid password, clearing password")
         return None
-    return str(make_verifier(password, session.random_bytes(16)))
+    return password if verifier is not None else str(make_verifier(password, session.random_bytes(16)))
 
 
 def refuse_reserved_role(name: str) -> None:

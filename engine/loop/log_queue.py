@@ -1,8 +1,11 @@
-"""Log lines on their way out of the event loop: whoever reads standard error slowly, or not at all, holds up nobody.
+r"""Log lines on their way out of the event loop: whoever reads standard error slowly, or not at all, holds up nobody.
 
     loop, threads ──put──> queue of at most ``MOST`` lines ──thread──> standard error
 
 What does not fit is counted, and the count is written once there is room again.
+
+A record is what one call wrote, whatever text of clients is in it: its further lines begin with a tab, as in PostgreSQL's log, and
+other control characters are written as ``\x1b``. So nobody can write a line that looks like another record, or speaks to a terminal.
 """
 
 from __future__ import annotations
@@ -13,6 +16,19 @@ from logging.handlers import QueueHandler, QueueListener
 from typing import Final, TextIO
 
 MOST: Final = 10_000
+_BREAKS: Final = (0x2028, 0x2029)  # lines end there for some who read
+_CONTROLS: Final = {
+    code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"
+} | {code: f"\\u{code:04x}" for code in _BREAKS}
+_SAFE: Final = str.maketrans({**_CONTROLS, ord("\n"): "\n\t"})
+
+
+class OneRecord(logging.Formatter):
+    """Formats records so that each can be told from the next."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a record's text: no line of it but the first begins without a tab."""
+        return super().format(record).translate(_SAFE)
 
 
 class QueuedLog(QueueHandler):
@@ -23,7 +39,7 @@ class QueuedLog(QueueHandler):
         self._lines: queue.Queue[logging.LogRecord] = queue.Queue(MOST)
         super().__init__(self._lines)
         target = logging.StreamHandler(stream)
-        target.setFormatter(logging.Formatter(form))
+        target.setFormatter(OneRecord(form))
         self._dropped = 0
         self._listener = QueueListener(self._lines, target)
         self._listener.start()

@@ -25,6 +25,7 @@ import base64
 import binascii
 import hashlib
 import hmac
+import re
 from dataclasses import dataclass
 from struct import Struct
 from typing import Final
@@ -49,6 +50,7 @@ KEY_BYTES: Final = 32
 MAX_ITERATIONS: Final = 10_000_000  # more would only be a way to keep a client busy
 
 _INT32 = Struct(">i")
+_COUNT: Final = re.compile(r"[ \t\n\v\f\r]*[+-]?[0-9]{1,19}")  # as strtol reads a number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,11 +101,13 @@ def make_verifier(password: str, salt: bytes, iterations: int = DEFAULT_ITERATIO
 
 
 def parse_verifier(text: str) -> Verifier | None:
-    """Read a stored verifier; None if ``text`` is not one."""
+    """Read a verifier in PostgreSQL's form; None if ``text`` is not one. Not every one can be used (``is_usable``)."""
     try:
         mechanism, parameters, keys = text.split("$")
         iterations, salt = parameters.split(":")
         stored, server = keys.split(":")
+        if mechanism != MECHANISM or not _COUNT.fullmatch(iterations):
+            return None
         verifier = Verifier(
             iterations=int(iterations),
             salt=_unb64(salt),
@@ -113,9 +117,12 @@ def parse_verifier(text: str) -> Verifier | None:
     except (ValueError, binascii.Error, UnicodeEncodeError):
         return None
     sizes = (len(verifier.stored_key), len(verifier.server_key))
-    if mechanism != MECHANISM or sizes != (KEY_BYTES, KEY_BYTES):
-        return None
-    return verifier if verifier.salt and 0 < verifier.iterations <= MAX_ITERATIONS else None
+    return verifier if sizes == (KEY_BYTES, KEY_BYTES) else None
+
+
+def is_usable(verifier: Verifier) -> bool:
+    """Tell whether clients can be asked for a password with this verifier."""
+    return bool(verifier.salt) and 0 < verifier.iterations <= MAX_ITERATIONS
 
 
 def check_password(password: str, verifier: Verifier) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import logging
 import re
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from engine.connection.setting_classes import EFFECTIVE, REASONS, accepted
 from engine.connection.setting_defs import OURS, SettingDef, definitions
 from engine.connection.settings import Settings, server_defaults
 from engine.loop.log_queue import MOST, QueuedLog
+from pgwire.auth.scram import check_password, make_verifier, parse_verifier
 from planner.errors import SqlError
 from tests.support.fields import FieldsClient, connect
 from tests.support.server import ServerProcess
@@ -279,9 +281,12 @@ def test_the_log_has_sessions_statements_and_errors(server: ServerProcess) -> No
     assert said == [
         "LOG:  connection authorized: user=postgres database=postgres",
         "LOG:  statement: CREATE TEMP TABLE logged (a int)",
-        "ERROR:  division by zero\nSTATEMENT:  SELECT 1/0 AS first",
-        'ERROR:  column "nope" does not exist at character 8\nSTATEMENT:  SELECT nope',
-        "ERROR:  22012: division by zero\nSTATEMENT:  SELECT 1/0 AS second",
+        "ERROR:  division by zero",
+        "STATEMENT:  SELECT 1/0 AS first",
+        'ERROR:  column "nope" does not exist at character 8',
+        "STATEMENT:  SELECT nope",
+        "ERROR:  22012: division by zero",
+        "STATEMENT:  SELECT 1/0 AS second",
         "ERROR:  function nofunc(integer) does not exist at character 8",
     ]
 
@@ -340,6 +345,96 @@ def test_a_log_that_nobody_reads_holds_up_nobody() -> None:
     dropped = [line for line in lines if "were dropped" in line]
     assert dropped
     assert lines.count("line") + sum(int(line.split()[0]) for line in dropped) == MOST + 51
+
+
+def test_no_text_of_a_client_looks_like_another_record() -> None:
+    stream = io.StringIO()
+    handler = QueuedLog(stream, "%(levelname)s %(message)s")
+    nasty = "a" + "".join(map(chr, range(0x100))) + "\u2028\u2029z"
+    try:
+        raise ValueError("a\nERROR forged")
+    except ValueError:
+        traced = sys.exc_info()
+    handler.handle(logging.LogRecord("x", logging.INFO, "", 0, "%s", (nasty,), None))
+    handler.handle(logging.LogRecord("x", logging.INFO, "", 0, "%s", ("b\r\nERROR forged",), traced))
+    handler.close()
+    lines = stream.getvalue().split("\n")
+    assert [line[:7] for line in lines if line and not line.startswith("\t")] == ["INFO a\\", "INFO b\\"]
+    assert "\tERROR forged" in lines
+    assert not [ch for ch in stream.getvalue() if not ch.isprintable() and ch not in "\t\n\u00a0\u00ad"]
+
+
+def test_statements_names_and_errors_forge_no_line_of_the_log(tmp_path: Path) -> None:
+    forged = "\n2026-01-01 00:00:00,000 ERROR [1] postgres@postgres FATAL:  forged"
+    server = ServerProcess(
+        tmp_path / "data", "--setting", "log_statement=all", "--setting", "log_connections=on"
+    )
+    name = f'"e{forged[:30]}"'
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(f"SELECT 1 /*{forged}*/")
+        connection.execute(f"SELECT 1 /*\r{forged}\x1b[2J*/".encode())
+        connection.execute("SELECT %s::text", (forged,))
+        connection.execute(f"CREATE ROLE {name} SUPERUSER LOGIN")
+        connection.execute(f"CREATE DATABASE {name}")
+        with pytest.raises(psycopg.Error):
+            connection.execute(f"SELECT '{forged}'::int")
+        with pytest.raises(psycopg.Error):
+            connection.execute(f'SELECT * FROM "{forged}"')
+        connection.execute(f"DO $$ BEGIN RAISE WARNING '%', '{forged}'; END $$")
+    place = {"host": "127.0.0.1", "port": server.port}
+    with psycopg.connect(**place, user=name[1:-1], dbname=name[1:-1], application_name=forged) as connection:  # type: ignore[arg-type]
+        connection.execute("SELECT 1")
+    for who in ({"user": forged}, {"user": "postgres", "dbname": forged}):
+        with pytest.raises(psycopg.Error):
+            psycopg.connect(**place, **who)  # type: ignore[arg-type]
+    server.stop()
+    assert "forged" in server.said
+    assert not [line for line in server.said.splitlines() if line.startswith("2026-01-01")]
+    assert "\x1b" not in server.said
+
+
+@pytest.mark.parametrize(
+    ("password", "message"),
+    [
+        ("md53175bce1d3201d16594cebf9d7eb3f9d", "MD5 password hashes are not supported"),
+        (
+            f"SCRAM-SHA-256$0:YWI=${'A' * 43}=:{'A' * 43}=",
+            "SCRAM-SHA-256 verifiers of 0 iterations are not supported",
+        ),
+        (
+            f"SCRAM-SHA-256$99999999:YWI=${'A' * 43}=:{'A' * 43}=",
+            "SCRAM-SHA-256 verifiers of 99999999 iterations are not supported",
+        ),
+        (
+            f"SCRAM-SHA-256$4096:${'A' * 43}=:{'A' * 43}=",
+            "SCRAM-SHA-256 verifiers without a salt are not supported",
+        ),
+    ],
+)
+def test_a_hash_does_not_become_the_password(client: FieldsClient, password: str, message: str) -> None:
+    for statement in ("CREATE ROLE hashed PASSWORD", "ALTER ROLE postgres PASSWORD"):
+        found = client.fails(f"{statement} '{password}'")
+        assert (found["sqlstate"], found["message"]) == ("0A000", message)
+
+
+def test_what_only_looks_like_a_hash_is_a_password_and_the_empty_one_is_none(client: FieldsClient) -> None:
+    for password in (
+        "md5",
+        "md5" + "A" * 32,
+        "MD5" + "a" * 32,
+        "md5" + "a" * 31,
+        f"SCRAM-SHA-256$x:YWI=${'A' * 43}=:AA==",
+    ):
+        client.run(f"CREATE ROLE plain PASSWORD '{password}'")
+        [(kept,)] = client.run("SELECT rolpassword FROM pg_authid WHERE rolname = 'plain'").rows
+        verifier = parse_verifier(kept or "")
+        assert verifier is not None
+        assert check_password(password, verifier)
+        client.run("DROP ROLE plain")
+    for password in ("", str(make_verifier("", b"0" * 16))):
+        client.run(f"CREATE ROLE plain PASSWORD '{password}'")
+        assert client.run("SELECT rolpassword FROM pg_authid WHERE rolname = 'plain'").rows == [(None,)]
+        client.run("DROP ROLE plain")
 
 
 def test_where_the_files_are_is_told_to_superusers_and_members_of_pg_read_all_settings(

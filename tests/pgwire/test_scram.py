@@ -19,6 +19,7 @@ from pgwire.auth.scram import (
     ScramExchange,
     Verifier,
     check_password,
+    is_usable,
     make_verifier,
     mock_verifier,
     parse_verifier,
@@ -237,13 +238,26 @@ def test_verifier_made_by_postgresql_is_understood() -> None:
         "SCRAM-SHA-256$x:W22ZaJ0SNY7soEsUEjb6gQ==$AA==:AA==",
         str(PENCIL).replace("SHA-256", "SHA-1"),
         str(PENCIL)[:-4],
-        str(PENCIL).replace("$4096", "$0"),
-        str(PENCIL).replace("$4096", "$99999999999"),
+        str(PENCIL).replace("$4096:", "$4096 :"),
+        str(PENCIL).replace("$4096", "$4_096"),
+        str(PENCIL).replace("$4096", "$٤٠٩٦"),
+        str(PENCIL) + "$",
+        str(PENCIL).lower(),
         str(PENCIL) + "é",
     ],
 )
 def test_what_is_no_verifier_is_none(text: str) -> None:
     assert parse_verifier(text) is None
+
+
+@pytest.mark.parametrize("iterations", ["0", "-7", "+0", "10000001", "9999999999"])
+def test_verifiers_that_nobody_could_be_asked_for_are_told_apart(iterations: str) -> None:
+    verifier = parse_verifier(str(PENCIL).replace("$4096", f"${iterations}"))
+    assert verifier is not None
+    assert not is_usable(verifier)
+    usable = parse_verifier(str(PENCIL).replace("$4096", "$ +4096"))
+    assert usable == PENCIL
+    assert is_usable(PENCIL)
 
 
 @pytest.mark.parametrize(
