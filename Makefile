@@ -13,7 +13,7 @@ SF ?= 1
 # Processes that share the test files; all tests that need a Spark JVM are one process's.
 JOBS ?= 2
 
-.PHONY: serve diff diff-spark test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench instructions tpch bench-tpch crash fuzz docs drivers clean
+.PHONY: serve diff diff-spark test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench instructions tpch bench-tpch crash fuzz hostile docs drivers clean
 
 install: $(COMPILED)
 
@@ -108,6 +108,10 @@ diff-spark: $(STAMP)
 SECONDS ?= 600
 fuzz: $(COMPILED)
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(FIRST)
+
+# The table of tests/hostile at its full sizes, against servers of 512 MB and 2 GB; for an idle machine, about an hour
+hostile: $(COMPILED)
+	$(BIN)/python -m tests.hostile --out docs/evidence/hostile.json $(ARGS)
 
 crash: $(COMPILED)
 	$(BIN)/python -m bench.crash

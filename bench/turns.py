@@ -37,10 +37,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import uvloop
-
 from bench.readers import ACCOUNTS, copy_lines, host_options
 from bench.tpch.compare import connect
+from tests.support.timed_loop import TimedLoop
 
 READ = "a read"
 LOADS = ("idle", "tpcb", "paced", "insert", "copy")
@@ -92,44 +91,6 @@ class Recorder:
         (folder / "names").write_text(json.dumps([list(self.names), self.pauses]))
 
 
-def _name_of(work: Any) -> str:
-    """Name a callback; of a task: its coroutine and where that stood."""
-    owner = getattr(work, "__self__", None)
-    if isinstance(owner, asyncio.Task):
-        at: Any = owner.get_coro()
-        outer = at.__qualname__
-        while (inner := getattr(at, "cr_await", None)) is not None and hasattr(inner, "cr_code"):
-            at = inner
-        return f"task {outer} at {at.__qualname__}"
-    inner_work = getattr(work, "func", work)
-    return str(getattr(inner_work, "__qualname__", inner_work))
-
-
-class TimedLoop(uvloop.Loop):  # type: ignore[misc, unused-ignore]
-    """uvloop, with every callback timed."""
-
-    recorder: Recorder
-
-    def call_soon(self, callback: Any, *args: Any, context: Any = None) -> Any:
-        """See asyncio."""
-        return super().call_soon(self._timed, callback, args, context=context)
-
-    def call_soon_threadsafe(self, callback: Any, *args: Any, context: Any = None) -> Any:
-        """See asyncio."""
-        return super().call_soon_threadsafe(self._timed, callback, args, context=context)
-
-    def call_later(self, delay: float, callback: Any, *args: Any, context: Any = None) -> Any:
-        """See asyncio."""
-        return super().call_later(delay, self._timed, callback, args, context=context)
-
-    def call_at(self, when: float, callback: Any, *args: Any, context: Any = None) -> Any:
-        """See asyncio."""
-        return super().call_at(when, self._timed, callback, args, context=context)
-
-    def _timed(self, callback: Any, args: Sequence[object]) -> None:
-        self.recorder.run(lambda: _name_of(callback), callback, args)
-
-
 def _serve(folder: Path, options: Sequence[str]) -> int:
     """Run the server with a timed loop until SIGTERM, then write what was found to ``folder``."""
     from engine.__main__ import serve_forever
@@ -149,7 +110,7 @@ def _serve(folder: Path, options: Sequence[str]) -> int:
     add_arguments(parser)
     config = load(parser.parse_args(list(options)), os.environ)
     loop = TimedLoop()
-    loop.recorder = recorder
+    loop.meter = recorder
     asyncio.set_event_loop(loop)
     loop.run_until_complete(serve_forever(config))
     recorder.write(folder)

@@ -123,12 +123,17 @@ class Client:
         self._socket.sendall(kind + struct.pack("!I", len(body) + 4) + body)
 
     def _exactly(self, count: int) -> bytes:
-        while len(self._buffer) < count:
-            data = self._socket.recv(1 << 16)
-            if not data:
-                raise ConnectionError("the server closed the connection")
-            self._buffer += data
-        found, self._buffer = self._buffer[:count], self._buffer[count:]
+        held = self._buffer
+        if len(held) < count:
+            parts, size = [held], len(held)
+            while size < count:
+                data = self._socket.recv(1 << 16)
+                if not data:
+                    raise ConnectionError("the server closed the connection")
+                parts.append(data)
+                size += len(data)
+            held = b"".join(parts)
+        found, self._buffer = held[:count], held[count:]
         return found
 
     def _receive(self) -> tuple[bytes, bytes]:

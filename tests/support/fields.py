@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import struct
 from typing import Any
 
@@ -14,7 +15,9 @@ _NAMES = {
 
 
 class FieldsClient(Client):
-    """``fails(sql)`` returns the fields of the error by name; the session goes on."""
+    """``fails(sql)`` returns the fields of the error by name; the session goes on. ``key``: pid and key for ``cancel``."""
+
+    key: tuple[int, bytes]
 
     def fails(self, sql: str, protocol: Any = "simple") -> dict[str, str]:
         self._bodies: list[bytes] = []
@@ -28,6 +31,8 @@ class FieldsClient(Client):
         kind, body = super()._receive()
         if kind == b"E" and hasattr(self, "_bodies"):
             self._bodies.append(body)
+        elif kind == b"K":
+            self.key = (int.from_bytes(body[:4], "big"), body[4:])
         return kind, body
 
     def send(self, kind: bytes, body: bytes = b"") -> None:
@@ -35,6 +40,13 @@ class FieldsClient(Client):
 
     def send_raw(self, data: bytes) -> None:
         self._socket.sendall(data)
+
+    def cancel(self) -> None:
+        """Ask the server to cancel what this connection runs; returns when it has read that."""
+        pid, key = self.key
+        with socket.create_connection(self._socket.getpeername(), 60) as sock:
+            sock.sendall(struct.pack("!III", 12 + len(key), 80877102, pid) + key)
+            sock.recv(1)
 
     def answer(self) -> tuple[bytes, bytes]:
         return self._receive()

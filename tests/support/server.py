@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sqllogictest.client import Client, Target
@@ -25,24 +25,32 @@ class ServerProcess:
     """A running server; ``stop`` ends it with SIGTERM, ``kill`` with SIGKILL.
 
     With ``wait`` False it may take its time (a standby): call ``wait_ready`` before connecting. ``odd``: variables of
-    ``tests.support.odd_server``, which is run then.
+    ``tests.support.odd_server``, which is run then. ``timed``: the files of ``tests.hostile.server``, which is run then.
     """
 
     def __init__(
-        self, data_dir: Path, *options: str, wait: bool = True, odd: Mapping[str, str] | None = None
+        self,
+        data_dir: Path,
+        *options: str,
+        wait: bool = True,
+        odd: Mapping[str, str] | None = None,
+        timed: Sequence[str] = (),
     ) -> None:
         self.data_dir = data_dir
         environment = {k: v for k, v in os.environ.items() if not k.startswith("HOLDFAST_")}
         environment["HOLDFAST_DEBUG_TURNS"] = "1"
-        module = "engine"
+        module = ["engine"]
         if odd is not None:
-            module = "tests.support.odd_server"
+            module = ["tests.support.odd_server"]
             environment |= odd
+        if timed:
+            module = ["tests.hostile.server", *timed]
+        if module != ["engine"]:
             environment["PYTHONPATH"] = os.pathsep.join(
                 filter(None, (ROOT, environment.get("PYTHONPATH", "")))
             )
         command = [
-            sys.executable, "-m", module, "serve", "--port", "0", "--data-dir", str(data_dir),
+            sys.executable, "-m", *module, "serve", "--port", "0", "--data-dir", str(data_dir),
             "--spark-start", "off", *options,
         ]  # fmt: skip
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process

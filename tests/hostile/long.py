@@ -1,0 +1,259 @@
+"""The long form: a row at its full size against a server as users start it, on an idle machine, in wall time.
+
+    hostile client ── the row ──────────────► cancel after PATIENCE_S ──► ended       cancel_ms
+                   ── statement_timeout ────► ended                                   timeout_ms (beyond TIMEOUT_MS)
+    observer       ── SELECT 1, SELECT 1, SELECT 1 …                                  longest_ms
+    sampler        ── PSS of the server and its helpers                               peak_mb
+
+What a row has to come to is in ``judge``. The observer is a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from engine.config import parse_bytes
+from tests.hostile.row import RUNS, Row, at_size
+from tests.hostile.short import TABLES, read_answer, send
+from tests.hostile.talk import Talk
+from tests.support.fields import FieldsClient
+from tests.support.server import ROOT, ServerProcess
+
+PATIENCE_S: Final = 3.0
+TIMEOUT_MS: Final = 300
+WAIT_BOUND_MS: Final = 50.0
+CANCEL_BOUND_MS: Final = 100.0
+MEMORY_FACTOR: Final = 1.2
+SAMPLE_S: Final = 0.1
+BOUNDED: Final = ("53200", "54000", "54001", "53400", "57014")
+"""What a row at its full size may end with besides what it ends with at its short one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a row came to. Times are wall times in milliseconds; -1 where the row has ended before."""
+
+    kind: str
+    name: str
+    said: str
+    seconds: float
+    longest_ms: float
+    statements: int
+    cancel_ms: float
+    timeout_ms: float
+    peak_mb: int
+    problem: str
+
+
+class Sampler(threading.Thread):
+    """Looks at the proportional set of a process and those below it."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self._pid = pid
+        self._over = threading.Event()
+        self.peak = 0
+
+    def run(self) -> None:
+        while not self._over.wait(SAMPLE_S):
+            self.peak = max(self.peak, tree_bytes(self._pid))
+
+    def stop(self) -> None:
+        self._over.set()
+        self.join()
+        self.peak = max(self.peak, tree_bytes(self._pid))
+
+
+def tree_bytes(root: int) -> int:
+    """Return the proportional set of a process and all below it, a JVM's apart."""
+    parents: dict[int, int] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(stat.parent.name)] = int(stat.read_text().rsplit(")", 1)[1].split()[1])
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    total = 0
+    for pid in parents:
+        at: int | None = pid
+        while at is not None and at != root:
+            at = parents.get(at)
+        if at == root:
+            total += _pss(pid)
+    return total
+
+
+def _pss(pid: int) -> int:
+    try:
+        if Path(f"/proc/{pid}/comm").read_text().strip() == "java":
+            return 0
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) << 10
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    return 0
+
+
+class Stand:
+    """A server, an observer beside it, and rows one after the other."""
+
+    def __init__(self, memory: str) -> None:
+        self.memory = memory
+        self._folder = tempfile.TemporaryDirectory(prefix="holdfast-hostile-")
+        self._server: ServerProcess | None = None
+        self._observer: subprocess.Popen[str] | None = None
+        self._runs = 0
+
+    def _start(self) -> ServerProcess:
+        if self._server is None:
+            self._runs += 1
+            self._server = ServerProcess(
+                Path(self._folder.name) / f"data{self._runs}", "--memory", self.memory
+            )
+            talk = Talk(self._server.port)
+            for sql in TABLES:
+                talk.client().run(sql)
+            talk.close()
+            self._observer = subprocess.Popen(
+                [sys.executable, "-m", "tests.hostile.observer", str(self._server.port)],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT,
+            )  # fmt: skip
+        return self._server
+
+    def _tell(self, word: str) -> str:
+        assert self._observer is not None
+        assert self._observer.stdin is not None
+        assert self._observer.stdout is not None
+        self._observer.stdin.write(word + "\n")
+        self._observer.stdin.flush()
+        return self._observer.stdout.readline()
+
+    def close(self) -> None:
+        """End what was started."""
+        if self._observer is not None:
+            self._observer.kill()
+            self._observer.communicate()
+            self._observer = None
+        if self._server is not None:
+            self._server.kill()
+            self._server = None
+
+    def run(self, kind: str, row: Row) -> Figures:
+        """Run a row at its full size; a server that does not serve afterwards is replaced."""
+        server = self._start()
+        sampler = Sampler(server.process.pid)
+        self._tell("reset")
+        sampler.start()
+        began = time.perf_counter()
+        said, cancel_ms, timeout_ms, wrong = "lost", -1.0, -1.0, ""
+        seen = {"longest_ms": float("inf"), "statements": 0.0}
+        try:
+            said, cancel_ms = self._first(server.port, row)
+            if row.talk is None:
+                timeout_ms = self._second(server.port, row)
+            seen = json.loads(self._tell("report"))
+        except AssertionError as error:
+            wrong = f"wrong: {error}"
+            seen = json.loads(self._tell("report"))
+        except (OSError, ValueError) as error:
+            wrong = f"lost: {error}"
+        seconds = time.perf_counter() - began
+        sampler.stop()
+        found = Figures(
+            kind, row.name, said, round(seconds, 2), round(seen["longest_ms"], 1), int(seen["statements"]),
+            round(cancel_ms, 1), round(timeout_ms, 1), sampler.peak >> 20, wrong,
+        )  # fmt: skip
+        if wrong.startswith("lost") or not self._serves(server.port):
+            self.close()
+        return found if wrong else Figures(**(asdict(found) | {"problem": judge(row, found, self.memory)}))
+
+    def _serves(self, port: int) -> bool:
+        talk = Talk(port)
+        try:
+            return talk.serves()
+        except OSError:
+            return False
+        finally:
+            talk.close()
+
+    def _first(self, port: int, row: Row) -> tuple[str, float]:
+        talk = Talk(port, lambda: time.sleep(PATIENCE_S))
+        try:
+            if row.talk is not None:
+                row.talk(talk, row.full)
+                return "done", -1.0
+            client = _prepared(talk, row)
+            send(client, row, row.full)
+            return _until_cancelled(client, row)
+        finally:
+            talk.close()
+
+    def _second(self, port: int, row: Row) -> float:
+        """Return by how much a statement outlived statement_timeout, in milliseconds; -1 where it has ended by itself."""
+        talk = Talk(port)
+        try:
+            client = _prepared(talk, row)
+            client.run(f"SET statement_timeout = {TIMEOUT_MS}")
+            send(
+                client, row, row.full
+            )  # what sending takes is the client's, and a message of 200 MB is not heard before
+            began = time.perf_counter()
+            said, _ = read_answer(client)
+            spent = (time.perf_counter() - began) * 1000
+            return spent - TIMEOUT_MS if said == "57014" else -1.0
+        finally:
+            talk.close()
+
+
+def _prepared(talk: Talk, row: Row) -> FieldsClient:
+    client = talk.client()
+    for sql in row.setup:
+        client.run(at_size(sql, row.full))
+    if row.executor:
+        client.run(f"SET executor = '{row.executor}'")
+    return client
+
+
+def _until_cancelled(client: FieldsClient, row: Row) -> tuple[str, float]:
+    """Read what the statement says, and cancel it after a while; return that and how long it took to end then."""
+    cancelled_at: list[float] = []
+
+    def cancel() -> None:
+        cancelled_at.append(time.perf_counter())
+        client.cancel()
+
+    timer = threading.Timer(PATIENCE_S, cancel)
+    timer.start()
+    if row.unread:
+        timer.join()
+    said, _ = read_answer(client)
+    ended = time.perf_counter()
+    timer.cancel()
+    timer.join()
+    return said, (ended - cancelled_at[0]) * 1000 if cancelled_at and said == "57014" else -1.0
+
+
+def judge(row: Row, found: Figures, memory: str) -> str:
+    """Return what is wrong with a row's figures; empty: nothing."""
+    problems = []
+    expected = () if row.expect == RUNS else tuple(row.expect.split())
+    if row.talk is None and found.said not in (*expected, *BOUNDED):
+        problems.append(f"it said {found.said}")
+    if found.longest_ms > WAIT_BOUND_MS:
+        problems.append(f"others waited {found.longest_ms:.0f} ms")
+    if found.cancel_ms > CANCEL_BOUND_MS:
+        problems.append(f"it was cancelled after {found.cancel_ms:.0f} ms")
+    if found.timeout_ms > CANCEL_BOUND_MS:
+        problems.append(f"it outlived statement_timeout by {found.timeout_ms:.0f} ms")
+    bound = int(parse_bytes(memory) * MEMORY_FACTOR) >> 20
+    if found.peak_mb > bound:
+        problems.append(f"{found.peak_mb} MB, over {bound}")
+    return "; ".join(problems)

@@ -1,0 +1,27 @@
+"""The table: a file per kind."""
+
+from __future__ import annotations
+
+from tests.hostile.row import Row, spread
+from tests.hostile.rows import (
+    callbacks,
+    joins,
+    literals,
+    messages,
+    nesting,
+    numbers,
+    regex,
+    routines,
+    sessions,
+    strings,
+    textsearch,
+    unread,
+)
+
+KINDS: dict[str, tuple[Row, ...]] = {
+    kind.__name__.rsplit(".", 1)[1]: spread(kind.ROWS)
+    for kind in (
+        regex, textsearch, joins, numbers, literals, strings, routines, nesting, unread, sessions, messages, callbacks,
+    )
+}  # fmt: skip
+"""All rows by kind."""

@@ -1,0 +1,125 @@
+"""Statements that are large or deep: what parsing, binding and planning take of them."""
+
+from __future__ import annotations
+
+from tests.hostile.row import Row
+
+DEEP = "done 54001"
+
+
+def doubling(kind: str, n: int) -> str:
+    """Return views (or CTEs) of which each joins the one below with itself."""
+    return kind.join(f"v{i + 1} AS (SELECT a.x FROM v{i} a, v{i} b)" for i in range(n))
+
+
+def views(n: int) -> str:
+    """Return statements in one DO that make such views."""
+    made = ["CREATE TEMP VIEW v0 AS SELECT 1 x"] + [
+        f"CREATE TEMP VIEW v{i + 1} AS SELECT a.x FROM v{i} a, v{i} b" for i in range(n)
+    ]
+    return "; ".join(made)
+
+
+ROWS = (
+    Row(name="views that double", sql=lambda n: f"{views(n)}; SELECT count(*) FROM v{n}", short=5, full=24, expect=DEEP + " 54000"),
+    Row(name="views that double, explained", sql="EXPLAIN SELECT count(*) FROM v<n>", setup=(views,), short=5, full=9,
+        expect=DEEP + " 54000"),
+    Row(name="CTEs that double", sql=lambda n: f"WITH v0 AS (SELECT 1 x), {doubling(', ', n)} SELECT count(*) FROM v{n}", short=24, full=24,
+        expect=DEEP + " 54000"),
+    Row(name="functions that are inlined twice", sql="SELECT pg_temp.t<n>(1)", setup=tuple(["CREATE FUNCTION pg_temp.t0(x int) RETURNS int "
+        "LANGUAGE sql IMMUTABLE AS 'SELECT x + 1'"] + [f"CREATE FUNCTION pg_temp.t{i + 1}(x int) RETURNS int LANGUAGE sql IMMUTABLE AS "
+        f"'SELECT pg_temp.t{i}(x) + pg_temp.t{i}(x)'" for i in range(24)]), short=2, full=24, expect=DEEP + " 54000 22003"),
+    Row(name="parentheses", sql=lambda n: "SELECT " + "(" * n + "1" + ")" * n, short=12_000, full=1_000_000, expect=DEEP),
+    Row(name="unary minus", sql=lambda n: "SELECT " + "- " * n + "1", short=20_000, full=1_000_000, expect=DEEP),
+    Row(name="NOT", sql=lambda n: "SELECT " + "NOT " * n + "true", short=18_000, full=1_000_000, expect=DEEP),
+    Row(name="a chain of plus", sql=lambda n: "SELECT 1" + " + 1" * n, short=12_000, full=500_000, expect=DEEP),
+    Row(name="a chain of concatenations", sql=lambda n: "SELECT length(''" + " || 'x'" * n + ")", short=12_000, full=500_000, expect=DEEP),
+    Row(name="a chain of ANDs", sql=lambda n: "SELECT true" + " AND true" * n, short=3000, full=500_000, expect=DEEP),
+    Row(name="a chain of ORs", sql=lambda n: "SELECT id FROM numbers WHERE id = 0" + "".join(f" OR id = {-i}" for i in range(n)), short=1500,
+        full=200_000, expect=DEEP),
+    Row(name="casts", sql=lambda n: "SELECT 1" + "::int" * n, short=10_000, full=300_000, expect=DEEP),
+    Row(name="CASE within CASE", sql=lambda n: "SELECT " + "CASE WHEN true THEN " * n + "1" + " END" * n, short=6000, full=200_000, expect=DEEP),
+    Row(name="CASE of many arms", sql=lambda n: "SELECT CASE 0 " + "".join(f"WHEN {i + 1} THEN {i} " for i in range(n)) + "END", short=1200,
+        full=200_000, expect=DEEP),
+    Row(name="COALESCE of many", sql=lambda n: "SELECT coalesce(" + "NULL, " * n + "1)", short=1300, full=500_000, answer="1", expect=DEEP),
+    Row(name="functions within functions", sql=lambda n: "SELECT " + "abs(" * n + "1" + ")" * n, short=6000, full=200_000, expect=DEEP),
+    Row(name="arrays within arrays", sql=lambda n: "SELECT " + "ARRAY[" * n + "1" + "]" * n, short=6000, full=200_000, expect="54001 54000"),
+    Row(name="rows within rows", sql=lambda n: "SELECT " + "ROW(" * n + "1" + ")" * n, short=6000, full=200_000, expect=DEEP),
+    Row(name="sub-selects within sub-selects", sql=lambda n: "SELECT " + "(SELECT " * n + "1" + ")" * n, short=3200, full=50_000, expect=DEEP),
+    Row(name="FROM within FROM", sql=lambda n: "SELECT * FROM " + "(SELECT * FROM " * n + "(VALUES (1)) t" + ") t" * n, short=100, full=50_000,
+        expect=DEEP),
+    Row(name="EXISTS within EXISTS", sql=lambda n: "SELECT 1 WHERE " + "EXISTS (SELECT 1 WHERE " * n + "true" + ")" * n, short=230, full=50_000,
+        expect=DEEP),
+    Row(name="WITH within WITH", sql=lambda n: "WITH a AS (" * n + "SELECT 1 x" + ") SELECT * FROM a" * n, short=500, full=50_000, expect=DEEP),
+    Row(name="joins within joins", sql=lambda n: "SELECT count(*) FROM " + "(" * n + "(VALUES (1)) t0(a)" + "".join(
+        f" CROSS JOIN (VALUES (1)) t{i + 1}(a{i}))" for i in range(n)), short=140, full=5000, expect=DEEP + " 54000"),
+    Row(name="many joins", sql=lambda n: "SELECT count(*) FROM numbers t0" + "".join(f" JOIN numbers t{i + 1} USING (id)" for i in range(n)) +
+        " WHERE id = 1", short=93, full=1000, answer="1", expect=DEEP + " 54000"),
+    Row(name="many tables", sql=lambda n: "SELECT count(*) FROM " + ", ".join(f"numbers t{i}" for i in range(n)) + " WHERE " + " AND ".join(
+        f"t{i}.id = 1" for i in range(n)), short=110, full=1000, answer="1", expect=DEEP + " 54000"),
+    Row(name="UNIONs", sql=lambda n: "SELECT 1" + " UNION ALL SELECT 1" * n, short=290, full=50_000, expect=DEEP),
+    Row(name="UNIONs that nest", sql=lambda n: "(" * n + "SELECT 1" + " UNION SELECT 1)" * n, short=400, full=50_000, expect=DEEP),
+    Row(name="EXCEPT and INTERSECT in turn", sql=lambda n: "SELECT 1" + " EXCEPT SELECT 2 INTERSECT SELECT 1" * n, short=150, full=20_000,
+        expect=DEEP),
+    Row(name="IN of constants", sql=lambda n: f"SELECT id FROM numbers WHERE id IN ({','.join(map(str, range(n)))}) LIMIT 1", short=4300,
+        full=1_000_000, expect=DEEP),
+    Row(name="IN of texts", sql=lambda n: "SELECT id FROM numbers WHERE s IN (" + ",".join(f"'x{i}'" for i in range(n)) + ") LIMIT 1", short=6000,
+        full=500_000, expect=DEEP),
+    Row(name="NOT IN of constants", sql=lambda n: f"SELECT count(*) FROM numbers WHERE id NOT IN ({','.join(map(str, range(n)))})", short=1200,
+        full=500_000, expect=DEEP),
+    Row(name="IN of rows", sql=lambda n: "SELECT id FROM numbers WHERE (id, n) IN (" + ",".join(f"({i}, {i})" for i in range(n)) + ") LIMIT 1",
+        short=120, full=50_000, expect=DEEP),
+    Row(name="IN of expressions", sql=lambda n: "SELECT id FROM numbers WHERE id IN (" + ",".join(f"n + {i}" for i in range(n)) + ") LIMIT 1",
+        short=220, full=50_000, expect=DEEP),
+    Row(name="many targets", sql=lambda n: "SELECT " + ",".join(f"{i}" for i in range(n)), short=1664, full=1664),
+    Row(name="too many targets", sql=lambda n: "SELECT " + ",".join(f"{i}" for i in range(n)), short=20_000, full=1_000_000, expect="54011"),
+    Row(name="many expressions of a table", sql=lambda n: "SELECT " + ",".join(f"id + {i}" for i in range(n)) + " FROM numbers WHERE id = 1",
+        short=1000, full=1664),
+    Row(name="a wide table", sql=lambda n: "CREATE TEMP TABLE wide (" + ",".join(f"c{i} int DEFAULT {i} CHECK (c{i} >= 0)" for i in range(n)) + ")",
+        short=300, full=1600),
+    Row(name="a row of a wide table", sql="INSERT INTO wide DEFAULT VALUES", setup=("CREATE TEMP TABLE wide (" + ",".join(
+        f"c{i} int DEFAULT {i}" for i in range(1600)) + ")",), short=1, full=1),
+    Row(name="too many columns", sql=lambda n: "CREATE TEMP TABLE wide (" + ",".join(f"c{i} int" for i in range(n)) + ")", short=3200,
+        full=300_000, expect="54011"),
+    Row(name="GROUP BY of many", sql=lambda n: "SELECT count(*) FROM numbers WHERE id = 1 GROUP BY " + ",".join(f"n + {i}" for i in range(n)),
+        short=800, full=1664, expect=DEEP + " 54011"),
+    Row(name="ORDER BY of many", sql=lambda n: "SELECT id FROM numbers WHERE id = 1 ORDER BY " + ",".join(f"n + {i}" for i in range(n)), short=800,
+        full=1600, expect=DEEP + " 54011"),
+    Row(name="many CTEs", sql=lambda n: "WITH " + ",".join(f"a{i} AS (SELECT {i})" for i in range(n)) + " SELECT 1", short=800, full=50_000,
+        answer="1", expect=DEEP),
+    Row(name="CTEs in a chain", sql=lambda n: "WITH a0 AS (SELECT 1 x)" + "".join(f", a{i + 1} AS (SELECT x FROM a{i})" for i in range(n)) +
+        f" SELECT x FROM a{n}", short=300, full=20_000, answer="1", expect=DEEP),
+    Row(name="a statement of many statements", sql=lambda n: "SELECT 1;" * n, short=190, full=200_000, answer="1"),
+    Row(name="a text of semicolons", sql=lambda n: ";" * n, short=500_000, full=50_000_000),
+    Row(name="a text of words", sql=lambda n: "SELECT " + "a " * n, short=200_000, full=20_000_000, expect="42601"),
+    Row(name="a text of operators", sql=lambda n: "SELECT 1 " + "+" * n + " 1", short=40_000, full=20_000_000, expect="42601 42883"),
+    Row(name="a long name", sql=lambda n: f"SELECT 1 AS {'a' * n}", short=2_300_000, full=50_000_000, answer="1"),
+    Row(name="parameters", sql=lambda n: "SELECT 1 WHERE 1 IN (" + ",".join(f"${i + 1}::int" for i in range(n)) + ")",
+        values=tuple("1" for _ in range(3000)), short=3000, full=3000, answer="1"),
+    Row(name="PREPARE with many types", sql=lambda n: "PREPARE p (" + ",".join(["int"] * n) + ") AS SELECT 1", short=2900, full=500_000,
+        expect="done 54000 42601"),
+    Row(name="EXECUTE with many values", sql=lambda n: "EXECUTE p (" + ",".join(["1"] * n) + ")", setup=("PREPARE p (int) AS SELECT 1",), short=10_000,
+        full=500_000, expect="42601"),
+    Row(name="a partition tree", sql=lambda n: "CREATE TEMP TABLE parts (a int) PARTITION BY LIST (a); " + "; ".join(
+        f"CREATE TEMP TABLE parts{i} PARTITION OF parts FOR VALUES IN ({','.join(str(i * 100 + j) for j in range(20))})" for i in range(n)),
+        short=35, full=1000),
+    Row(name="GRANT to many", sql=lambda n: "GRANT SELECT ON numbers TO " + ",".join(["postgres"] * n), short=3000, full=300_000),
+    Row(name="DROP of many", sql=lambda n: "DROP TABLE IF EXISTS " + ",".join(f"nothing{i}" for i in range(n)), short=2000, full=50_000),
+    Row(name="COMMENT of a megabyte", sql=lambda n: f"COMMENT ON TABLE numbers IS '{'x' * n}'", short=1_800_000, full=100_000_000, expect="done 53200"),
+    Row(name="an enum of many", sql=lambda n: "CREATE TYPE pg_temp.many AS ENUM (" + ",".join(f"'e{i}'" for i in range(n)) + ")", short=3000,
+        full=100_000),
+    Row(name="a JSON constructor", sql=lambda n: "SELECT length(json_build_array(" + ",".join(["1"] * n) + ")::text)", short=99, full=100_000,
+        expect="done 54023"),
+    Row(name="too many arguments", sql=lambda n: "SELECT abs(" + ",".join(["1"] * n) + ")", short=11_000, full=1_000_000, expect="54023 42883"),
+    Row(name="EXPLAIN of a large statement", sql=lambda n: f"EXPLAIN VERBOSE SELECT {','.join(f'id + {i}' for i in range(1000))} FROM numbers WHERE "
+        f"id IN ({','.join(map(str, range(n)))})", short=490, full=100_000, expect=DEEP),
+    Row(name="UPDATE of many columns", sql=lambda n: "UPDATE wide SET " + ",".join(f"c{i} = c{n - i - 1} + 1" for i in range(n)),
+        setup=("CREATE TEMP TABLE wide (" + ",".join(f"c{i} int DEFAULT {i}" for i in range(1600)) + ")", "INSERT INTO wide DEFAULT VALUES"),
+        short=400, full=1600),
+    Row(name="window definitions", sql=lambda n: "SELECT " + ",".join(f"count(*) OVER w{i}" for i in range(n)) + " FROM numbers WHERE id = 1 WINDOW "
+        + ",".join(f"w{i} AS (ORDER BY id + {i})" for i in range(n)), short=150, full=1600, expect=DEEP + " 54011"),
+    Row(name="a search path of many", sql=lambda n: "SET search_path = " + ",".join(f"s{i}" for i in range(n)), short=5000, full=500_000),
+    Row(name="look-ups along a long path", sql="SELECT count(*) FROM numbers a, numbers b WHERE a.id = 1 AND b.id = 1",
+        setup=("SELECT set_config('search_path', (SELECT string_agg('s' || g, ',') FROM generate_series(1, <n>) g) || ',public', false)",),
+        short=5000, full=200_000, answer="1"),
+)  # fmt: skip

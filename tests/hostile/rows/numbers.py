@@ -1,0 +1,66 @@
+"""Numbers with thousands of digits, and other arithmetic whose cost grows faster than its text."""
+
+from __future__ import annotations
+
+from tests.hostile.row import Row
+
+PLANNED = ("EXPLAIN", "PREPARE p AS")
+LONG = "repeat('7', <n>)::numeric"
+
+ROWS = (
+    Row(name="power of an integer", sql="SELECT length((3.7 ^ <n>)::text)", short=16_000, full=100_000, expect="done 22003", also=PLANNED),
+    Row(name="power with digits", sql="SELECT length((1.000001 ^ (<n> * 1.5))::text)", short=8000, full=1_000_000, expect="done 22003"),
+    Row(name="power of long numbers", sql="SELECT length((('1.' || repeat('7', <n>))::numeric ^ 0.37)::text)", short=5200, full=16_000,
+        expect="done 22003"),
+    Row(name="logarithm of a long number", sql=f"SELECT length(ln({LONG})::text)", short=40_000, full=130_000, also=PLANNED),
+    Row(name="logarithm with digits", sql="SELECT length(ln(('1.' || repeat('3', <n>))::numeric)::text)", short=4800, full=16_000),
+    Row(name="log of two", sql="SELECT length(log(('2.' || repeat('3', <n>))::numeric, ('7.' || repeat('1', <n>))::numeric)::text)", short=3200,
+        full=16_000),
+    Row(name="exp", sql="SELECT length(exp(('5000.' || repeat('3', <n>))::numeric)::text)", short=310, full=16_000, expect="done 22003"),
+    Row(name="square root", sql=f"SELECT length(sqrt({LONG})::text)", short=52_000, full=130_000),
+    Row(name="square root with digits", sql="SELECT length(sqrt(('2.' || repeat('3', <n>))::numeric)::text)", short=16_000, full=16_000),
+    Row(name="factorial", sql="SELECT length(factorial(<n>)::text)", short=16_000, full=32_000, expect="done 22003", also=PLANNED),
+    Row(name="division of long numbers", sql=f"SELECT length(({LONG} / repeat('3', <n> / 2)::numeric)::text)", short=27_000, full=130_000),
+    Row(name="remainder of long numbers", sql=f"SELECT length(({LONG} % repeat('3', <n> / 2)::numeric)::text)", short=130_000, full=130_000),
+    Row(name="product of long numbers", sql=f"SELECT length(({LONG} * {LONG})::text)", short=130_000, full=130_000, expect="done 22003"),
+    Row(name="products of products", sql=lambda n: "SELECT length((" + " * ".join(["repeat('7', 4000)::numeric"] * n) + ")::text)", short=32,
+        full=32, expect="done 22003"),
+    Row(name="greatest common divisor", sql=f"SELECT gcd({LONG}, repeat('3', <n>)::numeric) > 0", short=10_000, full=130_000, answer="t"),
+    Row(name="least common multiple", sql=f"SELECT lcm({LONG}, repeat('3', <n>)::numeric) > 0", short=10_000, full=60_000, answer="t",
+        expect="done 22003"),
+    Row(name="text of a long number", sql=f"SELECT length(({LONG} + 1)::text)", short=60_000, full=131_000),
+    Row(name="a long number as a parameter", sql="SELECT length(($1::numeric * 3)::text)", values=(lambda n: "7" * n,), short=60_000,
+        full=131_000),
+    Row(name="a number with a large exponent", sql="SELECT length(('1e' || <n>)::numeric::text)", short=131_000, full=131_000),
+    Row(name="numbers with large exponents added", sql="SELECT length((('1e' || <n>)::numeric + ('1e-' || <n> / 10)::numeric)::text)", short=131_000,
+        full=131_000),
+    Row(name="a sum of long numbers", sql="SELECT length(sum(('1e' || g)::numeric)::text) FROM generate_series(1, <n>) g", short=3000,
+        full=100_000, executor="index"),
+    Row(name="a variance of long numbers", sql="SELECT length(stddev(('1e' || g)::numeric)::text) FROM generate_series(1, <n>) g", short=2400,
+        full=60_000, executor="index", expect="done 22003"),
+    Row(name="to_char of a long number", sql=f"SELECT length(to_char({LONG}, repeat('9', <n>)))", short=18_000, full=130_000,
+        expect="done 42601 22023 54000"),
+    Row(name="to_number", sql="SELECT length(to_number(repeat('7,', <n>), repeat('9G', <n>))::text)", short=10_000, full=60_000,
+        expect="done 42601 22023 54000"),
+    Row(name="rounding to many digits", sql=f"SELECT length(round({LONG}, <n> / 8)::text)", short=130_000, full=130_000),
+    Row(name="width_bucket of many bounds", sql="SELECT width_bucket(5, (SELECT array_agg(g) FROM generate_series(1, <n>) g))", short=210_000,
+        full=5_000_000, expect="done 53200"),
+    Row(name="a date far away", sql="SELECT count(age(timestamp '5874897-01-01', '0001-01-01'::timestamp + g * interval '1 month')) "
+        "FROM generate_series(1, <n>) g", short=12_000, full=1_000_000, executor="index", expect="done 22008"),
+    Row(name="to_char with a long picture", sql="SELECT length(to_char(now(), repeat('YYYY-MM-DD ', <n>)))", short=2000, full=1_000_000),
+    Row(name="to_timestamp with a long picture", sql="SELECT to_timestamp(repeat('x', <n>), repeat('y', <n>)) IS NULL", short=100_000,
+        full=5_000_000, expect="done 22007 22008 22023"),
+    Row(name="justify an interval a million times", sql="SELECT max(justify_interval(g * interval '1 day 3 hours')) FROM generate_series(1, <n>) g",
+        short=20_000, full=1_000_000, executor="index"),
+    Row(name="crypt", sql="SELECT count(crypt('secret', gen_salt('bf', 5))) FROM generate_series(1, <n>) g", short=30, full=2000,
+        executor="index"),
+    Row(name="crypt with many rounds", sql="SELECT length(crypt('secret', gen_salt('bf', <n>)))", short=11, full=31, expect="done 54000"),
+    Row(name="crypt folded", sql="SELECT length(crypt('secret', '$2a$<n>$abcdefghijklmnopqrstuu'))", short=11, full=31, expect="done 54000"),
+    Row(name="pgp_sym_encrypt", sql="SELECT length(pgp_sym_encrypt(repeat('x', <n>), 'key', 's2k-count=65011712'))", short=4_000_000,
+        full=50_000_000, expect="done 42883 0A000 53200"),
+    Row(name="digest of a large text", sql="SELECT length(digest(repeat('x', <n>), 'sha512'))", short=27_000_000, full=250_000_000, answer="64"),
+    Row(name="md5 of a large text", sql="SELECT length(md5(repeat('x', <n>)))", short=27_000_000, full=250_000_000, answer="32"),
+    Row(name="bit strings", sql="SELECT bit_count((repeat('10', <n>))::bit varying)", short=1_800_000, full=50_000_000),
+    Row(name="a cast of a long bit string", sql="SELECT length((~ repeat('10', <n>)::varbit)::text)", short=800_000, full=20_000_000),
+    Row(name="a bit set in bytes", sql="SELECT length(set_bit(repeat('x', <n>)::bytea, 5, 1))", short=45_000_000, full=200_000_000),
+)  # fmt: skip

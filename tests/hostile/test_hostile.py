@@ -1,0 +1,54 @@
+"""No statement and no message of a client holds the loop, and none takes more memory than its share: the table, in its short form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.hostile.known import KNOWN
+from tests.hostile.row import Row
+from tests.hostile.rows import KINDS
+from tests.hostile.short import TRIES, Found, TimedServer, judge, try_row
+
+ROWS = [pytest.param(row, id=f"{kind}: {row.name}") for kind, rows in KINDS.items() for row in rows]
+
+
+@pytest.fixture(scope="module")
+def timed() -> Iterator[TimedServer]:
+    server = TimedServer()
+    yield server
+    server.close()
+
+
+def test_the_table_has_what_was_promised() -> None:
+    names = [row.name for rows in KINDS.values() for row in rows]
+    assert len(names) >= 150
+    assert len(names) == len(set(names))
+    assert set(KNOWN) <= set(names)
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_nothing_is_held_up_by(timed: TimedServer, row: Row) -> None:
+    tries: list[Found] = []
+    for _ in range(TRIES):
+        tries.append(try_row(timed, row))
+        problem = judge(row, tries)
+        if bool(problem) == (row.name in KNOWN) or tries[-1].held:
+            break
+    if row.name in KNOWN:
+        assert problem, (
+            f"it holds nobody up any more: take it from tests/hostile/known.py ({KNOWN[row.name]})"
+        )
+        pytest.xfail(KNOWN[row.name])
+    assert not problem, problem
+
+
+def test_what_holds_the_loop_is_seen(timed: TimedServer) -> None:
+    """The harness itself: a turn of 60 ms is found, and so is memory beyond a share."""
+    found = judge(Row(name="x"), [Found("done", None, 60.0, 0.0, "a callback", 0, False, "")])
+    assert found.startswith("the longest turn took 60.0 ms")
+    found = judge(Row(name="x"), [Found("done", None, 1.0, 0.0, "", 1 << 30, False, "")])
+    assert found.startswith("the resident set grew by 1024 MiB")
+    found = judge(Row(name="x"), [Found("XX000", None, 1.0, 0.0, "", 0, False, "")])
+    assert found == "it said XX000, not done"
