@@ -125,6 +125,8 @@ async def serve_forever(config: Config) -> None:
     from engine.bulk.worker_pool import WorkerPool
     from engine.connection.settings import server_defaults
     from engine.database import Database  # brings DuckDB along, which the other commands do not need
+    from engine.loop.outside import Outside
+    from engine.memory import MemoryPlan
 
     gc.freeze()
     gc.enable()
@@ -149,6 +151,7 @@ async def serve_forever(config: Config) -> None:
         return
     database.stopping = stop.set
     database.worker_pool = WorkerPool()
+    database.run_outside(Outside(MemoryPlan.of(config.memory).statement))
     if database.failed is not None:
         stop.set()
     if config.loop_stall_ms:

@@ -50,6 +50,7 @@ from engine.local.executor import LocalExecutor
 from engine.local.figures import VERSION as SKETCHES
 from engine.local.figures import DuckCounter
 from engine.loop import strands
+from engine.loop.outside import Outside
 from engine.memory import MemoryPlan
 from engine.preload import preload
 from engine.reads.arrow import rows_of
@@ -127,6 +128,7 @@ class Database:
         self.statistics: Statistics | None = None  # of an open server
         self.calibration: Calibration | None = None
         self.worker_pool: WorkerPool | None = None  # of a server that may start processes
+        self._outside: Outside | None = None  # the same
         self.server_files = roots_of(config.server_files)
         self.setting_defaults = server_defaults(config.setting)
         self.start_time_us = self.clock_us()
@@ -228,6 +230,11 @@ class Database:
         }
         return database
 
+    def run_outside(self, processes: Outside) -> None:
+        """Have long calls of C run in processes, which ``close`` ends."""
+        self._outside = processes
+        give_way.install(strands.lay_aside, processes.run)
+
     async def open_own_shards(self) -> None:
         """Read the server's own shards, ``COMMON_SHARDS``, and make those that are not there yet."""
         await self._load_catalog()
@@ -299,6 +306,8 @@ class Database:
         await self.sources.close()
         if self.worker_pool is not None:
             await self.worker_pool.close()
+        if self._outside is not None:
+            await self._outside.close()
         if self.statistics is not None:
             await self.statistics.close()
         for executor in self.executors.values():

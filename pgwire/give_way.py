@@ -71,7 +71,15 @@ def give_way() -> None:
 
 def paced(items: Sequence[T], every: int = PACE) -> Iterable[T]:
     """Yield ``items``, giving way after each ``every`` of them; a short sequence is returned as it is."""
+    if every == 1:
+        return _each(items)
     return items if len(items) <= every else _paced(items, every)
+
+
+def _each(items: Iterable[T]) -> Iterator[T]:
+    for item in items:
+        yield item
+        give_way()
 
 
 def _paced(items: Sequence[T], every: int) -> Iterator[T]:
@@ -164,8 +172,13 @@ def _closed() -> float:
     return 0.0 if _polling or (DEBUG and _turns) else _NEVER
 
 
+def in_loop() -> bool:
+    """Tell whether this is the event loop's thread."""
+    return threading.get_ident() == _loop_thread
+
+
 def _due() -> None:
-    if threading.get_ident() != _loop_thread:
+    if not in_loop():
         check = getattr(_in_thread, "check", None)
         if check is not None:
             check()
@@ -217,10 +230,13 @@ OUTSIDE: dict[str, Callable[..., Any]] = {}
 """Functions that worker processes run, by ``module:name``: nothing else can be asked of them."""
 
 
-def outside(bytes_: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def outside(
+    bytes_: int, weigh: Callable[..., int] | None = None
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Declare a function of plain values as one long call of C, to be run in a worker process where its arguments are large.
 
-    ``bytes_``: up to how many (characters count as bytes) it takes less than a slice here. Arguments and result are None, bool, int, float,
+    ``bytes_``: up to how many (characters count as bytes) it takes less than a slice here. ``weigh``: what counts instead of the arguments'
+    size, from the arguments. Arguments and result are None, bool, int, float,
     str, bytes, Decimal, and tuples and lists of them; positional ones only. Must stand at the top of its module. Its DataError and SqlError come back as
     they are; 57014 when the statement is cancelled while it runs, 53200 where it takes more memory than a worker may.
     """
@@ -231,7 +247,8 @@ def outside(bytes_: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> T:
-            if _run_outside is None or size_of(args) <= bytes_:
+            weight = size_of(args) if weigh is None else weigh(*args)
+            if _run_outside is None or weight <= bytes_:
                 return function(*args, **kwargs)
             return cast("T", _run_outside(name, args))
 

@@ -67,7 +67,7 @@ MAX_SOURCE = (
 )  # characters compiled in one go, and of a source that is kept for the next expression like it
 
 ROWS_AT_A_TIME = 16
-"""Rows for which functions are called between two looks at the clock."""
+"""Rows between two looks at the clock where functions of numbers, dates and their like are called; with other functions it is each row."""
 LONG_BODY = 1000
 """Characters of operators without calls that take some microseconds for a row."""
 
@@ -153,7 +153,7 @@ class Unit:
         self.keep: list[Any] = []
         self.helpers: list[str] = []
         self.temps = 0
-        self.calls = False  # it calls what may take some time
+        self.calls = 0  # what is called: 0 nothing, 1 functions of values of fixed length, 2 others
         self.may_suspend = False
         self.replay = False
         registry_facts = facts()
@@ -179,7 +179,8 @@ class Unit:
         known = self.ids.get(id(value))
         if known is None:
             known = f"{stem}_{len(self.names)}"
-            self.calls |= stem != "k"
+            if stem not in ("k", "f_"):
+                self.calls = 2
             self.ids[id(value)] = known
             self.keep.append(value)
             self.names[known] = value
@@ -208,7 +209,7 @@ class Unit:
     def rows(self, body: str) -> str:
         """Return the source of what a loop goes over whose body has the source ``body``: the rows, giving way where they may take long."""
         if self.calls:
-            return f"paced(rows, {ROWS_AT_A_TIME})"
+            return f"paced(rows, {1 if self.calls > 1 else ROWS_AT_A_TIME})"
         return "rows" if len(body) <= LONG_BODY else "paced(rows)"
 
     @property
@@ -387,6 +388,7 @@ class Unit:
         function, needs_session = builtin.form_for(args)
         assert function is not None
         types = tuple(arg.type.oid for arg in args)
+        self.calls = max(self.calls, 1 if all(map(_is_fixed, types)) else 2)
         spread = variadic and fact is not None and fact.variadic == ANY
         if spread:
             return builtin, _spread(builtin, function, types), needs_session
@@ -431,6 +433,13 @@ class Unit:
         if isinstance(expr, RelabelType):
             return self.test(expr.arg, depth)
         return self.value(expr, depth)
+
+
+@functools.cache
+def _is_fixed(oid: int) -> bool:
+    """Tell whether all values of a type have the same length."""
+    fact = facts().types.get(oid)
+    return fact is not None and fact.length > 0
 
 
 def _typed(function: Callable[..., Any], types: tuple[int, ...]) -> Callable[..., Any]:

@@ -11,7 +11,6 @@ go first (``engine.loop.threads``).
 from __future__ import annotations
 
 import gc
-import os
 import pickle
 import signal
 import socket
@@ -133,18 +132,13 @@ def _load(frames: Frames, task: StreamTask, stream: Stream) -> None:
     frames.send(ANSWER, pickle.dumps(task.run(stream, tell)))
 
 
-def _end_with_server(lifeline: int) -> None:
-    """End the process, whatever it is at, when the server has ended."""
-    while os.read(lifeline, 1):
-        pass
-    os._exit(0)
-
-
 def main() -> None:
     """Run the process. Arguments: the socket's descriptor, and how deep the server may call."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_server, args=(0,), daemon=True).start()
+    from engine.loop.processes import end_with_server
     from engine.loop.threads import stand_back
+
+    threading.Thread(target=end_with_server, daemon=True).start()
 
     stand_back()
     sys.setrecursionlimit(int(sys.argv[2]))

@@ -19,12 +19,12 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 from engine.bulk.load_task import Answer
 from engine.bulk.load_worker import ANSWER, BROKEN, COUNTS, DATA, END, FRAME, READY, TASK
 from engine.bulk.stream_task import StreamTask
+from engine.loop.processes import spawn
 from engine.writes.progress import CopyProgress
 from pgwire.codecs.copy import copy_context
 from pgwire.errors import BackendError
@@ -63,7 +63,7 @@ class LoadWorker:
         """Start a process and wait until it can load. Raises OSError, WorkerEnded."""
         ours, theirs = socket.socketpair()
         try:
-            process = await asyncio.to_thread(_spawn, theirs)
+            process = await asyncio.to_thread(spawn, MODULE, theirs, str(sys.getrecursionlimit()))
         except BaseException:
             ours.close()
             raise
@@ -172,20 +172,6 @@ class LoadWorker:
                 progress.tuples, progress.excluded = answer.rows, answer.excluded
                 return answer
             progress.tuples, progress.excluded = COUNTS.unpack(body)
-
-
-def _spawn(theirs: socket.socket) -> subprocess.Popen[bytes]:
-    """Start the process with one end of a socket. Blocks."""
-    root = str(Path(__file__).resolve().parents[2])
-    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH", ""))))
-    return subprocess.Popen(
-        [sys.executable, "-m", MODULE, str(theirs.fileno()), str(sys.getrecursionlimit())],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": path},
-        pass_fds=(theirs.fileno(),),
-        process_group=0,  # the terminal's signals are not for it; a session of its own would be scheduled as a group of its own
-    )
 
 
 def ended(status: int) -> SqlError:

@@ -16,9 +16,12 @@ from typing import Any, Final, TypeAlias
 from pgwire.codecs import numeric
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import decode
+from pgwire.give_way import outside
 
 Json: TypeAlias = Any
 
+OUTSIDE_BYTES: Final = 1 << 18
+"""Characters of a document that is read in this process: it takes some milliseconds."""
 MAX_DEPTH: Final = 6000
 _ESCAPES: Final = re.compile(r'[\x00-\x1f"\\]')
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -47,12 +50,14 @@ _CHECKER: Final = _json.JSONDecoder(
 )
 
 
+@outside(OUTSIDE_BYTES)
 def parse_json(text: str) -> str:
     """Check that ``text`` is one JSON value and return it unchanged; 22P02 with PostgreSQL's detail."""
     _decode(_CHECKER, text)
     return text
 
 
+@outside(OUTSIDE_BYTES)
 def parse_jsonb(text: str) -> str:
     r"""Return the canonical text of a JSON value; 22P02, 22P05 for ``\u0000``."""
     return dump(read(text))

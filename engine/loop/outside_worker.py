@@ -1,0 +1,105 @@
+"""The process that runs long calls of C for the server: ``python -m engine.loop.outside_worker``.
+
+    socket   a function's name and its arguments ──► its value, or its error        (``engine.loop.outside_wire``)
+    stdin    nothing ever; its end is the server's
+
+It runs functions that are declared ``outside`` (``pgwire.give_way``) and no others. It is killed when the statement ends that it works
+for, and may take so much memory and no more.
+"""
+
+from __future__ import annotations
+
+import importlib
+import resource
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, BinaryIO, Final, cast
+
+from engine.loop.outside_wire import FRAME, Unpacking, pack
+from engine.loop.processes import end_with_server
+from pgwire.codecs.errors import DataError
+from pgwire.give_way import OUTSIDE
+
+MODULES: Final = ("pgwire.", "planner.")
+"""Where functions may be declared ``outside``."""
+DONE, FAILED, NO_MEMORY = 0, 1, 2
+
+
+def function_of(name: str) -> Callable[..., Any]:
+    """Return a function that is declared ``outside``. Raises LookupError for every other."""
+    module = name.partition(":")[0]
+    if not module.startswith(MODULES):
+        raise LookupError(f"{name} is not to be run outside")
+    importlib.import_module(module)
+    return OUTSIDE[name]
+
+
+def _read(file: BinaryIO) -> bytes:
+    head = file.read(FRAME.size)
+    if len(head) < FRAME.size:
+        raise EOFError
+    (size,) = FRAME.unpack(head)
+    body = file.read(size)
+    if len(body) < size:
+        raise EOFError
+    return body
+
+
+def _receive(file: BinaryIO) -> Unpacking:
+    message = Unpacking(_read(file))
+    while message.left:
+        message.add(_read(file))
+    return message
+
+
+def _answer(name: str, args: tuple[Any, ...]) -> tuple[object, tuple[Any, ...]]:
+    try:
+        return DONE, (function_of(name)(*args),)
+    except MemoryError:
+        return NO_MEMORY, ()
+    except DataError as error:
+        fields = (error.sqlstate, error.message, error.detail, error.hint, error.where)
+        return FAILED, (type(error).__name__, *fields)
+
+
+def serve(sock: socket.socket, bytes_: int) -> None:
+    """Run what the server asks for, one function after the other, until it closes the socket. ``bytes_``: memory for each."""
+    file = cast("BinaryIO", sock.makefile("rb", buffering=1 << 16))
+    while True:
+        try:
+            message = _receive(file)
+        except EOFError:
+            return
+        _allow(bytes_)
+        tag, values = _answer(message.tag, message.values)
+        del message
+        head, pieces = pack(tag, values)
+        sock.sendall(FRAME.pack(len(head)) + head)
+        for piece in pieces:
+            sock.sendall(FRAME.pack(len(piece)) + piece)
+
+
+def _allow(bytes_: int) -> None:
+    """Let the process take so much memory beyond what it has: then MemoryError."""
+    with open("/proc/self/statm", "rb") as file:
+        taken = int(file.read().split()[0]) * resource.getpagesize()
+    _soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (taken + bytes_, hard))
+
+
+def main() -> None:
+    """Run the process. Arguments: the socket's descriptor, bytes of memory, how deep the server may call."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    from engine.loop.threads import stand_back
+
+    threading.Thread(target=end_with_server, daemon=True).start()
+    stand_back()
+    sys.setrecursionlimit(int(sys.argv[3]))
+    serve(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""Starting the processes beside the server: its own modules, each with one end of a socket."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+
+def spawn(module: str, theirs: socket.socket, *arguments: str) -> subprocess.Popen[bytes]:
+    """Start ``python -m module <descriptor of theirs> <arguments>``. Blocks; raises OSError.
+
+    Its standard input is a lifeline: nothing ever comes, and its end is the server's.
+    """
+    root = str(Path(__file__).resolve().parents[2])
+    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH", ""))))
+    return subprocess.Popen(
+        [sys.executable, "-m", module, str(theirs.fileno()), *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": path},
+        pass_fds=(theirs.fileno(),),
+        process_group=0,  # the terminal's signals are not for it; a session of its own would be scheduled as a group of its own
+    )
+
+
+def end_with_server(lifeline: int = 0) -> None:
+    """End this process, whatever it is at, when the server has ended; for a thread of its own."""
+    while os.read(lifeline, 1):
+        pass
+    os._exit(0)

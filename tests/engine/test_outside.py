@@ -1,0 +1,149 @@
+"""Long calls of C in processes of their own, which end with their statement (``engine.loop.outside``)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from engine.eager import LaidAside, call_on_strand
+from engine.loop import strands
+from engine.loop.outside import Outside
+from engine.loop.outside_wire import PIECE, Unpacking, pack
+from engine.loop.outside_worker import function_of
+from pgwire import give_way as way
+from pgwire.codecs.errors import DataError
+from pgwire.codecs.json import OUTSIDE_BYTES, parse_jsonb
+from pgwire.give_way import openly, size_of
+from planner.errors import SqlError
+
+CANONICAL = "pgwire.codecs.json:parse_jsonb"
+VALUES = [
+    (None, True, -(2**200), 1.5, "t\ud800ext", b"\xff"),
+    ((1, ("a", [Decimal("1.50"), Decimal("NaN")])), []),
+    ("x" * PIECE, "é" * (2 * PIECE + 1), b"b" * (PIECE + 1), b"b" * (2 * PIECE), "y" * (PIECE + 1)),
+]
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_values_come_back_as_they_are(values: tuple[Any, ...]) -> None:
+    head, pieces = pack("tag", values)
+    back = Unpacking(head)
+    for piece in pieces:
+        assert len(piece) <= 4 * PIECE
+        back.add(piece)
+    assert back.tag == "tag"
+    assert repr(back.values) == repr(values)
+
+
+def test_only_declared_functions_are_run() -> None:
+    for name in ("os:system", "planner.casts:coerce_type", "engine.run:run", "pgwire.give_way:give_way"):
+        with pytest.raises((LookupError, ModuleNotFoundError)):
+            function_of(name)
+
+
+def test_weights() -> None:
+    assert size_of(("abc", b"de", [1, 2**80])) >= 3 + 2 + 10
+
+
+@asynccontextmanager
+async def processes(bytes_: int = 256 << 20) -> AsyncIterator[Outside]:
+    outside = Outside(bytes_)
+    way.install(strands.lay_aside, outside.run)
+    try:
+        yield outside
+    finally:
+        way.install(strands.lay_aside, None)
+        await outside.close()
+
+
+def run(body: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(body())
+
+
+LARGE = "a" * (3 * PIECE + OUTSIDE_BYTES)
+
+
+def test_a_call_runs_in_a_process_while_others_go_on() -> None:
+    async def body() -> None:
+        async with processes() as outside:
+            waiting: Any = call_on_strand(openly, parse_jsonb, f'{{"b":1,  "a":"{LARGE}"}}')
+            assert isinstance(waiting, LaidAside)
+            assert await waiting == f'{{"a": "{LARGE}", "b": 1}}'
+            assert outside.started == 1
+            waiting = call_on_strand(openly, parse_jsonb, f'["{LARGE}"]')
+            assert await waiting == f'["{LARGE}"]'
+            assert await asyncio.to_thread(parse_jsonb, f'["{LARGE}"]') == f'["{LARGE}"]'
+            assert outside.started == 1  # the same one
+            assert call_on_strand(openly, parse_jsonb, '["here"]') == '["here"]'
+            assert call_on_strand(parse_jsonb, f'["{LARGE}"]') == f'["{LARGE}"]'  # a turn that is not open
+
+    run(body)
+
+
+@pytest.mark.parametrize("how", ["cancel", "close"])
+def test_it_is_killed_with_its_statement(how: str) -> None:
+    """A list of ten million numbers takes some ten seconds to read."""
+
+    async def body() -> None:
+        async with processes() as outside:
+            waiting: Any = call_on_strand(openly, parse_jsonb, "[" + "1," * 10_000_000 + "1]")
+            if how == "close":
+                waiting.close()
+                assert not outside.running
+                return
+            task = asyncio.ensure_future(waiting)
+            while not outside.running:
+                await asyncio.sleep(0.01)
+            (pid,) = outside.running
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await outside.close()
+            with pytest.raises(ProcessLookupError):
+                os.kill(pid, 0)
+
+    run(body)
+
+
+def test_a_thread_is_told_of_a_cancel() -> None:
+    def cancelled() -> None:
+        raise SqlError("57014", "canceled")
+
+    def beside() -> None:
+        with way.polled(cancelled):
+            parse_jsonb("[" + "1," * 5_000_000 + "1]")
+
+    async def body() -> None:
+        async with processes():
+            with pytest.raises(SqlError, match="canceled"):
+                await asyncio.to_thread(beside)
+
+    run(body)
+
+
+def test_errors_come_back_as_they_are() -> None:
+    async def body() -> None:
+        async with processes(100 << 20) as outside:
+            with pytest.raises(DataError) as error:
+                await outside.call(CANONICAL, ("[1,]",))
+            assert type(error.value) is DataError
+            assert (error.value.sqlstate, error.value.detail) == (
+                "22P02",
+                'Expected JSON value, but found "]".',
+            )
+            with pytest.raises(SqlError) as refused:
+                await outside.call(CANONICAL, ("[" + "1," * 3_000_000 + "1]",))
+            assert refused.value.sqlstate == "53200"
+            assert await outside.call(CANONICAL, ('["goes on"]',)) == '["goes on"]'
+            (pid,) = outside.pids
+            os.kill(pid, signal.SIGKILL)
+            assert await outside.call(CANONICAL, ('["again"]',)) == '["again"]'
+
+    run(body)
