@@ -11,6 +11,7 @@ directory, with the same options, reads the rows back. Objects of a store: ``eng
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import secrets
 import shutil
@@ -18,8 +19,10 @@ import stat
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, BinaryIO
 
+from engine.bulk.regular import NotRegularFile
 from engine.bulk.server_files import Roots, exists_error, file_error, target
 from engine.bulk.write_rows import Sheet, Sink, write_file
 from engine.connection.pieces import cut
@@ -47,9 +50,7 @@ async def write_here(
             with await _opened(name, lambda: open(path, "xb", buffering=1 << 20)) as file:
                 return await fill(file, sheet, reader, progress, session)
     path = await asyncio.to_thread(target, name, roots)
-    if await asyncio.to_thread(_is_odd, path):
-        with await _opened(name, lambda: open(path, "wb")) as file:
-            return await fill(file, sheet, reader, progress, session)
+    await _opened(name, partial(_check_replaceable, path))
     folder, base = os.path.split(path)
     temporary = os.path.join(folder, f".{base}.{secrets.token_hex(8)}")
     try:
@@ -63,12 +64,16 @@ async def write_here(
     return count
 
 
-def _is_odd(path: str) -> bool:
-    """Return whether a path names what cannot be replaced: a directory, a device, a pipe."""
+def _check_replaceable(path: str) -> None:
+    """Raise IsADirectoryError or NotRegularFile for what is there and no file: a directory, a device, a pipe."""
     try:
-        return not stat.S_ISREG(os.stat(path).st_mode)
-    except OSError:
-        return False
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not stat.S_ISREG(mode):
+        raise NotRegularFile(errno.EINVAL, "Not a regular file", path)
 
 
 def _unlink(path: str) -> None:

@@ -16,6 +16,7 @@ import asyncio
 import contextlib
 import fnmatch
 import io
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, BinaryIO, Final, ParamSpec, TypeAlias, TypeVar, cast
 
+from engine.bulk.regular import open_regular, read_regular, reopened
 from planner.errors import SqlError
 from txn.persist.object_url import ObjectUrl
 from txn.persist.objects import open_filesystem
@@ -152,7 +154,7 @@ def _matches(path: str, pattern: str) -> bool:
 def open_bytes(path: FilePath, start: int = 0, end: int | None = None) -> BinaryIO:
     """Open a file at ``start``. The caller reads no further than ``end`` (None: the file's end). Raises OSError."""
     if isinstance(path, str):
-        file = open(path, "rb")  # noqa: SIM115 - the caller closes it
+        file = read_regular(path)
         file.seek(start)
         return file
     raw = _Range(filesystem(path.store).open_input_file(path.key), start, end)
@@ -168,7 +170,15 @@ def fetch(at: StoredObject, path: str) -> None:
 
 def open_parquet(path: FilePath) -> Any:
     """Return what pyarrow reads a Parquet file from. Raises OSError."""
-    return path if isinstance(path, str) else filesystem(path.store).open_input_file(path.key)
+    if not isinstance(path, str):
+        return filesystem(path.store).open_input_file(path.key)
+    import pyarrow as pa
+
+    descriptor = open_regular(path)
+    try:
+        return pa.OSFile(reopened(descriptor, path))
+    finally:
+        os.close(descriptor)
 
 
 class _Range(io.RawIOBase):

@@ -16,6 +16,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
@@ -29,6 +30,7 @@ from engine.bulk.objects import (
     split_name,
     words_of,
 )
+from engine.bulk.regular import NotRegularFile
 from planner.errors import SqlError
 from txn.persist.object_url import ObjectUrl, is_object_url, parse_object_url
 
@@ -74,6 +76,8 @@ def file_error(error: OSError, name: str, what: str) -> SqlError:
 
     Where a store of objects says why, its words take the place of the system's.
     """
+    if isinstance(error, NotRegularFile):
+        return SqlError("42809", f'"{name}" is not a regular file')
     if error.errno is None:
         state, words = words_of(error)
         return SqlError(state, f'could not open file "{name}" for {what}: {words}')
@@ -164,9 +168,10 @@ def found(name: str, roots: Roots) -> list[ServerFile]:
             status = os.stat(resolved)
         except OSError as error:
             raise file_error(error, entry, "reading") from None
-        if not os.path.isfile(resolved):
-            what = "is a directory" if os.path.isdir(resolved) else "is not a regular file"
-            raise SqlError("42809", f'"{entry}" {what}')
+        if stat.S_ISDIR(status.st_mode):
+            raise SqlError("42809", f'"{entry}" is a directory')
+        if not stat.S_ISREG(status.st_mode):
+            raise file_error(NotRegularFile(), entry, "reading")
         files.append(ServerFile(entry, resolved, status.st_size))
     return files
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 from typing import TYPE_CHECKING, Final
 
+from engine.bulk.regular import open_regular, read_regular
 from engine.bulk.server_files import permitted
 from engine.large_objects import access
 from planner.acl import READ_SERVER_FILES, WRITE_SERVER_FILES
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 _PIECE_BYTES: Final = 1 << 20
 _CODES: Final = {"FileNotFoundError": "58P01", "NotADirectoryError": "58P01", "PermissionError": "42501",
-                 "IsADirectoryError": "42809"}  # fmt: skip
+                 "IsADirectoryError": "42809", "NotRegularFile": "42809"}  # fmt: skip
 
 
 def check_allowed(session: Session, function: str) -> None:
@@ -49,7 +50,7 @@ async def import_file(session: Session, name: str, number: int) -> int:
     """Make a large object of a file and return its number (0: a free one). SqlError 42501, 58P01, 42809, 58030, 23505."""
     path = await asyncio.to_thread(_path, session, name, "read")
     try:
-        file = await asyncio.to_thread(open, path, "rb")
+        file = await asyncio.to_thread(read_regular, path)
     except OSError as error:
         raise _refused(error, name, "open") from None
     try:
@@ -72,7 +73,7 @@ async def export_file(session: Session, number: int, name: str) -> None:
     """Write a large object into a file, which it replaces. SqlError 42501, 58P01, 42809, 58030."""
     path = await asyncio.to_thread(_path, session, name, "write")
     try:
-        file = await asyncio.to_thread(os.open, path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o644)
+        file = await asyncio.to_thread(_emptied, path)
     except OSError as error:
         raise _refused(error, name, "create") from None
     try:
@@ -85,6 +86,17 @@ async def export_file(session: Session, number: int, name: str) -> None:
             at += len(piece)
     finally:
         os.close(file)
+
+
+def _emptied(path: str) -> int:
+    """Open a file to be written from its beginning. Raises OSError."""
+    file = open_regular(path, os.O_CREAT | os.O_WRONLY, 0o644)
+    try:
+        os.ftruncate(file, 0)
+    except OSError:
+        os.close(file)
+        raise
+    return file
 
 
 def _write_all(file: int, data: bytes) -> None:

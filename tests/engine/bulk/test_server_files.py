@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import os
+import socket
+import stat
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
+import psycopg
 import pytest
 
-from engine.bulk.server_files import found, roots_of, target
+from engine.bulk.objects import open_bytes, open_parquet
+from engine.bulk.regular import NotRegularFile, open_regular
+from engine.bulk.server_files import file_error, found, roots_of, target
 from planner.errors import SqlError
+from tests.support.server import ServerProcess
+
+CONTENTS = "1\n"
 
 
 @pytest.fixture
@@ -25,7 +35,7 @@ def place(tmp_path: Path) -> Path:
     ):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("1\n")
+        path.write_text(CONTENTS)
     return tmp_path
 
 
@@ -88,6 +98,51 @@ def test_what_is_wrong_is_named(place: Path) -> None:
         roots_of("/a,b")
 
 
+ODD = ("pipe", "socket", "device", "link", "directory")
+
+
+def odd(folder: Path, kind: str) -> Path:
+    """Make what is no regular file."""
+    path = folder / kind
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "socket":
+        with closing(socket.socket(socket.AF_UNIX)) as listener:
+            listener.bind(str(path))
+    elif kind == "device":
+        try:
+            os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 5))  # /dev/zero
+        except PermissionError:
+            pytest.skip("needs root")
+    elif kind == "link":
+        path.symlink_to(folder / "a.csv")
+    else:
+        path.mkdir()
+    return path
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_what_is_no_file_is_not_opened_even_where_it_was_one(place: Path, kind: str) -> None:
+    path = str(odd(place / "in", kind))
+    for open_it in (open_bytes, open_parquet, partial(open_regular, flags=os.O_WRONLY | os.O_CREAT)):
+        with pytest.raises(NotRegularFile) as caught:
+            open_it(path)
+        assert file_error(caught.value, path, "reading").sqlstate == "42809"
+    assert os.lstat(path).st_size == 0 or kind in ("link", "directory")
+    assert (place / "in/a.csv").read_text() == CONTENTS
+
+
+def test_a_folder_that_became_a_link_leads_nowhere(place: Path) -> None:
+    resolved = found(f"{place}/in/a.csv", roots_of(str(place)))[0].path
+    assert isinstance(resolved, str)
+    with open_bytes(resolved) as file:
+        assert file.read().decode() == CONTENTS
+    (place / "in").rename(place / "was")
+    (place / "in").symlink_to(place / "was")
+    with pytest.raises(PermissionError):
+        open_bytes(resolved)
+
+
 def test_targets(place: Path) -> None:
     roots = roots_of(str(place / "in"))
     assert target(f"{place}/in/new.csv", roots) == str(place / "in/new.csv")
@@ -96,3 +151,26 @@ def test_targets(place: Path) -> None:
         with pytest.raises(SqlError) as caught:
             target(f"{place}/{path}", roots)
         assert caught.value.sqlstate == "42501"
+
+
+def test_pipes_and_devices_keep_no_thread_of_the_server(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.csv").write_text(CONTENTS)
+    server = ServerProcess(tmp_path / "data", "--server-files", str(folder))
+    paths = [odd(folder, kind) for kind in ("pipe", "socket")]
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE t (a int); SELECT lo_create(77)")
+        for path in paths:
+            for statement in (
+                f"COPY t FROM '{path}'", f"COPY t FROM '{path}' (FORMAT parquet)", f"COPY t FROM '{folder}/{path.name[:3]}*'",
+                f"COPY t TO '{path}'", f"COPY t TO '{path}' (FORMAT parquet)", f"COPY t TO '{path}/'",
+                f"SELECT lo_import('{path}')", f"SELECT lo_export(77, '{path}')",
+            ):  # fmt: skip
+                with pytest.raises(psycopg.Error) as caught:
+                    connection.execute(statement)
+                assert caught.value.sqlstate == ("58P02" if statement.endswith("/'") else "42809"), statement
+        for path in paths:
+            path.unlink()
+        connection.execute(f"COPY t FROM '{folder}'")
+    server.stop()
