@@ -123,9 +123,10 @@ EMPTY_LAYOUT = Layout()
 
 
 class RowFunction(Protocol):
-    """A compiled expression; ``may_suspend`` tells that it can raise Suspend."""
+    """A compiled expression; ``may_suspend`` tells that it can raise Suspend, ``grows`` that it may make values of any size."""
 
     may_suspend: bool
+    grows: bool
 
     def __call__(self, r: Any, e: Env) -> Any:
         """Evaluate for a row (or, for batch functions, for a list of rows)."""

@@ -146,7 +146,7 @@ def _via_io(unit: Unit, expr: CoerceViaIO, depth: int) -> str:
 
     guards, names = unit.operands((expr.arg,), depth)
     function = unit.name(io_cast(expr.arg.type.oid, expr.type.oid), "io")
-    source = f"{function}({names[0]}, e.session)"
+    source = unit.watched(f"{function}({names[0]}, e.session)", expr.type.oid)
     return f"(None if {guards[0]} else {source})" if guards else f"({source})"
 
 
@@ -156,7 +156,8 @@ def _typmod(unit: Unit, expr: CoerceTypmod, depth: int) -> str:
 
     guards, names = unit.operands((expr.arg,), depth)
     function = unit.name(typmod_cast(expr.type.oid, expr.type.typmod, expr.explicit), "tm")
-    return f"(None if {guards[0]} else {function}({names[0]}))" if guards else f"{function}({names[0]})"
+    source = unit.watched(f"{function}({names[0]})", expr.type.oid)
+    return f"(None if {guards[0]} else {source})" if guards else f"({source})"
 
 
 def _to_domain(unit: Unit, expr: CoerceToDomain, depth: int) -> str:

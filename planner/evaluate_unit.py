@@ -19,12 +19,13 @@ from typing import Any, cast
 
 from pgwire.give_way import give_way, paced
 from planner.builtins import load
+from planner.builtins.large import LARGE_BYTES, made
 from planner.builtins.registry import Builtin
 from planner.errors import SqlError, not_supported
 from planner.evaluate_env import Layout, RowFunction
 from planner.evaluate_inline import HELPERS, inline_templates
 from planner.evaluate_runtime import flat
-from planner.facts import ANY, facts
+from planner.facts import ANY, BPCHAR, BYTEA, JSON, JSONB, TEXT, VARCHAR, facts
 from planner.query import (
     CMAX,
     CMIN,
@@ -70,7 +71,9 @@ ROWS_AT_A_TIME = 16
 """Rows between two looks at the clock where functions of numbers, dates and their like are called; with other functions it is each row."""
 LONG_BODY = 1000
 """Characters of operators without calls that take some microseconds for a row."""
-
+OF_ANY_SIZE = frozenset(
+    (TEXT, VARCHAR, BPCHAR, BYTEA, JSON, JSONB)
+)  # types whose values are one str or bytes
 MANY_PLACES = 24  # of one row, side by side
 _PLACE = re.compile(r"(r\d*)\[(\d+)]")
 
@@ -155,6 +158,7 @@ class Unit:
         self.temps = 0
         self.calls = 0  # what is called: 0 nothing, 1 functions of values of fixed length, 2 others
         self.may_suspend = False
+        self.grows = False  # it may make values of any size
         self.replay = False
         registry_facts = facts()
         volatile = False
@@ -204,6 +208,7 @@ class Unit:
             "f"
         )  # its own globals would hold it: a cycle, which the collector had to find
         function.may_suspend = self.may_suspend
+        function.grows = self.grows
         return cast("RowFunction", function)
 
     def rows(self, body: str) -> str:
@@ -358,9 +363,20 @@ class Unit:
                 source = f"e.shared.call({self.name(function, 'f_')}{', ' if listed else ''}{listed})"
             else:
                 source = f"{self.name(function, 'f_')}({listed})"
+        if fact is None or not fact.returns_set:
+            source = self.watched(source, 0 if expr is None else expr.type.oid)
         if not guards:
             return f"({source})"
         return f"(None if {' or '.join(guards)} else {source})"
+
+    def watched(self, source: str, oid: int) -> str:
+        """Return the source of a value of a type that was just made: a large one is counted."""
+        if oid not in OF_ANY_SIZE:
+            return source
+        self.grows = True
+        value = self.temp()
+        large = f"len({value}) < {LARGE_BYTES} else {self.name(made, 'large')}({value})"
+        return f"{value} if ({value} := {source}) is None or {large}"
 
     def _for_rows(self, maker: Callable[..., Any], arg: Expr, rest: Sequence[Any], depth: int) -> str:
         """Return the source of a call of a function that is made once for many rows."""

@@ -130,7 +130,8 @@ def take(txn: StoreTransaction, view: View) -> Steps[Snapshot]:
         begins = None
         if part.needs_begins(at.ts):
             begins = (yield part.file.read_arrow([])).column("s_begin").combine_chunks()
-        parts.append(SnapshotPart(part.ref, part.hidden(at.ts, extra.get(part.ref.name, ()), begins)))
+        hidden = part.hidden(at.ts, extra.get(part.ref.name, ()), begins)
+        parts.append(SnapshotPart(part.ref, hidden, part.file.row_bytes))
     return Snapshot(spec, Timestamp(at.ts), tuple(parts), hot, held)
 
 

@@ -167,10 +167,12 @@ class SnapshotPart:
 
     ``hidden``: an Arrow int64 array (sorted) of positions in the file whose rows the snapshot does not see
     (ended at or before its timestamp, begun after it, or replaced by the reader's own intents); None = none.
+    ``row_bytes``: what a row takes as Arrow data, on average; 0 where it is not known.
     """
 
     ref: PartRef
     hidden: Any  # pyarrow.Int64Array | None
+    row_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +196,12 @@ class Snapshot:
         """Number of visible rows."""
         hidden = sum(0 if p.hidden is None else len(p.hidden) for p in self.parts)
         return sum(p.ref.rows for p in self.parts) - hidden + int(self.hot.num_rows)
+
+    @property
+    def row_bytes(self) -> int:
+        """What a row takes as Arrow data on average, where that is most."""
+        hot = int(self.hot.nbytes) // int(self.hot.num_rows) if self.hot.num_rows else 0
+        return max([hot, *(part.row_bytes for part in self.parts)])
 
     @property
     def bytes(self) -> int:

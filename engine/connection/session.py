@@ -404,6 +404,11 @@ class Session:
         if severity == "INFO" or rank >= _NOTICE_RANK[self.settings.get("client_min_messages")]:
             self.out.notice(report)
 
+    async def heard(self) -> None:
+        """Wait while the client does not read what it is told: after what may tell it very much. Raises ConnectionError."""
+        if self.out.paused:
+            await self.out.drain()
+
     def debug(self, message: str) -> None:
         """Send a message of the level DEBUG1."""
         self.notice(message, severity="DEBUG")

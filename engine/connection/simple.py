@@ -199,6 +199,7 @@ async def run_text(
                 await asyncio.sleep(0)
             else:
                 await session.cancelled.turn()  # those that define something take long
+            await session.heard()
         if session.block.state is IMPLICIT:
             await session.block.commit()
     except Exception as error:

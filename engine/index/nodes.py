@@ -17,11 +17,13 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, cast
 
+from engine.connection.pieces import PART_BYTES
 from engine.connection.rows import RowTuple
 from engine.explain.tree import Measured
 from engine.index.access import in_order_of_cost
-from engine.index.state import BATCH, Pipe, Rows, evaluate, evaluate_rows
+from engine.index.state import BATCH, FEW, Pipe, Rows, evaluate, evaluate_rows
 from planner.builtins.compare import hash_key, sort_key
+from planner.builtins.large import METER
 from planner.errors import SqlError
 from planner.evaluate import (
     EMPTY_LAYOUT,
@@ -68,12 +70,20 @@ def apply(function: RowFunction, source: Pipe, e: Env) -> Pipe:
     """Map a batch function over a pipeline."""
     if function.may_suspend:
         for item in source:
-            if item.__class__ is list:
+            if item.__class__ is not list:
+                yield item
+            elif not function.grows:
                 out = yield from evaluate_rows(function, item, e)
                 if out:
                     yield out
             else:
-                yield item
+                for at in range(0, len(item), FEW):
+                    out = yield from evaluate(function, item[at : at + FEW], e)
+                    if out:
+                        yield out
+        return
+    if function.grows:
+        yield from _apply_by_bytes(function, source, e)
         return
     for item in source:
         if item.__class__ is list:
@@ -82,6 +92,26 @@ def apply(function: RowFunction, source: Pipe, e: Env) -> Pipe:
                 yield out
         else:
             yield item
+
+
+def _apply_by_bytes(function: RowFunction, source: Pipe, e: Env) -> Pipe:
+    """Map a batch function that may make large values: a few rows at a time where it does, so that they go on as they come."""
+    step = 1
+    for item in source:
+        if item.__class__ is not list:
+            yield item
+            continue
+        at = 0
+        while at < len(item):
+            before = METER.made
+            out = function(item[at : at + step] if at or step < len(item) else item, e)
+            at += step
+            if METER.made - before > PART_BYTES // 4:
+                step = max(step // 4, 1)
+            elif step < BATCH:
+                step *= 4
+            if out:
+                yield out
 
 
 class OneRow(Node):
@@ -124,7 +154,7 @@ class Project(Node):
 
 def plain_function(function: Callable[[Any, Env], Any]) -> RowFunction:
     """Mark a hand-written batch function as one that never suspends."""
-    function.may_suspend = False  # type: ignore[attr-defined]  # a mark that RowFunction declares
+    function.may_suspend = function.grows = False  # type: ignore[attr-defined]  # marks that RowFunction declares
     return cast("RowFunction", function)
 
 

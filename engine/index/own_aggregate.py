@@ -40,11 +40,11 @@ def _value(function: RowFunction, row: Any, e: Env) -> Value:
 class _Told:
     """A function whose errors have the SQL function in their CONTEXT that it is the body of."""
 
-    __slots__ = ("function", "may_suspend", "where")
+    __slots__ = ("function", "grows", "may_suspend", "where")
 
     def __init__(self, function: RowFunction, name: str) -> None:
         self.function = function
-        self.may_suspend = function.may_suspend
+        self.may_suspend, self.grows = function.may_suspend, function.grows
         self.where = f'SQL function "{name}" statement 1'
 
     def __call__(self, r: Any, e: Env) -> Any:

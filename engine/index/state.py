@@ -19,12 +19,14 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from typing import Any, TypeAlias
 
+from engine.connection.pieces import PART_BYTES
 from engine.connection.rows import RowBatch, RowTuple
 from engine.eager import Started, eager
 from engine.executor import ExecContext
 from engine.index.growth import Growth
 from engine.loop.strands import turn
 from engine.slices import SLICE_S
+from pgwire.codecs.sizes import row_bytes
 from pgwire.give_way import opened, openly
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, Shared, Suspend
@@ -178,17 +180,20 @@ async def _sleep(seconds: float, ctx: ExecContext) -> None:
 def run_ready(pipe: Pipe, rows: Rows, *, outermost: bool = False) -> tuple[bool, Item]:
     """Drive ``pipe`` synchronously, appending to ``rows``, until its end, a Wait that has to be waited for, or a time slice is used up.
 
-    Returns (finished, the Wait met or None). ``outermost``: a Wait that is over at once is no reason to stop. Sub-selects, of which many may
+    Also once there are many rows, or many bytes of them. Returns (finished, the Wait met or None). ``outermost``: a Wait that is over at once is no reason to stop. Sub-selects, of which many may
     be run between two looks at the clock, do stop.
     """
     deadline = 0.0
+    size = 0
     was = opened(True)
     try:
         for item in pipe:
             if item.__class__ is list:
                 rows.extend(item)
-                if len(rows) > 4 * BATCH:
-                    return False, None
+                if len(rows) > 1:
+                    size += row_bytes(item[-1]) * len(item) if item else 0
+                    if len(rows) > 4 * BATCH or size > 4 * PART_BYTES:
+                        return False, None
             elif isinstance(item, Wait) and not (outermost and _ready(item)):
                 return False, item
             now = time.monotonic()

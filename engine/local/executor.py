@@ -214,6 +214,7 @@ class LocalExecutor:
         )
         # The snapshots stay referenced by the running query: what they name stays readable.
         query.keep = snapshots
+        query.row_bytes = sum(snapshot.row_bytes for snapshot in snapshots.values())
         first = await query.start(sql, values, sources)
         return RowStream(plan.query.columns, query.batches(first), query.close)
 
@@ -268,6 +269,8 @@ class _Running(EngineQuery):
         self._wide = any(kind_of(column.type.oid) in OF_ANY_SIZE for column in text.lowered.columns)
         self._cursor: Any = None
         self._reader: Any = None
+        self.row_bytes = 0
+        """What a row of all tables together takes, on average."""
         self.callouts = Callouts(text.lowered.callouts, self._env)
 
     async def start(self, sql: str, values: dict[str, object], sources: Sources) -> Any:
@@ -280,8 +283,9 @@ class _Running(EngineQuery):
             self._cursor.register(name, table)
         self.callouts.register(self._cursor)
         relation = self._cursor.sql(sql, params=values) if values else self._cursor.sql(sql)
-        # Values of any size come a vector at a time: thousands of them may be more than memory holds.
-        self._reader = relation.to_arrow_reader(VECTOR_ROWS if self._wide else BATCH_ROWS)
+        # Values of any size come a vector at a time, or a few rows: DuckDB puts a batch together, whatever it takes.
+        fitting = max(BATCH_BYTES // max(self.row_bytes, 1), 1)
+        self._reader = relation.to_arrow_reader(min(VECTOR_ROWS, fitting) if self._wide else BATCH_ROWS)
         return self._next()
 
     def _next(self) -> Any:

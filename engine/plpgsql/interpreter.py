@@ -453,6 +453,7 @@ class Interpreter:
 
     async def _raise(self, statement: tree.Raise) -> Signal | None:
         await raising.run_raise(self.frame, statement, self.around)
+        await self.session.heard()
         return None
 
     async def _assert(self, statement: tree.Assert) -> Signal | None:

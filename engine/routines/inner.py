@@ -50,6 +50,7 @@ async def run_inner(
     from engine.run import run  # which knows this module
 
     await session.cancelled.turn()  # a loop of statements that never wait would keep the event loop to itself
+    await session.heard()
     conn = session.db.sessions[session.pid]
     block = session.block
     endings = block.endings

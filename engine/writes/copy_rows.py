@@ -28,7 +28,7 @@ from engine.writes.shape import (
     check_calls,
     table_layout,
 )
-from pgwire.codecs.copy import CopyOptions, copy_context, with_context
+from pgwire.codecs.copy import CopyOptions, copy_context, limited, with_context
 from pgwire.codecs.copy_lines import CopyDecoder, CopyRows, ShortRow
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import binary_decoder, text_decoder
@@ -95,7 +95,7 @@ class LoadSpec:
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """A row that ON_ERROR ignore left out: where it stood, and the field (None: NULL) that did not read."""
+    """A row that ON_ERROR ignore left out: where it stood, and the field (None: NULL) that did not read, cut as errors show it."""
 
     line: int
     column: str
@@ -336,7 +336,8 @@ class RowLoader:
                     demand(value, self.env.session)
             except DataError as error:
                 shown = None if self.binary else text
-                self.rejects.add(Reject(line, target.name, shown, self._file))
+                cut = None if shown is None else limited(shown)
+                self.rejects.add(Reject(line, target.name, cut, self._file))
                 where = copy_context(self.relation.name, line, target.name, shown, binary=self.binary)
                 return self._located(error, where)
         return None

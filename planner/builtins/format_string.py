@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from planner.builtins.casts import from_text
+from planner.builtins.large import foresee
 from planner.builtins.reg import quote_ident
 from planner.builtins.session import EvalSession
-from planner.builtins.text import MAX_BYTES
 from planner.errors import SqlError
 from planner.facts import INT4, TEXT
 
@@ -152,8 +152,7 @@ def format_string(
             oid, value = take(piece.position)
             text = _shown(piece.kind, None if value is None else text_of(session, oid, value))
         size += max(len(text), width)
-        if size > MAX_BYTES:
-            raise SqlError("54000", "requested length too large")
+        foresee(size)
         out.append(text.ljust(width) if minus else text.rjust(width))
     return "".join(out)
 

@@ -11,16 +11,11 @@ import unicodedata
 from typing import Any
 
 from pgwire.codecs.text import parse_char, recv_char, send_char
+from planner.builtins.large import LARGE_BYTES, MAX_BYTES, foresee
 from planner.builtins.registry import REGISTRY
 from planner.errors import SqlError
 
-# PostgreSQL allows a gigabyte; building one holds the event loop for seconds, so the bound is lower here.
-MAX_BYTES = 256 << 20
 INT4_MAX = 2**31 - 1
-
-
-def _too_large() -> SqlError:
-    return SqlError("54000", "requested length too large")
 
 
 def upper_char(c: str) -> str:
@@ -100,7 +95,8 @@ def _pad(s: str, length: int, fill: str, at_left: bool) -> str:
     if not fill:
         return s
     if length * 4 > MAX_BYTES:
-        raise _too_large()
+        raise SqlError("54000", "requested length too large")
+    foresee(length if fill.isascii() else 4 * length)
     missing = length - len(s)
     padding = (fill * (missing // len(fill) + 1))[:missing]
     return padding + s if at_left else s + padding
@@ -133,7 +129,11 @@ def btrim(s: str, characters: str = " ") -> str:
 
 def replace(s: str, old: str, new: str) -> str:
     """SQL's ``replace``: an empty ``old`` changes nothing."""
-    return s.replace(old, new) if old else s
+    if not old:
+        return s
+    if len(new) > len(old) and len(s) * len(new) >= LARGE_BYTES * len(old):
+        foresee(len(s) + s.count(old) * (len(new) - len(old)))
+    return s.replace(old, new)
 
 
 def translate(s: str, source: str, target: str) -> str:
@@ -159,8 +159,7 @@ def repeat(s: str, n: int) -> str:
     """SQL's ``repeat``."""
     if n <= 0 or not s:
         return ""
-    if n * len(s) > MAX_BYTES:
-        raise _too_large()
+    foresee(n * octet_length(s))
     return s * n
 
 

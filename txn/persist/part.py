@@ -1,12 +1,14 @@
 """Parts: immutable Parquet files of row versions, with their sidecars.
 
-    <shard>/<epoch>-<id>.parquet    c1 c2 ... s_row_id s_begin; row groups of 16,384; zstd; sorted by primary key
+    <shard>/<epoch>-<id>.parquet    c1 c2 ... s_row_id s_begin; row groups of 16,384 or less; zstd; sorted by primary key
     <shard>/<epoch>-<id>.sys        row ids and begins (persist.sidecar)
     <shard>/<epoch>-<id>.x<index>   keys of one index
 
 A part records the schema that it was written under in its footer, so RENAME, DROP and ADD COLUMN never touch it:
 readers pad (``RowPlan``). A bulk load is written before its timestamp is known: its ``s_begin`` is 0 throughout
 and the part's reference carries the timestamp once it is committed.
+
+A row group has 2^n rows: as many as ``GROUP_BYTES`` hold, at most 16,384, so that one of values of a megabyte is a few of them.
 
 Point reads keep decoded row groups as Arrow in one cache with a byte budget: a cold row costs one row group
 (a millisecond, in a thread), a warm one a microsecond or two on the loop.
@@ -52,7 +54,8 @@ from txn.types import (
 
 GROUP_BITS: Final = 14
 GROUP_ROWS: Final = 1 << GROUP_BITS
-_GROUP_MASK: Final = GROUP_ROWS - 1
+GROUP_BYTES: Final = 8 << 20  # of Arrow data, on average over a part
+SCAN_BYTES: Final = 4 << 20  # of a scan's rows, made at once
 FORMAT: Final = b"1"
 _CHUNK_ROWS: Final = 4096  # rows turned into tuples between two chances for other threads
 _TAKE_SHARE: Final = 32  # more than a 32nd of a group wanted: gather by column
@@ -71,6 +74,12 @@ def system_name(part: str) -> str:
 def sidecar_name(part: str, index: IndexId) -> str:
     """Return the blob name of a part's key sidecar for an index."""
     return f"{part}.x{index}"
+
+
+def group_rows(row_bytes: int) -> int:
+    """Return how many rows a row group of a part has whose rows take so many bytes on average."""
+    fitting = max(GROUP_BYTES // max(row_bytes, 1), 1)
+    return min(1 << (fitting.bit_length() - 1), GROUP_ROWS)
 
 
 def part_of_blob(name: str) -> str:
@@ -208,6 +217,10 @@ class Part:
         self._cache = cache
         self._system = system
         self._footer = footer
+        groups = footer.num_row_groups
+        rows = GROUP_ROWS if groups < 2 else footer.row_group(0).num_rows
+        self._bits = rows.bit_length() - 1  # of a position within its group
+        self._mask = (1 << self._bits) - 1
         self._sidecars: dict[IndexId, KeySidecar] = {}
         self._plans: dict[int, RowPlan] = {}
         self._loading: dict[int, asyncio.Task[RowGroup]] = {}
@@ -301,20 +314,20 @@ class Part:
 
     def row(self, position: int, spec: ShardSpec) -> Row | Coroutine[Any, Any, Row]:
         """Return the row padded to ``spec``: at once if its row group is cached, else a coroutine, to be awaited or closed."""
-        group = self._cache.get(self.ref.name, position >> GROUP_BITS)
+        group = self._cache.get(self.ref.name, position >> self._bits)
         if group is not None:
-            return group.row(position & _GROUP_MASK, self._plan(spec))
+            return group.row(position & self._mask, self._plan(spec))
         return self._load_row(position, spec)
 
     async def _load_row(self, position: int, spec: ShardSpec) -> Row:
-        group = await self._load(position >> GROUP_BITS)
-        return group.row(position & _GROUP_MASK, self._plan(spec))
+        group = await self._load(position >> self._bits)
+        return group.row(position & self._mask, self._plan(spec))
 
     def rows(self, positions: Sequence[int], spec: ShardSpec) -> list[Row] | Awaitable[list[Row]]:
         """Return the rows at ``positions`` in their order; at once if all their groups are cached."""
         by_group: dict[int, list[int]] = {}
         for i, position in enumerate(positions):
-            by_group.setdefault(position >> GROUP_BITS, []).append(i)
+            by_group.setdefault(position >> self._bits, []).append(i)
         groups: dict[int, RowGroup] = {}
         for number in by_group:
             group = self._cache.get(self.ref.name, number)
@@ -330,7 +343,7 @@ class Part:
         plan = self._plan(spec)
         for number, slots in by_group.items():  # one group at a time: they may not fit together
             group = self._cache.get(self.ref.name, number) or await self._load(number)
-            found = group.rows([positions[i] & _GROUP_MASK for i in slots], plan)
+            found = group.rows([positions[i] & self._mask for i in slots], plan)
             for i, row in zip(slots, found, strict=True):
                 result[i] = row
         return result
@@ -342,7 +355,7 @@ class Part:
         result: list[Row] = [()] * len(positions)
         plan = self._plan(spec)
         for number, slots in by_group.items():
-            found = groups[number].rows([positions[i] & _GROUP_MASK for i in slots], plan)
+            found = groups[number].rows([positions[i] & self._mask for i in slots], plan)
             for i, row in zip(slots, found, strict=True):
                 result[i] = row
         return result
@@ -419,22 +432,29 @@ class Part:
             return await self._blob.hold(parquet_name(self.ref.name))
 
     async def scan(self, spec: ShardSpec) -> AsyncIterator[tuple[int, list[Row]]]:
-        """Yield (first position, rows) by row group, in order; decoded in a thread, not cached."""
+        """Yield (first position, rows), in order: a row group, or of long rows some of it; decoded in a thread, not cached."""
         plan = self._plan(spec)
         columns = self._names(plan.attnums)
-
-        def decode(number: int) -> list[Row]:
-            if not columns:
-                count = min(GROUP_ROWS, self.ref.rows - number * GROUP_ROWS)
-                return [plan.constants] * count
-            table = self._read(number, columns)
-            rows: list[Row] = []
-            for at in range(0, table.num_rows, _CHUNK_ROWS):
-                rows += table_rows(table.slice(at, _CHUNK_ROWS), plan)
-            return rows
-
+        step = min(max(SCAN_BYTES // max(self.row_bytes, 1), 1), _CHUNK_ROWS)
+        first = 0
         for number in range(self._footer.num_row_groups):
-            yield number * GROUP_ROWS, await self._offload(partial(decode, number))
+            count = self._footer.row_group(number).num_rows
+            if not columns:
+                yield first, [plan.constants] * count
+            elif step == _CHUNK_ROWS:
+                yield first, await self._offload(partial(self._decoded, number, columns, plan))
+            else:
+                table = await self._offload(partial(self._read, number, columns))
+                for at in range(0, count, step):
+                    yield first + at, await self._offload(partial(table_rows, table.slice(at, step), plan))
+            first += count
+
+    def _decoded(self, number: int, columns: list[str], plan: RowPlan) -> list[Row]:
+        table = self._read(number, columns)
+        rows: list[Row] = []
+        for at in range(0, table.num_rows, _CHUNK_ROWS):
+            rows += table_rows(table.slice(at, _CHUNK_ROWS), plan)
+        return rows
 
     async def read_arrow(self, attnums: Sequence[int] | None = None) -> Any:
         """Return the part as a pyarrow.Table: the columns asked for (None: all), s_row_id and s_begin.

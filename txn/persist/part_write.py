@@ -1,6 +1,6 @@
 """Writing parts: sorted, as Parquet, with their sidecars (``persist.part`` has the files, and reads them).
 
-table ──sort──► row groups of 16,384 ──zstd, page checksums──► <part>.parquet ──checksum──► <part>.sys
+table ──sort──► row groups ──zstd, page checksums──► <part>.parquet ──checksum──► <part>.sys
 └──► keys of each index, sorted ──► <part>.x<index>
 """
 
@@ -19,7 +19,7 @@ from txn.entries import entry_arrays
 from txn.intervals import node_array
 from txn.persist.checksum import Tee, write_blocks
 from txn.persist.location import Blob, Offload
-from txn.persist.part import FORMAT, GROUP_ROWS, Part, index_codec, parquet_name, sidecar_name, system_name
+from txn.persist.part import FORMAT, Part, group_rows, index_codec, parquet_name, sidecar_name, system_name
 from txn.persist.sidecar import Buffers, build_key_sidecar, build_system_sidecar
 from txn.types import PartRef, ShardIndex, ShardSpec, Timestamp
 
@@ -63,15 +63,15 @@ def _check_columns(table: Any, spec: ShardSpec) -> None:
         raise ValueError(f"columns of a part of shard {spec.shard}: {sorted(names)}")
 
 
-def _dictionary_paths(table: Any) -> Any:
-    """Return the Parquet leaves worth a dictionary: those whose values repeat, in one row group of the table.
+def _dictionary_paths(table: Any, size: int) -> Any:
+    """Return the Parquet leaves worth a dictionary: those whose values repeat, in one row group, of ``size`` rows.
 
     Where they hardly do, a dictionary takes twice the time to make, and more room than the values.
     """
-    middle = table.num_rows // 2 // GROUP_ROWS * GROUP_ROWS
+    middle = table.num_rows // 2 // size * size
     paths = []
     for name, column in zip(table.column_names, table.columns, strict=True):
-        for path, values in _leaves(name, one_chunk(column.slice(middle, GROUP_ROWS))):
+        for path, values in _leaves(name, one_chunk(column.slice(middle, size))):
             if pc.count_distinct(values).as_py() * _REPEATS <= len(values):
                 paths.append(path)
     return paths
@@ -104,9 +104,11 @@ async def write_part(
     ordered = await offload(lambda: sort_table(table, spec)) if sort else table
 
     def write_parquet(file: BinaryIO) -> None:
-        row_bytes = str(ordered.nbytes // ordered.num_rows).encode("ascii")
+        row_bytes = ordered.nbytes // ordered.num_rows
+        size = group_rows(row_bytes)
         metadata = {
-            b"holdfast.format": FORMAT, b"holdfast.spec": encode_spec(spec), b"holdfast.row_bytes": row_bytes,
+            b"holdfast.format": FORMAT, b"holdfast.spec": encode_spec(spec),
+            b"holdfast.row_bytes": str(row_bytes).encode("ascii"),
         }  # fmt: skip
         marked = ordered.replace_schema_metadata(metadata)
         # Not closed: that would close the file, which is still to be synced.
@@ -115,10 +117,10 @@ async def write_part(
         pq.write_table(
             marked,
             sink,
-            row_group_size=GROUP_ROWS,
+            row_group_size=size,
             compression="zstd",
             compression_level=_ZSTD_LEVEL,
-            use_dictionary=_dictionary_paths(ordered) or False,
+            use_dictionary=_dictionary_paths(ordered, size) or False,
             write_page_checksum=True,
         )
         crcs.append((tee.crc, tee.footer_crc()))

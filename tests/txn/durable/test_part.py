@@ -26,7 +26,9 @@ from txn.persist.blobfs import LocalBlob
 from txn.persist.checksum import write_blocks
 from txn.persist.location import inline
 from txn.persist.part import (
+    GROUP_BYTES,
     GROUP_ROWS,
+    SCAN_BYTES,
     Part,
     RowGroupCache,
     open_part,
@@ -282,6 +284,40 @@ def test_an_engine_reads_physical_columns(tmp_path: Path) -> None:
         assert table.column("c2_dims").to_pylist() == [None, [2, 1]]
         assert table.schema.field("c3").type == pa.timestamp("us", tz="UTC")
         assert table.column_names[-2:] == ["s_row_id", "s_begin"]
+
+    run(body)
+
+
+# -- long rows -------------------------------------------------------------------------------------
+
+
+def test_a_row_group_of_long_rows_has_few_of_them(tmp_path: Path) -> None:
+    """What is decoded for one row, and what a scan makes at once, is bounded by bytes."""
+
+    async def body() -> None:
+        spec = spec_of(P(kind="int32"), P(kind="bytes"))
+        length = GROUP_BYTES // 10
+        rows: list[Row] = [(i, bytes([i]) * length) for i in range(21)]
+        part, cache = await make_part(tmp_path, spec, rows, cache_bytes=1 << 30)
+        file = pq.read_metadata(part.ref.path)
+        assert [file.row_group(i).num_rows for i in range(file.num_row_groups)] == [8, 8, 5]
+        for position in (0, 7, 8, 15, 16, 20):
+            assert await now_or_later(part.row(position, spec)) == rows[position]
+        cache.drop(part.ref.name)
+        await now_or_later(part.row(9, spec))
+        assert cache.bytes < GROUP_BYTES
+        spread = [20, 0, 8, 7, 8, 16]
+        assert await now_or_later(part.rows(spread, spec)) == [rows[i] for i in spread]
+        sizes = []
+        found: list[Row] = []
+        async for first, some in part.scan(spec):
+            assert first == len(found)
+            sizes.append(len(some) * length)
+            found += some
+        assert found == rows
+        assert max(sizes) <= SCAN_BYTES
+        narrow = spec_of(P(kind="int32"))
+        assert await all_rows(part, narrow) == [row[:1] for row in rows]
 
     run(body)
 

@@ -1,0 +1,61 @@
+"""Large values of functions: who makes them says so, whoever counts memory hears of it.
+
+    generated code     a text or bytea of LARGE_BYTES or more is made ──made──┐
+    repeat, lpad …     so many bytes are about to be made ──────────foresee──┴──> METER.charge(bytes) ──> may raise 53200
+
+Functions are pure and know no statement; the engine sets ``METER.charge``, which charges the one that runs. What is below
+``LARGE_BYTES`` is nobody's business: a batch of rows has a thousand of them at most. ``foresee`` is for results that
+may be many times as large as the arguments; others are looked at once they are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from sys import getsizeof
+from typing import Any, Final
+
+from planner.errors import SqlError
+
+LARGE_BYTES: Final = 8 << 10
+MAX_BYTES: Final = (1 << 30) - 1
+"""No value is longer, as in PostgreSQL."""
+
+
+class Meter:
+    """Counts the bytes of large values.
+
+    Attributes:
+        made: of all values so far; the difference tells what came in between.
+        charge: told of each (bytes, False), and asked before one is made (bytes, True); raises SqlError 53200 where it is
+            too much.
+    """
+
+    __slots__ = ("charge", "made")
+
+    def __init__(self) -> None:
+        """Nobody wants to know."""
+        self.made = 0
+        self.charge: Callable[[int, bool], None] | None = None
+
+
+METER: Final = Meter()
+
+
+def made(value: Any) -> Any:
+    """Count a large value, and return it."""
+    size = getsizeof(value)
+    METER.made += size
+    if METER.charge is not None:
+        METER.charge(size, False)
+    return value
+
+
+def foresee(size: int) -> None:
+    """Say that a value of ``size`` bytes is about to be made.
+
+    Raises SqlError 54000 where no value may be so long, 53200 where the statement may not have so much.
+    """
+    if size > MAX_BYTES:
+        raise SqlError("54000", "requested length too large")
+    if size >= LARGE_BYTES and METER.charge is not None:
+        METER.charge(size, True)
