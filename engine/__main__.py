@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Coroutine, Sequence
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import uvloop
@@ -20,6 +21,7 @@ from engine.loop.collector import collect_less, keep_survivors
 from engine.loop.descriptors import shortage
 from engine.loop.log_queue import QueuedLog
 from engine.loop.threads import put_loop_first, worker_pool
+from engine.private_files import prepare_data_directory
 from engine.spark import calibrate
 from engine.stalls import watch_stalls
 from pgwire.server import Server, ServerConfig
@@ -120,6 +122,7 @@ def _leave(status: int) -> NoReturn:
 async def serve_forever(config: Config) -> None:
     """Serve until SIGTERM or SIGINT, then drain."""
     tls_context, tls_end_point = tls.context(config), tls.end_point(config)  # wrong ones are told at once
+    prepare_data_directory(Path(config.data_dir))
     # Loading makes hundreds of thousands of objects, none of them garbage: the collector would walk them over and over.
     gc.disable()
     from engine.bulk.worker_pool import WorkerPool

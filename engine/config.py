@@ -48,7 +48,7 @@ class Option:
 OPTIONS: tuple[Option, ...] = (
     Option("host", "str", "127.0.0.1", "address to listen on; anything but loopback needs passwords"),
     Option("port", "int", DEFAULT_PORT, "TCP port; 0 lets the system choose", 0, 65535),
-    Option("data_dir", "str", "./data", "data directory, made if absent"),
+    Option("data_dir", "str", "./data", "data directory, for the server's user alone (0700 or 0750); made if absent"),
     Option("consensus", "str", "", "postgresql://... of the log that servers share; none = a log in data_dir (a password is "
            "best given by the environment or ~/.pgpass)"),
     Option("consensus_schema", "str", "holdfast", "schema of that database which holds the log"),

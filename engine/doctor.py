@@ -14,6 +14,7 @@ from pathlib import Path
 
 from engine.config import Config
 from engine.loop.descriptors import shortage
+from engine.private_files import data_directory_problem
 from txn.errors import TxnError
 from txn.oracle import bound_key
 from txn.persist.checksum import unseal_number
@@ -82,6 +83,9 @@ def _checks(config: Config) -> Iterator[tuple[bool, str]]:
         )
     except OSError as error:
         yield False, f"data directory {data}: {error}"
+    problem = data_directory_problem(data)
+    if problem is not None and any(data.iterdir()):  # an empty one is made the server's own
+        yield False, problem.replace("\n", " ")
     missing = shortage(config.max_connections)
     yield missing is None, missing or f"file descriptors for {config.max_connections} connections"
     yield from _clock_check(config)

@@ -6,6 +6,7 @@ import ssl
 from pathlib import Path
 
 from engine.config import Config, ConfigError
+from engine.private_files import check_private_key
 from pgwire.auth.end_point import tls_server_end_point
 
 
@@ -13,6 +14,7 @@ def context(config: Config) -> ssl.SSLContext | None:
     """Return the settings of TLS connections, None when no certificate is configured; ConfigError if it is unusable."""
     if not config.tls_cert:
         return None
+    check_private_key(config.tls_key)
     made = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
         made.load_cert_chain(config.tls_cert, config.tls_key)
