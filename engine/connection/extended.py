@@ -280,11 +280,16 @@ async def _execute(conn: Connection, portal: Portal, max_rows: int, out: Respond
     result = outcome.result
     if isinstance(result, ReadyRows) and portal.reader is None:
         rows = result.rows
-        if max_rows == 0 or len(rows) < max_rows:
+        committed = conn.session.cancelled.decided  # then nothing may wait: it is answered with success
+        if max_rows == 0 or len(rows) < max_rows or committed:
+            suspended = 0 < max_rows <= len(rows)
             if rows:
-                await send_ready(rows, encode, out)
+                await send_ready(rows[:max_rows] if suspended else rows, encode, out)
             portal.done = True
-            out.command_complete(outcome.completion(len(rows)))
+            if suspended:
+                out.portal_suspended()
+            else:
+                out.command_complete(outcome.completion(len(rows)))
             return
     if portal.reader is None:
         portal.reader = RowReader(result, portal.name)

@@ -6,7 +6,9 @@
 
 What answers without waiting, within a slice of time, is never interrupted. What waits runs as a task, and so does what was laid aside
 in the middle of a call (``engine.loop.strands``): interrupting it cancels the task, and it meets that where it is, however deep. A commit is
-taken back while it is queued; once its log entry is being written a cancel no longer reaches it (``engine.transaction.block``).
+taken back while it is queued; once its log entry is being written a cancel no longer reaches it (``engine.transaction.block``). From then
+until the statement is answered nothing does: what is durable is answered with success (``CancelFlag.decided``). An interrupt that comes
+meanwhile is met where the Query message or the procedure goes on behind the commit, and forgotten where nothing follows, as in PostgreSQL.
 """
 
 from __future__ import annotations
@@ -37,18 +39,22 @@ class CancelFlag:
     Attributes:
         reason: the message of the error it ends with; empty while nobody wants it to end.
         deadline_s: when statement_timeout is over, on the loop's clock; 0 for never.
+        decided: its commit is durable, so that it can only succeed; until the next statement begins.
     """
 
-    __slots__ = ("deadline_s", "reason", "slice_ends")
+    __slots__ = ("deadline_s", "decided", "reason", "slice_ends")
 
     def __init__(self) -> None:
         """Nobody wants it to end."""
         self.reason = ""
         self.deadline_s = 0.0
+        self.decided = False
         self.slice_ends = 0.0  # of ``turn``; 0 until it is asked for the first time
 
     def check(self) -> None:
         """Raise SqlError 57014 if it should have ended; between steps that hold the loop up, when no timer can fire."""
+        if self.decided:
+            return
         if not self.reason and self.deadline_s and asyncio.get_running_loop().time() > self.deadline_s:
             self.reason = TIMEOUT
         if self.reason:
@@ -60,6 +66,8 @@ class CancelFlag:
 
         The first call since the statement began starts the slice. Raises SqlError 57014.
         """
+        if self.reason:
+            self.check()
         now = time.monotonic()
         if not self.slice_ends:
             self.slice_ends = now + SLICE_S
@@ -70,7 +78,12 @@ class CancelFlag:
 
     def is_set(self) -> bool:
         """Return whether a cancel or timeout is pending."""
-        return bool(self.reason)
+        return bool(self.reason) and not self.decided
+
+    def go_on(self) -> None:
+        """What is committed was not all: the statement that follows may be interrupted again. Raises SqlError 57014."""
+        self.decided = False
+        self.check()
 
 
 class Interrupts:
@@ -84,22 +97,31 @@ class Interrupts:
         self._task: asyncio.Task[Any] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._unending = False  # what runs is not meant to end: statement_timeout does not count
-        self._begun = False  # something has begun that goes on as a task in the next turn of the loop
+        self._begun = False  # something has begun whose task, made in the next turn of the loop, has still to take its first step
 
     def reset(self) -> None:
         """A new statement comes: what concerned the one before is forgotten."""
         self._unending = self._begun = False
-        self._session.cancelled.reason = ""
-        self._session.cancelled.slice_ends = 0.0
+        cancelled = self._session.cancelled
+        cancelled.reason = ""
+        cancelled.slice_ends = 0.0
+        cancelled.decided = False
         self._set_deadline()
 
     def next_statement(self) -> None:
-        """The next statement of a Query begins: statement_timeout, as it is set by now, counts for it alone."""
+        """The next statement of a Query begins: statement_timeout, as it is set by now, counts for it alone.
+
+        Raises SqlError 57014 for a cancel that came while the one before was past being interrupted.
+        """
         self._unending = False
         self._set_deadline()
         self._stop_timer()
         if self._task is not None:
             self._start_timer()
+        cancelled = self._session.cancelled
+        if cancelled.reason == TIMEOUT:  # of the one before, which was committed
+            cancelled.reason = ""
+        cancelled.go_on()
 
     def _set_deadline(self) -> None:
         timeout_ms = self._session.derived.statement_timeout_ms
@@ -115,6 +137,7 @@ class Interrupts:
         if self._session.db.lease is not None:
             coro = self._as_leader(coro)
         if self._session.db.turns.preempting:
+            self._begun = True
             return self._interruptible(coro if short else OnStrand.of(coro))
         result = eager(coro) if short else on_strand(coro)
         if type(result) is Started or type(result) is OnStrand:
@@ -146,40 +169,43 @@ class Interrupts:
             raise reason from error
 
     async def _interruptible(self, work: Awaitable[T]) -> T:
-        begun = False
+        """Wait for a statement in a task of its own, until it has ended: also of a caller that is cancelled.
+
+        An interrupt that comes before the task's first step is met where the statement waits already: it has to clean up,
+        and is not cancelled at all where it commits.
+        """
+        interrupted = False
 
         async def body() -> T:
-            nonlocal begun
-            begun = True
+            self._begun = False
+            if interrupted or self._session.cancelled.reason:
+                task.cancel()
             return await work
 
         loop = asyncio.get_running_loop()
-        task = loop.create_task(body())
+        self._begun = True
+        task: asyncio.Task[T] = loop.create_task(body())
         self._task = task
-        self._begun = False
         self._start_timer()
-        if self._session.cancelled.reason:  # it came between the first step and this one
-            task.cancel()
         try:
-            try:
-                return await task
-            except asyncio.CancelledError:
-                if begun or not task.cancelled():
-                    raise
-                # It came before the task's first step. The statement, which had begun without a task, meets it where it
-                # waits: it has to clean up, and is not cancelled at all where it commits.
-                task = self._task = loop.create_task(body())
-                await asyncio.sleep(0)
-                task.cancel()
-                return await task
-        except asyncio.CancelledError:
-            if self._session.cancelled.reason:
-                raise self._cancelled() from None
-            if not task.done():
-                task.cancel()
-            raise
+            while True:
+                try:
+                    return await task
+                except asyncio.CancelledError:
+                    if task.done() and not task.cancelled():
+                        return task.result()  # whoever waited was cut short, what it waited for has ended
+                    if not task.done():
+                        task.cancel()
+                    elif self._begun:
+                        interrupted = True
+                        task = self._task = loop.create_task(body())
+                    elif self._session.cancelled.reason:
+                        raise self._cancelled() from None
+                    else:
+                        raise
         finally:
             self._task = None
+            self._begun = False
             self._stop_timer()
 
     def goes_on(self) -> None:
@@ -212,8 +238,10 @@ class Interrupts:
         if self._begun:
             self._session.cancelled.reason = reason
         elif self._task is not None and not self._task.done():
-            self._session.cancelled.reason = reason
-            self._task.cancel()
+            cancelled = self._session.cancelled
+            cancelled.reason = reason
+            if not cancelled.decided:
+                self._task.cancel()
 
     def _cancelled(self) -> SqlError | BackendError:
         cancelled = self._session.cancelled

@@ -120,7 +120,7 @@ async def _changed(
             if not may_run_again(session, plan, lost):
                 raise
         else:
-            await _answer(session, outcome, plan, out, alone=True)
+            await _answer(session, outcome, plan, out)
             return None
     except Exception as error:
         await _failed(conn, error, out)
@@ -162,7 +162,7 @@ async def run_text(
             if plan.quick is not None and conn.db.leading():
                 result = await _by_key(session, plan, values)
                 if result is not None and plan.columns is not None:
-                    await _answer(session, Rows(plan.columns, result), plan, out, alone=True)
+                    await _answer(session, Rows(plan.columns, result), plan, out)
                     return None
             outcome, plan = await run_with_retries(conn, plan, values, out, CachedText(sql), whole=True)
             conn.db.turns.yield_to_readers()
@@ -172,9 +172,7 @@ async def run_text(
                     return None
                 if _commits_plainly(conn):
                     return outcome.tag
-            await _answer(session, outcome, plan, out, alone=True)
-            if block.state is IMPLICIT:
-                await block.commit()
+            await _answer(session, outcome, plan, out)
             return None
         conn.planning.tell_truncated(sql)
         if len(sql) > LONG_TEXT:
@@ -191,17 +189,15 @@ async def run_text(
             return None
         alone = len(statements) == 1
         session.block.one_of_several = not alone
-        for number, statement in enumerate(statements, 1):
-            if number > 1:
+        for number, statement in enumerate(statements):
+            if number:  # no wait behind the last one: what it committed is answered with success
                 conn.interrupts.next_statement()
-            await _simple(conn, statement, out, alone=alone)
-            if number % STATEMENTS_IN_A_ROW == 0:
-                await asyncio.sleep(0)
-            else:
-                await session.cancelled.turn()  # those that define something take long
-            await session.heard()
-        if session.block.state is IMPLICIT:
-            await session.block.commit()
+                if number % STATEMENTS_IN_A_ROW == 0:
+                    await asyncio.sleep(0)
+                else:
+                    await session.cancelled.turn()  # those that define something take long
+                await session.heard()
+            await _simple(conn, statement, out, alone=alone, last=number == len(statements) - 1)
     except Exception as error:
         await _failed(conn, error, out)
     finally:
@@ -276,7 +272,8 @@ def _refused(conn: Connection, error: Exception, out: Responder) -> None:
     out.error(report)
 
 
-async def _simple(conn: Connection, statement: Parsed, out: Responder, *, alone: bool) -> None:
+async def _simple(conn: Connection, statement: Parsed, out: Responder, *, alone: bool, last: bool) -> None:
+    """Run one statement of a Query, ``alone`` or with others; the ``last`` one commits what they are together before it is answered."""
     session = conn.session
     if len(statement.text) > LONG_TEXT:
         with uncollected():
@@ -287,13 +284,18 @@ async def _simple(conn: Connection, statement: Parsed, out: Responder, *, alone:
     session.block.reads_alone = alone and plan.only_reads
     conn.planning.remember(statement.text, plan)
     outcome, plan = await run_with_retries(conn, plan, (), out, statement, whole=alone)
-    await _answer(session, outcome, plan, out, alone=alone)
+    await _answer(session, outcome, plan, out, last=last)
 
 
-async def _answer(session: Session, outcome: Outcome, plan: Plan, out: Responder, *, alone: bool) -> None:
-    """Send a simple statement's outcome; commit first what is a transaction by itself."""
+async def _answer(
+    session: Session, outcome: Outcome, plan: Plan, out: Responder, *, last: bool = True
+) -> None:
+    """Send a simple statement's outcome; the ``last`` one of a Query first commits its transaction, unless that is a block.
+
+    Nothing waits behind the commit.
+    """
     if isinstance(outcome, Command):
-        if alone and session.block.state is IMPLICIT:
+        if last and session.block.state is IMPLICIT:
             await session.block.commit()
         out.command_complete(outcome.tag)
         return
@@ -313,6 +315,6 @@ async def _answer(session: Session, outcome: Outcome, plan: Plan, out: Responder
             count = await send_rows(reader, encode, out, 0)
         finally:
             reader.close()
-    if alone and session.block.state is IMPLICIT:
+    if last and session.block.state is IMPLICIT:
         await session.block.commit()
     out.command_complete(outcome.completion(count))

@@ -116,9 +116,9 @@ class Frame:
         await self.session.cancelled.turn()
 
     def due(self) -> bool:
-        """Tell whether ``turn`` is to be called before the next statement."""
+        """Tell whether ``turn`` is to be called before the next statement; at once where a cancel came during COMMIT."""
         self._count += 1
-        return self._count >= _BETWEEN_TURNS
+        return self._count >= _BETWEEN_TURNS or bool(self.session.cancelled.reason)
 
     # -- pieces ------------------------------------------------------------------------------------
 

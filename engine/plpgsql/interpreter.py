@@ -83,9 +83,10 @@ class Interpreter:
             except StopIteration as done:
                 signal: Signal | None = done.value
                 return signal
+            if asked is None or self.session.cancelled.reason:
+                await frame.turn()
             if asked is None:
                 answer = None
-                await frame.turn()
             else:
                 answer = await asked(self)
 

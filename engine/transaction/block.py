@@ -396,9 +396,12 @@ class Block:
                 await make_waiting_checks(session)
             if session.commit_actions is not None:
                 await session.commit_actions.run(session)
+            if self._limit.timeout_ms:
+                self._limit.stop()  # transaction_timeout ends where the commit begins
             result = txn.commit()
             if isinstance(result, Awaitable):
                 self._committed(await _decided(session, txn, result))
+                session.cancelled.decided = True
         except BaseException as error:
             note_loss(session, error)
             self.rollback()
@@ -418,6 +421,8 @@ class Block:
         """
         txn = self.txn
         assert txn is not None
+        if self._limit.timeout_ms:
+            self._limit.stop()
         try:
             result = txn.commit()
         except BaseException as error:

@@ -30,6 +30,7 @@ async def end_within(session: Session, *, committing: bool, chain: bool) -> None
         if session.cursors is not None:
             await session.cursors.materialise_held()
         await block.commit()
+        session.cancelled.decided = False  # the statement goes on, and meets there what came meanwhile
     else:
         block.rollback()
     block.endings = endings

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -10,71 +9,10 @@ from typing import Any
 
 import pytest
 
-from engine.config import add_arguments, load
 from engine.database import Database
 from pgwire import messages as m
-from pgwire.client import NEED_DATA, ClientConnection
-from pgwire.encode import encode_frontend
-from pgwire.server import Server, ServerConfig
-from pgwire.session import Session
+from tests.support.sessions import Client, opened
 from txn.errors import OutOfSpace
-
-
-class Socket:
-    """Stands for the transport: keeps what is written."""
-
-    def __init__(self) -> None:
-        self.client = ClientConnection()
-        self.closed = False
-
-    def write(self, data: bytes) -> None:
-        self.client.receive_data(bytes(data))
-
-    def close(self) -> None:
-        self.closed = True
-
-    abort = close
-
-    def get_extra_info(self, name: str, default: object = None) -> object:
-        return default
-
-    def pause_reading(self) -> None: ...
-
-    def resume_reading(self) -> None: ...
-
-
-class Client:
-    """One session over a ``Socket``."""
-
-    def __init__(self, server: Server) -> None:
-        self.socket: Any = Socket()
-        self.session = Session(server, self.socket, "test")
-        self.send(m.StartupMessage({"user": "postgres", "database": "postgres"}))
-
-    def send(self, *messages: m.FrontendMessage) -> None:
-        self.session.data_received(b"".join(map(encode_frontend, messages)))
-
-    async def answers(self) -> list[Any]:
-        """Wait for ReadyForQuery and return all messages up to it."""
-        out: list[Any] = []
-        while True:
-            event = self.socket.client.next_event()
-            if event is NEED_DATA:
-                await asyncio.sleep(0.001)
-                continue
-            out.append(event)
-            if isinstance(event, m.ReadyForQuery):
-                return out
-
-    async def waits(self) -> asyncio.Future[Any]:
-        """Return what the session waits for, once its turn has come."""
-        while self.session._task is None:
-            await asyncio.sleep(0)
-        return self.session._task
-
-    async def run(self, *messages: m.FrontendMessage) -> list[Any]:
-        self.send(*messages)
-        return await self.answers()
 
 
 def insert(key: int) -> tuple[m.FrontendMessage, ...]:
@@ -85,20 +23,13 @@ def served(folder: Path, use: Callable[[Database, Client, Client], Awaitable[Non
     """Run ``use`` with two clients, the first with the statement ``put`` prepared and run once."""
 
     async def main() -> None:
-        parser = argparse.ArgumentParser()
-        add_arguments(parser)
-        config = load(parser.parse_args(["--data-dir", str(folder / "data"), "--spark-start", "off"]), {})
-        database = await Database.open(config)
-        try:
-            server = Server(database, ServerConfig())
+        async with opened(folder) as (database, server):
             one, two = Client(server), Client(server)
             await one.answers()
             await two.answers()
             await one.run(m.Query("CREATE TABLE t (k int PRIMARY KEY)"))
             await one.run(m.Parse("put", "INSERT INTO t VALUES ($1)", ()), *insert(0))
             await use(database, one, two)
-        finally:
-            await database.close()
 
     asyncio.run(main())
 
