@@ -17,7 +17,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from engine import run
 from engine.connection import extended, shared_portals, simple
@@ -54,6 +55,9 @@ T = TypeVar("T")
 
 log = logging.getLogger("holdfast")
 
+COMMITTED: Final = "The transaction was committed before its answer could be given in full."
+"""DETAIL of what ends a session that can neither be told of success nor of failure."""
+
 _ACTIVITY = ("idle", "idle", "idle in transaction", "idle in transaction (aborted)")  # by BlockState
 
 
@@ -80,6 +84,8 @@ class Connection:
         """Return the report of an expected error, with what others run where it concerns them; None for a bug."""
         report = report_of(error, self.session.catalog, self.session.surroundings)
         if report is not None:
+            if self.session.cancelled.decided and report.severity == "ERROR":
+                report = replace(report, severity="FATAL", detail=COMMITTED)
             self.log.report(report)
         return report
 

@@ -21,10 +21,14 @@ from typing import Any, Final
 
 import pytest
 
+from engine.connection import extended as extended_protocol
+from engine.connection import simple
+from engine.connection.backend import COMMITTED
 from engine.database import Database
 from pgwire import messages as m
 from pgwire.client import NEED_DATA
 from pgwire.server import Server, ServerConfig
+from planner.errors import SqlError
 from tests.support.engine import open_database
 from tests.support.sessions import Client
 from txn.persist.memory import MemoryDisk
@@ -57,10 +61,13 @@ def extended(*sqls: str, rows: int = 0) -> tuple[m.FrontendMessage, ...]:
 
 
 INSERT: Final = "INSERT INTO t VALUES ({k})"
+SCANS: Final = "INSERT INTO t SELECT {k} + count(*) FROM seen RETURNING k"
+"""What may still lose a race at its commit, and so commits before it sends a row."""
 FORMS: Final = {
     "autocommit": Form((INSERT,), "INSERT 0 1"),
     "autocommit, known": Form((INSERT,), "INSERT 0 1", repeat=3),
     "autocommit, rows": Form((INSERT + " RETURNING k, repeat('x', 9)",), "INSERT 0 1"),
+    "autocommit, rows, scans": Form((SCANS,), "INSERT 0 1"),
     "block in a query": Form(("BEGIN; " + INSERT + "; COMMIT",), "COMMIT"),
     "block in a query, and more": Form(
         ("BEGIN; " + INSERT + "; COMMIT; SELECT pg_sleep(3600)",), "COMMIT", then="57014"
@@ -78,6 +85,8 @@ FORMS: Final = {
     "copy": Form(("COPY t FROM STDIN", (m.CopyData(b"{k}\n"), m.CopyDone())), "COPY 1"),
     "extended": Form((extended(INSERT),), "INSERT 0 1"),
     "extended, rows": Form((extended(INSERT + " RETURNING k"),), "INSERT 0 1"),
+    "extended, scans": Form((extended(SCANS),), "INSERT 0 1"),
+    "extended, first rows, scans": Form((extended(SCANS, rows=1),), "suspended"),
     "extended, first rows": Form((extended(INSERT + " RETURNING k", rows=1),), "suspended"),
     "extended commit": Form((extended("COMMIT"),), "COMMIT", before=("BEGIN", INSERT)),
     "pipeline": Form((extended(INSERT, "INSERT INTO t VALUES ({k} + 1000000)"),), "INSERT 0 1"),
@@ -146,6 +155,9 @@ def interrupt(server: Server, database: Database, client: Client, how: str) -> N
     if not session.busy:
         return  # it has been answered
     conn = database.sessions[session.pid]
+    if how in ("cancel", "statement_timeout") and not database.store.core.committing:
+        session.responder.set_paused(True)  # an answer that waits for the client is not interrupted either
+        after(9, lambda: session.responder.set_paused(False))
     match how:
         case "cancel":
             session.cancel()
@@ -237,6 +249,7 @@ def test_what_is_said_of_a_commit_is_so(name: str) -> None:
         for sql in (
             "CREATE TABLE t (k int PRIMARY KEY)",
             "CREATE TABLE other (k int)",
+            "CREATE TABLE seen (k int)",
             "CREATE PROCEDURE ends(k int) LANGUAGE plpgsql AS "
             "$$ BEGIN INSERT INTO t VALUES (k); COMMIT; END $$",
             "CREATE PROCEDURE goes_on(k int) LANGUAGE plpgsql AS "
@@ -346,3 +359,34 @@ def check(form: Form, how: str, stage: str, answer: tuple[list[str], list[str]],
     if how in ENDING and not stage.startswith("applied +"):  # else it may have been answered before
         assert errors == ["57P01"], where
     assert set(errors) <= {"57P01"}, where
+
+
+@pytest.mark.parametrize("sent", [m.Query(SCANS.replace("{k}", "1")), extended(SCANS.replace("{k}", "1"))])
+def test_an_answer_that_fails_behind_the_commit_is_no_error_of_the_statement(
+    monkeypatch: pytest.MonkeyPatch, sent: Any
+) -> None:
+    """The session ends instead, and says why."""
+
+    async def too_long(*_args: Any) -> None:
+        raise SqlError("53200", "out of memory")
+
+    async def main() -> None:
+        database = await open_database(MemoryDisk())
+        server = Server(database, ServerConfig())
+        one, two = Client(server), Client(server)
+        for client in (one, two):
+            await client.answers()
+        await two.run(m.Query("CREATE TABLE t (k int PRIMARY KEY); CREATE TABLE seen (k int)"))
+        with monkeypatch.context() as patch:
+            for module in (extended_protocol, simple):
+                patch.setattr(module, "send_ready", too_long)
+            one.send(*(sent if isinstance(sent, tuple) else (sent,)))
+            events = await heard(one)
+        [report] = [event.report for event in events if isinstance(event, m.ErrorResponse)]
+        assert (report.severity, report.sqlstate, report.detail) == ("FATAL", "53200", COMMITTED)
+        assert one.socket.closed
+        there = await two.run(m.Query("SELECT k FROM t"))
+        assert [event.values for event in there if isinstance(event, m.DataRow)] == [(b"1",)]
+        await database.close()
+
+    asyncio.run(main())
