@@ -20,9 +20,10 @@ from pgwire.codecs.json import dump, load
 from pgwire.codecs.jsonpath import LAST, Item, Path, parse
 from planner.builtins import numeric
 from planner.builtins.json_layout import offset_of
-from planner.builtins.regex_translate import compiled, parse_flags
 from planner.builtins.registry import REGISTRY
 from planner.errors import SqlError, not_supported
+from planner.patterns.options import parse_flags
+from planner.patterns.pattern import compiled
 
 python = REGISTRY.python
 Json = Any
@@ -350,8 +351,8 @@ def _regex(pattern: str, flags: str) -> Callable[[Json], bool | None]:
         options += {(True, True): "w", (True, False): "s", (False, True): "n", (False, False): "p"}[
             "s" in flags, "m" in flags
         ]
-    search = compiled(pattern, parse_flags(options)).search
-    return lambda text: search(text) is not None if isinstance(text, str) else None
+    test = compiled(pattern, parse_flags(options)[0]).test
+    return lambda text: test(text) if isinstance(text, str) else None
 
 
 def _compared(operator: str, holds: Callable[[int], bool], a: Json, b: Json) -> bool | None:

@@ -3,86 +3,15 @@
 from __future__ import annotations
 
 import functools
-import re
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
-from planner.builtins.regex_linear import Match, Pattern
-from planner.builtins.regex_translate import Options, compiled, parse_flags
 from planner.builtins.registry import REGISTRY
-from planner.builtins.text import lower
-from planner.errors import SqlError, not_supported
-
-IGNORE_CASE = Options(ignore_case=True)
-
+from planner.errors import SqlError
+from planner.patterns.like import like_matcher
+from planner.patterns.options import ADVANCED, IGNORE_CASE, parse_flags
+from planner.patterns.pattern import Match, Regex, compiled
 
 # --- LIKE ---------------------------------------------------------------------------------------
-
-
-@functools.lru_cache(maxsize=2000)
-def like_matcher(pattern: str, ignore_case: bool = False) -> Callable[[str], bool]:
-    r"""Return the test for a LIKE pattern whose escape character is ``\``; 22025 for a trailing escape.
-
-    ``ignore_case``: small letters of the text are compared with those of the pattern, as PostgreSQL does it, so 'K' (Kelvin) is
-    like 'k', and 'ſ' is not like 's'.
-    """
-    if ignore_case:
-        test = like_matcher(lower(pattern))
-        return lambda s: test(lower(s))
-    pieces: list[str] = []  # regular expression of what follows the last %
-    before: list[str] = []  # of what stands before it; each % takes as little as it can, once and for all
-    many = False
-    literal: list[str] = []
-    plain = True
-    i = 0
-    while i < len(pattern):
-        c = pattern[i]
-        if c == "\\":
-            i += 1
-            if i >= len(pattern):
-                before.append(f"(?>.*?{''.join(pieces)})" if many else "".join(pieces))
-                return _unfinished("".join(before))
-            literal.append(pattern[i])
-            pieces.append(re.escape(pattern[i]))
-        elif c == "%":
-            plain = False
-            if pieces or not many:
-                before.append(f"(?>.*?{''.join(pieces)})" if many else "".join(pieces))
-            pieces.clear()
-            many = True
-        elif c == "_":
-            plain = False
-            pieces.append(".")
-        else:
-            literal.append(c)
-            pieces.append(re.escape(c))
-        i += 1
-    text = "".join(literal)
-    if plain:
-        return lambda s: s == text
-    body = pattern.strip("%")
-    if "\\" not in pattern and "%" not in body and "_" not in body:
-        at_left, at_right = pattern.startswith("%"), pattern.endswith("%")
-        if at_left and at_right:
-            return lambda s: body in s
-        if at_right:
-            return lambda s: s.startswith(body)
-        return lambda s: s.endswith(body)
-    match = re.compile(f"{''.join(before)}{'.*' if many else ''}{''.join(pieces)}", re.DOTALL).fullmatch
-    return lambda s: match(s) is not None
-
-
-def _unfinished(prefix: str) -> Callable[[str], bool]:
-    """Return the test for a pattern that ends in its escape: 22025 once the match gets there."""
-    match = re.compile(prefix, re.DOTALL).match
-
-    def test(s: str) -> bool:
-        m = match(s)
-        if m is not None and m.end() < len(s):
-            raise SqlError("22025", "LIKE pattern must not end with escape character")
-        return False
-
-    return test
 
 
 def like(s: str, pattern: str) -> bool:
@@ -181,31 +110,21 @@ def similar_escape(pattern: str | None, escape: str | None = "\\") -> str | None
 
 def matches(s: str, pattern: str) -> bool:
     """S ~ pattern."""
-    return compiled(pattern).search(s) is not None
+    return compiled(pattern).test(s)
 
 
 def imatches(s: str, pattern: str) -> bool:
     """S ~* pattern."""
-    return compiled(pattern, IGNORE_CASE).search(s) is not None
-
-
-def finditer(pattern: Pattern, s: str, start: int = 0) -> Iterator[Match]:
-    """Yield matches as PostgreSQL does: after an empty match it moves on by one character."""
-    position = start
-    while position <= len(s):
-        m = pattern.search(s, position)
-        if m is None:
-            return
-        yield m
-        position = m.end() if m.end() > m.start() else m.end() + 1
+    return compiled(pattern, ADVANCED | IGNORE_CASE).test(s)
 
 
 def substring(s: str, pattern: str) -> str | None:
     """SQL's ``substring``: the first group if there is one, else the whole match."""
-    m = compiled(pattern).search(s)
+    regex = compiled(pattern)
+    m = regex.search(s)
     if m is None:
         return None
-    return m.group(1) if m.re.groups else m.group(0)
+    return m.group(1) if regex.groups else m.group(0)
 
 
 def substring_similar(s: str, pattern: str, escape: str) -> str | None:
@@ -213,31 +132,7 @@ def substring_similar(s: str, pattern: str, escape: str) -> str | None:
     converted = similar_escape(pattern, escape)
     if converted is None:
         return None
-    parts = re.fullmatch(r"\^\(\?:(.*)\)\{1,1\}\?\((.*)\)\{1,1\}\(\?:(.*)\)\$", converted, re.DOTALL)
-    return substring(s, converted) if parts is None else _between(s, *parts.groups())
-
-
-def _between(s: str, before: str, wanted: str, after: str) -> str | None:
-    """Return what ``wanted`` matches where ``before`` takes as little as possible.
-
-    SqlError 0A000 where ``before`` takes more than ``MAX_BEFORE`` characters: it would be tried for each shorter length.
-    """
-    first, rest = compiled(f"^(?:{before})$"), compiled(f"^(?:{wanted})(?:{after})$")
-    whole = compiled(f"^(?:{before})({wanted})(?:{after})$").search(s)
-    if whole is None:
-        return None
-    start = whole.start(1)
-    if start > MAX_BEFORE:
-        raise not_supported(f"SUBSTRING ... SIMILAR behind more than {MAX_BEFORE} characters")
-    for shorter in range(start):
-        if first.search(s[:shorter]) is not None and rest.search(s[shorter:]) is not None:
-            start = shorter
-            break
-    found = compiled(f"^({wanted})(?:{after})$").search(s[start:])
-    return None if found is None else found.group(1)
-
-
-MAX_BEFORE = 2000
+    return substring(s, converted)
 
 
 def _positive(name: str, value: int) -> None:
@@ -246,8 +141,8 @@ def _positive(name: str, value: int) -> None:
 
 
 @functools.lru_cache(maxsize=500)
-def replacement(text: str) -> Callable[[Match], str]:
-    r"""Return the function for a replacement with ``\1`` .. ``\9`` and ``\&``."""
+def replacement(text: str, groups: int) -> Callable[[Match], str]:
+    r"""Return the function for a replacement with ``\1`` .. ``\9`` and ``\&``; the pattern has so many groups."""
     if "\\" not in text:
         return lambda m: text
     parts: list[str | int] = []
@@ -274,19 +169,19 @@ def replacement(text: str) -> Callable[[Match], str]:
         for part in parts:
             if isinstance(part, str):
                 out.append(part)
-            elif part <= m.re.groups:
+            elif part <= groups:
                 out.append(m.group(part) or "")
         return "".join(out)
 
     return expand
 
 
-def _replace(s: str, pattern: Pattern, new: str, start: int, n: int) -> str:
+def _replace(s: str, regex: Regex, new: str, start: int, n: int) -> str:
     """Replace match ``n`` (all when 0) from character ``start`` on."""
-    expand = replacement(new)
+    expand = replacement(new, regex.groups)
     out: list[str] = []
     last = 0
-    for count, m in enumerate(finditer(pattern, s, start - 1), 1):
+    for count, m in enumerate(regex.finditer(s, start - 1), 1):
         if n and count < n:
             continue
         out.append(s[last : m.start()])
@@ -307,8 +202,8 @@ def regexp_replace(s: str, pattern: str, new: str, flags: str = "") -> str:
             hint="If you meant to use regexp_replace() with a start parameter, cast the fourth argument to "
             "integer explicitly.",
         )
-    options = parse_flags(flags, allow_global=True)
-    return _replace(s, compiled(pattern, options), new, 1, 0 if options.global_ else 1)
+    bits, everywhere = parse_flags(flags, allow_global=True)
+    return _replace(s, compiled(pattern, bits), new, 1, 0 if everywhere else 1)
 
 
 def regexp_replace_at(s: str, pattern: str, new: str, start: int, n: int = 1, flags: str = "") -> str:
@@ -316,42 +211,46 @@ def regexp_replace_at(s: str, pattern: str, new: str, start: int, n: int = 1, fl
     _positive("start", start)
     if n < 0:
         raise SqlError("22023", f'invalid value for parameter "n": {n}')
-    options = parse_flags(flags, allow_global=True)
-    return _replace(s, compiled(pattern, options), new, start, n)
+    bits, _ = parse_flags(flags, allow_global=True)
+    return _replace(s, compiled(pattern, bits), new, start, n)
 
 
-def _groups(m: Match) -> tuple[str | None, ...]:
-    return m.groups() if m.re.groups else (m.group(0),)
+def _groups(regex: Regex, m: Match) -> tuple[str | None, ...]:
+    return m.groups() if regex.groups else (m.group(0),)
 
 
 def regexp_match(s: str, pattern: str, flags: str = "") -> tuple[str | None, ...] | None:
     """SQL's ``regexp_match``: the groups of the first match."""
-    options = parse_flags(flags, allow_global=True)
-    if options.global_:
+    bits, everywhere = parse_flags(flags, allow_global=True)
+    if everywhere:
         raise SqlError(
             "22023",
             'regexp_match() does not support the "global" option',
             hint="Use the regexp_matches function instead.",
         )
-    m = compiled(pattern, options).search(s)
-    return _groups(m) if m else None
+    regex = compiled(pattern, bits)
+    m = regex.search(s)
+    return _groups(regex, m) if m else None
 
 
 def regexp_matches(s: str, pattern: str, flags: str = "") -> list[tuple[str | None, ...]]:
     """SQL's ``regexp_matches``: one row per match with the flag g, else at most one."""
-    options = parse_flags(flags, allow_global=True)
-    found = [_groups(m) for m in finditer(compiled(pattern, options), s)]
-    return found if options.global_ else found[:1]
+    bits, everywhere = parse_flags(flags, allow_global=True)
+    regex = compiled(pattern, bits)
+    if everywhere:
+        return [_groups(regex, m) for m in regex.finditer(s)]
+    first = regex.search(s)
+    return [_groups(regex, first)] if first else []
 
 
 def regexp_split(s: str, pattern: str, flags: str = "", function: str = "") -> tuple[str, ...]:
     """Split at matches; an empty match at the start, at the end or right after a match does not split."""
-    options = parse_flags(flags, allow_global=True)
-    if options.global_:
+    bits, everywhere = parse_flags(flags, allow_global=True)
+    if everywhere:
         raise SqlError("22023", f'{function} does not support the "global" option')
     out: list[str] = []
     last = 0
-    for m in finditer(compiled(pattern, options), s):
+    for m in compiled(pattern, bits).finditer(s):
         if m.start() == m.end() and (m.start() >= len(s) or m.start() == last):
             continue
         out.append(s[last : m.start()])
@@ -363,17 +262,17 @@ def regexp_split(s: str, pattern: str, flags: str = "", function: str = "") -> t
 def regexp_count(s: str, pattern: str, start: int = 1, flags: str = "") -> int:
     """SQL's ``regexp_count``."""
     _positive("start", start)
-    options = parse_flags(flags, function="regexp_count()")
-    return sum(1 for _ in finditer(compiled(pattern, options), s, start - 1))
+    bits, _ = parse_flags(flags, function="regexp_count()")
+    return sum(1 for _ in compiled(pattern, bits).finditer(s, start - 1))
 
 
 def regexp_like(s: str, pattern: str, flags: str = "") -> bool:
     """SQL's ``regexp_like``."""
-    return compiled(pattern, parse_flags(flags, function="regexp_like()")).search(s) is not None
+    return compiled(pattern, parse_flags(flags, function="regexp_like()")[0]).test(s)
 
 
-def _nth(pattern: Pattern, s: str, start: int, n: int) -> Match | None:
-    for count, m in enumerate(finditer(pattern, s, start - 1), 1):
+def _nth(regex: Regex, s: str, start: int, n: int) -> Match | None:
+    for count, m in enumerate(regex.finditer(s, start - 1), 1):
         if count == n:
             return m
     return None
@@ -389,8 +288,9 @@ def regexp_instr(
         raise SqlError("22023", f'invalid value for parameter "endoption": {end_option}')
     if group < 0:
         raise SqlError("22023", f'invalid value for parameter "subexpr": {group}')
-    m = _nth(compiled(pattern, parse_flags(flags, function="regexp_instr()")), s, start, n)
-    if m is None or group > m.re.groups:
+    regex = compiled(pattern, parse_flags(flags, function="regexp_instr()")[0])
+    m = _nth(regex, s, start, n)
+    if m is None or group > regex.groups:
         return 0
     position = m.end(group) if end_option else m.start(group)
     return position + 1
@@ -404,11 +304,11 @@ def regexp_substr(
     _positive("n", n)
     if group < 0:
         raise SqlError("22023", f'invalid value for parameter "subexpr": {group}')
-    m = _nth(compiled(pattern, parse_flags(flags, function="regexp_substr()")), s, start, n)
-    if m is None or group > m.re.groups:
+    regex = compiled(pattern, parse_flags(flags, function="regexp_substr()")[0])
+    m = _nth(regex, s, start, n)
+    if m is None or group > regex.groups:
         return None
-    found: Any = m.group(group)
-    return found if found is None else str(found)
+    return m.group(group)
 
 
 def _register() -> None:

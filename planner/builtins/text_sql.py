@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from planner import facts as f
 from planner.builtins.registry import REGISTRY, SqlForm
 from planner.builtins.text import upper_char
-from planner.errors import not_supported
+from planner.errors import SqlError, not_supported
 from planner.lower import build as b
 from planner.lower import coercion
 from planner.lower.build import Node
 from planner.lower.dialect import Dialect
 from planner.lower.value import Val, kind_of
+from planner.patterns.pattern import compiled
 from planner.types import SqlType
 
 
@@ -254,6 +255,10 @@ def _regex(negated: bool) -> SqlForm:
             or "$" in pattern[:-1].replace("\\$", "")
         ):
             raise not_supported("this regular expression in this executor")
+        try:
+            compiled(pattern)
+        except SqlError:  # the row executor raises it, if a row comes by
+            raise not_supported("this regular expression in this executor") from None
         test = d.contains_match(args[0].node, pattern)
         return b.not_(test) if negated else test
 

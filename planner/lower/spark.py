@@ -17,6 +17,7 @@ from planner.lower.build import Node
 from planner.lower.dialect import ERROR_MARK, JSON_ZEROS, Dialect, Loop, Named, Parts, Step
 from planner.lower.duckdb import iso_date, iso_timestamp
 from planner.lower.value import Fixed, Val, kind_of
+from planner.patterns.pattern import compiled
 from planner.types import SqlType
 
 _TEN19 = "1" + "0" * 19
@@ -317,7 +318,9 @@ class SparkDialect(Dialect):
         return b.fn("regexp_like", node, b.string(f"\\A(?:{pattern})\\z"))
 
     def contains_match(self, node: Node, pattern: str) -> Node:
-        """Search; ``$`` is the very end only."""
+        """Search; ``$`` is the very end only. 0A000 for patterns that Java, which tries all ways, may be busy with for ever."""
+        if not compiled(pattern).tame:
+            raise not_supported("this regular expression in this executor")
         text = pattern[:-1] + "\\z" if pattern.endswith("$") and not pattern.endswith("\\$") else pattern
         return b.fn("regexp_like", node, b.string(f"(?s){text}"))
 

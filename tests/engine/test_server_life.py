@@ -311,7 +311,7 @@ def test_modules_of_functions_are_loaded_before_a_statement_asks(
     try:
         until = time.monotonic() + 60
         # one that the last family imports: -X importtime does not show the families themselves
-        while "planner.builtins.regex_translate" not in server.log():
+        while "planner.patterns.pattern" not in server.log():
             assert time.monotonic() < until, server.log()[-2000:]
             time.sleep(0.05)
     finally:
