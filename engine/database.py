@@ -20,7 +20,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from engine import access_rules
+from engine import access_rules, accounts
+from engine.accounts import Sessions, Statements
 from engine.bulk.server_files import roots_of
 from engine.bulk.spark_merge import SparkMerges
 from engine.bulk.worker_pool import WorkerPool
@@ -28,7 +29,7 @@ from engine.catalog.ahead import RowsAhead
 from engine.catalog.initial import initial_databases, initial_roles, new_database_items
 from engine.catalog.spaces import Space, Spaces
 from engine.catalog.state import CatalogSnapshot
-from engine.catalog.store import SPEC, encode, know_types, read_items, read_undo, stored_key
+from engine.catalog.store import SPEC, encode, know_types, read_items, read_undo, stored_key, write_changes
 from engine.catalog.stored import DATABASE_OID, Stored, StoredKey, highest_oid, key_of
 from engine.catalog.virtual import VirtualCatalog
 from engine.config import Config
@@ -39,7 +40,6 @@ from engine.connection.channels import Channels
 from engine.connection.rows import RowTuple
 from engine.connection.setting_defs import REPORTED
 from engine.connection.settings import server_defaults
-from engine.ddl.leftovers import drop_leftovers
 from engine.ddl.oids import OidSource
 from engine.eager import settle
 from engine.errors import report_of
@@ -82,7 +82,7 @@ from txn.lease import Lease, LeaseOptions
 from txn.persist.object_url import parse_object_url
 from txn.shared import ObjectStore, SharedConfig
 from txn.store import open_store
-from txn.types import Timestamp
+from txn.types import ShardId, Timestamp
 from txn.wal.subscribe import Changes
 
 log = logging.getLogger("holdfast")
@@ -110,6 +110,10 @@ class Database:
         """Use ``open`` instead."""
         self.config = config
         self.store = store
+        memory = MemoryPlan.of(config.memory)
+        self.statements = Statements(memory.statements, memory.statement)
+        self.kept = Sessions(memory.sessions, memory.session)
+        accounts.install(memory.statement)
         self.lease: Lease | None = None  # asked at every statement, so kept close
         self.failed: Exception | None = None
         self.spaces = Spaces(self.next_catalog_version)
@@ -225,7 +229,7 @@ class Database:
         )
         store.merge_elsewhere(SparkMerges(database.spark, config.merge_spark_min_bytes, memory.part))
         database.executors = {
-            "index": IndexExecutor(memory.statement),
+            "index": IndexExecutor(),
             "local": local,
             "spark": database.spark,
         }
@@ -242,8 +246,6 @@ class Database:
         await self.sequences.open([r for space in self.spaces for r in space.catalog.user_relations()])
         await self.named.open()
         await create_shards(self.store)
-        for space in self.spaces:
-            await drop_leftovers(self, space)
 
     async def _load_catalog(self) -> None:
         txn = self.store.begin()
@@ -266,6 +268,8 @@ class Database:
         await self._load_spaces({**items, **missing})
         await self._oids.open(max(highest_oid(space.catalog.items.values()) for space in self.spaces) + 1)
         await self.store.keep_timelines(self.spaces.any.catalog.timelines)
+        for space in self.spaces:
+            await self._drop_leftover_temporaries(space)
 
     async def _load_spaces(self, items: Mapping[StoredKey, Stored]) -> None:
         """Make the catalogs, and learn what they were before this start, as far back as they can be read."""
@@ -280,6 +284,26 @@ class Database:
                 read_undo(event.rows, undos.setdefault(event.ts, {}))
         for ts, undo in undos.items():
             self.spaces.replay(ts, undo)
+
+    async def _drop_leftover_temporaries(self, space: Space) -> None:
+        """What is temporary ends with its session; that of a crashed server ends at its restart."""
+        left = [r for r in space.catalog.user_relations() if r.persistence == "t"]
+        schemas = [s for s in space.catalog.schemas() if s.name.startswith("pg_temp_")]
+        types = [t for t in space.catalog.user_types() if t.schema.startswith("pg_temp_")]
+        functions = [f for f in space.catalog.functions() if f.schema.startswith("pg_temp_")]
+        if not left and not schemas:
+            return
+        txn = self.store.begin()
+        for relation in left:
+            if relation.stored:
+                await settle(txn.drop_shard(ShardId(relation.oid)))
+        items: list[Stored] = [*left, *types, *functions, *schemas]
+        deletes = [key_of(item) for item in items]
+        await settle(txn.begin_write([SPEC.shard]))
+        await write_changes(txn, space.catalog, [], deletes)
+        ts = await settle(txn.commit())
+        after = space.catalog.with_changes([], deletes, self.next_catalog_version())
+        self.publish(space, after, dict.fromkeys(deletes), ts)
 
     async def close(self) -> None:
         """Stop sources and executors, and release the data directory."""

@@ -1,18 +1,20 @@
 """How the ``memory`` setting is divided: what is counted, by whom it is kept, what happens at the bound.
 
     memory ─┬─ fixed      192 MB   interpreter, libraries, connections
-            └─ the rest:
+            ├─ statements 1/2      what running statements gather together: the next one waits, then fails (53200)
+            │    └─ 1/4            what one may gather: past it it fails (53200)
+            ├─ sessions   1/4      what sessions keep between statements; one of them half of that (53200)
+            └─ the rest of ``memory`` without the fixed part:
                hot        1/8      versions not in parts, with their indexes: past it they are flushed, at twice that
                                    writers wait
                cache      1/8      decoded row groups: the least recently used go
                parts      1/32     Arrow data of one part being made; a load and a merge have some four copies each
                mapped     1/16     sidecars that are mapped, beside the libraries' pages: past it their pages are let go
                duckdb     1/4      DuckDB's memory_limit: queries spill to disk
-               jvm        1/4      the heap of Spark's driver (``-Xmx``), a process of its own
-               statement  1/4      what one statement of the row executor gathers: past it the statement fails (53200)
+               jvm        1/4      the heap of Spark's driver (``-Xmx``), a process of its own, beside ``memory``
 
-Several statements may gather as much at once, and the rows that a transaction has written row by row and not yet committed
-are not in here.
+The shares add up to more than there is: they are bounds, of which most are not reached at once. ``engine.accounts`` keeps
+those of statements and sessions. Rows that a transaction has written row by row and not yet committed are not in here.
 """
 
 from __future__ import annotations
@@ -36,6 +38,9 @@ class MemoryPlan:
     duckdb: int
     jvm: int
     statement: int
+    statements: int
+    session: int
+    sessions: int
 
     @classmethod
     def of(cls, memory: int) -> MemoryPlan:
@@ -48,5 +53,8 @@ class MemoryPlan:
             mapped=FIXED_BYTES + rest // 16,
             duckdb=rest // 4,
             jvm=rest // 4,
-            statement=rest // 4,
+            statement=memory // 4,
+            statements=memory // 2,
+            session=memory // 8,
+            sessions=memory // 4,
         )

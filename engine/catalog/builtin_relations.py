@@ -92,6 +92,12 @@ OWN_RELATIONS: Mapping[str, tuple[int, tuple[tuple[str, int], ...]]] = {
             ("write_amplification", FLOAT8), ("waiting_to_delete", INT4), ("damaged", TEXT),
         ),
     ),
+    "holdfast_memory": (
+        9908,
+        (
+            ("owner", TEXT), ("pid", INT4), ("bytes", INT8), ("limit_bytes", INT8), ("most_bytes", INT8),
+        ),
+    ),
 }  # fmt: skip
 """Views of pg_catalog that PostgreSQL does not have: oid and columns (name, type)."""
 

@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.catalog.stored import PG_CLASS_OID
 from engine.catalog.virtual import RowDict, relation
+from engine.memory import MemoryPlan
 from engine.transaction.block_state import BLOCK
 from engine.transaction.conflicts import mode_name, tid_of
 from pgwire.codecs.network import address_of
 from txn import inspect
 from txn.locks.entry import LockRow
 from txn.locks.granule import Advisory
+from txn.resident import resident_bytes
 from txn.time import timestamp_ms
 from txn.types import Timestamp
 
@@ -260,6 +262,32 @@ def holdfast_storage(session: Session) -> Iterator[RowDict]:
         "part_bytes_written": done.bytes, "write_amplification": done.amplification,
         "waiting_to_delete": facts.doomed, "damaged": "\n".join(facts.damaged) or None,
     }  # fmt: skip
+
+
+@relation("holdfast_memory", "session")
+def holdfast_memory(session: Session) -> Iterator[RowDict]:
+    """Yield holdfast_memory: who has how much, of the server as a whole and of the sessions that one may watch."""
+    db = session.db
+    facts = inspect.storage(db.store.core)
+    plan = MemoryPlan.of(db.config.memory)
+    resident, _ = resident_bytes()
+    whole = {
+        "process": (resident, db.config.memory), "hot rows": (facts.hot_bytes, plan.hot),
+        "row groups": (facts.cached_bytes, plan.cache), "statements": (db.statements.taken, db.statements.limit),
+        "sessions": (db.kept.bytes, db.kept.limit),
+    }  # fmt: skip
+    for owner, (size, limit) in whole.items():
+        yield {"owner": owner, "bytes": size, "limit_bytes": limit}
+    for pid, connection in db.sessions.items():
+        own = connection.session
+        if not session.may_watch(own.identity.session):
+            continue
+        account = own.account
+        yield {
+            "owner": "statement", "pid": pid, "bytes": account.taken + account.promised, "limit_bytes": account.limit,
+            "most_bytes": account.most,
+        }  # fmt: skip
+        yield {"owner": "session", "pid": pid, "bytes": own.held.bytes, "limit_bytes": db.kept.each}
 
 
 @relation("holdfast_sources", "session")

@@ -288,9 +288,20 @@ class Connection:
         portal = self.portals.pop(name, None)
         if portal is not None:
             portal.close()
+            if portal.param_bytes:
+                self.count_portals()
         elif self.cursors.find(name) is not None:
             self.cursors.close(name)
         return None
+
+    def count_portals(self) -> None:
+        """Count what parameters of portals take between statements. SqlError 53200: then the last portal is none."""
+        held = self.session.held
+        try:
+            held.hold("portals", sum(portal.param_bytes for portal in self.portals.values()))
+        except SqlError:
+            self.portals.popitem()
+            raise
 
     def sync(self) -> MaybeAwaitable[None] | asyncio.Future[Any]:
         """End the implicit transaction."""
@@ -426,6 +437,8 @@ class Connection:
         self._drop_portals()
         self.cursors.close_all()
         self.session.block.rollback()
+        self.session.account.clear()
+        self.session.held.release()
         return self.db.session_closed(self)
 
     async def drop_temporaries(self) -> None:
@@ -433,7 +446,7 @@ class Connection:
         session = self.session
         try:
             await drop_temporaries(session)
-        except (TxnError, SqlError) as error:
+        except TxnError as error:
             log.warning("temporary tables of pid %d stay until the next start: %s", session.pid, error)
 
     def touch(self, text: str) -> None:
@@ -467,6 +480,8 @@ class Connection:
         for portal in self.portals.values():
             portal.close()
         self.portals.clear()
+        if self.session.held.bytes:
+            self.count_portals()
 
     def _block_ended(self, committed: bool) -> None:
         self._drop_portals()

@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.connection.kept_rows import KeptRows
+from engine.connection.kept_rows import KEPT_BYTES, KeptRows
 from engine.connection.portal import Cursor, Portal, RowReader, Rows
 from engine.connection.rows import RowBatch, RowTuple
-from pgwire.codecs.sizes import measure_of
+from pgwire.codecs.sizes import measure_of, row_bytes
 from planner.errors import SqlError, not_supported
 from planner.statements import DeclareCursor, DeclareSubscribe, Fetch, QueryStatement
 from txn.errors import TxnError
@@ -29,6 +29,8 @@ STREAM_ROWS = 10_000  # a FETCH of more is read so many at a time
 READY_ROWS = (
     1  # a FETCH of more is answered in pieces: nobody knows how long the rows are before they are read
 )
+LEAST_KEPT_BYTES = 16 << 10
+MAX_LIVE_BYTES = 16 << 20
 MAX_LIVE_ROWS = 50_000  # that FETCH ALL of a subscription gathers; the next one goes on
 
 
@@ -151,7 +153,13 @@ class Cursors:
         """Return a place for the rows of a cursor."""
         db = self._session.db
         measure = measure_of(tuple(column.type.oid for column in rows.columns))
-        return KeptRows(Path(db.config.data_dir), lambda batch: db.arrow_rows(batch, rows.columns), measure)
+        return KeptRows(
+            Path(db.config.data_dir), lambda batch: db.arrow_rows(batch, rows.columns), measure, self._share
+        )
+
+    def _share(self) -> int:
+        """Return how many bytes one of the cursors may keep in memory."""
+        return max(KEPT_BYTES // max(len(self._open), 1), LEAST_KEPT_BYTES)
 
     def check_new(self, name: str) -> None:
         """Raise SqlError 42P03 if there is a cursor of that name, 53400 if there are too many."""
@@ -186,7 +194,8 @@ class Cursors:
             self._need_scroll(cursor)
         most = MAX_LIVE_ROWS if count is None else count
         timeout_s = None if statement.timeout_us is None else statement.timeout_us / 1_000_000
-        while len(cursor.kept) < most and not cursor.exhausted:
+        size = 0
+        while len(cursor.kept) < most and size < MAX_LIVE_BYTES and not cursor.exhausted:
             try:
                 rows = await source.poll(0 if cursor.kept else timeout_s)
             except StopAsyncIteration:
@@ -199,6 +208,7 @@ class Cursors:
             if rows is None:
                 break
             cursor.kept.extend(rows)
+            size += sum(map(row_bytes, rows))
         taken = cursor.kept[:most]
         del cursor.kept[:most]
         cursor.position += len(taken)

@@ -35,6 +35,7 @@ class Derived:
         "row_security",
         "short_ways",
         "spark_start_ms",
+        "statement_memory",
         "statement_timeout_ms",
         "transaction_timeout_ms",
         "user",
@@ -74,6 +75,7 @@ class Derived:
         self.reports_commits = get("holdfast.report_commit_ts") == "on"
         self.local_max_bytes = settings.integer("local_executor_max_bytes")
         self.spark_start_ms = settings.integer("spark_start_timeout")
+        self.statement_memory = settings.integer("statement_memory")
         self.lock_timeout_ms = settings.integer("lock_timeout")
         self.statement_timeout_ms = settings.integer("statement_timeout")
         self.transaction_timeout_ms = settings.integer("transaction_timeout")

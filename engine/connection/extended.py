@@ -32,6 +32,7 @@ from engine.writes.dml import run_insert
 from engine.writes.one_row import LOST, may_run_again
 from pgwire.backend import MaybeAwaitable, Responder
 from pgwire.codecs.rows import LongRows
+from planner.builtins.large import LARGE_BYTES
 from planner.errors import SqlError
 from planner.statements import Call, Transaction
 from txn.errors import Deadlock, WriteConflict
@@ -94,6 +95,8 @@ def bind_portal(
     old = conn.portals.pop(name, None)
     if old is not None:
         old.close()
+        if old.param_bytes:
+            conn.count_portals()
     columns = plan.columns if plan is not None else None
     width = 0 if columns is None else len(columns)
     if len(result_formats) > 1 and columns is not None and len(result_formats) != width:
@@ -102,6 +105,9 @@ def bind_portal(
             f"bind message has {len(result_formats)} result formats but query has {width} columns",
         )
     made = conn.portals[name] = Portal(name, prepared, plan, values, tuple(result_formats))
+    if raw and (size := sum(map(len, filter(None, raw)))) >= LARGE_BYTES:
+        made.param_bytes = size
+        conn.count_portals()
     made.savepoint_depth = len(conn.session.block.savepoints)
     if name:
         made.created_us = conn.db.clock_us()

@@ -18,6 +18,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from engine.accounts import Charged, enter
 from engine.connection.limits import TRANSACTION_TIMEOUT
 from engine.eager import LaidAside, OnStrand, Started, call_on_strand, eager, on_strand
 from engine.slices import SLICE_S
@@ -138,19 +139,46 @@ class Interrupts:
             coro = self._as_leader(coro)
         if self._session.db.turns.preempting:
             self._begun = True
-            return self._interruptible(coro if short else OnStrand.of(coro))
-        result = eager(coro) if short else on_strand(coro)
-        if type(result) is Started or type(result) is OnStrand:
+            return self._interruptible(coro if short else Charged(OnStrand.of(coro), self._session.account))
+        account = self._session.account
+        was = enter(account)
+        try:
+            result = eager(coro) if short else on_strand(coro)
+        except BaseException:
+            self._give_back()
+            raise
+        finally:
+            enter(was)
+        if type(result) is OnStrand:
+            self._begun = True
+            return self._interruptible(Charged(result, account))
+        if type(result) is Started:
             self._begun = True
             return self._interruptible(result)
+        self._give_back()
         return result
+
+    def _give_back(self) -> None:
+        """What ran has ended: what it had gathered is given back, unless something is open that goes on reading."""
+        account = self._session.account
+        if account.used and not self._session.reads_on:
+            account.clear()
 
     def call(self, function: Callable[..., T], *args: Any) -> MaybeAwaitable[T]:
         """Call what may take long: at once if it can, else interruptibly."""
-        result = call_on_strand(function, *args)
+        account = self._session.account
+        was = enter(account)
+        try:
+            result = call_on_strand(function, *args)
+        except BaseException:
+            self._give_back()
+            raise
+        finally:
+            enter(was)
         if type(result) is LaidAside:
             self._begun = True
-            return self._interruptible(result)
+            return self._interruptible(Charged(result, account))
+        self._give_back()
         return result
 
     @property
@@ -207,6 +235,7 @@ class Interrupts:
             self._task = None
             self._begun = False
             self._stop_timer()
+            self._give_back()
 
     def goes_on(self) -> None:
         """Say that the running statement is not meant to end (SUBSCRIBE): statement_timeout no longer counts."""

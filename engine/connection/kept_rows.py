@@ -1,7 +1,7 @@
 """What a cursor has read of its result: any part of it again, in bounded memory.
 
     row     0 ......... 40,000 ......... 70,000 ....
-    chunk   [ in a file ][ in a file     ][ memory ]      older chunks move out once ``KEPT_BYTES`` are exceeded
+    chunk   [ in a file ][ in a file     ][ memory ]      older chunks move out once ``KEPT_BYTES`` are exceeded, less where there are many cursors
 
 The file has no name and is gone with the cursor, or the server. A cursor that cannot scroll forgets what it has passed.
 Batches stay as they came, Arrow or rows; only what is asked for becomes tuples. Files are written and read in threads, of which
@@ -25,7 +25,9 @@ from engine.connection.rows import RowBatch, RowTuple
 from pgwire.codecs.sizes import Measure
 from planner.errors import SqlError
 
-KEPT_BYTES: Final = 16 << 20  # in memory, per cursor
+KEPT_BYTES: Final = (
+    16 << 20
+)  # in memory, of all cursors of a session together, but for a few kilobytes of each
 CELL_BYTES: Final = 64  # a value of a tuple, beside what one of any size takes
 
 
@@ -45,9 +47,17 @@ class KeptRows:
     """Rows by position, from 0. Used by one task at a time."""
 
     def __init__(
-        self, folder: Path, to_rows: Callable[[Any], list[RowTuple]], measure: Measure | None = None
+        self,
+        folder: Path,
+        to_rows: Callable[[Any], list[RowTuple]],
+        measure: Measure | None = None,
+        most: Callable[[], int] = lambda: KEPT_BYTES,
     ) -> None:
-        """Keep none yet; ``folder``: for the file; ``to_rows``: makes tuples of an Arrow batch; ``measure``: of tuples."""
+        """Keep none yet.
+
+        ``folder``: for the file. ``to_rows``: makes tuples of an Arrow batch. ``measure``: of tuples. ``most``: bytes in memory.
+        """
+        self._most = most
         self._measure = measure
         self._folder = folder
         self._to_rows = to_rows
@@ -84,13 +94,13 @@ class KeptRows:
         self._chunks.append(_Chunk(self._count, count, size, batch))
         self._count += count
         self._memory += size
-        if self._memory > KEPT_BYTES:
-            await self._move_out()
+        if self._memory > (most := self._most()):
+            await self._move_out(most // 2)
 
-    async def _move_out(self) -> None:
-        """Write the older half of what is in memory."""
+    async def _move_out(self, staying: int) -> None:
+        """Write what is older than the last ``staying`` bytes."""
         leaving = []
-        while self._memory > KEPT_BYTES // 2 and self._inside < len(self._chunks) - 1:
+        while self._memory > staying and self._inside < len(self._chunks):
             chunk = self._chunks[self._inside]
             leaving.append(chunk)
             self._memory -= chunk.size

@@ -96,6 +96,7 @@ class Portal:
     cursor: Cursor | None = None  # once FETCH has been asked of it (``shared_portals``)
     starting: bool = False  # by a FETCH
     savepoint_depth: int = 0  # how many savepoints there were when it was bound
+    param_bytes: int = 0  # what its parameters take, if that is much
 
     @property
     def closes_cursors(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.connection.output import expand_formats, param_decoder
 from engine.connection.portal import Prepared
@@ -22,6 +22,7 @@ from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import clip_bytes
 from planner.bind import coerce_argument
+from planner.builtins.large import LARGE_BYTES
 from planner.builtins.reg import named_input, reg_input
 from planner.catalog import SystemCatalog
 from planner.errors import Span, SqlError, result_type_changed
@@ -41,6 +42,11 @@ def _check_type(catalog: SystemCatalog, oid: int) -> None:
     made = FIRST_USER_OID <= oid < CITEXT  # the first type of an extension
     if made and catalog.type_by_oid(oid) is None and catalog.row_type_relation(oid) is None:
         raise SqlError("XX000", f"cache lookup failed for type {oid}")
+
+
+PLAN_BYTES: Final = 4 << 10
+PLAN_FACTOR: Final = 2
+"""What a prepared statement takes, about: so much, and so many times its text."""
 
 
 class PreparedStatements:
@@ -107,16 +113,22 @@ class PreparedStatements:
         params = plan.bound.params if plan is not None else oids
         session = self._session
         prepared = Prepared(name, sql, plan, params, session.search_path, from_sql, session.db.clock_us())
+        if name or len(sql) >= LARGE_BYTES:
+            session.held.hold(f"prepared {name}", PLAN_BYTES + PLAN_FACTOR * len(sql))
         self._by_name[name] = prepared
         return prepared
 
     def close(self, name: str) -> bool:
         """Forget a statement; False if there is none."""
+        held = self._session.held
+        if held.bytes:
+            held.hold(f"prepared {name}", 0)
         return self._by_name.pop(name, None) is not None
 
     def clear(self) -> None:
         """DEALLOCATE ALL."""
-        self._by_name.clear()
+        for name in list(self._by_name):
+            self.close(name)
 
     def fresh_plan(self, prepared: Prepared) -> Plan | None:
         """Return the statement's plan, made anew if catalog or search path moved on; None for an empty query string.

@@ -18,6 +18,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from engine.accounts import Account, Held
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.todays_rights import with_rights_of
 from engine.catalog.view import CatalogView
@@ -114,6 +115,8 @@ class Session:
         self.cursors: Cursors | None = None  # of its connection
         self.log: StatementLog | None = None  # of its connection
         self.cancelled = CancelFlag()
+        self.account = Account(database.statements)  # of its running statement
+        self.held = Held(database.kept)  # between statements
         self.copying: CopyProgress | None = None  # how far the COPY that runs is
         self.transaction_time_us = 0
         self.statement_time_us = 0
@@ -128,6 +131,7 @@ class Session:
         self.restricted = False
         self.identity = Identity(settings, user, self.view.catalog)
         settings.on_new_generation = self._forget_derived
+        settings.hold = self.held.hold
         settings.by_superuser = lambda: self.is_superuser
         settings.find_configuration = self._find_configuration
         self._codec: CodecSettings | None = None
@@ -311,7 +315,11 @@ class Session:
     @cached_property
     def derived(self) -> Derived:
         """What the settings amount to; made anew only when one changed. Statements ask a dozen times: an attribute until then."""
-        return Derived(self.settings, self.identity.current, self.database_oid)
+        made = Derived(self.settings, self.identity.current, self.database_oid)
+        self.account.limit = min(
+            made.statement_memory or self.account.statements.each, self.account.statements.each
+        )
+        return made
 
     def _forget_derived(self) -> None:
         """A setting has changed."""
@@ -403,6 +411,12 @@ class Session:
         rank = _NOTICE_RANK.get("debug1" if severity == "DEBUG" else severity.lower(), 6)
         if severity == "INFO" or rank >= _NOTICE_RANK[self.settings.get("client_min_messages")]:
             self.out.notice(report)
+
+    @property
+    def reads_on(self) -> bool:
+        """Whether a cursor or portal is open, so that what statements have gathered may still be there between them."""
+        conn = self.db.sessions.get(self.pid)
+        return conn is not None and (conn.cursors.any or any(p.is_reading for p in conn.portals.values()))
 
     async def heard(self) -> None:
         """Wait while the client does not read what it is told: after what may tell it very much. Raises ConnectionError."""

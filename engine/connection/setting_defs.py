@@ -76,6 +76,11 @@ OURS = (
         category="Holdfast", description="How many statements run jobs on Spark at once; others wait.",
     ),
     SettingDef(
+        name="statement_memory", kind="integer", unit="B", default="0", context="superuser", minimum="0", maximum=str(2**60),
+        category="Holdfast",
+        description="What a statement may gather in memory; 0 for a quarter of the server's, which is the most.",
+    ),
+    SettingDef(
         name="spark_start_timeout", kind="integer", unit="ms", default="300000", minimum="0", maximum="2147483647",
         category="Holdfast",
         description="How long a statement that needs Spark waits for it to start; 0 for as long as it takes.",

@@ -48,6 +48,10 @@ def server_defaults(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return found
 
 
+ENTRY_BYTES: Final = 200
+"""What a setting takes beside its name and value, about."""
+
+
 class Settings:
     """The settings of one session, with PostgreSQL's transaction semantics.
 
@@ -56,6 +60,7 @@ class Settings:
     """
 
     __slots__ = (
+        "_bytes",
         "_changed",
         "_custom",
         "_defaults",
@@ -64,6 +69,7 @@ class Settings:
         "by_superuser",
         "find_configuration",
         "generation",
+        "hold",
         "on_new_generation",
     )
 
@@ -81,6 +87,10 @@ class Settings:
         self.by_superuser: Callable[[], bool] = lambda: self.get("is_superuser") == "on"  # who sets them
         self.find_configuration: FindConfiguration = own_configuration  # text search configurations by name
         self.on_new_generation: Callable[[], None] = lambda: None  # so that caches need not ask
+        self.hold: Callable[[str, int], None] = lambda what, size: (
+            None
+        )  # counts what values take; raises 53200
+        self._bytes = 0  # of values that were set, also of those that can come back
 
     def get(self, name: str) -> str:
         """Return the canonical value; 42704 for an unknown name. ``name`` in any case."""
@@ -156,6 +166,9 @@ class Settings:
         if value is None and key != TEXT_SEARCH:  # which may have been dropped: that is told where it is used
             self.check(name, canonical)
         before = self._values.get(key)
+        size = len(key) + len(canonical) + ENTRY_BYTES
+        self.hold("settings", self._bytes + size)
+        self._bytes += size
         self._store(key, canonical)
         self._log.append((key, before, local))
         return canonical
@@ -232,6 +245,8 @@ class Settings:
         while len(self._log) > mark:
             key, old, _local = self._log.pop()
             self._store(key, old)
+        if not mark:
+            self._count()
 
     def commit(self) -> None:
         """End a transaction: SET LOCAL changes are undone, others stay."""
@@ -257,6 +272,13 @@ class Settings:
         for key in seen_local:
             self._store(key, kept.get(key, final.get(key)))
         self._log.clear()
+        self._count()
+
+    def _count(self) -> None:
+        """The transaction has ended: only the present values take memory."""
+        if self._bytes:
+            self._bytes = sum(len(key) + len(value) + ENTRY_BYTES for key, value in self._values.items())
+            self.hold("settings", self._bytes)
 
     def rollback(self) -> None:
         """Undo the transaction's changes."""

@@ -230,7 +230,8 @@ async def drop_column(
     sequences = owned_by(session, relation.oid, column.attnum)
     drawing = [
         (table, other)
-        for _sequence, table, other in drawing_columns(session, {sequence.oid for sequence in sequences})
+        for sequence in sequences
+        for table, other in drawing_columns(session, sequence.oid)
         if (table.oid, other.attnum) != (relation.oid, column.attnum)
     ]
     shown = [column, *generated]

@@ -24,7 +24,6 @@ from engine.ddl.drop import (
     key_dependencies,
     line,
     notice_cascade,
-    part_oids,
     policy_dependencies,
     view_dependencies,
 )
@@ -108,7 +107,7 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
     words: dict[Any, str] = {schema.oid: f"schema {schema.name}" for schema in schemas}
     hanging = _hanging(session, inside, [item.oid for item in (*called, *searching, *asking)], found)
     uses, called_so = type_dependencies(session, types)
-    within = {oid for relation in inside for oid in (relation.oid, *part_oids(relation))}
+    within = {relation.oid for relation in inside}
     found += [one for one in uses if one.oid not in within]
     words |= called_so
     functions_using(session, with_types_over(catalog, types), found, words)
@@ -144,7 +143,9 @@ def _hanging(
     found += policy_dependencies(session, policies_over(session.catalog, oids))
     found += [
         Dependency(("default", t.oid, c.attnum), t.oid, default_words(session, t, c), sequence.oid)
-        for sequence, t, c in drawing_columns(session, oids)
+        for sequence in inside
+        if sequence.kind == "S"
+        for t, c in drawing_columns(session, sequence.oid)
         if t.oid not in oids
     ]
     return hanging
@@ -154,7 +155,7 @@ def _uses_of_rows(
     session: Session, inside: Sequence[RelationDef], found: list[Dependency], words: dict[Any, str]
 ) -> None:
     """Add what uses the types of relations' rows."""
-    within = {oid for relation in inside for oid in (relation.oid, *part_oids(relation))}
+    oids = {relation.oid for relation in inside}
     used = used_types(session.catalog)
     for relation in inside:
         if relation.kind not in "rvmp":
@@ -162,7 +163,7 @@ def _uses_of_rows(
         type_ = row_type_of(relation)
         if not used.isdisjoint(type_.family):
             uses, called = type_dependencies(session, [type_])
-            found += [one for one in uses if one.oid not in within]
+            found += [one for one in uses if one.oid not in oids]
             key = ("type", row_type_oid(relation.oid))
             found.append(Dependency(key, type_.oid, "", relation.oid))
             words |= called

@@ -23,7 +23,6 @@ from engine.explain.texts import Texts
 from engine.explain.tree import PlanNode
 from engine.index.candidates import CandidateScan
 from engine.index.described import Describer
-from engine.index.growth import Growth
 from engine.index.joins import DependentJoin, LoopJoin
 from engine.index.measured import measure
 from engine.index.nodes import Filter, Node, OneRow, Project
@@ -101,10 +100,6 @@ class IndexExecutor:
 
     name = "index"
 
-    def __init__(self, statement_bytes: int) -> None:
-        """A statement that gathers more than ``statement_bytes`` fails (53200)."""
-        self.statement_bytes = statement_bytes
-
     def prepare(self, query: QueryExpr, catalog: Catalog) -> IndexPlan:
         """Compile ``query``. Raises SqlError 0A000 for what has no Python form."""
         planning = Planning(catalog)
@@ -142,7 +137,7 @@ class IndexExecutor:
         finished, waiting = run_ready(pipe, rows, outermost=True)
         if finished:
             return ReadyRows(plan.columns, rows)
-        batches = drive(pipe, rows, waiting, ctx, Growth(self.statement_bytes))
+        batches = drive(pipe, rows, waiting, ctx)
         return RowStream(plan.columns, batches, partial(abandon, pipe, waiting))
 
     async def _point_later(

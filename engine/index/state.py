@@ -19,11 +19,11 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from typing import Any, TypeAlias
 
+from engine import accounts
 from engine.connection.pieces import PART_BYTES
 from engine.connection.rows import RowBatch, RowTuple
 from engine.eager import Started, eager
 from engine.executor import ExecContext
-from engine.index.growth import Growth
 from engine.loop.strands import turn
 from engine.slices import SLICE_S
 from pgwire.codecs.sizes import row_bytes
@@ -225,9 +225,7 @@ def abandon(pipe: Pipe, waiting: Item) -> None:
         waiting.awaitable.close()
 
 
-async def drive(
-    pipe: Pipe, ready: Rows, waiting: Item, ctx: ExecContext, growth: Growth
-) -> AsyncIterator[RowBatch]:
+async def drive(pipe: Pipe, ready: Rows, waiting: Item, ctx: ExecContext) -> AsyncIterator[RowBatch]:
     """Yield the batches of a pipeline that has to wait, first those that are ``ready`` already.
 
     Raises 53200 when what it gathers is too much, 57014 when the statement is cancelled.
@@ -237,7 +235,6 @@ async def drive(
     if isinstance(waiting, Wait):
         waiting.value = await waiting.awaitable
     deadline = time.monotonic() + SLICE_S
-    growth.turn_begins()
     try:
         while True:
             item: Item | _End = openly(next, pipe, _END)
@@ -249,10 +246,9 @@ async def drive(
             elif item is _END:
                 break
             if time.monotonic() > deadline:
-                growth.turn_ends()
+                accounts.check()
                 poll(ctx)
                 await turn()
-                growth.turn_begins()
                 deadline = time.monotonic() + SLICE_S
     finally:
         pipe.close()

@@ -63,6 +63,8 @@ async def run_with_retries(
     """
     session = conn.session
     session.running = plan
+    if conn.db.statements.crowded and not session.account.taken and not plan.control:
+        await conn.db.statements.room()
     alone = session.block.txn is None and session.block.state is IDLE
     if not plan.retryable:
         refuse_in_block(session, plan)

@@ -16,6 +16,7 @@ from typing import Any
 from planner.builtins import floating, numeric
 from planner.builtins.compare import sort_key
 from planner.builtins.integer import check8
+from planner.builtins.large import foresee
 from planner.builtins.registry import REGISTRY, AggregateState
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError
@@ -370,7 +371,10 @@ class StringAgg:
 
     def result(self) -> Any:
         """Return the concatenation; NULL for no values."""
-        return self.empty.join(self.parts) if self.parts else None
+        if not self.parts:
+            return None
+        foresee(sum(map(len, self.parts)))
+        return self.empty.join(self.parts)
 
 
 class ArrayAgg:

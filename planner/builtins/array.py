@@ -15,6 +15,7 @@ from pgwire.codecs.array import check_size, dimensions, flatten, nest
 from pgwire.codecs.domain import ARRAY_ELEMENT, INT2, INT2VECTOR, OID, OIDVECTOR, TUPLE_TYPES
 from planner.builtins.casts import to_text
 from planner.builtins.compare import hash_key, sort_key
+from planner.builtins.large import ITEM_BYTES, LARGE_BYTES, foresee, joined
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError
@@ -164,6 +165,7 @@ def array_fill(value: Any, lengths: Array | None, bounds: Array | None = (1,)) -
     check_size(lengths)
     if not lengths or 0 in lengths:
         return ()
+    foresee(8 * sum(lengths))
     result: Any = value
     for length in reversed(lengths):
         result = (result,) * length
@@ -288,7 +290,7 @@ def array_to_string(
         for item in flat(value, types[0])
         if item is not None or null is not None
     ]
-    return str(delimiter).join([text for text in shown if text is not None])
+    return joined([text for text in shown if text is not None], str(delimiter))
 
 
 def string_to_array(text: str | None, delimiter: str | None, null: str | None = None) -> Array | None:
@@ -297,6 +299,8 @@ def string_to_array(text: str | None, delimiter: str | None, null: str | None = 
         return None
     if not text:
         return ()
+    if len(text) >= LARGE_BYTES and delimiter != "":
+        foresee(len(text) + ITEM_BYTES * (len(text) if delimiter is None else text.count(delimiter)))
     parts = list(text) if delimiter is None else text.split(delimiter) if delimiter else [text]
     return tuple([None if part == null else part for part in parts] if null is not None else parts)
 

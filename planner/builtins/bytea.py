@@ -12,6 +12,7 @@ from typing import Any
 from pgwire.codecs import bytea as codec
 from pgwire.codecs.encodings import NAMES, canonical, convertible, encoding
 from pgwire.codecs.registry import binary_output, has_codec
+from planner.builtins.large import foresee
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError, not_supported
@@ -87,10 +88,17 @@ def _trim(data: bytes, chars: bytes, left: bool, right: bool) -> bytes:
 # -- encodings -----------------------------------------------------------------------------------
 
 
+def byteacat(a: bytes, b: bytes) -> bytes:
+    """SQL's ``||``."""
+    foresee(len(a) + len(b))
+    return a + b
+
+
 def encode(data: bytes, form: str) -> str:
     """Return the text of bytes in hex, base64 (lines of 76) or escape; 22023 for another form."""
     match form.lower():
         case "hex":
+            foresee(2 * len(data))
             return data.hex()
         case "base64":
             text = base64.b64encode(data).decode("ascii")
@@ -171,6 +179,7 @@ def convert_from(data: bytes, name: str) -> str:
 
 def convert_to(text: str, name: str) -> bytes:
     """Return a text's bytes in an encoding. Raises as ``convert``."""
+    foresee(2 * len(text))  # as it is kept, and in the encoding
     return convert(text.encode(), "UTF8", name)
 
 
@@ -278,7 +287,7 @@ def _register() -> None:
     python("octet_length(bytea)", len)
     python("bit_length(bytea)", lambda data: len(data) * 8)
     python("length(bytea,name)", characters)
-    python("byteacat(bytea,bytea)", lambda a, b: a + b)
+    python("byteacat(bytea,bytea)", byteacat)
     python("position(bytea,bytea)", lambda data, part: data.find(part) + 1)
     python("bit_count(bytea)", lambda data: int.from_bytes(data, "big").bit_count())
     python("get_byte(bytea,int4)", get_byte)

@@ -10,13 +10,15 @@ may be many times as large as the arguments; others are looked at once they are 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from sys import getsizeof
 from typing import Any, Final
 
 from planner.errors import SqlError
 
 LARGE_BYTES: Final = 8 << 10
+ITEM_BYTES: Final = 58
+"""What a short text takes as an item of an array or a set."""
 MAX_BYTES: Final = (1 << 30) - 1
 """No value is longer, as in PostgreSQL."""
 
@@ -48,6 +50,12 @@ def made(value: Any) -> Any:
     if METER.charge is not None:
         METER.charge(size, False)
     return value
+
+
+def joined(pieces: Sequence[str], separator: str = "") -> str:
+    """Join texts, of which the result was foreseen."""
+    foresee(sum(map(len, pieces)) + len(separator) * len(pieces))
+    return separator.join(pieces)
 
 
 def foresee(size: int) -> None:

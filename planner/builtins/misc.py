@@ -15,6 +15,7 @@ from pgwire.codecs.encodings import longest_character
 from planner.builtins.casts import to_text
 from planner.builtins.compare import sort_key
 from planner.builtins.format_string import format_string, quote_literal
+from planner.builtins.large import joined
 from planner.builtins.reg import quote_ident
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
@@ -38,14 +39,15 @@ def _cast_text(session: EvalSession, oid: int, value: Any) -> str:
 
 def concat(session: EvalSession, *args: Any, types: tuple[int, ...]) -> str:
     """SQL's ``concat``: NULLs are skipped."""
-    return "".join(_text(session, t, a) for t, a in zip(types, args, strict=True) if a is not None)
+    return joined([_text(session, t, a) for t, a in zip(types, args, strict=True) if a is not None])
 
 
 def concat_ws(session: EvalSession, separator: str | None, *args: Any, types: tuple[int, ...]) -> str | None:
     """SQL's ``concat_ws``: NULL separator gives NULL, NULL arguments are skipped."""
     if separator is None:
         return None
-    return separator.join(_text(session, t, a) for t, a in zip(types[1:], args, strict=True) if a is not None)
+    texts = [_text(session, t, a) for t, a in zip(types[1:], args, strict=True) if a is not None]
+    return joined(texts, separator)
 
 
 def format_(session: EvalSession, pattern: str | None, *args: Any, types: tuple[int, ...] = ()) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
+from planner.builtins.large import LARGE_BYTES, foresee, joined
 from planner.builtins.registry import REGISTRY
 from planner.errors import SqlError
 from planner.patterns.like import like_matcher
@@ -176,21 +177,28 @@ def replacement(text: str, groups: int) -> Callable[[Match], str]:
     return expand
 
 
+LOOKS = 256
+"""Matches replaced between two looks at how long the result will be."""
+
+
 def _replace(s: str, regex: Regex, new: str, start: int, n: int) -> str:
     """Replace match ``n`` (all when 0) from character ``start`` on."""
     expand = replacement(new, regex.groups)
     out: list[str] = []
-    last = 0
+    last = size = 0
     for count, m in enumerate(regex.finditer(s, start - 1), 1):
         if n and count < n:
             continue
         out.append(s[last : m.start()])
         out.append(expand(m))
+        size += len(out[-1]) + len(out[-2])
+        if size >= LARGE_BYTES and not count % LOOKS:
+            foresee(size)
         last = m.end()
         if n:
             break
     out.append(s[last:])
-    return "".join(out)
+    return joined(out)
 
 
 def regexp_replace(s: str, pattern: str, new: str, flags: str = "") -> str:

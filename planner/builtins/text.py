@@ -11,7 +11,7 @@ import unicodedata
 from typing import Any
 
 from pgwire.codecs.text import parse_char, recv_char, send_char
-from planner.builtins.large import LARGE_BYTES, MAX_BYTES, foresee
+from planner.builtins.large import ITEM_BYTES, LARGE_BYTES, MAX_BYTES, foresee
 from planner.builtins.registry import REGISTRY
 from planner.errors import SqlError
 
@@ -286,6 +286,8 @@ def string_to_table(s: str | None, separator: str | None, null: str | None = Non
         return []
     if s == "":
         return []
+    if len(s) >= LARGE_BYTES and separator != "":
+        foresee(len(s) + ITEM_BYTES * (len(s) if separator is None else s.count(separator)))
     parts: list[str] = list(s) if separator is None else s.split(separator) if separator else [s]
     return [None if null is not None and p == null else p for p in parts]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from engine.accounts import Account, Statements
 from engine.connection.interrupts import CancelFlag, Interrupts
 from pgwire.turns import Turns
 from planner.errors import SqlError
@@ -19,7 +20,11 @@ from txn.types import RowId
 
 def interrupts() -> Interrupts:
     session: Any = SimpleNamespace(
-        cancelled=CancelFlag(), db=SimpleNamespace(lease=None, turns=Turns()), block=SimpleNamespace(txn=None)
+        cancelled=CancelFlag(),
+        db=SimpleNamespace(lease=None, turns=Turns()),
+        block=SimpleNamespace(txn=None),
+        account=Account(Statements(limit=1 << 40, each=1 << 40)),
+        reads_on=False,
     )
     return Interrupts(session)
 

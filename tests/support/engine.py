@@ -109,5 +109,5 @@ async def open_database(disk: MemoryDisk, options: TxnOptions | None = None, **s
     options = replace(options or TxnOptions(), common_shards=COMMON_SHARDS)
     database = Database(config, await open_memory_store(disk, options))
     await database.open_own_shards()
-    database.executors = {"index": IndexExecutor(statement_bytes=1 << 40)}
+    database.executors = {"index": IndexExecutor()}
     return database

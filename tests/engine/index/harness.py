@@ -177,7 +177,7 @@ class Database:
         self.tables: dict[int, list[StoredRow]] = {}
         self.virtual = Virtual()
         self.session = Session(self.catalog)
-        self.executor = IndexExecutor(statement_bytes=1 << 40)
+        self.executor = IndexExecutor()
         self.ddl: list[str] = []
 
     def table(

@@ -1,0 +1,324 @@
+"""Who has how much memory: accounts in bytes, and the bounds of a statement, of all statements, and of a session.
+
+    server ─┬─ statements    1/2 of ``memory``     what running statements have gathered, together
+            │    └─ statement      1/4              rows in sorts and hash tables, values that functions make, variables
+            └─ sessions      1/4                   what stays between statements, together
+                 └─ session       1/8               settings, prepared statements, parameters of portals
+
+    a slice of a statement            large values: promised             the slice ends: measured
+    |--- entered --- charge(n) --- charge(n) --- (too much? measure) --- left ---|    taken += what the process has grown
+
+Counting each value that a sort, a hash table or an aggregate keeps would cost every row something and still miss one. So what a statement
+has taken is measured: the process's private memory before and after each of its slices, in which nobody else runs on
+the loop; a few microseconds per slice. A large value that a function makes (``planner.builtins.large``) is charged before
+that, as it comes, since one slice may make many; where the promises would be too much, the process is looked at: what was dropped
+meanwhile costs nothing. What threads take in the meantime is counted with it, and memory that was free inside the process is
+not: the bounds are coarse, and there to keep the server alive. What sessions keep is counted value by value.
+
+Short statements (``Interrupts.run``: point reads, one-row writes) are not measured; a large value of theirs is charged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Generator
+from threading import get_ident
+from typing import Any, Final, TypeVar
+
+from planner.builtins.large import METER
+from planner.errors import SqlError
+from txn.resident import resident_bytes
+
+T = TypeVar("T")
+
+ROOM_S: Final = 5.0
+"""How long a statement waits for others to end where all together have too much."""
+HINT: Final = (
+    'A statement may have a quarter of the setting "memory", all together a half (docs/memory.md). '
+    "Look for a query that yields more than meant, or raise the setting."
+)
+
+
+def megabytes(size: int) -> str:
+    """Return a size as errors say it."""
+    return f"{size >> 20} MB" if size >= 10 << 20 else f"{size >> 10} kB"
+
+
+class Statements:
+    """What all running statements have taken. ``limit`` and ``each`` in bytes: for all, and for one."""
+
+    __slots__ = ("_waiting", "each", "limit", "taken")
+
+    def __init__(self, limit: int, each: int) -> None:
+        """Nothing is taken."""
+        self.limit = limit
+        self.each = each
+        self.taken = 0
+        self._waiting: list[asyncio.Future[None]] = []
+
+    @property
+    def crowded(self) -> bool:
+        """Whether the next statement has to wait."""
+        return self.taken > self.limit
+
+    def freed(self) -> None:
+        """Something was given back: let those look again who wait."""
+        if self._waiting and not self.crowded:
+            waiting, self._waiting = self._waiting, []
+            for future in waiting:
+                if not future.done():
+                    future.set_result(None)
+
+    async def room(self) -> None:
+        """Wait until the next statement may begin. SqlError 53200 where it has waited for ``ROOM_S``."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + ROOM_S
+        while self.crowded:
+            future = loop.create_future()
+            self._waiting.append(future)
+            try:
+                await asyncio.wait_for(future, max(end - loop.time(), 0.001))
+            except TimeoutError:
+                raise self.too_much() from None
+
+    def too_much(self, more: int = 0) -> SqlError:
+        """Return 53200 for all statements together."""
+        return SqlError(
+            "53200",
+            "out of memory",
+            detail=f"All statements together have {megabytes(self.taken + more)}; {megabytes(self.limit)} are allowed.",
+            hint=HINT,
+        )
+
+
+class Account:
+    """What one session's running statement has taken.
+
+    Attributes:
+        limit: bytes it may take: the server's share of a statement, or less where ``statement_memory`` says so.
+        taken: bytes measured so far.
+        promised: bytes of large values made since the last measurement.
+    """
+
+    __slots__ = ("_base", "_measures", "limit", "most", "promised", "statements", "taken")
+
+    def __init__(self, statements: Statements) -> None:
+        """Nothing is taken."""
+        self.statements = statements
+        self.limit = statements.each
+        self.taken = 0
+        self.promised = 0
+        self.most = 0  # that it had at once, since its session began
+        self._base = 0  # what the process had when the slice began, or the last measurement was made
+        self._measures = False
+
+    # -- a slice -------------------------------------------------------------------------------------
+
+    def begins(self) -> None:
+        """A slice of a statement that may take long begins."""
+        self._base = resident_bytes()[0]
+        self._measures = True
+
+    def ends(self) -> None:
+        """A slice has ended."""
+        if self._measures:
+            self._measure()
+            self._measures = False
+
+    def check(self) -> None:
+        """Between steps of what gathers: SqlError 53200 where the statement has too much by now."""
+        if not self._measures:
+            self.begins()
+        self._measure()
+        self._check(0)
+
+    def _measure(self) -> None:
+        now = resident_bytes()[0]
+        grown = max(self.taken + now - self._base, 0) - self.taken
+        self._base = now
+        self.promised = 0
+        self.taken += grown
+        self.most = max(self.most, self.taken)
+        self.statements.taken += grown
+
+    def charge(self, size: int, ahead: bool = False) -> None:
+        """Count a large value that was made, or (``ahead``) ask whether it may be. SqlError 53200."""
+        if not self._measures:
+            self.begins()
+        statements = self.statements
+        held = self.promised + size
+        if self.taken + held > self.limit or statements.taken + held > statements.limit:
+            self._measure()
+            self._check(size if ahead else 0)
+            return
+        if not ahead:
+            self.promised = held
+
+    def _check(self, more: int) -> None:
+        if self.taken + more > self.limit:
+            raise SqlError(
+                "53200",
+                "out of memory",
+                detail=f"The statement has {megabytes(self.taken)}"
+                + (f" and asks for {megabytes(more)} more" if more else "")
+                + f"; {megabytes(self.limit)} are allowed.",
+                hint=HINT,
+            )
+        if more + self.taken and self.statements.taken + more > self.statements.limit:
+            raise self.statements.too_much(more)
+
+    @property
+    def used(self) -> bool:
+        """Whether there is anything to give back."""
+        return self._measures or self.taken > 0
+
+    # -- a statement -----------------------------------------------------------------------------------
+
+    def clear(self) -> None:
+        """The statement has ended, and nothing of it is left."""
+        self._measures = False
+        self.promised = 0
+        if self.taken:
+            self.statements.taken -= self.taken
+            self.taken = 0
+            self.statements.freed()
+
+
+class Held:
+    """What a session keeps between statements: bytes by what they are for. ``limit``: of one session, in bytes."""
+
+    __slots__ = ("_sessions", "bytes", "parts")
+
+    def __init__(self, sessions: Sessions) -> None:
+        """Nothing is kept."""
+        self._sessions = sessions
+        self.parts: dict[str, int] = {}
+        self.bytes = 0
+
+    def hold(self, what: str, size: int) -> None:
+        """Keep ``size`` bytes for ``what``, in place of what was kept for it. SqlError 53200: then all is as it was."""
+        more = size - self.parts.get(what, 0)
+        sessions = self._sessions
+        if more > 0:
+            if self.bytes + more > sessions.each:
+                raise self._too_much("The session keeps", self.bytes + more, sessions.each)
+            if sessions.bytes + more > sessions.limit:
+                raise self._too_much("All sessions together keep", sessions.bytes + more, sessions.limit)
+        if size:
+            self.parts[what] = size
+        else:
+            self.parts.pop(what, None)
+        self.bytes += more
+        sessions.bytes += more
+
+    @staticmethod
+    def _too_much(who: str, size: int, limit: int) -> SqlError:
+        return SqlError(
+            "53200",
+            "out of memory",
+            detail=f"{who} {megabytes(size)} between statements; {megabytes(limit)} are allowed.",
+            hint="Settings, prepared statements and parameters of portals count. "
+            'A session may keep an eighth of the setting "memory", all together a quarter.',
+        )
+
+    def release(self) -> None:
+        """The session has ended."""
+        self._sessions.bytes -= self.bytes
+        self.bytes = 0
+        self.parts.clear()
+
+
+class Sessions:
+    """What all sessions keep. ``limit`` and ``each`` in bytes: for all, and for one."""
+
+    __slots__ = ("bytes", "each", "limit")
+
+    def __init__(self, limit: int, each: int) -> None:
+        """Nothing is kept."""
+        self.limit = limit
+        self.each = each
+        self.bytes = 0
+
+
+# --- whose slice it is ----------------------------------------------------------------------------
+
+_running: Account | None = None
+_loop_thread = 0
+_of_one_value = 1 << 62  # what a large value may have where no statement of the loop makes it
+
+
+def enter(account: Account | None) -> Account | None:
+    """Let what is made be charged to an account; returns what it was, which the caller puts back in a ``finally``."""
+    global _running
+    was, _running = _running, account
+    return was
+
+
+def check() -> None:
+    """Look what the statement that runs has by now. SqlError 53200."""
+    if _running is not None:
+        _running.check()
+
+
+def _charge(size: int, ahead: bool) -> None:
+    """Charge whoever runs; in a thread beside the loop, or outside statements, a value is only compared with what one may have."""
+    if _running is not None and get_ident() == _loop_thread:
+        _running.charge(size, ahead)
+    elif size > _of_one_value:
+        raise SqlError(
+            "53200",
+            "out of memory",
+            detail=f"A value of {megabytes(size)}; {megabytes(_of_one_value)} are allowed.",
+            hint=HINT,
+        )
+
+
+def install(each: int) -> None:
+    """Have large values charged; ``each``: what one statement may have. The calling thread is the loop's."""
+    global _of_one_value, _loop_thread
+    _of_one_value, _loop_thread = each, get_ident()
+    METER.charge = _charge
+
+
+class Charged(Awaitable[T]):
+    """A statement's work whose slices are charged to its account. They are measured here, and judged where they can fail (``check``)."""
+
+    __slots__ = ("_account", "_work")
+
+    def __init__(self, work: Awaitable[T], account: Account) -> None:
+        self._work = work
+        self._account = account
+
+    def close(self) -> None:
+        """Give it up: nobody waits for the rest."""
+        close = getattr(self._work, "close", None)
+        if close is not None:
+            close()
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        account = self._account
+        work = self._work.__await__()
+        value: Any = None
+        error: BaseException | None = None
+        while True:
+            was = enter(account)
+            account.begins()
+            try:
+                if error is None:
+                    pending = work.send(value)
+                else:
+                    pending = work.throw(error)
+            except StopIteration as stop:
+                result: T = stop.value
+                return result
+            finally:
+                enter(was)
+                account.ends()
+            value, error = None, None
+            try:
+                value = yield pending
+            except GeneratorExit:
+                work.close()
+                raise
+            except BaseException as thrown:
+                error = thrown

@@ -1,0 +1,248 @@
+"""Memory by owner: what a statement may have, all together, a session; counted by the server's own accounts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from engine import accounts
+from engine.accounts import Account, Held, Sessions, Statements
+from engine.eager import settle
+from engine.memory import MemoryPlan
+from planner.builtins.large import METER, foresee, made
+from planner.errors import SqlError
+from tests.support.engine import Failed, Session, open_database
+from txn.persist.memory import MemoryDisk
+
+MEMORY = 1 << 28  # as tests.support.engine has it
+SHARE = MemoryPlan.of(MEMORY).statement
+
+
+pytestmark = pytest.mark.timeout(60)
+
+
+def run(tmp_path: Path, body: Callable[[Session, Session], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        database = await open_database(MemoryDisk(), data_dir=str(tmp_path))
+        try:
+            await body(Session(database, 1), Session(database, 2))
+        finally:
+            await database.close()
+
+    asyncio.run(whole())
+
+
+TOO_MUCH = [
+    "DO $$ DECLARE s text := 'x'; BEGIN LOOP s := s || s; END LOOP; END $$",
+    "DO $$ DECLARE s bytea := '\\x00'; BEGIN LOOP s := s || s; END LOOP; END $$",
+    "DO $$ DECLARE a text[]; BEGIN LOOP a := a || repeat('x', 1000000 + coalesce(cardinality(a), 0)); END LOOP; END $$",
+    "SELECT repeat('x', 100000000)",
+    "SELECT lpad('x', 100000000)",
+    "SELECT rpad('x', 100000000, 'ab')",
+    "SELECT replace(repeat('x', 1000000), 'x', repeat('y', 1000))",
+    "SELECT replace(repeat('x', 1000000 + g), 'x', repeat('y', 1000)) FROM generate_series(1, 3) g",
+    "SELECT concat(a, a, a, a, a, a, a, a) FROM (SELECT repeat('x', 20000000 + g) AS a FROM generate_series(1, 2) g) t",
+    "SELECT a || a || a || a || a || a || a || a FROM (SELECT repeat('x', 20000000 + g) AS a FROM generate_series(1, 2) g) t",
+    "SELECT format('%s%s%s%s%s%s', a, a, a, a, a, a) FROM (SELECT repeat('x', 20000000 + g) AS a FROM generate_series(1, 2) g) t",
+    "SELECT format('%1000000000s', 'x')",
+    "SELECT string_agg(repeat('x', 1000000 + g), '') FROM generate_series(1, 1000) g",
+    "SELECT array_agg(repeat('x', 1000000 + g)) FROM generate_series(1, 1000) g",
+    "SELECT jsonb_agg(repeat('x', 1000000 + g)) FROM generate_series(1, 1000) g",
+    "SELECT json_agg(repeat('x', 1000000 + g)) FROM generate_series(1, 1000) g",
+    "SELECT array_to_string(array_fill(repeat('x', 1000000), ARRAY[1000]), ',')",
+    "SELECT convert_to(repeat('x', 60000000), 'UTF8') || convert_to(repeat('y', 60000000), 'UTF8')",
+    "SELECT g::text::char(10000000) FROM generate_series(1, 100) g ORDER BY 1",
+    "SELECT repeat('x', 1000000 + g) FROM generate_series(1, 1000) g ORDER BY 1",
+    "SELECT DISTINCT repeat('x', 1000000 + g) FROM generate_series(1, 1000) g",
+    "SELECT max(length(s)) FROM (SELECT repeat('x', 1000000 + g) AS s, g FROM generate_series(1, 1000) g OFFSET 0) t JOIN"
+    " generate_series(1, 1000) h ON t.g = h GROUP BY s",
+    "WITH w AS MATERIALIZED (SELECT repeat('x', 1000000 + g) AS s FROM generate_series(1, 1000) g) SELECT count(*) FROM w a, w b",
+    "SELECT lag(s) OVER (ORDER BY s) FROM (SELECT repeat('x', 1000000 + g) AS s FROM generate_series(1, 1000) g) t",
+    "SELECT string_to_array(repeat('x,', 10000000), ',')",
+    "SELECT regexp_replace(repeat('x', 1000000), 'x', repeat('y', 1000), 'g')",
+    "SELECT encode(convert_to(repeat('x', 60000000), 'UTF8'), 'hex')",
+    "SELECT array_fill(0, ARRAY[100000000])",
+]
+
+
+@pytest.mark.parametrize("sql", TOO_MUCH)
+def test_a_statement_has_its_share_and_no_more(sql: str, tmp_path: Path) -> None:
+    async def body(session: Session, other: Session) -> None:
+        await session.run("SELECT 1")
+        with pytest.raises(Failed) as caught:
+            await session.run(sql)
+        report = caught.value.report
+        assert (report.sqlstate, report.message) == ("53200", "out of memory"), report
+        assert "64 MB are allowed" in (report.detail or "")
+        account = session.connection.session.account
+        assert account.most < 2 * SHARE + (16 << 20)
+        assert not account.used
+        assert await other.run("SELECT 1") == [("1",)]
+        rows = await session.run("SELECT bytes FROM holdfast_memory WHERE owner = 'statements'")
+        assert int(rows[0][0] or 0) < 8 << 20  # this one's
+
+    run(tmp_path, body)
+
+
+WITHIN = [
+    # much is made, little is there at a time
+    "SELECT count(length(repeat('x', 1000000 + g))) FROM generate_series(1, 500) g",
+    "DO $$ DECLARE s text; BEGIN FOR i IN 1..500 LOOP s := repeat('x', 1000000 + i); END LOOP; END $$",
+    "SELECT length(repeat('x', 30000000))",
+]
+
+
+@pytest.mark.parametrize("sql", WITHIN)
+def test_what_is_dropped_at_once_is_not_counted(sql: str, tmp_path: Path) -> None:
+    async def body(session: Session, other: Session) -> None:
+        await session.run(sql)
+
+    run(tmp_path, body)
+
+
+def test_what_no_value_may_be_is_said_as_postgresql_says_it(tmp_path: Path) -> None:
+    async def body(session: Session, other: Session) -> None:
+        for sql in ("SELECT repeat('x', 1100000000)", "SELECT lpad('x', 300000000)"):
+            with pytest.raises(Failed) as caught:
+                await session.run(sql)
+            assert (caught.value.report.sqlstate, caught.value.report.message) == (
+                "54000",
+                "requested length too large",
+            )
+
+    run(tmp_path, body)
+
+
+def test_sessions_keep_what_they_may(tmp_path: Path) -> None:
+    async def body(session: Session, other: Session) -> None:
+        each = MemoryPlan.of(MEMORY).session
+        for n in range(33):
+            await session.run(f"SELECT set_config('my.s{n}', repeat('x', 1000000), false)")
+        with pytest.raises(Failed) as caught:
+            await session.run("SELECT set_config('my.s34', repeat('x', 1000000), false)")
+        assert caught.value.report.sqlstate == "53200"
+        assert "32 MB are allowed" in (caught.value.report.detail or "")
+        held = session.connection.session.held
+        assert each - (2 << 20) < held.bytes <= each
+        await session.run("SELECT set_config('my.s0', '', false)")
+        rows = await other.run("SELECT bytes FROM holdfast_memory WHERE owner = 'session' AND pid = 1")
+        assert int(rows[0][0] or 0) == held.bytes < each - 900_000
+        with pytest.raises(Failed):  # old values can come back as long as the transaction may fail
+            await other.run(
+                "BEGIN; DO $$ BEGIN FOR i IN 1..100 LOOP PERFORM set_config('my.a', repeat('x', 1000000 + i), false); END LOOP; END $$"
+            )
+        await other.run("ROLLBACK")
+        assert other.connection.session.held.bytes < 10_000
+        await other.run("PREPARE p AS SELECT 1")
+        before = other.connection.session.held.bytes
+        await other.run(f"PREPARE q AS SELECT '{'x' * 100_000}'")
+        assert other.connection.session.held.bytes > before + 100_000
+        await other.run("DEALLOCATE q")
+        assert other.connection.session.held.bytes == before
+        await other.run("DEALLOCATE ALL")
+        assert other.connection.session.held.bytes < before
+        database = session.connection.db
+        await settle(session.connection.close())
+        assert database.kept.bytes == other.connection.session.held.bytes
+
+    run(tmp_path, body)
+
+
+def test_a_role_s_share_is_less_where_its_settings_say_so(tmp_path: Path) -> None:
+    async def body(session: Session, other: Session) -> None:
+        await session.run("SET statement_memory = '10MB'")
+        assert session.connection.session.derived.statement_memory == 10 << 20
+        with pytest.raises(Failed) as caught:
+            await session.run("SELECT repeat('x', 20000000)")
+        assert "10 MB are allowed" in (caught.value.report.detail or "")
+        assert await session.run("SELECT length(repeat('x', 5000000))") == [("5000000",)]
+        await session.run("SET statement_memory = '10GB'")
+        with pytest.raises(Failed) as caught:
+            await session.run("SELECT repeat('x', 100000000)")
+        assert "64 MB are allowed" in (caught.value.report.detail or "")
+        await session.run("CREATE ROLE r")
+        await session.run("ALTER ROLE r SET statement_memory = '1MB'")
+        await session.run("SET ROLE r")
+        with pytest.raises(Failed) as caught:
+            await session.run("SET statement_memory = 0")
+        assert caught.value.report.sqlstate == "42501"
+
+    run(tmp_path, body)
+
+
+# --- the accounts by themselves ---------------------------------------------------------------------
+
+
+def test_all_statements_together_have_a_bound() -> None:
+    async def body() -> None:
+        statements = Statements(limit=100, each=80)
+        statements.taken = 90
+        account = Account(statements)
+        with pytest.raises(SqlError) as caught:
+            account.charge(20, True)
+        assert caught.value.sqlstate == "53200"
+        assert "All statements together" in (caught.value.detail or "")
+        assert not statements.crowded
+        statements.taken = 101
+        assert statements.crowded
+        waiting = asyncio.ensure_future(statements.room())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        statements.taken = 50
+        statements.freed()
+        await waiting
+
+    asyncio.run(body())
+
+
+def test_the_next_statement_waits_and_then_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body(session: Session, other: Session) -> None:
+        statements = session.connection.db.statements
+        statements.taken = statements.limit + 1
+        monkeypatch.setattr(accounts, "ROOM_S", 0.01)
+        with pytest.raises(Failed) as caught:
+            await session.run("SELECT count(*) FROM generate_series(1, 10)")
+        assert caught.value.report.sqlstate == "53200"
+        assert "128 MB are allowed" in (caught.value.report.detail or "")
+        monkeypatch.setattr(accounts, "ROOM_S", 60)
+        running = asyncio.ensure_future(session.run("SELECT count(*) FROM generate_series(1, 10)"))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not running.done()
+        statements.taken = 0
+        statements.freed()
+        assert await running == [("10",)]
+
+    run(tmp_path, body)
+
+
+def test_nothing_is_kept_that_is_too_much() -> None:
+    sessions = Sessions(limit=150, each=100)
+    one, two = Held(sessions), Held(sessions)
+    one.hold("a", 60)
+    one.hold("b", 30)
+    with pytest.raises(SqlError):
+        one.hold("a", 80)
+    assert (one.bytes, one.parts) == (90, {"a": 60, "b": 30})
+    with pytest.raises(SqlError):
+        two.hold("a", 70)
+    one.hold("a", 0)
+    two.hold("a", 70)
+    assert sessions.bytes == 100
+    one.release()
+    assert sessions.bytes == 70
+
+
+def test_a_value_outside_statements_is_compared_with_a_statement_s_share(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(METER, "charge", None)
+    monkeypatch.setattr(accounts, "_of_one_value", 0)
+    accounts.install(1 << 20)
+    foresee(1 << 19)
+    with pytest.raises(SqlError):
+        foresee(1 << 21)
+    assert made("x" * 9000) == "x" * 9000
