@@ -15,7 +15,9 @@ from planner.acl import (
     DATABASE_OWNER,
     READ_ALL_DATA,
     READ_ALL_STATS,
+    READ_SERVER_FILES,
     WRITE_ALL_DATA,
+    WRITE_SERVER_FILES,
     AclItem,
     default_acl,
     grantable,
@@ -27,6 +29,7 @@ from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID, PUBLIC_OID, ro
 
 PG_CLASS, PG_NAMESPACE, PG_DATABASE, PG_TYPE, PG_PROC = 1259, 2615, 1262, 1247, 1255
 SUPERUSER = 10
+READ_ALL, WRITE_ALL = "r", "awd"  # what pg_read_all_data and pg_write_all_data may do with every relation
 RESTRICTED: Final = "restricted"
 """The flag of a statement that calls built-in functions which not everybody may call (``planner.bind.context``)."""
 
@@ -101,16 +104,21 @@ def database_owner(catalog: SystemCatalog, database: int) -> int:
     return SUPERUSER if found is None else found.owner
 
 
+# EXECUTE on built-in functions cannot be granted here, so who may touch the server's files may do so by these: lo_import, lo_export.
+_OF_FILES = {764: READ_SERVER_FILES, 767: READ_SERVER_FILES, 765: WRITE_SERVER_FILES}
+
+
 @cache
 def restricted_functions() -> Mapping[int, tuple[AclItem, ...]]:
-    """Return the lists of the built-in functions that not everybody may call, by oid: those of a fresh PostgreSQL."""
-    return {
-        int(row["oid"]): tuple(
-            AclItem(grantee=grantee, grantor=SUPERUSER, letters="X")
-            for grantee in (SUPERUSER, *map(int, row["grantees"].split()))
-        )
-        for row in rows("function_acls")
-    }
+    """Return the lists of the built-in functions that not everybody may call, by oid: those of a fresh PostgreSQL, and for files."""
+    found: dict[int, tuple[AclItem, ...]] = {}
+    for row in rows("function_acls"):
+        oid = int(row["oid"])
+        grantees = [SUPERUSER, *map(int, row["grantees"].split())]
+        if oid in _OF_FILES:
+            grantees.append(_OF_FILES[oid])
+        found[oid] = tuple(AclItem(grantee=g, grantor=SUPERUSER, letters="X") for g in grantees)
+    return found
 
 
 class Rights:
@@ -134,9 +142,9 @@ class Rights:
         if self.superuser:
             return True
         if not relation.virtual and not option:
-            if "r" in letters and READ_ALL_DATA in self.roles:
+            if READ_ALL_DATA in self.roles and set(letters) & set(READ_ALL):
                 return True
-            if WRITE_ALL_DATA in self.roles and set(letters) & set("awd"):
+            if WRITE_ALL_DATA in self.roles and set(letters) & set(WRITE_ALL):
                 return True
         return self._any(relation_acl(self._catalog, relation), relation.owner, "relation", letters, option)
 

@@ -403,11 +403,18 @@ class Discard:
     what: Literal["all", "plans", "sequences", "temp"]
 
 
+CommentClass: TypeAlias = Literal[
+    1247, 1255, 1259, 1260, 1262, 2606, 2613, 2615, 2620, 3079, 3256, 3600, 3602
+]
+"""The catalogs in whose objects there are comments: pg_type, pg_proc, pg_class, pg_authid, pg_database, pg_constraint, pg_largeobject, pg_namespace,
+pg_trigger, pg_extension, pg_policy, pg_ts_dict, pg_ts_config."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comment:
     """COMMENT ON; ``name``: a function's or text search object's as the statement writes it."""
 
-    class_oid: int
+    class_oid: CommentClass
     object_oid: int
     sub_id: int
     text: str | None

@@ -88,7 +88,7 @@ def users_aggregates(session: Session) -> Iterator[RowDict]:
 
 def _named(session: Session, text: str | None) -> list[tuple[int, int]]:
     """Return the users' functions that a stored text calls and the text search objects that it names: catalog and oid, oldest first."""
-    found = []
+    found: list[tuple[int, int]] = []
     for oid in sorted(named_oids(text)):
         search = session.catalog.text_search_by_oid(oid)
         if search is not None:

@@ -219,6 +219,10 @@ class Session:
         """Name of this session's schema for temporary tables."""
         return f"pg_temp_{self.pid}"
 
+    def is_others_temporary(self, relation: RelationDef) -> bool:
+        """Tell whether a relation is a temporary one of another session."""
+        return relation.persistence == "t" and relation.schema != self.temp_schema
+
     @property
     def search_path(self) -> tuple[str, ...]:
         """Existing schemas in resolution order; pg_temp and pg_catalog first unless listed."""

@@ -20,13 +20,14 @@ from engine.connection.portal import Command, Outcome
 from engine.connection.settings import TEXT_SEARCH
 from engine.ddl.database_copy import copied, copy_rows
 from engine.ddl.members import named_role
+from engine.ddl.privileges import check as check_privileges
 from engine.eager import settle
 from engine.large_objects import shards as large_objects
 from engine.reads.plans import Plan
 from pgwire.backend import Responder
 from planner import statements as st
 from planner.acl import memberships, reowned
-from planner.catalog import AclDef, DatabaseDef, DefaultsDef, RoleDef
+from planner.catalog import AclDef, DatabaseDef, DefaultsDef
 from planner.errors import SqlError
 from txn.types import ShardId, Timestamp
 
@@ -41,10 +42,6 @@ EMPTY_TEMPLATE: Final = "template0"  # in which nothing is sorted
 _LONGEST: Final = 63  # bytes of a name
 
 
-def _no_block(session: Session, what: str) -> None:
-    session.block.must_be_alone(what)
-
-
 def _unknown(name: str) -> SqlError:
     return SqlError("3D000", f'database "{name}" does not exist')
 
@@ -54,21 +51,6 @@ def _named(session: Session, name: str) -> DatabaseDef:
     if found is None:
         raise _unknown(name)
     return found
-
-
-def _check_owner(session: Session, database: DatabaseDef) -> None:
-    if not session.is_superuser and database.owner not in memberships(
-        session.role, session.catalog.role_by_oid
-    ):
-        raise SqlError("42501", f"must be owner of database {database.name}")
-
-
-def _new_owner(session: Session, name: str) -> RoleDef:
-    """Return who is to own a database. SqlError 42704; 42501 unless the user is a member of it."""
-    role = named_role(session, name)
-    if not session.is_superuser and role.oid not in memberships(session.role, session.catalog.role_by_oid):
-        raise SqlError("42501", f'must be member of role "{role.name}"')
-    return role
 
 
 def _in_use(what: str, name: str, count: int) -> SqlError:
@@ -88,18 +70,19 @@ async def create(
 ) -> Outcome:
     """CREATE DATABASE. Raises SqlError 25001, 42501, 42P04, 3D000, 55006 and what ``copied`` and ``copy_rows`` raise."""
     session = conn.session
-    _no_block(session, "CREATE DATABASE")
+    session.block.must_be_alone("CREATE DATABASE")
     options = dict(statement.options)
     template_name = str(options.pop("template", TEMPLATE))
-    template = _may_create(session, statement.name, template_name)
+    template = _template_for(session, statement.name, template_name)
     others = await session.db.attendance.wait_empty(template.oid, session.pid)
     if others:
         raise _in_use("source database", template_name, others)
     with session.db.attendance.keeping_out(template.oid):
         await session.view.start_ddl(plan)
-        template = _may_create(session, statement.name, template_name)
+        check_privileges(session, plan)
+        template = _template_for(session, statement.name, template_name)
         _take_locale(options, template)
-        owner = session.role if "owner" not in options else _new_owner(session, str(options.pop("owner")))
+        owner = session.role if "owner" not in options else named_role(session, str(options.pop("owner")))
         database = DatabaseDef(
             oid=session.db.allocate_oids(1),
             name=statement.name.encode()[:_LONGEST].decode(errors="ignore"),
@@ -137,17 +120,11 @@ def _take_locale(options: dict[str, object], template: DatabaseDef) -> None:
             )
 
 
-def _may_create(session: Session, name: str, template_name: str) -> DatabaseDef:
-    """Return the template, if the user may make a database of that name of it."""
-    if not session.is_superuser and not session.role.create_db:
-        raise SqlError("42501", "permission denied to create database")
+def _template_for(session: Session, name: str, template_name: str) -> DatabaseDef:
+    """Return the template of a database of a new name. Raises SqlError 3D000, 42P04."""
     template = session.catalog.database_named(template_name)
     if template is None:
         raise SqlError("3D000", f'template database "{template_name}" does not exist')
-    if not template.is_template and not session.is_superuser:
-        roles = memberships(session.role, session.catalog.role_by_oid)
-        if template.owner not in roles:
-            raise SqlError("42501", f'permission denied to copy database "{template_name}"')
     if session.catalog.database_named(name) is not None:
         raise SqlError("42P04", f'database "{name}" already exists')
     return template
@@ -160,13 +137,10 @@ async def alter(conn: Connection, plan: Plan, statement: st.AlterDatabase, param
     """ALTER DATABASE ... WITH, OWNER TO. Raises SqlError 3D000, 42501, 42704; 22023 for the current one."""
     session = conn.session
     database = _named(session, statement.name)
-    _check_owner(session, database)
     options = dict(statement.options)
     changed: list[Stored] = []
     if "owner" in options:
-        owner = _new_owner(session, str(options.pop("owner")))
-        if not session.is_superuser and not session.role.create_db:
-            raise SqlError("42501", "permission denied to change owner of database")
+        owner = named_role(session, str(options.pop("owner")))
         items = session.catalog.acl(PG_DATABASE_OID, database.oid)
         if items is not None:
             acl = reowned(items, database.owner, owner.oid)
@@ -181,9 +155,6 @@ async def alter(conn: Connection, plan: Plan, statement: st.AlterDatabase, param
 async def rename_database(session: Session, old: str, new: str) -> None:
     """ALTER DATABASE ... RENAME TO. Raises SqlError 3D000, 42501, 42P04, 0A000 for the current one, 55006."""
     database = _named(session, old)
-    _check_owner(session, database)
-    if not session.is_superuser and not session.role.create_db:
-        raise SqlError("42501", "permission denied to rename database")
     if session.catalog.database_named(new) is not None:
         raise SqlError("42P04", f'database "{new}" already exists')
     if database.oid == session.database_oid:
@@ -201,12 +172,6 @@ async def alter_defaults(
     session = conn.session
     database = _named(session, statement.database) if statement.database else None
     role = None if statement.role is None else named_role(session, statement.role)
-    if statement.of_role:
-        _check_role(session, role)
-        if database is not None and role is None:
-            _check_owner(session, database)
-    elif database is not None:
-        _check_owner(session, database)
     key = (database.oid if database is not None else 0, role.oid if role is not None else 0)
     old = session.catalog.defaults_of(*key)
     settings = dict(old.settings) if old is not None else {}
@@ -238,19 +203,6 @@ def _check_beginning(session: Session, name: str, value: str) -> None:
         session.notice(f'text search configuration "{value}" does not exist', sqlstate="42704")
 
 
-def _check_role(session: Session, role: RoleDef | None) -> None:
-    """Raise SqlError 42501 unless the user may say what settings begin with for a role (None: for all)."""
-    mine = session.role
-    if mine.superuser or (role is not None and role.oid == mine.oid):
-        return
-    if role is None:
-        raise SqlError("42501", "must be superuser to alter settings globally")
-    if role.superuser:
-        raise SqlError("42501", "must be superuser to alter superusers")
-    if not mine.create_role:
-        raise SqlError("42501", "permission denied")
-
-
 # --- DROP -------------------------------------------------------------------------------------------
 
 
@@ -259,7 +211,7 @@ async def drop(
 ) -> Outcome:
     """DROP DATABASE. Raises SqlError 25001, 3D000, 42501, 42809 (a template), 55006."""
     session = conn.session
-    _no_block(session, "DROP DATABASE")
+    session.block.must_be_alone("DROP DATABASE")
     database = _may_drop(session, statement)
     if database is None:
         return Command(plan.bound.tag)
@@ -271,6 +223,7 @@ async def drop(
         raise _in_use("database", statement.name, others)
     with attendance.keeping_out(database.oid):
         await session.view.start_ddl(plan)
+        check_privileges(session, plan)
         again = _may_drop(session, statement)
         if again is None or again.oid != database.oid:
             raise _unknown(statement.name)
@@ -286,7 +239,6 @@ def _may_drop(session: Session, statement: st.DropDatabase) -> DatabaseDef | Non
             raise _unknown(statement.name)
         session.notice(f'database "{statement.name}" does not exist, skipping')
         return None
-    _check_owner(session, database)
     if database.is_template:
         raise SqlError("42809", "cannot drop a template database")
     if database.oid == session.database_oid:

@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeAlias, get_type_hints
 
 from engine.catalog.pg_row_types import row_types
-from engine.catalog.stored import (
-    PG_DATABASE_OID,
-    PG_EXTENSION_OID,
-    PG_LARGEOBJECT_OID,
-    PG_POLICY_OID,
-    PG_PROC_OID,
-    PG_TRIGGER_OID,
-    PG_TS_CONFIG_OID,
-    PG_TS_DICT_OID,
-)
 from engine.ddl.members import named_role
-from engine.ddl.needs import Needs, denied
+from engine.ddl.needs import denied
+from engine.ddl.row_needs import RowNeeds
 from engine.ddl.truncated import truncated
-from engine.reads.plans import Replan
 from planner import statements as st
 from planner.acl import CHECKPOINT
+from planner.catalog import RelationDef
 from planner.errors import SqlError
-from planner.extensions import PLPGSQL
-from planner.textsearch.names import SEARCH_NAMES, by_oid
-
-if TYPE_CHECKING:
-    from planner.catalog import FunctionDef, RelationDef, TextSearchDef
-
-_LEAKPROOF = "only superuser can define a leakproof function"
+from planner.total import members, total
 
 
-class DefinitionNeeds(Needs):
-    """What CREATE, ALTER, DROP and COMMENT need of a role."""
+class DefinitionNeeds(RowNeeds):
+    """What CREATE, ALTER, DROP of relations and schemas need of a role, and their upkeep."""
 
     def _like(self, oids: Iterable[int]) -> None:
         """Check what LIKE copies: it tells of defaults and checks (manual, CREATE TABLE)."""
@@ -53,70 +38,152 @@ class DefinitionNeeds(Needs):
                 primary = [a for i in relation.indexes if i.primary for a in i.attnums]
                 self._have_columns(relation, named or primary, "x")
 
-    def _alter(self, relation: RelationDef, statement: st.AlterTable) -> None:
+    # -- tables ------------------------------------------------------------------------------------
+
+    def create_table(self, statement: st.CreateTable) -> None:
+        """CREATE on the schema, USAGE of types, REFERENCES; to own the table that a partition belongs to; what its query reads."""
+        self._create_in(statement.schema)
+        if statement.parent:
+            self._own(self._relation(statement.parent))
+        self._like(statement.likes)
+        self._use_types(statement.columns)
+        self._refer(statement.foreign_keys)
+        if statement.query is not None:
+            self.query(statement.query, self.role)
+
+    def alter_table(self, statement: st.AlterTable) -> None:
+        """To own it, and what each action asks beside that (``ACTIONS``)."""
+        relation = self._relation(statement.table)
+        self._own(relation)
         for action in statement.actions:
-            if isinstance(action, st.AlterOwner):
-                self._give(relation.schema, relation.owner, action.role)
-            elif isinstance(action, st.AttachPartition):
-                self._own(self._relation(action.partition))
-            elif isinstance(action, st.SetSchema):
-                self._create_in(action.schema)
-            elif isinstance(action, st.AddForeignKey):
-                self._refer([action.key])
-            elif isinstance(action, st.AddColumn):
-                self._refer(action.foreign_keys)
-                self._use_types([action.column])
-            elif isinstance(action, st.AlterColumnType):
-                self._use_type(action.type.oid)
+            ask = ACTIONS[type(action)]
+            if ask is not None:
+                ask(self, relation, action)
 
-    def _rename(self, statement: st.Rename) -> None:
-        if statement.what == "role":
-            role = self.catalog.role(statement.old)
-            if role is not None and role.superuser:
-                raise SqlError("42501", "must be superuser to rename superusers")
-            if not self.role.create_role:
-                raise SqlError("42501", "permission denied to rename role")
-        elif statement.what == "schema":
-            self._own_schema(self.catalog.schema(statement.old))
-            if not self.rights.database("C"):
-                raise denied("database", self.session.database)
-        elif statement.what != "database":  # engine.ddl.databases
-            relation = self._relation(statement.relation)
-            self._own(relation)
-            if statement.what == "relation":
-                self._create_in(relation.schema)
+    def create_index(self, statement: st.CreateIndex) -> None:
+        """To own the table, CREATE on its schema."""
+        relation = self._relation(statement.table)
+        self._own(relation)
+        self._create_in(relation.schema)
 
-    def _drop(self, statement: st.Drop) -> None:
+    def add_column(self, relation: RelationDef, action: st.AddColumn) -> None:
+        """REFERENCES, USAGE of its type."""
+        self._refer(action.foreign_keys)
+        self._use_types([action.column])
+
+    def attach_partition(self, relation: RelationDef, action: st.AttachPartition) -> None:
+        """To own the partition, too: its rows, policies and triggers come under the parent's owner."""
+        self._own(self._relation(action.partition))
+
+    def add_foreign_key(self, relation: RelationDef, action: st.AddForeignKey) -> None:
+        """REFERENCES."""
+        self._refer([action.key])
+
+    def alter_column_type(self, relation: RelationDef, action: st.AlterColumnType) -> None:
+        """USAGE of the type."""
+        self._use_type(action.type.oid)
+
+    def alter_owner(self, relation: RelationDef, action: st.AlterOwner) -> None:
+        """Membership in the new owner, which may CREATE in the schema."""
+        self._give(relation.schema, relation.owner, action.role)
+
+    def set_schema(self, relation: RelationDef, action: st.SetSchema) -> None:
+        """CREATE on the schema that it goes to."""
+        self._create_in(action.schema)
+
+    # -- what belongs to a table -------------------------------------------------------------------
+
+    def create_trigger(self, statement: st.CreateTrigger) -> None:
+        """TRIGGER on the table, and on what a constraint trigger is from; EXECUTE of the function."""
+        self._have(self._relation(statement.table), "t")
+        if statement.trigger.from_table:
+            self._have(self._relation(statement.trigger.from_table), "t")
+        self._call_each([statement.trigger.function])
+
+    def change_part(
+        self, statement: st.RenameTrigger | st.CreatePolicy | st.AlterPolicy | st.RenamePolicy
+    ) -> None:
+        """To own the table of a trigger or policy."""
+        self._own(self._relation(statement.table))
+
+    def drop_part(self, statement: st.DropTrigger | st.DropPolicy) -> None:
+        """To own the table of a trigger or policy."""
+        self._own_for_part(self._relation(statement.table))
+
+    def mark_constraints(self, statement: st.MarkConstraints) -> None:
+        """To be a superuser."""
+        if not self.rights.superuser:
+            raise denied("table", "pg_constraint")
+
+    # -- sequences ---------------------------------------------------------------------------------
+
+    def create_sequence(self, statement: st.CreateSequence) -> None:
+        """CREATE on the schema; OWNED BY as of ``alter_sequence``."""
+        self._create_in(statement.schema)
+
+    def alter_sequence(self, statement: st.AlterSequence) -> None:
+        """To own it; that OWNED BY names a table of the same owner is looked at when it runs (55000)."""
+        self._own(self._relation(statement.sequence))
+
+    # -- RENAME and DROP ---------------------------------------------------------------------------
+
+    def rename_relation(self, statement: st.Rename) -> None:
+        """To own it, CREATE on its schema."""
+        self.rename_in_relation(statement)
+        self._create_in(self._relation(statement.relation).schema)
+
+    def rename_in_relation(self, statement: st.Rename) -> None:
+        """Of a column or constraint: to own the relation."""
+        self._own(self._relation(statement.relation))
+
+    def rename_schema(self, statement: st.Rename) -> None:
+        """To own it, CREATE on the database."""
+        self._own_schema(self.catalog.schema(statement.old))
+        if not self.rights.database("C"):
+            raise denied("database", self.session.database)
+
+    def drop(self, statement: st.Drop) -> None:
+        """What the kind of object asks (``DROPPED``)."""
         for schema, name in statement.names:
-            if statement.what == "schema":
-                self._own_schema(self.catalog.schema(name))
-                continue
-            if schema == "pg_temp":
-                schema = self.session.temp_schema
-            for entry in [schema] if schema else self.session.search_path:
-                relation = self.catalog.relation(entry, name)
-                if relation is not None:
-                    holder = self.catalog.schema(relation.schema)
-                    if holder is None or not self.rights.owns(holder.owner):
-                        self._own(relation)
-                    break
+            DROPPED[statement.what](self, schema, name)
+
+    def drop_schema(self, schema: str, name: str) -> None:
+        """To own it, whatever is in it."""
+        self._own_schema(self.catalog.schema(name))
+
+    def drop_relation(self, schema: str, name: str) -> None:
+        """To own it, or its schema."""
+        if schema == "pg_temp":
+            schema = self.session.temp_schema
+        elif schema:
+            self._use(schema)
+        for entry in [schema] if schema else self.session.search_path:
+            relation = self.catalog.relation(entry, name)
+            if relation is not None:
+                holder = self.catalog.schema(relation.schema)
+                if holder is None or not self.rights.owns(holder.owner):
+                    self._own(relation)
+                break
 
     # -- schemas and views ------------------------------------------------------------------------
 
-    def _create_schema(self, statement: st.CreateSchema) -> None:
+    def create_schema(self, statement: st.CreateSchema) -> None:
+        """CREATE on the database, membership in whom it is for; its elements are checked one by one when they are made."""
         if not self.rights.database("C"):
             raise denied("database", self.session.database)
         if statement.owner is not None:
             self._member(statement.owner)
 
-    def _create_view(self, statement: st.CreateView) -> None:
+    def create_view(self, statement: st.CreateView) -> None:
+        """CREATE on the schema; to own what OR REPLACE finds there. What its query reads is for who reads the view."""
         self._create_in(statement.schema)
         schema = self.session.temp_schema if statement.schema == "pg_temp" else statement.schema
         old = self.catalog.relation(schema, statement.name) if statement.replace else None
         if old is not None:  # whose rights the new query would have
             self._own(old)
 
-    def _give_schema(self, statement: st.AlterSchemaOwner) -> None:
+    def give_schema(self, statement: st.AlterSchemaOwner) -> None:
+        """To own it, membership in the new owner, CREATE on the database; to the present owner nothing."""
         schema = self.catalog.schema(statement.schema)
         if schema is None or named_role(self.session, statement.role).oid == schema.owner:
             return
@@ -125,9 +192,24 @@ class DefinitionNeeds(Needs):
         if not self.rights.database("C"):
             raise denied("database", self.session.database)
 
+    def create_materialized_view(self, statement: st.CreateMaterializedView) -> None:
+        """CREATE on the schema; what its query reads, if it is to be read."""
+        self._create_in(statement.schema)
+        if statement.with_data:
+            self.query(statement.query, self.role)
+
+    def refresh(self, statement: st.RefreshMaterializedView) -> None:
+        """To own it; what its query reads, as its owner."""
+        view = self._relation(statement.table)
+        self._own(view)
+        if statement.query is not None:
+            owner = self.catalog.role_by_oid(view.owner) or self.role
+            type(self)(self.session, owner, self.catalog).query(statement.query, owner)
+
     # -- rows of whole tables, upkeep -------------------------------------------------------------
 
-    def _truncate(self, statement: st.Truncate) -> None:
+    def truncate(self, statement: st.Truncate) -> None:
+        """TRUNCATE on those that are named and those that CASCADE adds; to own the sequences that begin anew."""
         for oid in statement.tables:
             self._have(self._used(oid), "D")
         tables, cascaded = truncated(self.catalog, statement)
@@ -138,7 +220,8 @@ class DefinitionNeeds(Needs):
                 for sequence in self.catalog.sequences_of(table.oid):
                     self._own(sequence)
 
-    def _maintain(self, statement: st.Maintenance) -> None:
+    def maintain(self, statement: st.Maintenance) -> None:
+        """To own what REINDEX and CLUSTER name, pg_checkpoint for CHECKPOINT; VACUUM and ANALYZE pass over what is somebody else's (``maintainable``)."""
         if statement.alone:
             self.session.block.must_be_alone(statement.alone)
         if statement.what == "checkpoint" and not self.rights.owns(CHECKPOINT):
@@ -151,168 +234,51 @@ class DefinitionNeeds(Needs):
             for oid in statement.relations:
                 self._own(self._relation(oid))
 
-    # -- functions ---------------------------------------------------------------------------------
 
-    def _replace_function(self, replacing: bool, made: FunctionDef) -> None:
-        if made.leakproof:
-            raise SqlError("42501", _LEAKPROOF)
-        for function in self.catalog.functions_named(made.name):
-            if replacing and (function.schema, function.inputs) == (made.schema, made.inputs):
-                self._own_function(function.oid, "")
-        for oid in (*made.types, made.result):
-            self._use_type(oid)
+_Action: TypeAlias = Callable[[DefinitionNeeds, RelationDef, Any], None]
+ACTIONS: Final[Mapping[type, _Action | None]] = total(
+    "rights of ALTER TABLE",
+    members(st.AlterAction),
+    {
+        st.AddColumn: DefinitionNeeds.add_column,
+        st.AttachPartition: DefinitionNeeds.attach_partition,
+        st.DetachPartition: None,
+        st.AttachIndex: None,  # of a partition, which whoever owns the parent was given
+        st.EnableTriggers: None,
+        st.SetRowSecurity: None,
+        st.DropColumn: None,
+        st.AddKey: None,
+        st.AddCheck: None,
+        st.AddForeignKey: DefinitionNeeds.add_foreign_key,
+        st.ValidateConstraint: None,
+        st.AlterConstraint: None,
+        st.DropConstraint: None,
+        st.SetDefault: None,
+        st.DropExpression: None,
+        st.AddIdentity: None,
+        st.SetIdentity: None,
+        st.DropIdentity: None,
+        st.SetNotNull: None,
+        st.AlterColumnType: DefinitionNeeds.alter_column_type,
+        st.AlterOwner: DefinitionNeeds.alter_owner,
+        st.SetOptions: None,
+        st.SetPersistence: None,
+        st.SetSchema: DefinitionNeeds.set_schema,
+    },
+)
+"""What an action of ALTER TABLE asks beside to own the table; None: nothing."""
 
-    def _create_aggregate(self, statement: st.CreateAggregate) -> None:
-        made = statement.function
-        if made is not None:
-            self._create_in(made.schema)
-        if statement.internal:
-            raise SqlError("42P13", "aggregate transition data type cannot be internal")
-        if made is None or made.aggregate is None:
-            return  # it fails anyway
-        self.call(oid for oid in made.aggregate.functions if self.catalog.function_by_oid(oid) is not None)
-        self._replace_function(statement.replace, made)
-        for oid in (made.aggregate.state, made.aggregate.moving_state):
-            self._use_type(oid)
-
-    def _alter_function(self, statement: st.AlterFunction) -> None:
-        if statement.owner is not None:
-            function = self._function(statement.function)
-            if named_role(self.session, statement.owner).oid == function.owner:
-                return
-        function = self._own_function(statement.function, "")
-        if dict(statement.changes).get("leakproof"):
-            raise SqlError("42501", _LEAKPROOF)
-        if statement.owner is not None:
-            self._give(function.schema, function.owner, statement.owner)
-        elif statement.schema is not None:
-            self._create_in(statement.schema)
-        elif statement.name is not None:
-            self._create_in(function.schema)
-
-    def _drop_function(self, oid: int, name: str) -> None:
-        function = self.catalog.function_by_oid(oid)
-        holder = None if function is None else self.catalog.schema(function.schema)
-        if holder is None or not self.rights.owns(holder.owner):
-            self._own_function(oid, name)
-
-    # -- text search -------------------------------------------------------------------------------
-
-    def _own_text_search(self, oid: int, written: str = "") -> TextSearchDef:
-        found = self._text_search(oid)
-        if not self.rights.owns(found.owner):
-            raise SqlError(
-                "42501", f"must be owner of {SEARCH_NAMES[found.named_by]} {written or found.name}"
-            )
-        return found
-
-    def _text_search(self, oid: int) -> TextSearchDef:
-        for named_by in SEARCH_NAMES:
-            found = by_oid(self.catalog, named_by, oid)
-            if found is not None:
-                return found
-        raise Replan  # dropped since the plan was made
-
-    def _alter_text_search(self, statement: st.AlterTextSearch) -> None:
-        if statement.owner is not None:
-            found = self._text_search(statement.object)
-            if named_role(self.session, statement.owner).oid != found.owner:
-                self._own_text_search(statement.object)
-                self._give(found.schema, found.owner, statement.owner)
-            return
-        found = self._own_text_search(statement.object)
-        self._create_in(statement.schema or found.schema)
-
-    def _drop_text_search(self, oid: int, written: str) -> None:
-        found = self._text_search(oid)
-        holder = self.catalog.schema(found.schema)
-        if holder is None or not self.rights.owns(holder.owner):
-            self._own_text_search(oid, written)
-
-    # -- types -------------------------------------------------------------------------------------
-
-    def _alter_type(self, statement: st.AlterType) -> None:
-        made = self.catalog.type_by_oid(statement.type)
-        if made is None:
-            raise Replan
-        if statement.owner is not None and named_role(self.session, statement.owner).oid == made.owner:
-            return
-        self._own_type(made)
-        if statement.owner is not None:
-            self._give(made.schema, made.owner, statement.owner)
-        elif statement.schema is not None:
-            self._create_in(statement.schema)
-
-    def _drop_type(self, schema: str, name: str) -> None:
-        if schema == "pg_temp":
-            schema = self.session.temp_schema
-        for entry in [schema] if schema else self.session.search_path:
-            oid = self.catalog.type_oid(entry, name)
-            made = None if oid is None else self.catalog.type_by_oid(oid)
-            if made is not None:
-                holder = self.catalog.schema(made.schema)
-                if holder is None or not self.rights.owns(holder.owner):
-                    self._own_type(made)
-                return
-
-    # -- comments ----------------------------------------------------------------------------------
-
-    def _comment(self, statement: st.Comment) -> None:
-        if statement.class_oid == PG_LARGEOBJECT_OID:
-            return  # whose owner is looked up when it runs
-        if statement.class_oid == PG_DATABASE_OID:
-            self._own_database(statement.object_oid)
-            return
-        if statement.class_oid == PG_PROC_OID:
-            self._own_function(statement.object_oid, statement.name)
-            return
-        if statement.class_oid in (PG_TS_CONFIG_OID, PG_TS_DICT_OID):
-            self._own_text_search(statement.object_oid, statement.name)
-            return
-        if statement.class_oid == PG_EXTENSION_OID:
-            extensions = (PLPGSQL, *self.catalog.extensions.values())
-            extension = next((e for e in extensions if e.oid == statement.object_oid), None)
-            if extension is None:
-                raise Replan
-            if not self.rights.owns(extension.owner):
-                raise SqlError("42501", f"must be owner of extension {extension.name}")
-            return
-        if statement.class_oid == PG_POLICY_OID:
-            of_policy = self.catalog.policy_by_oid(statement.object_oid)
-            if of_policy is None:
-                raise Replan
-            self._own_for_part(of_policy[0])
-            return
-        if statement.class_oid == PG_TRIGGER_OID:
-            found = self.catalog.trigger_by_oid(statement.object_oid)
-            if found is None:
-                raise Replan
-            self._own_for_part(found[0])
-            return
-        made = self.catalog.type_by_oid(statement.object_oid)
-        if made is not None:
-            self._own_type(made)
-            return
-        relation = self.catalog.relation_by_oid(statement.object_oid)
-        if relation is not None and statement.sub_id:
-            self._own_for_part(relation)
-            return
-        if relation is not None:
-            self._own(relation)
-            return
-        schema = self.catalog.schema_by_oid(statement.object_oid)
-        if schema is not None:
-            self._own_schema(schema)
-            return
-        constraint = self.catalog.constraint_by_oid(statement.object_oid)
-        domain = self.catalog.domain_constraint(statement.object_oid)
-        if constraint is not None:
-            self._own_for_part(constraint[0])
-        elif domain is not None:
-            self._own_type(domain[0])
-        else:
-            role = self.catalog.role_by_oid(statement.object_oid)
-            if role is not None and role.superuser:
-                raise SqlError("42501", "must be superuser")
-            if not self.role.create_role:
-                raise SqlError("42501", "must have CREATEROLE privilege")
+_Dropped: TypeAlias = Callable[[DefinitionNeeds, str, str], None]
+DROPPED: Final[Mapping[str, _Dropped]] = total(
+    "rights of DROP",
+    members(get_type_hints(st.Drop)["what"]),
+    {
+        "table": DefinitionNeeds.drop_relation,
+        "view": DefinitionNeeds.drop_relation,
+        "materialized view": DefinitionNeeds.drop_relation,
+        "index": DefinitionNeeds.drop_relation,
+        "sequence": DefinitionNeeds.drop_relation,
+        "schema": DefinitionNeeds.drop_schema,
+    },
+)
+"""What DROP asks by the kind of object."""

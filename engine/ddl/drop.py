@@ -25,7 +25,7 @@ from engine.ddl.keys import building_indexes
 from engine.ddl.kinds import KIND_WORDS
 from engine.ddl.policies import drop_policies, policies_over, policy_words
 from engine.ddl.roles import shown_name
-from engine.ddl.truncated import truncated
+from engine.ddl.truncated import refuse_referenced, truncated
 from engine.eager import settle
 from engine.reads.plans import Plan
 from engine.sequences.define import check_droppable, drawing_columns, restart_owned
@@ -393,10 +393,12 @@ async def truncate(conn: Connection, plan: Plan, statement: st.Truncate, params:
     """
     session = conn.session
     tables, cascaded = truncated(session.catalog, statement)
-    for table in cascaded:
-        session.notice(f'truncate cascades to table "{table.name}"')
+    told = {table.oid for table in cascaded}
     for table in tables:
+        if table.oid in told:
+            session.notice(f'truncate cascades to table "{table.name}"')
         refuse_change(session, table, "TRUNCATE")
+    refuse_referenced(session.catalog, tables)
     firings = [firing_of(session, table, "TRUNCATE") for table in tables]
     for firing in firings:
         if firing is not None:

@@ -20,7 +20,6 @@ from engine.connection.session import Session
 from engine.ddl import functions
 from engine.ddl.create import target_schema
 from engine.ddl.extension_uses import dictionaries_of, drop_hanging, hanging, own_types
-from engine.ddl.members import named_role
 from engine.ddl.text_search import check_free, check_new
 from engine.ddl.types import array_name
 from engine.reads.plans import Plan
@@ -30,7 +29,6 @@ from planner.catalog import DictionaryDef, ExtensionDef, FunctionDef, TypeDef
 from planner.errors import SqlError
 from planner.extensions import COMMENTS, DICTIONARIES, DOMAINS, PLPGSQL, TEMPLATES
 from planner.facts import ExtensionFact, ProcFact, facts
-from planner.rights import Rights
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
@@ -75,18 +73,6 @@ async def create_extension(
         raise SqlError(
             "22023",
             f'extension "{name}" has no installation script nor update path for version "{statement.version}"',
-        )
-    if not fact.trusted and not session.is_superuser:
-        raise SqlError(
-            "42501",
-            f'permission denied to create extension "{name}"',
-            hint="Must be superuser to create this extension.",
-        )
-    if not Rights(session.catalog, named_role(session, "current_user")).database("C"):
-        raise SqlError(
-            "42501",
-            f'permission denied to create extension "{name}"',
-            hint="Must have CREATE privilege on current database to create this extension.",
         )
     schema, schema_oid = await target_schema(session, statement.schema, "p")
     dictionaries = [DICTIONARIES[name]] if name in DICTIONARIES else []
@@ -232,19 +218,12 @@ def _check_free(session: Session, schema: str, name: str, inputs: Sequence[int])
             raise SqlError("42723", f'function {name}({types}) already exists in schema "{schema}"')
 
 
-def _own(session: Session, name: str) -> ExtensionDef:
-    """Return an extension of the current role's. Raises SqlError 42704, 42501."""
+def _named(session: Session, name: str) -> ExtensionDef:
+    """Return an extension. Raises SqlError 42704."""
     found = session.catalog.extension(name)
     if found is None:
         raise SqlError("42704", f'extension "{name}" does not exist')
-    check_owner(session, found)
     return found
-
-
-def check_owner(session: Session, extension: ExtensionDef) -> None:
-    """Raise SqlError 42501 where an extension is somebody else's."""
-    if not Rights(session.catalog, named_role(session, "current_user")).owns(extension.owner):
-        raise SqlError("42501", f"must be owner of extension {extension.name}")
 
 
 async def alter_extension(
@@ -252,9 +231,7 @@ async def alter_extension(
 ) -> Outcome:
     """ALTER EXTENSION UPDATE and SET SCHEMA. Raises SqlError 42704, 42501, 22023, 42723."""
     session = conn.session
-    if statement.schema:
-        _may_create_in(session, statement)
-    extension = _own(session, statement.name)
+    extension = _named(session, statement.name)
     if not statement.schema:
         fact = facts().extensions.get(extension.name)
         wanted = statement.version or (fact.version if fact is not None else extension.version)
@@ -290,17 +267,6 @@ async def alter_extension(
     return Command(plan.bound.tag)
 
 
-def _may_create_in(session: Session, statement: st.AlterExtension) -> None:
-    """Raise SqlError 42501 where the current role may not create in the schema that an extension is to go to."""
-    if session.catalog.extension(statement.name) is None:
-        return
-    schema = session.catalog.schema(statement.schema)
-    if schema is not None and not Rights(session.catalog, named_role(session, "current_user")).schema(
-        schema, "C"
-    ):
-        raise SqlError("42501", f"permission denied for schema {schema.name}")
-
-
 async def drop_extension(
     conn: Connection, plan: Plan, statement: st.DropExtension, params: Params
 ) -> Outcome:
@@ -311,7 +277,7 @@ async def drop_extension(
         if session.catalog.extension(name) is None and statement.if_exists:
             session.notice(f'extension "{name}" does not exist, skipping')
             continue
-        target = _own(session, name)
+        target = _named(session, name)
         if target is PLPGSQL:
             raise SqlError(
                 "2BP01", "cannot drop extension plpgsql because it is required by the database system"

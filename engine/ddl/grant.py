@@ -15,6 +15,8 @@ from planner import statements as st
 from planner.acl import (
     ALL,
     EVERYBODY,
+    READ_ALL_DATA,
+    WRITE_ALL_DATA,
     best_grantor,
     grant,
     held,
@@ -23,7 +25,17 @@ from planner.acl import (
 )
 from planner.catalog import AclDef, RoleDef
 from planner.errors import SqlError
-from planner.rights import Rights, column_acl, database_acl, function_acl, relation_acl, schema_acl, type_acl
+from planner.rights import (
+    READ_ALL,
+    WRITE_ALL,
+    Rights,
+    column_acl,
+    database_acl,
+    function_acl,
+    relation_acl,
+    schema_acl,
+    type_acl,
+)
 from txn.types import StoredRow
 
 if TYPE_CHECKING:
@@ -127,7 +139,10 @@ def _grantor(
     grantor, options = best_grantor(items, roles, found.owner, target.kind, target.letters, me.oid)
     letters = ordered(set(target.letters) & set(options))
     named = f'column "{found.column}" of relation "{found.name}"' if found.column else f'"{found.name}"'
-    if not options and not set(held(items, roles)) & set(ALL[target.kind]):
+    have = held(items, roles)
+    if target.class_oid == PG_CLASS_OID:
+        have += READ_ALL * (READ_ALL_DATA in roles) + WRITE_ALL * (WRITE_ALL_DATA in roles)
+    if not options and not set(have) & set(ALL[target.kind]):
         what = named if found.column else f"{found.what} {found.name}".strip()
         raise SqlError("42501", f"permission denied for {what}")
     every = target.every or (target.kind == "column" and target.letters == ALL["column"])

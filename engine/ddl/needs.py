@@ -15,7 +15,9 @@ from engine.ddl.kinds import KIND_WORDS
 from engine.ddl.members import named_role
 from engine.reads.plans import Replan
 from planner.acl import memberships
+from planner.bind.calls import is_users_function
 from planner.errors import SqlError
+from planner.extensions import PLPGSQL
 from planner.facts import facts
 from planner.query import Aggregate
 from planner.rights import Rights, restricted_functions
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
     from engine.connection.session import Session
     from planner import statements as st
-    from planner.catalog import FunctionDef, RelationDef, RoleDef, SchemaDef, TypeDef
+    from planner.catalog import ExtensionDef, FunctionDef, RelationDef, RoleDef, SchemaDef, TypeDef
 
 
 _ROUTINES = {"f": "function", "p": "procedure", "a": "aggregate"}
@@ -117,6 +119,10 @@ class Needs:
             if function.aggregate is not None:
                 self._parts(function.aggregate.functions, function.owner)
 
+    def _call_each(self, functions: Iterable[int]) -> None:
+        """As ``call``, of functions that may be built in."""
+        self.call(oid for oid in functions if oid in restricted_functions() or is_users_function(oid))
+
     def _parts(self, functions: Iterable[int], owner: int) -> None:
         """Check that the owner of an aggregate may call the functions that it is made of."""
         role = self.catalog.role_by_oid(owner)
@@ -155,6 +161,21 @@ class Needs:
         database = self.catalog.database_by_oid(oid)
         if database is not None and not self.rights.owns(database.owner):
             raise SqlError("42501", f"must be owner of database {database.name}")
+
+    def _extension_by_oid(self, oid: int) -> ExtensionDef:
+        extensions = (PLPGSQL, *self.catalog.extensions.values())
+        found = next((extension for extension in extensions if extension.oid == oid), None)
+        if found is None:
+            raise Replan  # dropped since the plan was made
+        return found
+
+    def _own_extension(self, extension: ExtensionDef) -> None:
+        if not self.rights.owns(extension.owner):
+            raise SqlError("42501", f"must be owner of extension {extension.name}")
+
+    def _be_superuser(self, message: str, *, hint: str | None = None) -> None:
+        if not self.rights.superuser:
+            raise SqlError("42501", message, hint=hint)
 
     def _own_function(self, oid: int, name: str) -> FunctionDef:
         """Check that the role owns a function, and return it; ``name``: as the statement writes it, "" for ALTER and CREATE OR REPLACE."""

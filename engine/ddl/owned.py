@@ -35,7 +35,7 @@ from engine.ddl.types import drop_types
 from engine.large_objects import statements as large_objects
 from engine.reads.plans import Plan
 from planner import statements as st
-from planner.acl import EVERYBODY, default_acl, grant, memberships, reowned, revoke
+from planner.acl import EVERYBODY, default_acl, grant, reowned, revoke
 from planner.catalog import (
     AclDef,
     ConfigurationDef,
@@ -51,7 +51,6 @@ from planner.catalog import (
     TypeDef,
 )
 from planner.errors import SqlError, not_supported
-from planner.rights import Rights
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
@@ -77,14 +76,10 @@ def _owned(session: Session, role: RoleDef) -> list[_Owned]:
 
 
 def _roles(session: Session, names: Sequence[str], verb: str, what: str) -> list[RoleDef]:
-    """Return the roles whose objects are changed. Raises SqlError 42704, 42501, 2BP01."""
-    me = named_role(session, "current_user")
-    rights = Rights(session.catalog, me)
+    """Return the roles whose objects are changed. Raises SqlError 42704, 2BP01."""
     found = []
     for name in names:
         role = named_role(session, name)
-        if not rights.owns(role.oid):
-            raise SqlError("42501", f"permission denied to {verb} objects")
         if role.oid == SUPERUSER_OID:
             raise SqlError(
                 "2BP01",
@@ -101,8 +96,6 @@ async def reassign(conn: Connection, plan: Plan, statement: st.ReassignOwned, pa
     session = conn.session
     roles = _roles(session, statement.roles, "reassign", "reassign ownership of")
     to = named_role(session, statement.to)
-    if not Rights(session.catalog, named_role(session, "current_user")).owns(to.oid):
-        raise SqlError("42501", "permission denied to reassign objects")
     changed: list[Stored] = []
     for role in roles:
         owned = _owned(session, role)
@@ -236,17 +229,14 @@ async def _revoke(session: Session, roles: set[int]) -> None:
 async def default_privileges(
     conn: Connection, plan: Plan, statement: st.AlterDefaultPrivileges, params: Params
 ) -> Outcome:
-    """ALTER DEFAULT PRIVILEGES. Raises SqlError 42704, 42501 (of a role that one is no member of)."""
+    """ALTER DEFAULT PRIVILEGES. Raises SqlError 42704."""
     session = conn.session
-    me = named_role(session, "current_user")
     grantees = [EVERYBODY if name is None else named_role(session, name).oid for name in statement.grantees]
     schemas = dict.fromkeys(statement.schemas)  # each once, as the lists are changed together
     puts: list[Stored] = []
     deletes: list[StoredKey] = []
     for name in statement.roles:
         role = named_role(session, name)
-        if not me.superuser and role.oid not in memberships(me, session.catalog.role_by_oid):
-            raise SqlError("42501", f'must be member of role "{role.name}"')
         for schema in schemas:
             plain = () if schema else default_acl(statement.kind, role.oid)
             sub = sub_id(schema, statement.kind)

@@ -70,11 +70,6 @@ async def run_role(
 ) -> Outcome:
     """Run a role statement."""
     session = conn.session
-    if not session.is_superuser:
-        _check_attributes(session, statement)
-        if not _may_create_roles(session) and not _own_password(session, statement):
-            what = "" if statement.action == "alter" else f" to {statement.action} role"
-            raise SqlError("42501", f"permission denied{what}")
     if statement.action == "create":
         await _create(session, statement)
     elif statement.action == "alter":
@@ -82,50 +77,6 @@ async def run_role(
     else:
         await _drop(session, statement)
     return Command(plan.bound.tag)
-
-
-def _may_create_roles(session: Session) -> bool:
-    return session.role.create_role
-
-
-def _check_attributes(session: Session, statement: RoleStatement) -> None:
-    """Raise SqlError 42501 for what CREATEROLE does not allow: to make superusers and their kin, or to touch them."""
-    options = statement.options
-    if statement.action == "create":
-        for option, kind in (
-            ("superuser", "superusers"),
-            ("replication", "replication users"),
-            ("bypass_rls", "bypassrls users"),
-        ):
-            if options.get(option):
-                raise SqlError("42501", f"must be superuser to create {kind}")
-        return
-    for name in statement.names:
-        role = session.catalog.role(name)
-        if role is None:
-            continue
-        if statement.action == "drop":
-            if role.superuser and session.role.create_role:
-                raise SqlError("42501", "must be superuser to drop superusers")
-        elif role.superuser or "superuser" in options:
-            raise SqlError(
-                "42501", "must be superuser to alter superuser roles or change superuser attribute"
-            )
-        elif role.replication or "replication" in options:
-            raise SqlError(
-                "42501", "must be superuser to alter replication roles or change replication attribute"
-            )
-        elif "bypass_rls" in options:
-            raise SqlError("42501", "must be superuser to change bypassrls attribute")
-
-
-def _own_password(session: Session, statement: RoleStatement) -> bool:
-    """Tell whether a role only changes its own password, which everybody may."""
-    return (
-        statement.action == "alter"
-        and statement.names == (session.user,)
-        and statement.options.keys() == {"password"}
-    )
 
 
 def _apply(session: Session, role: RoleDef, options: Any) -> RoleDef:

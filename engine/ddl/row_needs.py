@@ -13,6 +13,7 @@ from engine.ddl.kinds import KIND_WORDS
 from engine.ddl.needs import Needs, denied
 from planner import query as q
 from planner.bind.readers import invokes
+from planner.errors import SqlError
 from planner.exprs import columns_named
 from planner.partition import column_map
 from planner.rights import Rights
@@ -114,7 +115,17 @@ class RowNeeds(Needs):
         if not rights.columns(relation, attnums, "r"):
             raise denied(KIND_WORDS[relation.kind], relation.name)
 
-    def _write(self, statement: q.Insert | q.Update | q.Delete | q.Merge) -> None:
+    def query_statement(self, statement: st.QueryStatement) -> None:
+        """What its query reads."""
+        self.query(statement.query, self.role)
+
+    def declare_cursor(self, statement: st.DeclareCursor) -> None:
+        """What its query reads; that it stands in a block comes first, as in PostgreSQL."""
+        if self.session.block.is_alone and not statement.hold:
+            raise SqlError("25P01", "DECLARE CURSOR can only be used in transaction blocks")
+        self.query(statement.query, self.role)
+
+    def change_rows(self, statement: q.Insert | q.Update | q.Delete | q.Merge) -> None:
         """Check what DML changes, and what it reads: of the target only the columns that its expressions name."""
         if isinstance(statement, q.Merge) or statement.through is None:
             target = self._change(statement, self._used(statement.table))
@@ -139,12 +150,12 @@ class RowNeeds(Needs):
                     read |= {a for i in relation.indexes if i.oid == arbiter for a in i.attnums}
             case q.Update():
                 self._have_columns(relation, statement.assigned, "w")
-                target, read = _target(statement.source, relation)
+                target, read = _target(statement, relation)
             case q.Delete():
                 self._have(relation, "d")
-                target, read = _target(statement.source, relation)
+                target, read = _target(statement, relation)
             case q.Merge():
-                target, read = _target(statement.source, relation)
+                target, read = _target(statement, relation)
                 for action in statement.actions:
                     read |= columns_named((action.condition, action.values)) & {
                         c.attnum for c in relation.live
@@ -179,13 +190,6 @@ class RowNeeds(Needs):
                 checker = RowNeeds(self.session, self._as_view(used), self.catalog)
         return None if isinstance(statement, q.Insert) else statement.source.ranges[0]
 
-    def _copy(self, statement: st.Copy) -> None:
-        if statement.query is not None:
-            self.query(statement.query, self.role)
-        else:
-            letter = "a" if statement.is_from else "r"
-            self._have_columns(self._used(statement.table), statement.attnums, letter)
-
 
 def _named_by(marked: q.Range) -> int:
     """Return the table or view whose rows a locking clause is about, 0 for a sub-query, which has none of its own."""
@@ -196,13 +200,16 @@ def _named_by(marked: q.Range) -> int:
     return 0
 
 
-def _target(source: q.Select, relation: RelationDef) -> tuple[q.Range, frozenset[int]]:
-    """Return the range of an UPDATE's target, a table or a view, and which of its columns the statement itself reads.
+def _target(
+    statement: q.Update | q.Delete | q.Merge, relation: RelationDef
+) -> tuple[q.Range, frozenset[int]]:
+    """Return the range of what an UPDATE and its kin change, a table or a view, and which of its columns the statement itself reads.
 
-    The source outputs the row id and the old row whoever asks, so those targets are not counted.
+    The source outputs the row id, the old row and which partition has it whoever asks, so those targets are not counted.
     """
+    source = statement.source
     target = source.ranges[0]
-    named = source.targets[1 + len(relation.live) :]
+    named = source.targets[1 + len(relation.live) : -1 if statement.leaves else None]
     inner = tuple(item for item in source.ranges[1:] if not isinstance(item, q.RelationRange))
     return target, columns_named((named, source.where, source.from_, inner, source.ctes))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from engine.constraints.references import references_to
@@ -20,7 +21,7 @@ def truncated(
 ) -> tuple[list[RelationDef], list[RelationDef]]:
     """Return all tables that become empty, and those among them that CASCADE adds, without the partitions of these.
 
-    Raises SqlError 0A000 for a table that a foreign key of a table left out refers to, Replan for one that has been dropped.
+    What is left out refers to none of them, where ``refuse_referenced`` has nothing against it. Raises Replan for a table that has been dropped.
     """
     tables: dict[int, RelationDef] = {}
     open_: list[RelationDef] = []
@@ -37,17 +38,27 @@ def truncated(
         if named is None:
             raise Replan
         add(named)
-    for table in open_:  # grows
+    for table in open_ if statement.cascade else ():  # grows
         for child, _constraint in references_to(catalog, table):
-            if child.oid in tables or any(above.oid in tables for above in ancestors(child, catalog)):
-                continue
-            if not statement.cascade:
+            if not _among(child, tables, catalog):
+                cascaded.append(child)
+                add(child)
+    return list(tables.values()), cascaded
+
+
+def refuse_referenced(catalog: CatalogSnapshot, tables: Sequence[RelationDef]) -> None:
+    """Raise SqlError 0A000 for a table that a foreign key of a table left out refers to."""
+    oids = {table.oid for table in tables}
+    for table in tables:
+        for child, _constraint in references_to(catalog, table):
+            if not _among(child, oids, catalog):
                 raise SqlError(
                     "0A000",
                     "cannot truncate a table referenced in a foreign key constraint",
                     detail=f'Table "{child.name}" references "{table.name}".',
                     hint=f'Truncate table "{child.name}" at the same time, or use TRUNCATE ... CASCADE.',
                 )
-            cascaded.append(child)
-            add(child)
-    return list(tables.values()), cascaded
+
+
+def _among(table: RelationDef, oids: Collection[int], catalog: CatalogSnapshot) -> bool:
+    return table.oid in oids or any(above.oid in oids for above in ancestors(table, catalog))

@@ -39,6 +39,8 @@ class SessionSequences:
             session.is_superuser or Rights(session.catalog, session.role).relation(relation, letters)
         ):
             raise SqlError("42501", f"permission denied for sequence {relation.name}")
+        if session.is_others_temporary(relation):
+            raise SqlError("0A000", "cannot access temporary tables of other sessions")
         return relation, relation.sequence
 
     def _may_change(self, relation: RelationDef, function: str) -> None:

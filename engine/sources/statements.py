@@ -18,6 +18,7 @@ from engine.connection.portal import Command, Outcome
 from engine.ddl.create import exists_already, new_table, target_schema
 from engine.ddl.drop import drop_relations
 from engine.ddl.keys import add_keys
+from engine.ddl.privileges import check as check_privileges
 from engine.eager import settle
 from engine.reads.plans import Plan
 from engine.sources import kafka_topic, postgres_slot, rate
@@ -51,10 +52,10 @@ async def create(
     Raises SqlError 42501, 42710, 42P07, 42704 (timeline), 22023 (options), and what its kind raises about upstream.
     """
     session = conn.session
-    _check_superuser(session)
     options = check(statement.kind, statement.options)
     tables, tables_from = await _tables(session, statement, options)
     await session.view.start_ddl(plan)
+    check_privileges(session, plan)
     if statement.name in session.catalog.sources:
         if not statement.if_not_exists:
             raise SqlError("42710", f'source "{statement.name}" already exists')
@@ -84,11 +85,6 @@ async def create(
     await session.view.change([*relations, source])
     txn.on_applied(lambda _ts: session.db.sources.follow())
     return Command(plan.bound.tag)
-
-
-def _check_superuser(session: Session) -> None:
-    if not session.is_superuser:
-        raise SqlError("42501", "must be superuser to create sources")
 
 
 async def _tables(
@@ -189,15 +185,13 @@ async def _relation(session: Session, table: st.CreateTable, source_oid: int) ->
 
 
 def _named(session: Session, name: str, if_exists: bool) -> SourceDef | None:
-    """Return a source for its owner, None if it may be missing and is. Raises SqlError 42704, 42501."""
+    """Return a source, None if it may be missing and is. Raises SqlError 42704."""
     source = session.catalog.sources.get(name)
     if source is None:
         if not if_exists:
             raise SqlError("42704", f'source "{name}" does not exist')
         session.notice(f'source "{name}" does not exist, skipping')
         return None
-    if not session.is_superuser and source.owner != session.role_oid:
-        raise SqlError("42501", f"must be owner of source {name}")
     return source
 
 
@@ -207,6 +201,7 @@ async def alter(
     """ALTER SOURCE ... PAUSE or RESUME. Once PAUSE has committed no batch does; RESUME also tries a stopped source again."""
     session = conn.session
     await session.view.start_ddl(plan)
+    check_privileges(session, plan)
     source = _named(session, statement.name, statement.if_exists)
     if source is None:
         return Command(plan.bound.tag)
@@ -223,6 +218,7 @@ async def drop(
     """DROP SOURCE: with its tables. Raises SqlError 42704, 42501, 2BP01 for what depends on those."""
     session = conn.session
     await session.view.start_ddl(plan)
+    check_privileges(session, plan)
     found = [_named(session, name, statement.if_exists) for name in dict.fromkeys(statement.names)]
     sources = [source for source in found if source is not None]
     if any(source.kind == "postgres" for source in sources):

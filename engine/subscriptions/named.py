@@ -152,12 +152,10 @@ class NamedSubscriptions:
         return self._all.get(name)
 
     def of(self, session: Session, name: str) -> Named:
-        """Return one for its owner. SqlError 42704, 42501, 55000 in another database."""
+        """Return one. SqlError 42704, 55000 in another database."""
         named = self._all.get(name)
         if named is None:
             raise SqlError("42704", f'subscription "{name}" does not exist')
-        if not session.is_superuser and session.role_oid != named.record.owner:
-            raise SqlError("42501", f"must be owner of subscription {name}")
         if session.database_oid != named.record.database:
             raise SqlError("55000", f'subscription "{name}" was not created in this database')
         return named

@@ -22,7 +22,6 @@ from engine.eager import settle
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.errors import SqlError
-from planner.rights import Rights
 from txn.api import TableLock
 from txn.types import ShardId
 
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 
 ROW_EXCLUSIVE = 3
 _NEVER_WAIT_MS = -1
-# any of these privileges gives a lock, by level; the stronger ones need one to change what is there
-_PRIVILEGES = {1: "r", 3: "awdD"}
 LOCKS: dict[int, TableLock] = {1: "IS", 2: "IS", 3: "IX", 4: "SIX", 5: "S", 6: "SIX", 7: "X", 8: "X"}
 
 
@@ -52,17 +49,10 @@ def waiting(session: Session, may: bool) -> Iterator[None]:
 async def lock_table(session: Session, plan: Plan, statement: st.LockTable) -> Command:
     """Lock tables until the transaction ends.
 
-    Raises 55P03 with NOWAIT when it would have to wait, 25P01 outside a transaction block, 25006 for a strong lock in a READ ONLY one, 42501 unless the user
-    may change the table, or for ACCESS SHARE read it.
+    Raises 55P03 with NOWAIT when it would have to wait, 25P01 outside a transaction block, 25006 for a strong lock in a READ ONLY one.
     """
     if session.block.is_alone:
         raise SqlError("25P01", "LOCK TABLE can only be used in transaction blocks")
-    rights = Rights(session.catalog, session.role)
-    letters = _PRIVILEGES.get(statement.mode, "wdD")
-    for oid in statement.tables:
-        relation = session.catalog.relation_by_oid(oid)
-        if relation is not None and not rights.relation(relation, letters):
-            raise SqlError("42501", f"permission denied for table {relation.name}")
     txn = session.block.ensure_txn()
     if txn.read_only:
         if statement.mode > ROW_EXCLUSIVE:

@@ -100,21 +100,11 @@ async def keep(session: Session, txn: Transaction, name: str) -> None:
 # --- CREATE and DROP ------------------------------------------------------------------------------
 
 
-def _check_superuser(session: Session, verb: str) -> None:
-    if not session.is_superuser:
-        raise SqlError(
-            "42501",
-            f"permission denied to {verb} a timeline",
-            hint=f"Must be superuser to {verb} a timeline.",
-        )
-
-
 async def create_timeline(
     conn: Connection, plan: Plan, statement: st.CreateTimeline, params: Params
 ) -> Outcome:
     """CREATE TIMELINE. Raises SqlError 42501, 42710, 42939 for names that begin with pg_."""
     session, name = conn.session, statement.name
-    _check_superuser(session, "create")
     if session.catalog.has_timeline(name):
         if not statement.if_not_exists:
             raise SqlError("42710", f'timeline "{name}" already exists')
@@ -135,7 +125,6 @@ async def create_timeline(
 async def drop_timeline(conn: Connection, plan: Plan, statement: st.DropTimeline, params: Params) -> Outcome:
     """DROP TIMELINE. Raises SqlError 42501, 42704; 2BP01 while a table is in it, or for the default one."""
     session = conn.session
-    _check_superuser(session, "drop")
     for name in statement.names:
         if name == DEFAULT_TIMELINE:
             raise SqlError(

@@ -61,12 +61,10 @@ from pgwire.codecs.encodings import at_hand, encoding
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.sizes import measure_of
 from pgwire.errors import BackendError
-from planner.acl import READ_SERVER_FILES, WRITE_SERVER_FILES
 from planner.bind.stored import table_query
-from planner.errors import SqlError, not_supported
+from planner.errors import not_supported
 from planner.evaluate import Env
 from planner.query import QueryExpr
-from planner.rights import Rights
 from planner.statements import Copy
 from txn.errors import DuplicateKey
 from txn.persist.object_url import is_object_url
@@ -83,28 +81,10 @@ FILE_CHUNK_BYTES = 1 << 20
 TRANSCODED_BYTES = 16 << 10  # put into UTF8 at once: a millisecond or two for an encoding of several bytes
 
 
-def _may_touch_files(session: Session, reading: bool) -> bool:
-    """Whether the user has the rights of pg_read_server_files, or pg_write_server_files."""
-    wanted = READ_SERVER_FILES if reading else WRITE_SERVER_FILES
-    return Rights(session.catalog, session.role).owns(wanted)
-
-
 async def run_copy(
     conn: Connection, plan: Plan, statement: Copy, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
     """Run COPY FROM or COPY TO."""
-    if statement.filename is not None and not _may_touch_files(conn.session, statement.is_from):
-        raise SqlError(
-            "42501",
-            "must be superuser or have privileges of the "
-            + (
-                "pg_read_server_files role to COPY from"
-                if statement.is_from
-                else "pg_write_server_files role to COPY to"
-            )
-            + " a file",
-            hint="Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.",
-        )
     table = 0 if statement.table is None or statement.query is not None else statement.table
     conn.session.copying = CopyProgress(
         "COPY FROM" if statement.is_from else "COPY TO",

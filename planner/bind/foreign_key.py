@@ -150,6 +150,10 @@ def _check_persistence(table: RelationDef, referenced: RelationDef) -> None:
     }[table.persistence]
     if referenced.persistence not in allowed:
         raise SqlError("42P16", words)
+    if table.persistence == "t" and table.schema != referenced.schema:
+        raise SqlError(
+            "42P16", "constraints on temporary tables must involve temporary tables of this session"
+        )
 
 
 def _columns(relation: RelationDef, names: Sequence[str]) -> list[ColumnDef]:

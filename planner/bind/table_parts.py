@@ -50,8 +50,15 @@ def creation_schema(context: BindContext, node: ast.TableRef) -> str:
     The path's temporary schema counts where the setting lists it: behind pg_catalog, which is searched first then.
     Raises SqlError 3F000 (no such schema, nothing to create in), 42P16 (temporary in a permanent schema).
     """
-    if node.persistence == "t" or node.schema == "pg_temp":
-        if node.schema not in ("", "pg_temp"):
+    if node.schema.startswith("pg_temp_"):
+        context.check_open(node.schema, node.span)
+        if context.catalog.schema(node.schema) is not None and node.schema not in context.search_path:
+            raise SqlError("42P16", "cannot create relations in temporary schemas of other sessions")
+    own = node.schema == "pg_temp" or (
+        node.schema.startswith("pg_temp_") and node.schema in context.search_path
+    )
+    if node.persistence == "t" or own:
+        if node.schema and not own:
             raise SqlError(
                 "42P16", "cannot create temporary relation in non-temporary schema", span=node.span
             )

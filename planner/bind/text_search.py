@@ -8,6 +8,7 @@ Templates are PostgreSQL's own and the one of the extension unaccent, which is i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -25,7 +26,7 @@ from planner.textsearch.options import literal_of
 from planner.textsearch.parser import WORD_TYPES
 from planner.typefacts import FIRST_USER_OID
 
-CLASSES: Final = {REGCONFIG: 3602, REGDICTIONARY: 3600}
+CLASSES: Final[Mapping[int, st.CommentClass]] = {REGCONFIG: 3602, REGDICTIONARY: 3600}
 """The catalogs of what values of these types name."""
 
 _NAMED_BY: Final = {what: named_by for named_by, what in SEARCH_NAMES.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from planner import ast
 from planner import statements as st
@@ -13,7 +13,8 @@ from planner.catalog import TypeDef
 from planner.errors import SqlError, not_supported
 from planner.typefacts import FIRST_USER_OID, element_of, format_type
 
-PG_TYPE, PG_CONSTRAINT = 1247, 2606
+PG_TYPE: Final = 1247
+PG_CONSTRAINT: Final = 2606
 MAX_NAME_BYTES = 63
 
 

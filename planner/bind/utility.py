@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import text_input, text_output
@@ -437,8 +437,12 @@ def _maintainable(node: ast.Maintenance, relation: RelationDef, columns: Sequenc
 
 
 # pg_class, pg_namespace, pg_constraint, pg_authid
-_PG_CLASS, _PG_NAMESPACE, _PG_CONSTRAINT, _PG_AUTHID, _PG_DATABASE = 1259, 2615, 2606, 1260, 1262
-_PG_LARGEOBJECT = 2613
+_PG_CLASS: Final = 1259
+_PG_NAMESPACE: Final = 2615
+_PG_CONSTRAINT: Final = 2606
+_PG_AUTHID: Final = 1260
+_PG_DATABASE: Final = 1262
+_PG_LARGEOBJECT: Final = 2613
 _COMMENT_KINDS = {"table": "rp", "view": "v", "materialized view": "m", "index": "i", "sequence": "S"}
 _ARTICLES = {
     "table": "a table",

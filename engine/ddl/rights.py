@@ -1,0 +1,244 @@
+"""Who may do what: a row for each class of bound statements.
+
+    Asks(Asked.truncate, ...)       a function from (a role, a statement) that raises SqlError 42501
+    Elsewhere("engine.ddl.grant:run_grant", why)    is asked where the statement runs, for a reason
+    Nothing(why)                    everybody may, for a reason
+
+A class without a row fails when this module is imported, and so do kinds of objects, actions of ALTER TABLE and ranges of queries in the
+tables beside it; nothing is allowed because nobody thought of it. ``tests/engine/test_rights_walk.py`` walks all rows beside what
+PostgreSQL answers.
+
+What functions a statement calls is asked for whatever class it is of (``Needs.call``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from engine.ddl.comment_needs import CommentNeeds
+from engine.ddl.shared_needs import SharedNeeds
+from planner import query as q
+from planner import statements as st
+from planner.errors import SqlError
+from planner.total import members, total
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+
+
+class Asked(CommentNeeds, SharedNeeds):
+    """All that may be asked of a role."""
+
+    def statement(self, statement: st.Statement) -> None:
+        """Ask what the row of a statement's class says. Raises SqlError 42501, and 25001 where a statement may not stand in a block."""
+        row = RIGHTS[type(statement)]
+        if isinstance(row, Asks):
+            row.ask(self, statement)
+
+    def with_changes(self, statement: st.WithChanges) -> None:
+        """What each of its parts asks."""
+        for part in statement.parts:
+            self.statement(part)
+
+    def copy(self, statement: st.Copy) -> None:
+        """pg_read_server_files or pg_write_server_files for files; INSERT on the columns of a table, SELECT, or what is written in its place asks."""
+        if statement.filename is not None:
+            self._touch_files(reading=statement.is_from)
+        if statement.query is not None:
+            self.query(statement.query, self.role)
+        elif statement.subscribe is not None:
+            self.subscribe(statement.subscribe)
+        elif statement.change is not None:
+            self.statement(statement.change)
+        else:
+            letter = "a" if statement.is_from else "r"
+            self._have_columns(self._used(statement.table), statement.attnums, letter)
+
+    def declare_subscribe(self, statement: st.DeclareSubscribe) -> None:
+        """What its SUBSCRIBE asks."""
+        self.subscribe(statement.subscribe)
+
+    def explain(self, statement: st.Explain) -> None:
+        """What the statement asks, which may run."""
+        self.statement(statement.body.statement)
+
+
+_Ask: TypeAlias = Callable[[Asked, Any], None]
+_Named: TypeAlias = Callable[[Any], Sequence[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """A class of which ``ask`` raises SqlError 42501 for who may not.
+
+    ``others``: what is done to temporary tables of other sessions, by PostgreSQL's word, where that is refused to everybody; ``named``: which
+    tables these are, None: those whose rows are read or written.
+    """
+
+    ask: _Ask
+    others: str = ""
+    named: _Named | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A class that is asked about where it runs: ``at`` a function, ``module:name``; why not here."""
+
+    at: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """A class that everybody may run; why."""
+
+    why: str
+
+
+Row: TypeAlias = Asks | Elsewhere | Nothing
+
+
+def _table(statement: Any) -> Sequence[int]:
+    return (statement.table,)
+
+
+def _maintained(statement: st.Maintenance) -> Sequence[int]:
+    return statement.relations if statement.what in ("reindex", "cluster") else ()
+
+
+_ACCESS: Final = "access"
+_READS: Final = Asks(Asked.query_statement, _ACCESS)
+_CHANGES: Final = Asks(Asked.change_rows, _ACCESS)
+
+RIGHTS: Final[Mapping[type, Row]] = total(
+    "rights of statements",
+    members(st.Statement),
+    {
+        # rows
+        st.QueryStatement: _READS,
+        st.DeclareCursor: Asks(Asked.declare_cursor, _ACCESS),
+        q.Insert: _CHANGES,
+        q.Update: _CHANGES,
+        q.Delete: _CHANGES,
+        q.Merge: _CHANGES,
+        st.WithChanges: Asks(Asked.with_changes, _ACCESS),
+        st.Copy: Asks(Asked.copy, _ACCESS),
+        st.Explain: Asks(Asked.explain, _ACCESS),
+        st.Truncate: Asks(Asked.truncate, "truncate", lambda statement: statement.tables),
+        st.LockTable: Asks(Asked.lock_table),
+        st.MarkConstraints: Asks(Asked.mark_constraints),
+        # tables, views, sequences, and what belongs to them
+        st.CreateTable: Asks(Asked.create_table, _ACCESS),
+        st.AlterTable: Asks(Asked.alter_table, "alter", _table),
+        st.CreateIndex: Asks(Asked.create_index, "create indexes on", _table),
+        st.CreateView: Asks(Asked.create_view),
+        st.CreateMaterializedView: Asks(Asked.create_materialized_view, _ACCESS),
+        st.RefreshMaterializedView: Asks(Asked.refresh, _ACCESS),
+        st.CreateSequence: Asks(Asked.create_sequence),
+        st.AlterSequence: Asks(Asked.alter_sequence, _ACCESS, lambda statement: (statement.sequence,)),
+        st.CreateTrigger: Asks(Asked.create_trigger),
+        st.RenameTrigger: Asks(Asked.change_part),
+        st.DropTrigger: Asks(Asked.drop_part),
+        st.CreatePolicy: Asks(Asked.change_part),
+        st.AlterPolicy: Asks(Asked.change_part),
+        st.RenamePolicy: Asks(Asked.change_part),
+        st.DropPolicy: Asks(Asked.drop_part),
+        st.Rename: Asks(Asked.rename),
+        st.Drop: Asks(Asked.drop),
+        st.Comment: Asks(Asked.comment),
+        st.Maintenance: Asks(Asked.maintain, "{what}", _maintained),
+        # schemas, types, functions, text search
+        st.CreateSchema: Asks(Asked.create_schema),
+        st.AlterSchemaOwner: Asks(Asked.give_schema),
+        st.CreateEnum: Asks(Asked.create_enum),
+        st.CreateRange: Asks(Asked.create_range),
+        st.CreateComposite: Asks(Asked.create_composite),
+        st.AlterComposite: Asks(Asked.alter_composite),
+        st.AddEnumValue: Asks(Asked.change_type),
+        st.RenameEnumValue: Asks(Asked.change_type),
+        st.CreateDomain: Asks(Asked.create_domain),
+        st.SetDomainDefault: Asks(Asked.change_type),
+        st.SetDomainNotNull: Asks(Asked.change_type),
+        st.AddDomainCheck: Asks(Asked.change_type),
+        st.DropDomainConstraint: Asks(Asked.change_type),
+        st.ValidateDomainConstraint: Asks(Asked.change_type),
+        st.RenameDomainConstraint: Asks(Asked.change_type),
+        st.AlterType: Asks(Asked.alter_type),
+        st.DropType: Asks(Asked.drop_type),
+        st.CreateFunction: Asks(Asked.create_function),
+        st.CreateAggregate: Asks(Asked.create_aggregate),
+        st.AlterFunction: Asks(Asked.alter_function),
+        st.DropFunction: Asks(Asked.drop_function),
+        st.Call: Nothing("EXECUTE of the procedure is asked for as of any call; arguments read no tables"),
+        st.Do: Nothing("PL/pgSQL is trusted; each statement of the block is asked about as it runs"),
+        st.CreateConfiguration: Asks(Asked.create_text_search),
+        st.CreateDictionary: Asks(Asked.create_text_search),
+        st.AlterMapping: Asks(Asked.alter_mapping),
+        st.AlterDictionary: Asks(Asked.alter_dictionary),
+        st.AlterTextSearch: Asks(Asked.alter_text_search),
+        st.DropTextSearch: Asks(Asked.drop_text_search),
+        # roles, databases, and what they hold
+        st.RoleStatement: Asks(Asked.role_statement),
+        st.GrantRole: Asks(Asked.grant_role),
+        st.Grant: Elsewhere("engine.ddl.grant:run_grant", "as whom it grants decides what is granted"),
+        st.AlterDefaultPrivileges: Asks(Asked.alter_default_privileges),
+        st.ReassignOwned: Asks(Asked.reassign_owned),
+        st.DropOwned: Asks(Asked.drop_owned),
+        st.AlterDefaults: Asks(Asked.alter_defaults),
+        st.CreateDatabase: Asks(Asked.create_database),
+        st.AlterDatabase: Asks(Asked.alter_database),
+        st.DropDatabase: Asks(Asked.drop_database),
+        st.CreateExtension: Asks(Asked.create_extension),
+        st.AlterExtension: Asks(Asked.alter_extension),
+        st.DropExtension: Asks(Asked.drop_extension),
+        st.AlterLargeObject: Elsewhere(
+            "engine.large_objects.statements:alter_owner", "who owns it is read with its row"
+        ),
+        # PostgreSQL has none of these
+        st.Subscribe: Asks(Asked.subscribe, _ACCESS),
+        st.DeclareSubscribe: Asks(Asked.declare_subscribe, _ACCESS),
+        st.CreateSubscription: Asks(Asked.create_subscription, _ACCESS),
+        st.AcknowledgeSubscription: Asks(Asked.acknowledge_subscription),
+        st.DropSubscription: Asks(Asked.drop_subscription),
+        st.CreateSource: Asks(Asked.create_source),
+        st.AlterSource: Asks(Asked.alter_source),
+        st.DropSource: Asks(Asked.drop_source),
+        st.CreateTimeline: Asks(Asked.create_timeline),
+        st.DropTimeline: Asks(Asked.drop_timeline),
+        # the session itself
+        st.SetVariable: Elsewhere(
+            "engine.connection.settings:Settings.check", "it is asked of set_config() and of options, too"
+        ),
+        st.ShowVariable: Elsewhere(
+            "engine.connection.session:Session.setting", "it is asked of current_setting(), too"
+        ),
+        st.Prepare: Nothing("the statement is asked about when it is executed"),
+        st.ExecutePrepared: Nothing("the statement that it names is asked about, as who executes it"),
+        st.Fetch: Nothing("the session's own cursors, whose queries were asked about"),
+        st.CloseCursor: Nothing("the session's own cursors"),
+        st.Deallocate: Nothing("the session's own prepared statements"),
+        st.Discard: Nothing("the session's own objects"),
+        st.SetConstraints: Nothing("when the transaction's own checks are made"),
+        st.Transaction: Nothing("the session's own transaction"),
+        st.SetTransaction: Nothing(
+            "the session's own transaction; a snapshot has a name that nobody guesses"
+        ),
+        st.Notify: Nothing("channels are everybody's in their database"),
+        st.Skip: Nothing("it does nothing but say so"),
+    },
+)
+
+
+def refuse_others_temporaries(session: Session, bound: st.BoundStatement) -> None:
+    """Raise SqlError 0A000 for temporary tables of other sessions, be the user a superuser: what is in them is no business of this one."""
+    row = RIGHTS[type(bound.statement)]
+    if not isinstance(row, Asks) or not row.others:
+        return
+    oids = bound.reads | bound.writes if row.named is None else row.named(bound.statement)
+    for oid in oids:
+        relation = session.catalog.relation_by_oid(oid)
+        if relation is not None and session.is_others_temporary(relation):
+            what = row.others.format(what=getattr(bound.statement, "what", ""))
+            raise SqlError("0A000", f"cannot {what} temporary tables of other sessions")
