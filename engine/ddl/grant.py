@@ -145,12 +145,29 @@ def _grantor(
     if not options and not set(have) & set(ALL[target.kind]):
         what = named if found.column else f"{found.what} {found.name}".strip()
         raise SqlError("42501", f"permission denied for {what}")
+    if not statement.is_grant and target.kind == "relation" and set(target.letters) & set(ALL["column"]):
+        _refuse_columns(session, target, roles, options, have)
     every = target.every or (target.kind == "column" and target.letters == ALL["column"])
     if not letters or (letters != target.letters and not every):
         which = "not all" if letters else "no"
         done = "were granted" if statement.is_grant else "could be revoked"
         session.warning(f"{which} privileges {done} for {named}", "01007" if statement.is_grant else "01006")
     return grantor, letters
+
+
+def _refuse_columns(
+    session: Session, target: st.GrantTarget, roles: frozenset[int], options: str, have: str
+) -> None:
+    """Raise SqlError 42501 where REVOKE on a table goes on to columns to which the user has no right at all, as PostgreSQL does."""
+    if (set(have) | set(options)) & set(ALL["column"]):
+        return
+    relation = session.catalog.relation_by_oid(target.oid)
+    assert relation is not None
+    for column in relation.live:
+        if not held(column_acl(session.catalog, relation, column.attnum), roles):
+            raise SqlError(
+                "42501", f'permission denied for column "{column.name}" of relation "{relation.name}"'
+            )
 
 
 def _columns_too(

@@ -37,7 +37,7 @@ class Walk:
     def __init__(self, dsn: str) -> None:
         """``dsn``: of a superuser, in a database where the world is not yet."""
         self._dsn = dsn
-        self._root = self._connect("postgres")
+        self.root = self._connect("postgres")
         self._sessions: dict[str, pq.PGconn] = {"postgres": self._connect("postgres")}
         self._prepared: str | None = None
 
@@ -47,7 +47,7 @@ class Walk:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for session in (self._root, *self._sessions.values()):
+        for session in (self.root, *self._sessions.values()):
             session.finish()
 
     def _connect(self, user: str) -> pq.PGconn:
@@ -59,15 +59,16 @@ class Walk:
     def set_up(self) -> None:
         """Make the world. Raises RuntimeError where a statement of it fails."""
         for sql in SETUP:
-            state = run(self._root, sql)
+            state = run(self.root, sql)
             if state != OK:
-                raise RuntimeError(f"{state} {sql}: {self._root.error_message.decode()}")
+                raise RuntimeError(f"{state} {sql}: {self.root.error_message.decode()}")
 
-    def _session(self, actor: str) -> pq.PGconn:
+    def _session(self, actor: str, of: type) -> pq.PGconn:
         session = self._sessions.get(actor)
         if session is None:
             session = self._sessions[actor] = self._connect(actor)
-            for sql in _OPENING:
+        if of is st.ExecutePrepared:
+            for sql in _OPENING:  # fails where it is there already
                 run(session, sql)
         return session
 
@@ -79,31 +80,31 @@ class Walk:
         return {actor: way(case, actor) for actor in actors}
 
     def _in_block(self, case: Case, actor: str) -> str:
-        session = self._session(actor)
+        session = self._session(actor, case.of)
         run(session, "BEGIN")
         state = run(session, case.sql)
         run(session, "ROLLBACK")
         return state
 
     def _alone(self, case: Case, actor: str) -> str:
-        state = run(self._session(actor), case.sql)
-        if state == OK and case.undo and (wrong := run(self._root, case.undo)) != OK:
+        state = run(self._session(actor, case.of), case.sql)
+        if state == OK and case.undo and (wrong := run(self.root, case.undo)) != OK:
             raise RuntimeError(f"{wrong} {case.undo}")
         return state
 
     def _prepared_for(self, case: Case, actor: str) -> str:
         if self._prepared != case.sql:
             if self._prepared is not None:
-                run(self._root, "DEALLOCATE w_case")
+                run(self.root, "DEALLOCATE w_case")
             self._prepared = None
-            made = self._root.prepare(b"w_case", case.sql.encode())
+            made = self.root.prepare(b"w_case", case.sql.encode())
             if made.status == pq.ExecStatus.FATAL_ERROR:
                 return _state(made)
             self._prepared = case.sql
-        run(self._root, "BEGIN")
-        run(self._root, f'SET LOCAL SESSION AUTHORIZATION "{actor}"')
-        state = _state(self._root.exec_prepared(b"w_case", []))
-        run(self._root, "ROLLBACK")
+        run(self.root, "BEGIN")
+        run(self.root, f'SET LOCAL SESSION AUTHORIZATION "{actor}"')
+        state = _state(self.root.exec_prepared(b"w_case", []))
+        run(self.root, "ROLLBACK")
         return state
 
 
