@@ -45,6 +45,8 @@ _NEVER: Final = float("inf")
 _ends = _NEVER  # when ``give_way`` has more to do than to look at the clock; perf_counter's seconds
 _slice_ends = _NEVER  # of the strand that runs
 _open = False  # it may be laid aside here
+_safe = False  # it may be laid aside ``between`` steps of the coroutine that runs
+_bound_ends = _NEVER  # when what is ``bounded`` has taken too long
 _turns = 0  # whole turns that are under way
 _polling = 0  # threads that are asked to look whether they are cancelled
 _in_thread = threading.local()
@@ -109,9 +111,41 @@ def opened(may: bool) -> bool:
     """
     global _open, _ends
     was = _open
-    _open = may and not _turns
+    _open = may and not _turns and _bound_ends == _NEVER
     _ends = _slice_ends if _open else _closed()
     return was
+
+
+Closed = tuple[bool, bool]
+
+
+def closed_step() -> Closed:
+    """Close what follows: a step of a coroutine that synchronous code drives, which may be laid aside ``between`` its steps if that code is open.
+
+    Returns what ``end_step`` takes, in a ``finally``.
+    """
+    global _safe
+    was = (_open, _safe)
+    _safe = _open
+    opened(False)
+    return was
+
+
+def end_step(was: Closed) -> None:
+    """Go on as before ``closed_step``."""
+    global _safe
+    _safe = was[1]
+    opened(was[0])
+
+
+def between() -> None:
+    """``give_way`` in a coroutine, between two steps of it: where an ``await`` may stand."""
+    if _safe:
+        was = opened(True)
+        try:
+            give_way()
+        finally:
+            opened(was)
 
 
 def openly(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -169,12 +203,36 @@ _count_lock = threading.Lock()
 
 def _closed() -> float:
     """Return when ``give_way`` looks closer in closed code: at once within a turn, and while threads poll, for all share the one clock."""
-    return 0.0 if _polling or (DEBUG and _turns) else _NEVER
+    return 0.0 if _polling or (DEBUG and _turns) else _bound_ends
 
 
 def in_loop() -> bool:
     """Tell whether this is the event loop's thread."""
-    return threading.get_ident() == _loop_thread
+    return threading.get_ident() == _loop_thread or not _loop_thread
+
+
+class OverBudget(BaseException):
+    """What ``bounded`` code computes takes longer than it may: it is left for later. Raised by ``give_way``."""
+
+
+@contextmanager
+def bounded(seconds: float) -> Iterator[None]:
+    """Have ``give_way`` raise OverBudget once the code within has taken longer; it is closed meanwhile. May be nested: the inner one counts.
+
+    In a thread, and within a turn, it changes nothing.
+    """
+    global _bound_ends
+    if not in_loop() or _turns:
+        yield
+        return
+    before, was = _bound_ends, _open
+    _bound_ends = perf_counter() + seconds
+    opened(False)
+    try:
+        yield
+    finally:
+        _bound_ends = before
+        opened(was)
 
 
 def _due() -> None:
@@ -185,6 +243,8 @@ def _due() -> None:
         return
     if _turns and DEBUG:
         raise TurnBroken("something of a user's runs within a turn that has to be whole (docs/invariants.md)")
+    if perf_counter() >= _bound_ends:
+        raise OverBudget
     if _open and perf_counter() >= _slice_ends and _lay_aside is not None:
         _lay_aside()
 
@@ -203,25 +263,30 @@ def install(
     _lay_aside, _run_outside, _loop_thread = lay_aside, run_outside, threading.get_ident()
 
 
-Running = tuple[bool, float]
-"""What of a strand is kept while another runs: whether it is open, and when its slice ends."""
+Running = tuple[bool, bool, float]
+"""What of a strand is kept while another runs: whether it is open, and safe between steps, and when its slice ends."""
 
 
 def swap(to: Running) -> Running:
-    """Let another strand run, or none (``(False, inf)``); returns what was."""
-    global _open, _slice_ends, _ends
-    was = (_open, _slice_ends)
-    _open, _slice_ends = to
+    """Let another strand run, or none (``NOBODY``); returns what was."""
+    global _open, _safe, _slice_ends, _ends
+    was = (_open, _safe, _slice_ends)
+    _open, _safe, _slice_ends = to
     _ends = _slice_ends if _open else _closed()
     return was
 
 
-def fresh_slice(is_open: bool) -> Running:
+def fresh_slice(is_open: bool, is_safe: bool) -> Running:
     """Return what ``swap`` takes for a strand whose slice begins now."""
-    return (is_open, perf_counter() + SLICE_S)
+    return (is_open, is_safe, perf_counter() + SLICE_S)
 
 
-NOBODY: Final[Running] = (False, _NEVER)
+def is_safe() -> bool:
+    """Tell whether ``between`` may let others run here, in a coroutine."""
+    return _safe
+
+
+NOBODY: Final[Running] = (False, False, _NEVER)
 
 
 # --- long calls of C ------------------------------------------------------------------------------

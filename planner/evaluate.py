@@ -34,9 +34,10 @@ from typing import Any, TypeVar, cast
 from planner import evaluate_nodes as _nodes  # noqa: F401 - completes the unit
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError
+from planner.evaluate_calls import walk
 from planner.evaluate_env import EMPTY_LAYOUT, Env, Layout, Row, RowFunction, Shared, Suspend
 from planner.evaluate_runtime import flat, record_maker
-from planner.evaluate_unit import Unit, value_function, walk
+from planner.evaluate_unit import Unit, value_function
 from planner.facts import facts
 from planner.query import Expr
 

@@ -14,17 +14,18 @@ import functools
 import linecache
 import re
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from types import CodeType
 from typing import Any, cast
 
-from pgwire.give_way import give_way, paced
+from pgwire.give_way import give_way, paced, size_of
 from planner.builtins import load
 from planner.builtins.large import LARGE_BYTES, made
 from planner.builtins.registry import Builtin
 from planner.errors import SqlError, not_supported
-from planner.evaluate_env import Layout, RowFunction
+from planner.evaluate_calls import is_fixed, of_fixed_length, spread, typed, walk
+from planner.evaluate_env import EMPTY_LAYOUT, Env, Layout, RowFunction
 from planner.evaluate_inline import HELPERS, inline_templates
-from planner.evaluate_runtime import flat
 from planner.facts import ANY, BPCHAR, BYTEA, JSON, JSONB, TEXT, VARCHAR, facts
 from planner.query import (
     CMAX,
@@ -41,7 +42,6 @@ from planner.query import (
     NullTest,
     OpExpr,
     Param,
-    QueryBase,
     RelabelType,
     RowExpr,
     SqlCall,
@@ -49,7 +49,6 @@ from planner.query import (
     Var,
 )
 from planner.rewrite import shift_levels
-from planner.walk import children
 
 _WAITING = (
     "pg_sleep",
@@ -145,9 +144,12 @@ def _pieces(functions: Sequence[str]) -> Iterator[str]:
 class Unit:
     """One compilation: a namespace, the helper functions cut off from deep expressions, and a layout."""
 
-    def __init__(self, layout: Layout, exprs: Sequence[Expr], many: bool = False) -> None:
-        """Begin; ``many``: the function is one of many rows, and its body begins with ``prologue``."""
+    def __init__(
+        self, layout: Layout, exprs: Sequence[Expr], many: bool = False, *, fixed: bool = False
+    ) -> None:
+        """Begin; ``many``: the function is one of many rows, and its body begins with ``prologue``. ``fixed``: of a constant (``Once``)."""
         self.layout = layout
+        self.fixed = fixed
         self.many = many
         self.bound: dict[str, str] = {}  # functions for the rows of one batch, with what makes them
         self.row = ", ".join(f"r{n}" for n in range(len(layout.pieces))) or "r"
@@ -331,6 +333,8 @@ class Unit:
                 return ready
         if depth > MAX_DEPTH and not isinstance(expr, Var | Const | Param):
             return self.cut(expr)
+        if not self.fixed and isinstance(expr, FuncExpr | OpExpr) and is_fixed(expr):
+            return f"{self.name(Once(expr), 'once')}(e)"
         method = NODES.get(type(expr))
         if method is None:
             raise not_supported(f"{type(expr).__name__} here", span=expr.span)
@@ -404,12 +408,12 @@ class Unit:
         function, needs_session = builtin.form_for(args)
         assert function is not None
         types = tuple(arg.type.oid for arg in args)
-        self.calls = max(self.calls, 1 if all(map(_is_fixed, types)) else 2)
-        spread = variadic and fact is not None and fact.variadic == ANY
-        if spread:
-            return builtin, _spread(builtin, function, types), needs_session
+        self.calls = max(self.calls, 1 if all(map(of_fixed_length, types)) else 2)
+        spreads = variadic and fact is not None and fact.variadic == ANY
+        if spreads:
+            return builtin, spread(builtin, function, types), needs_session
         if builtin.needs_types:
-            return builtin, _typed(function, types), needs_session
+            return builtin, typed(function, types), needs_session
         return builtin, function, needs_session
 
     def operator(self, proc: int, left: str, right: str, left_type: int, right_type: int) -> str:
@@ -451,45 +455,32 @@ class Unit:
         return self.value(expr, depth)
 
 
-@functools.cache
-def _is_fixed(oid: int) -> bool:
-    """Tell whether all values of a type have the same length."""
-    fact = facts().types.get(oid)
-    return fact is not None and fact.length > 0
+class Once:
+    """The value of an expression of constants that was too long to compute ahead: computed when it is first asked for, and kept if it is short."""
+
+    __slots__ = ("_expr", "_function", "_known", "_value")
+
+    def __init__(self, expr: Expr) -> None:
+        self._expr = expr
+        self._function: RowFunction | None = None
+        self._known = False
+        self._value: Any = None
+
+    def __call__(self, e: Env) -> Any:
+        """Return it. Raises what computing it raises, each time."""
+        if self._known:
+            return self._value
+        if self._function is None:
+            unit = Unit(EMPTY_LAYOUT, (self._expr,), fixed=True)
+            self._function = unit.function(f"    return {unit.value(self._expr, 0)}\n")
+        value = self._function((), e)
+        if isinstance(value, _KEPT) and size_of(value) <= KEPT_BYTES:
+            self._value, self._known = value, True
+        return value
 
 
-def _typed(function: Callable[..., Any], types: tuple[int, ...]) -> Callable[..., Any]:
-    def call(*args: Any) -> Any:
-        return function(*args, types=types)
-
-    return call
-
-
-def _spread(builtin: Builtin, function: Callable[..., Any], types: tuple[int, ...]) -> Callable[..., Any]:
-    """Return the call for ``VARIADIC array`` of a function that takes VARIADIC "any"."""
-    fact = facts().types.get(types[-1])
-    element = fact.element if fact is not None else 0
-
-    def call(*args: Any) -> Any:
-        array = args[-1]
-        if array is None:
-            return None
-        items = flat(array)
-        if builtin.needs_types:
-            return function(*args[:-1], *items, types=types[:-1] + (element,) * len(items))
-        return function(*args[:-1], *items)
-
-    return call
-
-
-def walk(node: Any) -> Iterator[Expr]:
-    """Yield every expression from ``node`` down; does not enter the bodies of sub-selects."""
-    stack = [node]
-    while stack:
-        current = stack.pop()
-        if isinstance(current, Expr):
-            yield current
-        stack.extend(child for child in children(current) if not isinstance(child, QueryBase))
+KEPT_BYTES = 1 << 14
+_KEPT = (str, bytes, int, float, Decimal, type(None))
 
 
 def value_function(expr: Expr, layout: Layout) -> RowFunction:

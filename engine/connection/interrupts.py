@@ -24,6 +24,7 @@ from engine.eager import LaidAside, OnStrand, Started, call_on_strand, eager, on
 from engine.slices import SLICE_S
 from pgwire.backend import MaybeAwaitable
 from pgwire.errors import BackendError
+from pgwire.give_way import between, is_safe
 from planner.errors import SqlError
 
 if TYPE_CHECKING:
@@ -69,6 +70,9 @@ class CancelFlag:
         """
         if self.reason:
             self.check()
+        if is_safe():
+            between()
+            return
         now = time.monotonic()
         if not self.slice_ends:
             self.slice_ends = now + SLICE_S

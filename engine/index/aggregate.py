@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from engine.index.nodes import Node, OrderItem, chunks, compare_key, row_key, sort_rows
+from engine.index.nodes import Node, chunks, row_key
 from engine.index.own_aggregate import Done, Held, Steps
+from engine.index.sorting import OrderItem, compare_key, sort_rows
 from engine.index.state import Pipe, Rows, evaluate, evaluate_rows
+from pgwire.give_way import give_way, paced
 from planner.builtins import load
 from planner.builtins.aggregates_ordered import HYPOTHETICAL
 from planner.builtins.compare import hash_key, sort_key
@@ -114,7 +116,7 @@ class Call:
             items = [(p, t, False, False) for p, t in zip(self.positions, self.types, strict=True)]
             rows = sort_rows(list(rows), items)
         seen: set[Any] = set()
-        for row in rows:
+        for row in paced(rows, 16):
             values = [row[p] for p in self.positions]
             if self.skip_nulls and None in values:
                 continue
@@ -144,7 +146,7 @@ class Call:
                 many(values)
                 return
             step = state.step
-            for value in values:
+            for value in paced(values, 16):
                 step(value)
             return
         if not self.positions:
@@ -152,7 +154,7 @@ class Call:
             return
         positions = self.positions
         skip = self.skip_nulls
-        for row in rows:
+        for row in paced(rows, 16):
             several = [row[p] for p in positions]
             if not (skip and None in several):
                 state.step(*several)
@@ -267,13 +269,14 @@ class AggregateNode(Node):
                 if self.whole:
                     buckets[()] = rows
                 else:
-                    for row in rows:
+                    for row in paced(rows):
                         k = key(row)
                         if k in buckets:
                             buckets[k].append(row)
                         else:
                             buckets[k] = [row]
                 for k, bucket in buckets.items():
+                    give_way()
                     found = table.get(k)
                     if found is None:
                         found = table[k] = fresh(bucket[0])
@@ -301,6 +304,7 @@ class AggregateNode(Node):
                 table[()] = fresh((None,) * width)
                 by_keys = any_direct
             for found in table.values():
+                give_way()
                 if by_keys:
                     yield from self._fill_direct(found, self.sets[index], e)
                 if any_own:
@@ -380,7 +384,7 @@ def _hypothetical(call: Call, rows: Rows, first: tuple[Any, ...], e: Env) -> Any
     mine = peers(probe)
     before = True
     last: Any = marker
-    for row in ordered:
+    for row in paced(ordered, 16):
         if row[width] is marker:
             continue
         key = peers(row)

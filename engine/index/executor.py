@@ -9,7 +9,6 @@ generators (bench: pgbench -S).
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from collections.abc import Set as AbstractSet
@@ -30,6 +29,8 @@ from engine.index.partitions import PartitionsSource
 from engine.index.plan import Planning, RangeAccess
 from engine.index.sources import IndexSource, SourceNode
 from engine.index.state import BATCH, ExecState, Rows, abandon, drive, poll, run_ready
+from engine.loop.strands import turn
+from pgwire.give_way import openly
 from planner.catalog import Catalog
 from planner.evaluate import Env, RowFunction
 from planner.query import OutputColumn, QueryExpr, SubLink
@@ -127,8 +128,8 @@ class IndexExecutor:
         point = plan.point
         if point is not None:
             if point.source is None:
-                return ReadyRows(plan.columns, point.finish([()], env))
-            found = point.source.request((), env, ctx)
+                return ReadyRows(plan.columns, openly(point.finish, [()], env))
+            found = openly(point.source.request, (), env, ctx)
             if type(found) is list or not isinstance(found, Awaitable):  # a list it is nearly always
                 return ReadyRows(plan.columns, _finish(point, found, env))
             return self._point_later(plan, point, found, env)
@@ -165,14 +166,14 @@ class IndexExecutor:
 def _finish(point: PointPlan, found: Any, env: Env) -> Rows:
     if not found or point.source is None:
         return []
-    return point.finish(point.source.extract(found), env)
+    return openly(point.finish, point.source.extract(found), env)
 
 
 async def _finish_in_slices(point: PointPlan, found: Any, env: Env) -> AsyncIterator[RowBatch]:
     for start in range(0, len(found), BATCH):
         yield RowBatch(rows=_finish(point, found[start : start + BATCH], env))
         poll(env.shared.ctx)
-        await asyncio.sleep(0)
+        await turn()
 
 
 def _by_pairs(root: Node, query: QueryExpr) -> bool:

@@ -9,12 +9,13 @@ A joined row is left + right. RIGHT joins are planned as LEFT joins with the sid
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from engine.index.nodes import Node
+from engine.index.nodes import Node, chunks
 from engine.index.sources import Source
 from engine.index.state import BATCH, Pipe, Rows, evaluate, evaluate_rows, gather
+from pgwire.give_way import give_way, paced
 from planner.builtins.compare import hash_key
 from planner.evaluate import Env, Layout, compile_filter
 from planner.query import Expr, JoinKind
@@ -65,6 +66,7 @@ class DependentJoin(Node):
                     if rows:
                         matched = True
                         out.extend(rows)
+                    give_way()
                 if outer_join and not matched:
                     out.append(left + empty)
                 if len(out) >= BATCH:
@@ -108,7 +110,7 @@ class HashJoin(Node):
                 yield item
                 continue
             keys = yield from self.right_key(item, e)
-            for key, row in zip(keys, item, strict=True):
+            for key, row in zip(keys, paced(item), strict=True):
                 if key is None:
                     rest.append(row)
                 elif key in table:
@@ -129,8 +131,10 @@ class HashJoin(Node):
                 continue
             keys = yield from self.left_key(item, e)
             for key, left in zip(keys, item, strict=True):
-                found = table.get(key) if key is not None else None
-                if found:
+                same = table.get(key) if key is not None else None
+                matched = False
+                for found in () if same is None else (same,) if len(same) <= BATCH else _parts(same):
+                    give_way()
                     rows = [left + right for right in found]
                     if test is not None:
                         if full:
@@ -150,12 +154,12 @@ class HashJoin(Node):
                     elif full:
                         used.update(map(id, found))
                     if rows:
+                        matched = True
                         out.extend(rows)
                         if len(out) >= BATCH:
                             yield out
                             out = []
-                        continue
-                if outer_join:
+                if outer_join and not matched:
                     out.append(left + empty_right)
             if out:
                 yield out
@@ -164,9 +168,14 @@ class HashJoin(Node):
                 yield None
         if full:
             empty_left = (None,) * self.inputs[0].width
-            out = [empty_left + row for row in rest]
-            for bucket in table.values():
-                out.extend(empty_left + row for row in bucket if id(row) not in used)
+            for bucket in (rest, *table.values()):
+                for row in bucket:
+                    if id(row) not in used:
+                        out.append(empty_left + row)
+                    if len(out) >= BATCH:
+                        yield out
+                        out = []
+                give_way()
             if out:
                 yield out
 
@@ -194,6 +203,10 @@ def _row_keys(exprs: Sequence[Expr], layout: Layout) -> Callable[[Any, Env], Any
         ]
 
     return run
+
+
+def _parts(rows: Rows) -> Iterator[Rows]:
+    return (rows[start : start + BATCH] for start in range(0, len(rows), BATCH))
 
 
 class LoopJoin(Node):
@@ -246,6 +259,7 @@ class LoopJoin(Node):
                     if rows:
                         matched = True
                         out.extend(rows)
+                    give_way()
                 if outer_join and not matched:
                     out.append(left + empty_right)
                 if len(out) >= BATCH:
@@ -260,6 +274,5 @@ class LoopJoin(Node):
                 yield None
         if full:
             empty_left = (None,) * self.inputs[0].width
-            out = [empty_left + row for number, row in enumerate(kept) if number not in used]
-            if out:
-                yield out
+            rest = [empty_left + row for number, row in enumerate(paced(kept)) if number not in used]
+            yield from chunks(rest)

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from engine.index.access import has_sublink, returns_set
-from engine.index.nodes import Node, Sort, order_items
+from engine.index.nodes import Node, Sort
+from engine.index.sorting import order_items
 from engine.index.state import Pipe, evaluate
 from planner.evaluate import Env, Layout, compile_row, walk
 from planner.facts import facts

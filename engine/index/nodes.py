@@ -12,8 +12,8 @@ it; the batches it yields are fresh lists that the consumer may keep.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from operator import itemgetter
 from typing import Any, cast
 
@@ -21,8 +21,10 @@ from engine.connection.pieces import PART_BYTES
 from engine.connection.rows import RowTuple
 from engine.explain.tree import Measured
 from engine.index.access import in_order_of_cost
+from engine.index.sorting import RUN, OrderItem, compare_key, merged, sort_rows
 from engine.index.state import BATCH, FEW, Pipe, Rows, evaluate, evaluate_rows
-from planner.builtins.compare import hash_key, sort_key
+from pgwire.give_way import give_way, paced
+from planner.builtins.compare import hash_key
 from planner.builtins.large import METER
 from planner.errors import SqlError
 from planner.evaluate import (
@@ -35,7 +37,7 @@ from planner.evaluate import (
     compile_map,
     compile_row,
 )
-from planner.query import Const, Expr, FuncExpr, QueryExpr, SortKey, Var
+from planner.query import Const, Expr, FuncExpr, QueryExpr, Var
 from planner.types import SqlType
 
 
@@ -220,6 +222,7 @@ class ProjectSet(Node):
                     sets = yield from evaluate(function, row, e)
                 else:
                     sets = function(row, e)
+                give_way()
                 for values in lockstep(sets):
                     out.append(row + values)
                     if len(out) >= BATCH:
@@ -288,84 +291,11 @@ class ValuesNode(Node):
             yield out
 
 
-# --- order --------------------------------------------------------------------------------------
-
-OrderItem = tuple[int, int, bool, bool]  # position, type oid, descending, nulls first
-
-
-def order_items(keys: Sequence[SortKey], types: Sequence[SqlType]) -> list[OrderItem]:
-    """Return sort keys as (position, type, descending, nulls first)."""
-    return [(k.target, types[k.target].oid, k.descending, k.nulls_first) for k in keys]
-
-
-def sort_rows(rows: Rows, items: Sequence[OrderItem]) -> Rows:
-    """Sort stably by several keys: the last one first; NULLs are set apart and put where they belong."""
-    for position, oid, descending, nulls_first in reversed(items):
-        nulls = [r for r in rows if r[position] is None]
-        if nulls:
-            rows = [r for r in rows if r[position] is not None]
-        key = sort_key(oid)
-        if key is None:
-            rows.sort(key=itemgetter(position), reverse=descending)
-        else:
-            rows.sort(key=lambda r: key(r[position]), reverse=descending)
-        if nulls:
-            rows = nulls + rows if nulls_first else rows + nulls
-    return rows
-
-
-def compare_key(items: Sequence[OrderItem]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
-    """Return the function giving the part of a row that peers have in common."""
-    getters = [(position, hash_key(oid)) for position, oid, _, _ in items]
-
-    def key(row: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple(row[p] if k is None or row[p] is None else k(row[p]) for p, k in getters)
-
-    return key
-
-
-class _Backwards:
-    """A key that orders the other way round."""
-
-    __slots__ = ("key",)
-
-    def __init__(self, key: Any) -> None:
-        self.key = key
-
-    def __lt__(self, other: _Backwards) -> bool:
-        return bool(other.key < self.key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Backwards) and bool(self.key == other.key)
-
-    __hash__ = None  # type: ignore[assignment]  # as Python does itself where __eq__ alone is given
-
-
-def merge_key(items: Sequence[OrderItem]) -> Callable[[tuple[Any, ...]], Any]:
-    """Return one key for all sort items: slower than sorting item by item, but runs can be merged by it."""
-    columns = [(p, sort_key(oid), descending, nulls_first) for p, oid, descending, nulls_first in items]
-
-    def key(row: tuple[Any, ...]) -> tuple[Any, ...]:
-        out: list[Any] = []
-        for position, convert, descending, nulls_first in columns:
-            value = row[position]
-            if value is None:
-                out.append((0 if nulls_first else 2,))
-                continue
-            part = value if convert is None else convert(value)
-            out.append((1, _Backwards(part) if descending else part))
-        return tuple(out)
-
-    return key
-
-
 class Sort(Node):
     """All rows in order; with ``counts`` (LIMIT and OFFSET above it) only as many as can come out.
 
     More than ``RUN`` rows are sorted in runs and merged, so that the loop gets its turns.
     """
-
-    RUN = 16_384
 
     def __init__(self, child: Node, items: Sequence[OrderItem], counts: Sequence[Expr] = ()) -> None:
         super().__init__(child.layout, child.width, child)
@@ -385,7 +315,7 @@ class Sort(Node):
     def pipe(self, e: Env) -> Pipe:
         """Collect, sort, give out."""
         top = yield from self._top(e)
-        bound = 0 if top is None else 2 * top + 4 * BATCH
+        few = top is not None and top <= RUN
         rows: Rows = []
         runs: list[Rows] = []
         for item in self.inputs[0].pipe(e):
@@ -393,10 +323,10 @@ class Sort(Node):
                 yield item
                 continue
             rows.extend(item)
-            if top is not None:
-                if len(rows) > bound:
+            if few:
+                if len(rows) > 2 * top + 4 * BATCH:
                     rows = sort_rows(rows, self.items)[:top]
-            elif len(rows) >= self.RUN:
+            elif len(rows) >= RUN:
                 runs.append(sort_rows(rows, self.items))
                 rows = []
             yield None
@@ -406,7 +336,7 @@ class Sort(Node):
             return
         runs.append(rows)
         out: Rows = []
-        for row in heapq.merge(*runs, key=merge_key(self.items)):
+        for row in islice(merged(runs, self.items), top):
             out.append(row)
             if len(out) >= BATCH:
                 yield out
@@ -457,7 +387,7 @@ class Distinct(Node):
                 yield item
                 continue
             out: Rows = []
-            for row in item:
+            for row in paced(item):
                 k = key(row)
                 if k not in seen:
                     seen.add(k)
@@ -528,7 +458,7 @@ class Limit(Node):
                     if left == 0 and self.ties is None:
                         return
                 if left == 0 and self.ties is not None:
-                    for i, row in enumerate(rows):
+                    for i, row in enumerate(paced(rows)):
                         if self.ties(row) != last:
                             if i:
                                 yield rows[:i]
@@ -551,7 +481,7 @@ class Rename(Node):
 
 
 __all__ = [
-    "EMPTY_LAYOUT", "Cut", "Distinct", "Filter", "Limit", "Node", "OneRow", "OrderItem", "Project", "ProjectSet",
-    "Rename", "Sort", "ValuesNode", "apply", "chunks", "compare_key", "lockstep", "order_items", "projection",
-    "row_key", "sort_rows",
+    "EMPTY_LAYOUT", "Cut", "Distinct", "Filter", "Limit", "Node", "OneRow", "Project", "ProjectSet",
+    "Rename", "Sort", "ValuesNode", "apply", "chunks", "lockstep", "projection",
+    "row_key",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Any
 
 from engine.index.own_aggregate import Steps
 from engine.index.state import Item, evaluate
+from pgwire.give_way import give_way
 from planner.bind.aggregate_steps import no_window
 from planner.classify import is_volatile
 from planner.errors import SqlError
@@ -51,6 +52,7 @@ def over_frames(
     base = upto = 0  # the state is of rows[base:upto]
     last: Sequence[int] | None = None
     for i in range(len(rows)):
+        give_way()
         frame = frame_of(i)
         if last is not None and frame == last:
             out.append(out[-1])

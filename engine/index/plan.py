@@ -32,10 +32,10 @@ from engine.index.nodes import (
     ProjectSet,
     Sort,
     ValuesNode,
-    order_items,
 )
 from engine.index.partitions import PartitionsSource, Parts
 from engine.index.setops import RecursiveUnion, SetOpNode, With
+from engine.index.sorting import order_items
 from engine.index.subplan import compile_sublink
 from engine.index.window import WindowNode
 from planner.catalog import Catalog

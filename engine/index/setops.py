@@ -15,6 +15,7 @@ from typing import Any, Literal
 from engine.index.computed import CteState
 from engine.index.nodes import Node, row_key
 from engine.index.state import Pipe, Rows
+from pgwire.give_way import paced
 from planner.evaluate import Env, Layout
 from planner.types import SqlType
 
@@ -52,7 +53,7 @@ class SetOpNode(Node):
                     yield item
                     continue
                 out: Rows = []
-                for row in item:
+                for row in paced(item):
                     k = key(row)
                     if k not in seen:
                         seen.add(k)
@@ -64,7 +65,7 @@ class SetOpNode(Node):
         right: Counter[Any] = Counter()
         for item in self.inputs[1].pipe(e):
             if item.__class__ is list:
-                right.update(map(key, item))
+                right.update(map(key, paced(item)))
                 yield None
             else:
                 yield item
@@ -75,7 +76,7 @@ class SetOpNode(Node):
                 yield item
                 continue
             out: Rows = []
-            for row in item:
+            for row in paced(item):
                 k = key(row)
                 if self.keep_all:
                     present = right[k] > 0
@@ -128,7 +129,7 @@ class RecursiveUnion(Node):
         if self.keep_all:
             return rows
         out: Rows = []
-        for row in rows:
+        for row in paced(rows):
             k = self.key(row)
             if k not in seen:
                 seen.add(k)

@@ -19,6 +19,7 @@ from engine.explain.tree import Measured
 from engine.index.access import Access, in_order_of_cost
 from engine.index.nodes import Node, chunks
 from engine.index.state import Pipe, Rows, Wait, evaluate, evaluate_rows
+from engine.reads.watched import watching
 from planner.catalog import RelationDef
 from planner.evaluate import (
     Env,
@@ -49,7 +50,7 @@ from planner.query import (
 )
 from planner.walk import walk
 from txn.scan_watch import Predicate
-from txn.types import IndexId, KeyRange, RowId, ShardId, StoredRow, Timestamp
+from txn.types import IndexId, KeyRange, Row, RowId, ShardId, StoredRow, Timestamp
 
 Columns = dict[tuple[int, int], int]
 _T = TypeVar("_T")
@@ -209,11 +210,13 @@ class TableScan(Source):
         self.extract = self.extract_of(relation.oid)
         self.reading = UPDATED if ROW_ID in needed else PLAIN
         self.scouts = False  # LockRows looks at the rows first, and locks them, before they are read
+        self.tests: tuple[Expr, ...] = ()  # of the filter
         self.tests_columns = True  # the filter looks at nothing but columns
 
     def restrict(self, conjuncts: Sequence[Expr], layout: Layout) -> None:
         """See Source."""
         super().restrict(conjuncts, layout)
+        self.tests = (*self.guards, *conjuncts)
         self.tests_columns = not any(
             isinstance(node, Var) and node.attnum < 0 for c in (*self.guards, *conjuncts) for node in walk(c)
         )
@@ -231,7 +234,11 @@ class TableScan(Source):
         test, extract = self.filter, self.extract
         if test is None or test.may_suspend or not self.tests_columns:
             return None
-        return lambda values: bool(test(extract((StoredRow(RowId(0), values, Timestamp(0)),)), e))
+
+        def matters(values: Row) -> bool:
+            return bool(test(extract((StoredRow(RowId(0), values, Timestamp(0)),)), e))
+
+        return watching(matters, self.tests)
 
     def rows(self, outer: Any, e: Env) -> Pipe:
         """Scan; for LockRows first past all locks."""

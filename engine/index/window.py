@@ -15,10 +15,12 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from engine.index.aggregate import aggregate_row
-from engine.index.nodes import Node, OrderItem, chunks, compare_key, sort_rows
+from engine.index.nodes import Node
 from engine.index.own_aggregate import Steps
 from engine.index.own_window import over_frames, steps_over
-from engine.index.state import Item, Pipe, Rows, evaluate, evaluate_rows, gather
+from engine.index.sorting import OrderItem, compare_key, sort_rows
+from engine.index.state import BATCH, Item, Pipe, Rows, evaluate, evaluate_rows, gather
+from pgwire.give_way import PACE, give_way, paced
 from planner.builtins import load
 from planner.errors import SqlError, not_supported
 from planner.evaluate import Env, Layout, compile_map, compile_row
@@ -42,7 +44,7 @@ class Partition:
         peers = compare_key(order)
         start = 0
         last = peers(rows[0])
-        for i in range(1, n):
+        for i in paced(range(1, n)):
             key = peers(rows[i])
             if key != last:
                 self.groups.append((start, i))
@@ -147,10 +149,10 @@ class Frames:
         if exclude == "none":
             return range(start, end)
         if exclude == "current":
-            return [j for j in range(start, end) if j != i]
+            return [j for j in paced(range(start, end)) if j != i]
         first, after = p.groups[p.group_of[i]]
         keep_self = exclude == "ties"
-        return [j for j in range(start, end) if not first <= j < after or (keep_self and j == i)]
+        return [j for j in paced(range(start, end)) if not first <= j < after or (keep_self and j == i)]
 
 
 class Function:
@@ -185,7 +187,7 @@ class Function:
         test, positions = self.filter, self.positions
         rows = [
             None if test >= 0 and row[test] is not True else tuple([row[x] for x in positions])
-            for row in p.rows
+            for row in paced(p.rows)
         ]
         whole = frames.window.exclude == "none"
 
@@ -208,10 +210,10 @@ class Function:
             state = self.make(e, None)
             done = 0
             result: Any = state.result()
-            for i in range(len(p.rows)):
+            for i in paced(range(len(p.rows)), 16):
                 _, end = frames.bounds(p, i)
                 if end > done:
-                    for row in p.rows[done:end]:
+                    for row in paced(p.rows[done:end], 16):
                         self._step(state, row)
                     done = end
                     result = state.result()
@@ -219,10 +221,11 @@ class Function:
             return out
         last: Any = None
         for i in range(len(p.rows)):
+            give_way()
             positions = frames.positions(p, i)
             if positions != last:
                 state = self.make(e, None)
-                for j in positions:
+                for j in paced(positions, 16):
                     self._step(state, p.rows[j])
                 result = state.result()
                 last = positions
@@ -266,6 +269,7 @@ def _ntile(p: Partition, frames: Frames, args: list[int]) -> list[Any]:
     out: list[Any] = []
     bucket = 0
     while len(out) < n:
+        give_way()
         bucket += 1
         out.extend([bucket] * (size + (bucket <= extra)))
     return out[:n]
@@ -275,7 +279,7 @@ def _shifted(direction: int) -> Fill:
     def fill(p: Partition, frames: Frames, args: list[int]) -> list[Any]:
         out: list[Any] = []
         n = len(p.rows)
-        for i, row in enumerate(p.rows):
+        for i, row in enumerate(paced(p.rows)):
             offset = row[args[1]] if len(args) > 1 else 1
             if offset is None:
                 out.append(None)
@@ -292,7 +296,7 @@ def _shifted(direction: int) -> Fill:
 
 def _first_value(p: Partition, frames: Frames, args: list[int]) -> list[Any]:
     out = []
-    for i in range(len(p.rows)):
+    for i in paced(range(len(p.rows)), 16):
         positions = frames.positions(p, i)
         out.append(p.rows[positions[0]][args[0]] if positions else None)
     return out
@@ -300,7 +304,7 @@ def _first_value(p: Partition, frames: Frames, args: list[int]) -> list[Any]:
 
 def _last_value(p: Partition, frames: Frames, args: list[int]) -> list[Any]:
     out = []
-    for i in range(len(p.rows)):
+    for i in paced(range(len(p.rows)), 16):
         positions = frames.positions(p, i)
         out.append(p.rows[positions[-1]][args[0]] if positions else None)
     return out
@@ -308,7 +312,7 @@ def _last_value(p: Partition, frames: Frames, args: list[int]) -> list[Any]:
 
 def _nth_value(p: Partition, frames: Frames, args: list[int]) -> list[Any]:
     out: list[Any] = []
-    for i, row in enumerate(p.rows):
+    for i, row in enumerate(paced(p.rows, 16)):
         nth = row[args[1]]
         if nth is None:
             out.append(None)
@@ -372,7 +376,7 @@ class WindowNode(Node):
         if not rows:
             return
         mapped = yield from evaluate_rows(self.work, rows, e)
-        work: Rows = [(i, *r) for i, r in enumerate(mapped)]
+        work: Rows = [(i, *r) for i, r in enumerate(paced(mapped))]
         results: list[list[Any]] = [[None] * len(rows) for _ in self.calls]
         ordered = work
         for window, partition, order, functions, offset_row in self.plans:
@@ -390,6 +394,8 @@ class WindowNode(Node):
                 last = first + 1
                 while last < len(ordered) and same(ordered[last]) == key:
                     last += 1
+                    if not last % PACE:
+                        give_way()
                 part = Partition(ordered[first:last], order)
                 for i, function in functions:
                     column = results[i]
@@ -397,13 +403,16 @@ class WindowNode(Node):
                         filled = yield from function.fill_own(part, frames, e)
                     else:
                         filled = function.fill(part, frames, e)
-                    for row, value in zip(part.rows, filled, strict=True):
+                    for row, value in zip(paced(part.rows), filled, strict=True):
                         column[row[0]] = value
                 first = last
                 yield None
         out: Rows = []
-        columns = list(zip(*results, strict=True))
         for row in ordered:
             number = row[0]
-            out.append(rows[number] + columns[number])
-        yield from chunks(out)
+            out.append((*rows[number], *[column[number] for column in results]))
+            if len(out) >= BATCH:
+                yield out
+                out = []
+        if out:
+            yield out

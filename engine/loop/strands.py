@@ -57,6 +57,7 @@ class Strand(greenlet.greenlet):  # type: ignore[misc] # it comes without types
 
     driver: greenlet.greenlet
     is_open = False  # where it was laid aside
+    is_safe = True
     closing = False  # its work is to end: it is not laid aside any more
     awaited: Awaitable[Any] | None = None  # what it waits for; None: its next slice
 
@@ -168,12 +169,13 @@ def step(function: Callable[..., Any], *args: Any) -> Outcome:
 def _switch(strand: Strand, message: tuple[Any, ...]) -> Outcome:
     global _count
     strand.driver = greenlet.getcurrent()
-    before = way.swap(way.fresh_slice(strand.is_open))
+    before = way.swap(way.fresh_slice(strand.is_open, strand.is_safe))
     # A strand that begins takes the message as arguments of ``run``.
     outcome: Outcome = strand.switch(message) if strand else strand.switch(*message)
     way.swap(before)
     if type(outcome) is not Parked:
         strand.is_open = strand.closing = False
+        strand.is_safe = True
         if len(_idle) < KEPT:
             _idle.append(strand)
         else:
@@ -222,6 +224,7 @@ def wait(awaitable: Awaitable[Any]) -> Any:
 
 def _park(strand: Strand) -> Any:
     strand.is_open = True
+    strand.is_safe = way.is_safe()
     error, value = strand.driver.switch(Parked(strand))
     strand.awaited = None
     if error is not None:

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 
 from engine.executor import ExecContext
 from engine.index.access import has_sublink, is_volatile
+from engine.reads.watched import watching
 from planner.catalog import Catalog
 from planner.deciding import deciding
 from planner.evaluate import Env, Layout, RowFunction, Shared, compile_predicate
@@ -29,13 +30,14 @@ from txn.types import Row, ShardId
 class TableFilters:
     """The filters of one query on the tables it reads, compiled when they are first asked for."""
 
-    __slots__ = ("_catalog", "_compiled", "_query")
+    __slots__ = ("_asked", "_catalog", "_compiled", "_query")
 
     def __init__(self, query: QueryExpr, catalog: Catalog) -> None:
         """``catalog``: the one that ``query`` was bound against."""
         self._query = query
         self._catalog = catalog
         self._compiled: dict[int, tuple[RowFunction, ...]] | None = None
+        self._asked: dict[int, list[Expr]] = {}  # what the tests of a table are made of
 
     def predicate(self, shard: ShardId, ctx: ExecContext) -> Predicate | None:
         """Return whether a stored row of a table can matter to the query; None: every row can."""
@@ -47,12 +49,12 @@ class TableFilters:
         env = Env(ctx.params, ctx.session, shared=Shared())
         if len(tests) == 1:
             only = tests[0]
-            return lambda row: bool(only(row, env))
+            return watching(lambda row: bool(only(row, env)), self._asked[shard])
 
         def any_of(row: Row) -> bool:
             return any(test(row, env) for test in tests)
 
-        return any_of
+        return watching(any_of, self._asked[shard])
 
     def narrows(self, shard: ShardId) -> bool:
         """Tell whether the query looks for some of a table's rows only."""
@@ -78,6 +80,7 @@ class TableFilters:
                 open_.add(oid)
             else:
                 tests.setdefault(oid, []).append(test)
+                self._asked.setdefault(oid, []).extend(conjuncts)
         return {oid: tuple(made) for oid, made in tests.items() if oid not in open_}
 
     def _test(self, oid: int, index: int, conjuncts: Sequence[Expr]) -> RowFunction | None:

@@ -13,18 +13,20 @@ with the session. What fails in it fails the statement that calls it; errors nam
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.connection.portal import Command
 from engine.connection.rows import ReadyRows
-from engine.eager import Started
+from engine.eager import OnStrand, Started, eager
+from engine.loop.strands import Done, may_wait, wait
 from engine.plpgsql.routine import call_function
 from engine.reads.plans import Plan
 from engine.routines.acting import acting_as
 from engine.routines.inner import run_inner
 from engine.routines.where import tell_where
+from pgwire.give_way import between, closed_step, end_step
 from planner.bind.bodies import bind_called
 from planner.bind.context import make_context
 from planner.catalog import FunctionDef
@@ -143,32 +145,42 @@ class Routines:
 
     def start(self, call: SqlCall, args: Sequence[Any]) -> tuple[bool, Any]:
         """Begin a call; see ``planner.builtins.session.RoutineSystem``."""
-        running = self.call(call, args)
-        try:
-            first = running.send(None)
-        except StopIteration as done:
-            return True, done.value
-        return False, Started(running, first)
+        result = eager(self.call(call, args))
+        return (False, result) if isinstance(result, Started) else (True, result)
 
     def call_now(self, call: SqlCall, args: Sequence[Any]) -> Any:
         """As ``call``, on the spot; see ``planner.builtins.session.RoutineSystem``."""
         running = self.call(call, args)
-        deadline = 0.0
+        was = closed_step()
         try:
-            while running.send(None) is None:  # it lets others have their turn, which they cannot have now
-                now = time.monotonic()
-                deadline = deadline or now + MAX_NOW_S
-                if now > deadline:
-                    raise SqlError(
-                        "54001",
-                        f"function {call.name} takes longer than {MAX_NOW_S} s in an expression that is evaluated row by row",
-                    )
+            first = running.send(None)
         except StopIteration as done:
             return done.value
         finally:
+            end_step(was)
+        if may_wait():
+            return wait(OnStrand(running, Done(first)))
+        return self._driven(call.name, running, first)
+
+    def _driven(self, name: str, running: Coroutine[Any, Any, Any], first: Any) -> Any:
+        """Run a call to its end in a turn that nothing can interrupt: for ``MAX_NOW_S`` at most."""
+        deadline = time.monotonic() + MAX_NOW_S
+        was = closed_step()
+        try:
+            while first is None:  # it lets others have their turn, which they cannot have now
+                if time.monotonic() > deadline:
+                    raise SqlError(
+                        "54001",
+                        f"function {name} takes longer than {MAX_NOW_S} s in an expression that is evaluated row by row",
+                    )
+                first = running.send(None)
+        except StopIteration as done:
+            return done.value
+        finally:
+            end_step(was)
             running.close()
         raise not_supported(
-            f"function {call.name}, which has to wait, in an expression that is evaluated row by row"
+            f"function {name}, which has to wait, in an expression that is evaluated row by row"
         )
 
     @property
@@ -184,6 +196,7 @@ class Routines:
         ``atomic``: it cannot end transactions, which none can either that has rights or settings of its own.
         Raises SqlError 54001 where functions call each other too deep, and what its statements raise.
         """
+        between()
         function = self._function(call)
         with self.called(function):
             if function.language == "plpgsql":

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pgwire.codecs.errors import DataError
+from pgwire.give_way import size_of
 from planner import facts as f
 from planner import query as q
 from planner.builtins import load
@@ -33,6 +34,7 @@ from planner.lower.value import (
     element_of,
     kind_of,
 )
+from planner.rules.foldable import LEFT, in_budget, never
 from planner.typefacts import format_type
 from planner.types import SqlType
 
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from planner.lower.common import Lowering
 
 BOOL = SqlType(f.BOOL)
+MOST_FOLDED = 1 << 16
+"""Bytes of constants whose value the engine is given, instead of the call."""
 
 
 def lower(lw: Lowering, expr: q.Expr) -> Val:
@@ -108,9 +112,15 @@ def _folded(expr: q.Expr) -> q.Const | None:
             or (row is not None and row.form_for(expr.args)[1])
         ):
             return None  # some that are called immutable ask for the time zone
+        if never(expr.proc):
+            return None
     elif isinstance(expr, q.CoerceViaIO) and not _immutable_text(expr):
         return None
-    return q.Const(type=expr.type, value=evaluate_constant(expr))
+    constants = [a.value for a in inner if a is not None]
+    if size_of(constants) > MOST_FOLDED:
+        return None
+    value = in_budget(lambda: evaluate_constant(expr))
+    return None if value is LEFT else q.Const(type=expr.type, value=value)
 
 
 def _immutable_text(expr: q.CoerceViaIO) -> bool:

@@ -6,7 +6,8 @@
     aid / 0 > NULL          ->  NULL        a strict function is not called for NULL, nor are its other arguments evaluated
 
 Only functions with a Python form that needs neither session nor argument types are folded, and, but for NULL, only what is
-immutable: what depends on settings is a stable value (``planner.rules.stable``).
+immutable: what depends on settings is a stable value (``planner.rules.stable``). Nor is what may take long
+(``planner.rules.foldable``).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any, TypeVar
 from pgwire.codecs.composite import pack_row
 from pgwire.codecs.errors import DataError
 from planner.builtins import load
-from planner.facts import INTERVAL, facts
+from planner.facts import BIT, BPCHAR, INTERVAL, facts
 from planner.query import (
     BoolExpr,
     CoerceTypmod,
@@ -35,6 +36,7 @@ from planner.query import (
     Var,
 )
 from planner.rewrite import replace_children
+from planner.rules.foldable import LEFT, MOST_PADDED, computed
 
 _T = TypeVar("_T")
 
@@ -115,10 +117,13 @@ def _call(node: FuncExpr | OpExpr, constants: Sequence[Const]) -> Expr:
     form, needs_session = row.form_for(node.args)
     if form is None or needs_session:
         return node
+    function = form
     try:
-        value = form(*values)
+        value = computed(node.proc, values, lambda: function(*values))
     except DataError:
         return node  # it may stand behind a guard: raise when it is evaluated, if ever
+    if value is LEFT:
+        return node
     return Const(type=node.type, value=value, span=node.span)
 
 
@@ -127,6 +132,8 @@ def _typmod(node: CoerceTypmod, arg: Const) -> Expr:
         return Const(type=node.type, value=None, span=node.span)
     from planner.builtins.casts import typmod_cast
 
+    if node.type.typmod > MOST_PADDED and node.type.oid in (BPCHAR, BIT):
+        return node
     try:
         value = typmod_cast(node.type.oid, node.type.typmod, node.explicit)(arg.value)
     except DataError:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from engine.index.nodes import Node, Sort, lockstep, sort_rows
+from engine.index.nodes import Node, Sort, lockstep
+from engine.index.sorting import RUN, sort_rows
 from engine.index.state import Pipe
 from planner.evaluate import Env, Layout, Shared
 from planner.facts import INT4, INT8, TEXT
@@ -39,7 +40,7 @@ ITEMS = [(0, INT4, True, True), (1, TEXT, False, False)]
 
 
 def test_sorting_in_merged_runs_is_the_same_stable_sort() -> None:
-    rows = some_rows(3 * Sort.RUN)
+    rows = some_rows(3 * RUN)
     assert rows_of(Sort(Rows(rows), ITEMS)) == sort_rows(list(rows), ITEMS)
 
 
