@@ -63,6 +63,7 @@ from engine.spark import calibration
 from engine.spark.calibration import Calibration
 from engine.spark.executor import SparkExecutor
 from engine.spark.files import SparkFiles, spark_files
+from engine.standing import LeaseStanding
 from engine.statistics.keeper import Statistics
 from engine.subscriptions.named import SHARD as NAMED_SHARD
 from engine.subscriptions.named import NamedSubscriptions
@@ -86,7 +87,8 @@ from txn.types import ShardId, Timestamp
 from txn.wal.subscribe import Changes
 
 log = logging.getLogger("holdfast")
-_TROUBLE = ("58", "XX")  # classes of SQLSTATEs: of the system, of what is stored
+_OF_ITSELF: Final = frozenset(("08", "0A", "25", "53", "54", "57"))
+"""Classes of SQLSTATEs that do not rest on what is stored: the connection's, the block's, limits, cancels and time-outs."""
 
 
 COMMON_SHARDS: Final = frozenset((SPEC.shard, NAMED_SHARD, SEQUENCE_SHARD, *LARGE_OBJECT_SHARDS))
@@ -441,6 +443,11 @@ class Database:
         finally:
             connection.session.system.advisory.close()
 
+    @property
+    def standing(self) -> LeaseStanding | None:
+        """See ``pgwire.backend.Database``."""
+        return None if self.lease is None else LeaseStanding(self.lease, self.spaces.any.catalog)
+
     def leading(self) -> bool:
         """Tell whether this server is sure to lead: ask before every answer that rests on what it knows (A41)."""
         lease = self.lease
@@ -449,13 +456,14 @@ class Database:
     async def reason(self, error: Exception) -> Exception:
         """Return the error that a statement failed with; Fenced if it failed because another server leads.
 
-        A successor removes files that this server may be about to read. So a trouble of storage, or what looks like a bug,
-        met once the lease has run out is not reported before it is known which it was: this waits for the next renewal.
+        What it has met once the lease has run out may be so no longer (a duplicate key), or come of its successor, which removes files
+        that this server may be about to read. So nothing is reported before it is known which it was, but what says nothing of
+        what is stored (``_OF_ITSELF``): this waits for the next renewal.
         """
         if self.leading():
             return error
         report = report_of(error, self.spaces.any.catalog)
-        if report is not None and report.sqlstate[:2] not in _TROUBLE:
+        if report is not None and report.sqlstate[:2] in _OF_ITSELF:
             return error
         try:
             await self.wait_leading()

@@ -161,8 +161,12 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
     if plan.in_transaction:
         session.block.ensure_txn().next_statement()
         session.block.renew_limits()
-    if not conn.db.leading() and kind not in _WITHOUT_DATA and not session.block.lags(plan):
-        await conn.db.wait_leading()
+    if conn.db.lease is not None:
+        rests = kind not in _WITHOUT_DATA and not session.block.lags(plan)
+        if not session.within:
+            session.out.rests = rests
+        if rests and not conn.db.leading():
+            await conn.db.wait_leading()
     check_privileges(session, plan)
     if plan.enters:
         session.block.enter(plan.enters, plan.tables)

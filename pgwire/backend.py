@@ -73,6 +73,13 @@ class Responder(Protocol):
     def lost(self) -> bool:
         """Whether the client has gone: what is sent is discarded."""
 
+    rests: bool
+    """Whether what is sent from now on rests on what only the server knows that leads (``Standing``): it is kept back while that
+    is not sure. True unless the backend says otherwise."""
+
+    def confirmed(self) -> None:
+        """This server has led until now, so that all that is queued holds, and so does the end of the statement that runs."""
+
     def row_description(self, fields: Sequence[FieldDescription]) -> None:
         """Queue RowDescription (simple protocol only; the extended protocol sends it on Describe). DataError 22P05."""
 
@@ -245,8 +252,22 @@ class Authentication:
     verifier: str | None = None
 
 
+class Standing(Protocol):
+    """Whether a server still leads, where another one may take its place: what it knows may be out of date then."""
+
+    def valid(self) -> bool:
+        """Tell whether it is sure to lead; costs next to nothing."""
+
+    async def wait_valid(self) -> None:
+        """Return once it is sure. Raises BackendError (FATAL) when it never will be."""
+
+
 class Database(Protocol):
     """What the server asks when a client connects."""
+
+    @property
+    def standing(self) -> Standing | None:
+        """What answers rest on; None: no other server can lead."""
 
     def authentication(
         self, user: str, database: str, peer: str, tls: bool

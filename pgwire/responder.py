@@ -7,6 +7,10 @@
 Messages are joined and handed to the transport in one write per batch, or whenever ``WRITE_BYTES`` have
 gathered. While the transport holds more than its limit, ``drain`` suspends: that is the back-pressure that
 reaches executors.
+
+Where another server may take this one's place (``Standing``), what a client is told leaves only while that is sure not to have
+happened, whatever has been waited for before: results, completions and notifications are kept back until it is sure again, or dropped
+when it never will be. Errors, and what the backend says rests on nothing of the kind (``rests``), are not kept back by themselves.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from pgwire import encode, tcp
-from pgwire.backend import FieldDescription
+from pgwire.backend import FieldDescription, Standing
 from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
 from pgwire.connection import Connection, CopyFailed
@@ -49,21 +53,29 @@ class WireResponder:
         statuses: settings to report before the next ReadyForQuery.
         on_idle_output: called when something is queued while no message is being handled.
         on_input_taken: called when COPY data has been taken out of the input buffer.
+        rests: what is answered rests on what only the server knows that leads (``pgwire.backend.Responder``).
+        standing: whether this server is sure to lead; None: no other can.
     """
 
     __slots__ = (
+        "_confirming",
         "_connection",
+        "_full",
         "_input_waiter",
         "_late",
         "_out",
         "_size",
+        "_unsure",
         "_write_waiter",
         "ended",
         "lost",
+        "on_fallen",
         "on_idle_output",
         "on_input_taken",
         "paused",
         "reported",
+        "rests",
+        "standing",
         "statuses",
         "transport",
     )
@@ -75,8 +87,10 @@ class WireResponder:
         *,
         on_idle_output: Callable[[], None],
         on_input_taken: Callable[[], None],
+        standing: Standing | None = None,
+        on_fallen: Callable[[Exception], None] | None = None,
     ) -> None:
-        """Write the output of ``connection`` to ``transport``."""
+        """Write the output of ``connection`` to ``transport``. ``on_fallen``: called with why nothing kept back will ever be sent."""
         self._connection = connection
         self._out = connection.out
         self._size = 0
@@ -91,6 +105,12 @@ class WireResponder:
         self.reported: dict[str, str] = {}  # what the client knows
         self.on_idle_output = on_idle_output
         self.on_input_taken = on_input_taken
+        self.standing = standing
+        self.on_fallen = on_fallen
+        self.rests = True
+        self._unsure = False  # something is queued that may not leave unless this server leads
+        self._full = False  # the transport holds more than its limit
+        self._confirming: asyncio.Task[None] | None = None
 
     # ------------------------------------------------------------------ results
 
@@ -105,6 +125,8 @@ class WireResponder:
     def data_rows(self, encoded: bytes | bytearray | memoryview, count: int) -> None:
         """Queue framed DataRow messages. ``encoded`` must not change afterwards: it is not copied."""
         self._connection.advance(68)
+        if self.standing is not None and self.rests:
+            self._unsure = True
         self._out.append(encoded)
         self._size += len(encoded)
         if self._size >= WRITE_BYTES:
@@ -113,6 +135,8 @@ class WireResponder:
     def function_result(self, value: bytes | memoryview | None) -> None:
         """Queue FunctionCallResponse."""
         self._connection.advance(86)
+        if self.standing is not None and self.rests:
+            self._unsure = True
         self._out.append(encode.function_call_response(value))
 
     def command_complete(self, tag: str) -> None:
@@ -134,6 +158,8 @@ class WireResponder:
         if self.ended and connection.state is EXTENDED:
             raise LocalProtocolError("execute has ended twice")
         self.ended = True
+        if self.standing is not None and self.rests:
+            self._unsure = True
         self._out.append(data)
 
     @property
@@ -189,6 +215,8 @@ class WireResponder:
             report = ErrorReport(severity="WARNING", sqlstate=error.sqlstate, message=error.message)
             self._remark(78, encode.notice_response(report))
             return
+        if self.standing is not None:
+            self._unsure = True
         self._remark(65, data)
 
     def _remark(self, kind: int, data: bytes) -> None:
@@ -202,8 +230,11 @@ class WireResponder:
             self.on_idle_output()
 
     def error(self, report: ErrorReport) -> None:
-        """Queue ErrorResponse."""
-        self._connection.error(report)
+        """Queue ErrorResponse. One that ends the session takes the place of what is kept back."""
+        if report.severity not in ("FATAL", "PANIC") or self.drop_unsure():
+            self._connection.error(report)
+        else:
+            self._connection.close()
 
     # ------------------------------------------------------------------ COPY
 
@@ -215,6 +246,8 @@ class WireResponder:
     def copy_data(self, data: bytes | bytearray | memoryview) -> None:
         """Queue one CopyData message."""
         self._connection.advance(100)
+        if self.standing is not None and self.rests:
+            self._unsure = True
         self._out.append(encode.copy_data(data))
         self._size += len(data)
         if self._size >= WRITE_BYTES:
@@ -223,6 +256,8 @@ class WireResponder:
     def copy_rows(self, framed: bytes | bytearray | memoryview) -> None:
         """Queue framed CopyData messages. ``framed`` must not change afterwards: it is not copied."""
         self._connection.advance(100)
+        if self.standing is not None and self.rests:
+            self._unsure = True
         self._out.append(framed)
         self._size += len(framed)
         if self._size >= WRITE_BYTES:
@@ -243,14 +278,54 @@ class WireResponder:
     # ------------------------------------------------------------------ buffer
 
     def flush(self) -> None:
-        """Hand all queued bytes to the transport, in one write."""
+        """Hand all queued bytes to the transport, in one write; keep them back while it is not sure that they still hold."""
         out = self._out
         if out:
+            if self._unsure:
+                if self._kept_back():
+                    return
+                self._unsure = False
             data = out[0] if len(out) == 1 else b"".join(out)
             out.clear()
             if not self.lost:
                 self.transport.write(data)
         self._size = 0
+
+    def _kept_back(self) -> bool:
+        """Tell whether what is queued has to wait until it is sure that this server leads; sees to it that it leaves then."""
+        standing = self.standing
+        if standing is None or standing.valid():
+            return False
+        if self._confirming is None and not self.lost:
+            self.paused = True
+            self._confirming = asyncio.get_running_loop().create_task(self._confirm(standing))
+        return True
+
+    async def _confirm(self, standing: Standing) -> None:
+        """Wait until this server is sure to lead again, and send what was kept back, or drop it."""
+        try:
+            await standing.wait_valid()
+        except Exception as error:
+            self.drop_unsure()
+            if self.on_fallen is not None:
+                self.on_fallen(error)
+            return
+        self._confirming = None
+        self.flush()
+        if self._confirming is None:
+            self.set_paused(self._full)
+
+    def confirmed(self) -> None:
+        """See ``pgwire.backend.Responder``."""
+        self.rests = self._unsure = False
+
+    def drop_unsure(self) -> bool:
+        """Drop what is kept back, if anything is; False where the rest of a message that was sent in part is among it."""
+        if not self._unsure or self.standing is None or self.standing.valid():
+            return True
+        self._out.clear()
+        self._unsure = False
+        return self._late is None
 
     async def drain(self) -> None:
         """Write, and suspend while the transport is over its limit; ConnectionError if the peer left."""
@@ -263,6 +338,8 @@ class WireResponder:
     async def long_message(self, kind: int, pieces: Iterator[bytes | memoryview]) -> None:
         """See ``pgwire.backend.Responder``."""
         self._connection.advance(kind)
+        if self.standing is not None and self.rests:
+            self._unsure = True
         interruption: BaseException | None = None
         try:
             for piece in pieces:
@@ -317,7 +394,8 @@ class WireResponder:
 
     def set_paused(self, paused: bool) -> None:
         """The transport crossed its limit, upwards or downwards."""
-        self.paused = paused
+        self._full = paused
+        self.paused = paused = paused or self._confirming is not None
         if not paused:
             self._wake(self._write_waiter)
             self._write_waiter = None
@@ -326,12 +404,16 @@ class WireResponder:
         """The socket is gone: wake everyone; what they wait for raises ConnectionError."""
         self.lost = True
         self._out.clear()
+        if self._confirming is not None:
+            self._confirming.cancel()
+            self._confirming = None
         self._wake(self._write_waiter)
         self._wake(self._input_waiter)
 
     def let_go(self) -> None:
         """Drop the references to the session: what is closed must not wait for a full garbage collection."""
         self.on_idle_output = self.on_input_taken = _nothing
+        self.on_fallen = None
 
 
 def _nothing() -> None:

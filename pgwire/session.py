@@ -121,6 +121,8 @@ class Session:
             transport,
             on_idle_output=self._flush_when_idle,
             on_input_taken=self._resume_reading,
+            standing=server.database.standing,
+            on_fallen=self._fallen,
         )
         self.exchange: Exchange | None = None
         self.opened = False
@@ -486,7 +488,8 @@ class Session:
     def leave(self, report: ErrorReport | None) -> None:
         """Send ``report`` if there is one, and close the socket once the peer has taken it."""
         self._farewell = None
-        if report is not None and not self.connection.parted:
+        whole = self.responder.drop_unsure()
+        if report is not None and whole and not self.connection.parted:
             self.connection.error(report)
         self.responder.flush()
         self.connection.close()
@@ -494,6 +497,11 @@ class Session:
         if not self.responder.lost:
             self.transport.close()
             self._abort_timer = self._loop.call_later(CLOSE_GRACE_S, self.transport.abort)
+
+    def _fallen(self, error: Exception) -> None:
+        """Another server leads: what was to be said may be wrong by now."""
+        report = error.report if isinstance(error, BackendError) else fatal("57P01", str(error))
+        self.terminate(report)
 
     def _abandon(self) -> None:
         """The task was cancelled: its statement did not end in time, or the loop is going down."""

@@ -454,6 +454,8 @@ class Connection:
         session = self.session
         self._idle_limit.stop()
         self.interrupts.reset()
+        if self.db.lease is not None:
+            session.out.rests = True
         session.query_text = text
         session.activity = "active"
         now_us = session.statement_time_us = session.state_change_us = self.db.clock_us()

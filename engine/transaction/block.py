@@ -402,6 +402,7 @@ class Block:
             if isinstance(result, Awaitable):
                 self._committed(await _decided(session, txn, result))
                 session.cancelled.decided = True
+                session.out.confirmed()  # it was written under this server's epoch
         except BaseException as error:
             note_loss(session, error)
             self.rollback()

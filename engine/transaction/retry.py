@@ -79,6 +79,10 @@ async def run_with_retries(
         session.block.optimistic = hopeful and retries < OPTIMISTIC_TRIES
         try:
             outcome = await run.run(conn, plan, params, out)
+            if (
+                out.rests and not conn.db.leading()
+            ):  # it has waited: a cancel ends this, but not what is kept back (pgwire)
+                await conn.db.wait_leading()
             # also one whose own scans locked their tables: what its functions read is watched
             if committed_here and plan.retryable and session.block.watching and _is_complete(outcome):
                 await session.block.commit()

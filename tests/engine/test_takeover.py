@@ -144,6 +144,26 @@ def _questions(server: ServerProcess, number: int) -> dict[str, Callable[[], obj
     return found
 
 
+def _waiting(server: ServerProcess) -> tuple[dict[str, Asked], list[psycopg.Connection[tuple[object, ...]]]]:
+    """Return questions that wait already, and the connections whose end lets them go on."""
+    advisory, row = _connect(server), _connect(server)
+    advisory.execute("SELECT pg_advisory_lock(7)")
+    row.execute("BEGIN")
+    row.execute("UPDATE round SET value = value WHERE id = 3")
+    asked: dict[str, Asked] = {}
+    for name, text in (
+        ("advisory lock, waiting", "SELECT pg_advisory_lock(7)"),
+        ("for update, waiting", "SELECT value FROM round WHERE id = 3 FOR UPDATE"),
+        ("sleep", "SELECT pg_sleep(1)"),
+    ):
+        connection = _connect(server)
+        asked[name] = Asked(lambda c=connection, t=text: c.execute(t).fetchall())  # type: ignore[misc]
+    with _connect(server) as client:
+        while client.execute("SELECT count(*) FROM pg_locks WHERE NOT granted").fetchall() != [(2,)]:
+            time.sleep(0.02)
+    return asked, [advisory, row]
+
+
 def _connect_and_create(connection: psycopg.Connection[tuple[object, ...]]) -> object:
     connection.execute("CREATE TABLE from_the_grave (a int)")
     connection.execute("COMMIT")
@@ -158,14 +178,18 @@ def stall_and_resume(cluster: Cluster, rounds: int) -> None:
     for number in range(rounds):
         standby = cluster.standby()
         questions = _questions(leader, number)
+        waiting, holders = _waiting(leader)
         leader.pause()
+        for holder in holders:
+            holder.close()  # the leader sees that when it goes on, and lets who waits have the lock
         standby.wait_ready()
         with _connect(standby) as client:
+            assert client.execute("SELECT pg_try_advisory_lock(7)").fetchall() == [(True,)]
             assert client.execute("SELECT value FROM round WHERE id = 1").fetchall() == [(number,)]
             client.execute("UPDATE round SET value = %s WHERE id = 1", (number + 1,))
             client.execute("DELETE FROM round WHERE id = 1")
             client.execute("INSERT INTO round VALUES (1, %s)", (number + 1,))
-        asked = {name: Asked(ask) for name, ask in questions.items()}
+        asked = waiting | {name: Asked(ask) for name, ask in questions.items()}
         time.sleep(0.1)
         leader.resume()
         for name, question in asked.items():

@@ -18,6 +18,7 @@ from pgwire.backend import (
     Authentication,
     FieldDescription,
     Responder,
+    Standing,
     StatementDescription,
     TransactionStatus,
 )
@@ -439,6 +440,7 @@ class TinyDatabase:
     wrote: bool = False
     verifiers: Mapping[str, str | None] = field(default_factory=dict)
     backends: list[TinyBackend] = field(default_factory=list)
+    standing: Standing | None = None
 
     def authentication(self, user: str, database: str, peer: str, tls: bool) -> Any:
         if user in self.verifiers:
