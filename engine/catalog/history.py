@@ -63,6 +63,14 @@ class CatalogHistory:
         self._begins.append(ts)
         self._undos.append(undo)
 
+    def changed_since(self, ts: Timestamp) -> set[StoredKey]:
+        """Return all keys in which the catalog as of ``ts`` may differ from the current one."""
+        return {key for undo in self._undos[bisect_right(self._begins, ts) :] for key in undo}
+
+    def last(self, key: StoredKey) -> Stored | None:
+        """Return what an object was that is not there any more, just before it went; None where that is not known."""
+        return next((undo[key] for undo in reversed(self._undos) if key in undo), None)
+
     def at(self, ts: Timestamp, current: CatalogSnapshot) -> CatalogSnapshot:
         """Return the catalog as of ``ts``; ``current`` itself where nothing has changed since.
 

@@ -121,6 +121,26 @@ class CatalogView:
         """A transaction begins with ``catalog``."""
         self._seen = self._base = catalog
         self._historic = catalog is not self._space.catalog
+        if self._historic:
+            self.conform()
+
+    def conform(self) -> bool:
+        """Have a reading transaction see today's code where that has changed; tell whether it sees something else now."""
+        txn = self._session.block.txn
+        if (
+            txn is None
+            or txn.writing
+            or self._within
+            or self.own_changes
+            or self._base is self._space.catalog
+        ):
+            return False
+        wanted = self._session.as_of_today(self._base, txn.read_ts)
+        if wanted is self._seen:
+            return False
+        self._seen = wanted
+        self._own_plans = None
+        return True
 
     def end(self) -> None:
         """The transaction is over."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from engine.accounts import Account, Held
 from engine.catalog.state import CatalogSnapshot
+from engine.catalog.todays_code import lost_columns, with_code_of
 from engine.catalog.todays_rights import with_rights_of
 from engine.catalog.view import CatalogView
 from engine.connection.channels import SessionChannels
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from engine.database import Database
     from engine.reads.plans import Plan
     from engine.writes.parts import Parts
-    from txn.types import Row
+    from txn.types import Row, Timestamp
 
 _NOTICE_RANK = {
     "debug5": 0, "debug4": 1, "debug3": 2, "debug2": 3, "debug1": 4, "log": 5, "notice": 6, "warning": 7,
@@ -63,6 +64,8 @@ _NOTICE_RANK = {
 }  # fmt: skip
 
 
+MAX_PASTS = 4
+"""Catalogs of the past that a session keeps as it may read them."""
 PG_READ_ALL_SETTINGS = 3374
 PG_READ_ALL_STATS = 3375
 
@@ -79,7 +82,7 @@ class Session:
         query_text, activity, state_change_us: what pg_stat_activity shows.
         commit_actions: of temporary tables, once one has any.
         has_temporaries: once true, plans depend on whose session it is.
-        acting, restricted: code of others runs with their rights (``engine.routines.acting``).
+        acting, restricted: code of others runs with their rights (``engine.routines.acting``), which the role ``asking`` has called.
     """
 
     def __init__(
@@ -129,11 +132,13 @@ class Session:
         self.has_temporaries = False
         self.acting = False
         self.restricted = False
+        self.asking = 0
         self.identity = Identity(settings, user, self.view.catalog)
         settings.on_new_generation = self._forget_derived
         settings.hold = self.held.hold
         settings.by_superuser = lambda: self.is_superuser
         settings.find_configuration = self._find_configuration
+        self._pasts: dict[tuple[int, int, int, bool], CatalogSnapshot] = {}
         self._codec: CodecSettings | None = None
         self._path: tuple[str, ...] | None = None
         self._path_key: tuple[int, int] = (-1, -1)
@@ -192,7 +197,36 @@ class Session:
     @property
     def rights_catalog(self) -> CatalogSnapshot:
         """The catalog that the transaction sees, with today's rights."""
-        return with_rights_of(self.today, self.catalog)
+        return with_rights_of(self.today, self.catalog, self.space.history.last)
+
+    @property
+    def asker(self) -> RoleDef | None:
+        """The role that the client acts as, whatever function of others runs for it. None once it has been dropped."""
+        whose = self.asking if self.acting or self.restricted else self.identity.current
+        return self.today.role_by_oid(whose)
+
+    def past(self, ts: Timestamp, *, policies: bool = True) -> CatalogSnapshot:
+        """Return the catalog as of ``ts`` as it may be read: what has changed since is run as it is (``engine.catalog.todays_code``).
+
+        ``policies``: those of row-level security, too. The same one for as long as nothing changes, and the same role asks. Raises ReadBelowSince.
+        """
+        return self.as_of_today(self.space.at(ts), ts, policies=policies)
+
+    def as_of_today(self, then: CatalogSnapshot, ts: Timestamp, *, policies: bool = True) -> CatalogSnapshot:
+        """Return ``past`` of a catalog that was current at ``ts``."""
+        now = self.space.catalog
+        if then is now:
+            return then
+        asker = self.asker
+        key = (then.version, now.version, 0 if asker is None else asker.oid, policies)
+        made = self._pasts.get(key)
+        if made is None:
+            changed = self.space.history.changed_since(ts)
+            made = with_code_of(now, then, changed, asker, self.db.next_catalog_version(), policies=policies)
+            if len(self._pasts) >= MAX_PASTS:
+                self._pasts.clear()
+            self._pasts[key] = made
+        return made
 
     @property
     def user(self) -> str:
@@ -364,7 +398,12 @@ class Session:
         """Tell whether the current user may read all of some columns of all rows of a relation; 0: an expression, so all columns."""
         if self.row_security_counts(relation):
             return False
-        return Rights(self.rights_catalog, self.role).columns(relation, attnums, "r")
+        rights = Rights(self.rights_catalog, self.role)
+        attnums = set(attnums)
+        lost = lost_columns(relation, self.today.relation_by_oid(relation.oid))
+        if lost and (0 in attnums or lost & attnums) and not rights.owns(relation.owner):
+            return False
+        return rights.columns(relation, attnums, "r")
 
     @property
     def row_security(self) -> RowSecurity:

@@ -204,7 +204,7 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
         return Command(f"SELECT {await fill_from(session, relation, query, ctx, running)}")
     past = await read_past(session, plan.as_of, relation.timeline)
     try:
-        source = CompiledQuery(statement.query, session.space.at(past.read_ts))
+        source = CompiledQuery(statement.query, session.past(past.read_ts))
         ctx = replace(ctx, txn=past)
         running = execute(session, source, ctx)
         return Command(f"SELECT {await fill_from(session, relation, source, ctx, running)}")

@@ -64,8 +64,18 @@ class Needs:
     def _used(self, oid: int) -> RelationDef:
         """Return a relation whose schema the role may use."""
         relation = self._relation(oid)
-        self._use(relation.schema)
+        self._reach(relation)
         return relation
+
+    def _reach(self, relation: RelationDef) -> None:
+        """Check that the role may use a relation's schema: where it is named, and where it is today."""
+        self._use(relation.schema)
+        now = self.session.today.relation_by_oid(relation.oid)
+        if now is None or now.schema_oid == relation.schema_oid:
+            return
+        schema = self.session.today.schema_by_oid(now.schema_oid)
+        if schema is not None and not self.rights.schema(schema, "U"):
+            raise denied("schema", schema.name)
 
     def _have(self, relation: RelationDef, letters: str) -> None:
         if not self.rights.relation(relation, letters):

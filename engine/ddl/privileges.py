@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from engine.catalog.stored import key_of
 from engine.catalog.todays_rights import with_rights_of
 from engine.connection.session import Session
+from engine.ddl.past_needs import check_past
 from engine.ddl.rights import Asked, refuse_others_temporaries
 from engine.reads.plans import Replan
 from engine.sources import guard
@@ -49,21 +50,24 @@ def _key(session: Session) -> tuple[int, int, int, bool, bool]:
 
 def check(session: Session, plan: Plan) -> None:
     """Raise SqlError 42501, in PostgreSQL's words, unless the current user may run the statement."""
-    key = _key(session)
-    if plan.permitted == key:
+    if plan.permitted == _key(session):
         return
+    if session.view.conform():
+        raise Replan  # what it reads by is not what may be run any more
+    key = _key(session)
     if isinstance(plan.bound.statement, _EVERYBODYS):
         return
     _check_row_security(session, plan)
     plan.dml = (
         None  # what was compiled for DML knows which columns the user may see in errors, and what it fires
     )
+    check_past(session, plan)
     role = session.role
     if not role.superuser or _reads_as_others(session, plan):
         statement = plan.bound.statement
         if plan.as_of is not None and isinstance(statement, st.CreateTable) and statement.query is not None:
             # what it is made of may be gone by now
-            then = with_rights_of(session.today, catalog_at(session, plan.as_of))
+            then = with_rights_of(session.today, catalog_at(session, plan.as_of), session.space.history.last)
             Asked(session, role, then).query(statement.query, role)
             statement = replace(statement, query=None)
         checker = Asked(session, role, session.rights_catalog)

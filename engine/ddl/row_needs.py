@@ -111,7 +111,7 @@ class RowNeeds(Needs):
 
     def _read(self, relation: RelationDef, rights: Rights, attnums: Collection[int]) -> None:
         if rights is self.rights and not relation.virtual:
-            self._use(relation.schema)
+            self._reach(relation)
         if not rights.columns(relation, attnums, "r"):
             raise denied(KIND_WORDS[relation.kind], relation.name)
 

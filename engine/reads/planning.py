@@ -161,7 +161,8 @@ class Planning:
         """Bind a statement that reads a named subscription: with its query, against the catalog of its position."""
         record = self.db.named.of(self.session, name).record
         whole = replace(statement, statement=named.with_query(statement.statement, record.sql))
-        with self.session.view.looking_at(self.session.space.at(Timestamp(record.position)), within=True):
+        then = self.session.past(Timestamp(record.position), policies=False)
+        with self.session.view.looking_at(then, within=True):
             return self._bind(whole, param_oids, variable_params=variable_params, worded=False)
 
     def _bind_in_past(self, statement: Parsed, param_oids: tuple[int, ...], *, variable_params: bool) -> Plan:

@@ -33,7 +33,9 @@ def acting_as(session: Session, oid: int, *, restricted: bool) -> Iterator[None]
     settings = session.settings
     changes = {"role": role.name, "is_superuser": "on" if role.superuser else "off"}
     before = [(name, settings.stored(name)) for name in changes]
-    was = session.acting, session.restricted
+    was = session.acting, session.restricted, session.asking
+    if not (session.acting or session.restricted):
+        session.asking = session.identity.current
     session.acting, session.restricted = session.acting or not restricted, session.restricted or restricted
     try:
         with session.identity.taken(role):
@@ -41,7 +43,7 @@ def acting_as(session: Session, oid: int, *, restricted: bool) -> Iterator[None]
                 settings.override(name, value)
             yield
     finally:
-        session.acting, session.restricted = was
+        session.acting, session.restricted, session.asking = was
         for name, old in before:
             settings.override(name, old)
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -117,6 +118,7 @@ class NamedSubscriptions:
         self._db = db
         self._all: dict[str, Named] = {}
         self._marking: set[asyncio.Task[None]] = set()
+        self._making: list[int] = []
 
     async def open(self) -> None:
         """Read what is stored and hold it; then let go of what else recovery has found."""
@@ -146,6 +148,19 @@ class NamedSubscriptions:
     def __iter__(self) -> Iterator[Named]:
         """Yield them by name."""
         return iter([self._all[name] for name in sorted(self._all)])
+
+    def owners(self) -> list[int]:
+        """Return whose they are, by oid, one for each that there is or is being made."""
+        return [*(named.record.owner for named in self._all.values()), *self._making]
+
+    @contextmanager
+    def making(self, owner: int) -> Iterator[None]:
+        """Count one that is being made."""
+        self._making.append(owner)
+        try:
+            yield
+        finally:
+            self._making.remove(owner)
 
     def find(self, name: str) -> Named | None:
         """Return one, or None."""

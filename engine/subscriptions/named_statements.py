@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 MAX_SUBSCRIPTIONS: Final = 64
+OF_ONE_ROLE: Final = 16
+"""How many a role may have that is no superuser: each keeps history for all."""
+FOR_SUPERUSERS: Final = 8
+"""How many are left for superusers, however many roles there are."""
 
 
 def _alone(session: Session, what: str) -> None:
@@ -39,7 +43,7 @@ def _alone(session: Session, what: str) -> None:
 async def create(
     conn: Connection, plan: Plan, statement: st.CreateSubscription, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
-    """CREATE SUBSCRIPTION: from now on. SqlError 25001, 42710, 53400 for more than ``MAX_SUBSCRIPTIONS``, 25006."""
+    """CREATE SUBSCRIPTION: from now on. SqlError 25001, 42710, 53400 for too many, 25006."""
     session = conn.session
     db, name = session.db, statement.name
     _alone(session, "CREATE SUBSCRIPTION")
@@ -48,8 +52,31 @@ async def create(
             session.notice(f'subscription "{name}" already exists, skipping', sqlstate="42710")
             return Command("CREATE SUBSCRIPTION")
         raise SqlError("42710", f'subscription "{name}" already exists')
-    if len(list(db.named)) >= MAX_SUBSCRIPTIONS:
-        raise SqlError("53400", f"more than {MAX_SUBSCRIPTIONS} named subscriptions")
+    owner = session.role_oid
+    _check_place(session, owner)
+    with db.named.making(owner):
+        return await _create(session, plan, statement, owner)
+
+
+def _check_place(session: Session, owner: int) -> None:
+    """Raise SqlError 53400 where all named subscriptions are taken, or all that one role may have."""
+    owners = session.db.named.owners()
+    if session.is_superuser:
+        if len(owners) >= MAX_SUBSCRIPTIONS:
+            raise SqlError("53400", f"more than {MAX_SUBSCRIPTIONS} named subscriptions")
+        return
+    if owners.count(owner) >= OF_ONE_ROLE:
+        raise SqlError(
+            "53400",
+            f'more than {OF_ONE_ROLE} named subscriptions of role "{session.user}"',
+            hint="Drop those that nobody reads any more.",
+        )
+    if len(owners) >= MAX_SUBSCRIPTIONS - FOR_SUPERUSERS:
+        raise SqlError("53400", "remaining named subscriptions are reserved for superusers")
+
+
+async def _create(session: Session, plan: Plan, statement: st.CreateSubscription, owner: int) -> Outcome:
+    db, name = session.db, statement.name
     await db.store.register(SPEC)
     txn = _writing(session, "CREATE SUBSCRIPTION")
     timeline = plan.timeline or DEFAULT_TIMELINE
@@ -57,7 +84,7 @@ async def create(
         raise gone(timeline)
     hold = db.store.hold(durable=True, timeline=timeline)
     record = Record(
-        name=name, owner=session.role_oid, sql=statement.sql, position=hold.ts, snapshot=statement.snapshot,
+        name=name, owner=owner, sql=statement.sql, position=hold.ts, snapshot=statement.snapshot,
         created_us=session.statement_time_us, timeline=timeline, database=session.database_oid,
     )  # fmt: skip
     try:

@@ -272,13 +272,13 @@ async def start(session: Session, plan: Plan, as_of: AsOfValue | None, params: t
 
 
 def catalog_at(session: Session, as_of: AsOfValue) -> Any:
-    """Return the catalog that a clause makes visible, before any transaction has begun.
+    """Return the catalog that a clause makes visible to the session, before any transaction has begun.
 
     Raises ReadBelowSince, ReadInFuture.
     """
     asked = Request(as_of=as_of.timestamp(session))
     found = choose(asked, readable(session, ()))
-    return session.space.at(found.ts)
+    return session.past(found.ts)
 
 
 async def read_past(session: Session, as_of: AsOfValue, timeline: str) -> Transaction:

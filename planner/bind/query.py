@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from pgwire.give_way import give_way
 from planner import ast
@@ -27,7 +28,7 @@ from planner.bind.sortgroup import bind_distinct, bind_group, bind_order, sort_k
 from planner.bind.window import bind_windows, declare_windows
 from planner.bind.with_ import bind_with
 from planner.casts import CastContext, coerce_to_specific, coerce_type
-from planner.catalog import RelationDef
+from planner.catalog import BorrowedView, RelationDef
 from planner.common_types import coerce_to_common, select_common_type, select_common_typmod
 from planner.domains import base_oid
 from planner.errors import Span, SqlError
@@ -44,6 +45,7 @@ from planner.query import (
     QueryExpr,
     RangeColumn,
     RangeRef,
+    RelationRange,
     Select,
     SetOp,
     SortBy,
@@ -59,7 +61,7 @@ from planner.scope import Scope, index_names
 from planner.type_order import default_equality, find_equality
 from planner.typefacts import type_kind
 from planner.types import SqlType
-from planner.walk import walk
+from planner.walk import children, walk
 
 # Columns a select list may have, as PostgreSQL.
 MAX_TARGETS = 1664
@@ -97,7 +99,48 @@ def _view_body(text: str) -> ast.QueryNode:
 def bind_view(context: BindContext, relation: RelationDef) -> QueryExpr:
     """Bind a view's stored query under its own search path. Raises 42P17 for endless nesting."""
     inner = context.for_view(relation)
+    if isinstance(relation, BorrowedView):
+        return _bind_borrowed(inner, relation)
     return bind_query(inner, _view_body(relation.view_sql))
+
+
+def _bind_borrowed(context: BindContext, relation: BorrowedView) -> QueryExpr:
+    """Bind today's definition of a view over what was there. Raises 42501 where it does not fit that, or would read something else."""
+    refused = SqlError(
+        "42501",
+        f"permission denied for view {relation.name}",
+        detail="Its definition has changed since the time that is read, and what it reads now was not there then.",
+        hint="Its owner can read it as it was.",
+    )
+    if not relation.fits:
+        raise refused
+    try:
+        query = bind_query(context, _view_body(relation.view_sql))
+    except SqlError as error:
+        if error.sqlstate == "42501":
+            raise
+        raise refused from error
+    columns = [output.type.oid for output in query.columns]
+    if columns != [column.declared.oid for column in relation.live] or not _read_by(query) <= {
+        *relation.depends_on
+    }:
+        raise refused
+    return query
+
+
+def _read_by(query: QueryExpr) -> set[int]:
+    """Return the oids of the tables and views that a view's own text names."""
+    found: set[int] = set()
+    stack: list[Any] = [query]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, RelationRange):
+            found.add(node.parent or node.oid)  # what its policies read is not the view's
+        elif isinstance(node, SubqueryRange) and (node.parent or node.view is not None):
+            found.add(node.parent or node.view[0])  # type: ignore[index]
+        else:
+            stack.extend(children(node))
+    return found
 
 
 # --- select lists -------------------------------------------------------------------------------

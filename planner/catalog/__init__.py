@@ -25,6 +25,7 @@ from planner.catalog.objects import (
 from planner.catalog.protocol import Catalog, SystemCatalog, row_type_named
 from planner.catalog.relations import (
     DEFAULT_TIMELINE,
+    BorrowedView,
     ColumnDef,
     ConstraintDef,
     ForeignKeyDef,
@@ -52,6 +53,7 @@ __all__ = [
     "RANGE_CONSTRUCTORS",
     "AclDef",
     "AggregateDef",
+    "BorrowedView",
     "Catalog",
     "ColumnDef",
     "ConfigurationDef",

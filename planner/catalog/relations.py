@@ -313,3 +313,13 @@ class RelationDef:
     def column(self, attnum: int) -> ColumnDef:
         """Return the column with this number."""
         return self.columns[attnum - 1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BorrowedView(RelationDef):
+    """A view as it is, in a catalog of what was (``engine.catalog.todays_code``); it is never stored.
+
+    ``fits``: what it reads was there, under the same names.
+    """
+
+    fits: bool

@@ -147,6 +147,43 @@ def test_there_are_not_too_many(server: ServerProcess) -> None:
             c.execute(f"DROP SUBSCRIPTION s{i}")
 
 
+def test_no_role_takes_all_of_them(server: ServerProcess) -> None:
+    roles = [f"subscriber{i}" for i in range(4)]
+    with connect(server) as c:
+        c.execute("CREATE TABLE taken (a int); GRANT SELECT ON taken TO public")
+        for role in roles:
+            c.execute(f"CREATE ROLE {role} LOGIN")
+
+    def take(role: str) -> int:
+        """Make as many as there may be, from several connections at once; return how many."""
+        made: list[str] = []
+
+        def work(number: int) -> None:
+            with psycopg.connect(server.url.replace("postgres@", f"{role}@"), autocommit=True) as own:
+                for i in range(10):
+                    try:
+                        own.execute(f"CREATE SUBSCRIPTION {role}_{number}_{i} FOR taken")
+                        made.append(f"{role}_{number}_{i}")
+                    except psycopg.errors.ConfigurationLimitExceeded:
+                        return
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return len(made)
+
+    assert [take(role) for role in roles] == [16, 16, 16, 8]
+    with connect(server) as c:
+        for i in range(8):
+            c.execute(f"CREATE SUBSCRIPTION of_root{i} FOR taken")
+        for (name,) in c.execute(
+            "SELECT name FROM holdfast_subscriptions WHERE name ~ '^(of_root|subscriber)'"
+        ).fetchall():
+            c.execute(f"DROP SUBSCRIPTION {name}")
+
+
 def test_two_that_make_the_same_one(server: ServerProcess) -> None:
     with connect(server) as c:
         c.execute("CREATE TABLE same (a int)")

@@ -168,21 +168,37 @@ def test_changes_in_bulk_leave_hidden_rows(admin: Connection, reader: Connection
     assert count(admin) == 300
 
 
-def test_a_time_before_the_policies_is_not_read(admin: Connection, reader: Connection) -> None:
+def test_policies_of_today_count_over_the_rows_of_then(admin: Connection, reader: Connection) -> None:
+    admin.execute("ALTER TABLE doc DISABLE ROW LEVEL SECURITY")
+    with reader.transaction():
+        assert count(reader) == 400
+        before = count(reader, "SELECT now()::text")
+        admin.execute("ALTER TABLE doc ENABLE ROW LEVEL SECURITY")
+        assert count(reader) == 100
+    assert count(reader) == 100
+    assert count(reader, f"SELECT count(*) FROM doc AS OF SYSTEM TIME '{before}'") == 100
+    reader.execute(f"CREATE TEMP TABLE mine AS SELECT * FROM doc AS OF SYSTEM TIME '{before}'".encode())
+    assert count(reader, "SELECT count(*) FROM mine") == 100
+    assert count(admin, f"SELECT count(*) FROM doc AS OF SYSTEM TIME '{before}'") == 400
+
+
+def test_a_time_that_policies_of_today_do_not_fit_is_not_read(admin: Connection, reader: Connection) -> None:
     admin.execute("ALTER TABLE doc DISABLE ROW LEVEL SECURITY")
     changed = pytest.raises(psycopg.errors.InsufficientPrivilege, match="has changed since")
     with reader.transaction():
         assert count(reader) == 400
         before = count(reader, "SELECT now()::text")
+        admin.execute("ALTER TABLE doc ADD COLUMN seen_by text")
+        admin.execute("CREATE POLICY late ON doc AS RESTRICTIVE USING (seen_by IS NULL)")
         admin.execute("ALTER TABLE doc ENABLE ROW LEVEL SECURITY")
         with changed, reader.transaction():
             count(reader)
-    assert count(reader) == 100
     with changed:
         count(reader, f"SELECT count(*) FROM doc AS OF SYSTEM TIME '{before}'")
     with changed:
         reader.execute(f"CREATE TEMP TABLE mine AS SELECT * FROM doc AS OF SYSTEM TIME '{before}'".encode())
     assert count(admin, f"SELECT count(*) FROM doc AS OF SYSTEM TIME '{before}'") == 400
+    admin.execute("DROP POLICY late ON doc")
 
 
 def test_subscriptions_are_refused_and_end(

@@ -1,0 +1,90 @@
+"""What reading the past needs beside today's rights: that who asks owns what is not there any more.
+
+    dropped table, view, function       its last owner's and superusers'
+    dropped column                      its table's owner's and superusers'
+    a relation that was called otherwise, named in the body of somebody else's SECURITY DEFINER function    the same
+
+Who asks is the client's role (``Session.asker``), whoever's view or function reads on its behalf: a view that shows whole rows, or a
+function that names a table by what is another one's name today, must not give back what was dropped for good.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.catalog.todays_code import lost_columns, same_names
+from engine.catalog.todays_rights import last_owner
+from engine.ddl.kinds import KIND_WORDS
+from engine.ddl.needs import denied
+from engine.transaction.time_travel import catalog_at
+from planner import statements as st
+from planner.query import RelationRange, SubqueryRange
+from planner.rights import Rights
+from planner.walk import walk
+
+if TYPE_CHECKING:
+    from engine.catalog.state import CatalogSnapshot
+    from engine.connection.session import Session
+    from engine.reads.plans import Plan
+
+
+def check_past(session: Session, plan: Plan) -> None:
+    """Raise SqlError 42501 unless who asks may read what a statement reads and what has gone since; at once where it reads the present."""
+    seen, now = session.catalog, session.today
+    if plan.as_of is not None and isinstance(plan.bound.statement, st.CreateTable):
+        seen = catalog_at(session, plan.as_of)  # its query is of then, the rest of now
+    if seen is now:
+        return
+    rights = Rights(now, session.asker)
+    if rights.superuser:
+        return
+    _Past(session, seen, now, rights).check(plan)
+
+
+class _Past:
+    """What has gone between two catalogs, for one who is no superuser."""
+
+    def __init__(self, session: Session, then: CatalogSnapshot, now: CatalogSnapshot, rights: Rights) -> None:
+        self._session = session
+        self._then = then
+        self._now = now
+        self._rights = rights
+
+    def check(self, plan: Plan) -> None:
+        lost: dict[int, frozenset[int]] = {}
+        last = self._session.space.history.last
+        own = self._session.view.own_changes
+        for oid, _version in plan.bound.versions:
+            before, after = self._then.relation_by_oid(oid), self._now.relation_by_oid(oid)
+            if before is None or before.virtual or before is after or ("relation", oid, 0) in own:
+                continue
+            if self._rights.owns(last_owner(before, after, last)):
+                continue
+            if after is None or (self._session.acting and not same_names(before, after)):
+                raise denied(KIND_WORDS[before.kind], before.name)
+            columns = lost_columns(before, after)
+            if columns and before.kind != "v":
+                lost[oid] = columns
+        if lost:
+            self._columns(plan, lost)
+        for oid in plan.bound.functions:
+            function = self._then.function_by_oid(oid)
+            if function is None or self._now.function_by_oid(oid) is not None:
+                continue
+            if not self._rights.owns(last_owner(function, None, last)):
+                raise denied("function", function.name)
+
+    def _columns(self, plan: Plan, lost: dict[int, frozenset[int]]) -> None:
+        """Check that no column is read that has been dropped; 0 among those that are used is the whole row."""
+        for node in walk(plan.bound.statement):
+            if isinstance(node, RelationRange):
+                uses = [(node.oid, node.used), (node.parent, node.asked)]
+            elif isinstance(node, SubqueryRange):
+                uses = [(node.parent, node.asked)]
+            else:
+                continue
+            for oid, used in uses:
+                gone = lost.get(oid, frozenset())
+                if gone and (0 in used or gone & used):
+                    relation = self._then.relation_by_oid(oid)
+                    raise denied("table", "" if relation is None else relation.name)

@@ -1,0 +1,346 @@
+"""Rights of those who read the past: today's, on today's objects; what has gone is its last owner's (docs/time-travel.md).
+
+Each case: what was there, what has changed since, and what a query AS OF the time between answers to whom: rows, or 42501.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import psycopg
+import pytest
+
+from tests.support.server import ServerProcess
+
+DENIED = "42501"
+Answer = list[tuple[object, ...]] | str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """``own``, ``ann``: the answers to the owner and to the reader; None: not asked. ``root``: a superuser's, as the owner's if None."""
+
+    name: str
+    before: str
+    since: str
+    query: str
+    own: Answer | None
+    ann: Answer | None
+    root: Answer | None = field(default=None)
+
+
+T = "CREATE TABLE t (a int, b text); INSERT INTO t VALUES (1, 'x'), (2, 'y'); "
+TO_ANN = "GRANT SELECT ON t TO ann; "
+ROWS: Answer = [(1, "x"), (2, "y")]
+VIEW = T + "CREATE VIEW v AS SELECT a, b FROM t; GRANT SELECT ON v TO ann; "
+SECRET = T + "CREATE TABLE s (a int); INSERT INTO s VALUES (42); "
+
+CASES = (
+    Case(name="nothing", before=T + TO_ANN, since="", query="SELECT * FROM t @", own=ROWS, ann=ROWS),
+    Case(name="changed rows", before=T + TO_ANN, since="DELETE FROM t", query="SELECT * FROM t @", own=ROWS, ann=ROWS),
+    Case(name="granted since", before=T, since=TO_ANN, query="SELECT * FROM t @", own=ROWS, ann=ROWS),
+    Case(name="revoked since", before=T + TO_ANN, since="REVOKE SELECT ON t FROM ann", query="SELECT * FROM t @", own=ROWS, ann=DENIED),
+    Case(name="dropped", before=T + TO_ANN, since="DROP TABLE t", query="SELECT * FROM t @", own=ROWS, ann=DENIED),
+    Case(name="count of dropped", before=T + TO_ANN, since="DROP TABLE t", query="SELECT count(*) FROM t @", own=[(2,)], ann=DENIED),
+    Case(name="revoked, then dropped", before=T + TO_ANN, since="REVOKE SELECT ON t FROM ann; DROP TABLE t", query="SELECT * FROM t @",
+         own=ROWS, ann=DENIED),
+    Case(name="dropped and made again", before=T + TO_ANN, since="DROP TABLE t; CREATE TABLE t (a int, b text); GRANT SELECT ON t TO ann",
+         query="SELECT * FROM t @", own=ROWS, ann=DENIED),
+    Case(name="given away, then dropped", before=T, since="ALTER TABLE t OWNER TO ann; SET ROLE ann; DROP TABLE t", query="SELECT * FROM t @",
+         own=DENIED, ann=ROWS, root=ROWS),
+    Case(name="given away", before=T, since="ALTER TABLE t OWNER TO ann", query="SELECT * FROM t @", own=DENIED, ann=ROWS, root=ROWS),
+    Case(name="dropped column", before=T + TO_ANN, since="ALTER TABLE t DROP b", query="SELECT * FROM t @", own=ROWS, ann=DENIED),
+    Case(name="other columns of it", before=T + TO_ANN, since="ALTER TABLE t DROP b", query="SELECT a FROM t @", own=[(1,), (2,)], ann=[(1,), (2,)]),
+    Case(name="whole rows with a dropped column", before=T + TO_ANN, since="ALTER TABLE t DROP b", query="SELECT (t).a FROM (SELECT t FROM t) q @",
+         own=[(1,), (2,)], ann=DENIED),
+    Case(name="condition on a dropped column", before=T + TO_ANN, since="ALTER TABLE t DROP b", query="SELECT a FROM t @ WHERE b = 'y'",
+         own=[(2,)], ann=DENIED),
+    Case(name="column dropped and added again", before=T, since="ALTER TABLE t DROP b; ALTER TABLE t ADD b text; GRANT SELECT ON t TO ann",
+         query="SELECT b FROM t @", own=[("x",), ("y",)], ann=DENIED),
+    Case(name="granted by column", before=T, since="GRANT SELECT (a) ON t TO ann", query="SELECT a FROM t @", own=[(1,), (2,)], ann=[(1,), (2,)]),
+    Case(name="not granted by column", before=T + TO_ANN, since="REVOKE SELECT ON t FROM ann; GRANT SELECT (a) ON t TO ann", query="SELECT b FROM t @",
+         own=[("x",), ("y",)], ann=DENIED),
+    Case(name="renamed", before=T + TO_ANN, since="ALTER TABLE t RENAME TO u; ALTER TABLE u RENAME b TO c", query="SELECT b FROM t @ WHERE a = 1",
+         own=[("x",)], ann=[("x",)]),
+    Case(name="moved into a closed schema", before=T + TO_ANN, since="CREATE SCHEMA hidden; ALTER TABLE t SET SCHEMA hidden",
+         query="SELECT * FROM t @", own=ROWS, ann=DENIED),
+    Case(name="schema closed since", before=T + TO_ANN, since="REVOKE USAGE ON SCHEMA § FROM ann", query="SELECT * FROM §.t @", own=ROWS, ann=DENIED),
+    Case(name="schema dropped with it", before=T + TO_ANN, since="DROP SCHEMA § CASCADE", query="SELECT * FROM §.t @", own=ROWS, ann=DENIED),
+    Case(name="materialized view", before=T + "CREATE MATERIALIZED VIEW m AS SELECT * FROM t; GRANT SELECT ON m TO ann", since="REVOKE SELECT ON m FROM ann",
+         query="SELECT * FROM m @", own=ROWS, ann=DENIED),
+    Case(name="dropped materialized view", before=T + "CREATE MATERIALIZED VIEW m AS SELECT * FROM t; GRANT SELECT ON m TO ann",
+         since="DROP MATERIALIZED VIEW m", query="SELECT * FROM m @", own=ROWS, ann=DENIED),
+    # views
+    Case(name="view as it was", before=VIEW, since="DELETE FROM t", query="SELECT * FROM v @", own=ROWS, ann=ROWS),
+    Case(name="narrowed view", before=VIEW, since="CREATE OR REPLACE VIEW v AS SELECT a, b FROM t WHERE a = 1; DELETE FROM t", query="SELECT * FROM v @",
+         own=ROWS, ann=[(1, "x")]),
+    Case(name="view with other expressions", before=VIEW, since="CREATE OR REPLACE VIEW v AS SELECT a, 'hidden' AS b FROM t", query="SELECT * FROM v @",
+         own=ROWS, ann=[(1, "hidden"), (2, "hidden")]),
+    Case(name="view over a view that was narrowed", before=VIEW + "CREATE VIEW w AS SELECT * FROM v; GRANT SELECT ON w TO ann",
+         since="CREATE OR REPLACE VIEW v AS SELECT a, b FROM t WHERE a = 2", query="SELECT * FROM w @", own=ROWS, ann=[(2, "y")]),
+    Case(name="view that reads what was not there", before=VIEW,
+         since="CREATE TABLE u (a int, b text); CREATE OR REPLACE VIEW v AS SELECT a, b FROM u", query="SELECT * FROM v @", own=ROWS, ann=DENIED),
+    Case(name="view that reads a column that was not there", before=VIEW,
+         since="ALTER TABLE t ADD c text; CREATE OR REPLACE VIEW v AS SELECT a, c AS b FROM t", query="SELECT * FROM v @", own=ROWS, ann=DENIED),
+    Case(name="view over what has got another's name", before=SECRET + "CREATE VIEW v AS SELECT a FROM t; GRANT SELECT ON v TO ann",
+         since="ALTER TABLE s RENAME TO old; ALTER TABLE t RENAME TO s; CREATE OR REPLACE VIEW v AS SELECT a FROM s WHERE a > 0",
+         query="SELECT * FROM v @", own=[(1,), (2,)], ann=DENIED),
+    Case(name="view over columns that changed names", before=VIEW,
+         since="ALTER TABLE t RENAME a TO x; ALTER TABLE t RENAME b TO c; ALTER TABLE t ADD b text", query="SELECT * FROM v @", own=ROWS, ann=DENIED),
+    Case(name="view that shows whole rows", before=T + "CREATE VIEW v AS SELECT row_to_json(t)::text FROM t WHERE a = 1; GRANT SELECT ON v TO ann",
+         since="ALTER TABLE t DROP b", query="SELECT * FROM v @", own=[('{"a":1,"b":"x"}',)], ann=DENIED),
+    Case(name="dropped view", before=VIEW, since="DROP VIEW v", query="SELECT * FROM v @", own=ROWS, ann=DENIED),
+    Case(name="view made again", before=VIEW, since="DROP VIEW v; CREATE VIEW v AS SELECT a, b FROM t WHERE false; GRANT SELECT ON v TO ann",
+         query="SELECT * FROM v @", own=ROWS, ann=DENIED),
+    Case(name="view with more columns", before=VIEW, since="CREATE OR REPLACE VIEW v AS SELECT a, b, 7 AS c FROM t", query="SELECT * FROM v @",
+         own=ROWS, ann=[(1, "x", 7), (2, "y", 7)]),
+    Case(name="invoker since", before=VIEW, since="ALTER VIEW v SET (security_invoker = true)", query="SELECT * FROM v @", own=ROWS, ann=DENIED),
+    # functions
+    Case(name="repaired definer function", before=T + "CREATE FUNCTION f() RETURNS SETOF int LANGUAGE sql STABLE SECURITY DEFINER AS 'SELECT a FROM t'",
+         since="CREATE OR REPLACE FUNCTION f() RETURNS SETOF int LANGUAGE sql STABLE SECURITY DEFINER AS 'SELECT a FROM t WHERE a = 1'",
+         query="SELECT * FROM f() @", own=[(1,), (2,)], ann=[(1,)]),
+    Case(name="repaired function in PL/pgSQL",
+         before=T + "CREATE FUNCTION f() RETURNS SETOF int LANGUAGE plpgsql STABLE SECURITY DEFINER AS 'BEGIN RETURN QUERY SELECT a FROM t;END'",
+         since="CREATE OR REPLACE FUNCTION f() RETURNS SETOF int LANGUAGE plpgsql STABLE SECURITY DEFINER AS 'BEGIN RETURN QUERY SELECT a FROM t WHERE a = 2;END'",
+         query="SELECT * FROM f() @", own=[(1,), (2,)], ann=[(2,)]),
+    Case(name="no definer any more", before=T + "CREATE FUNCTION f() RETURNS bigint LANGUAGE sql STABLE SECURITY DEFINER AS 'SELECT count(*) FROM t'",
+         since="ALTER FUNCTION f() SECURITY INVOKER", query="SELECT f() @", own=[(2,)], ann=DENIED),
+    Case(name="function revoked since", before=T + "CREATE FUNCTION f() RETURNS bigint LANGUAGE sql STABLE SECURITY DEFINER AS 'SELECT count(*) FROM t'",
+         since="REVOKE EXECUTE ON FUNCTION f() FROM public", query="SELECT f() @", own=[(2,)], ann=DENIED),
+    Case(name="dropped function", before=T + "CREATE FUNCTION f() RETURNS bigint LANGUAGE sql STABLE SECURITY DEFINER AS 'SELECT count(*) FROM t'",
+         since="DROP FUNCTION f()", query="SELECT f() @", own=[(2,)], ann=DENIED),
+    Case(name="definer function over a dropped table",
+         before=T + "CREATE FUNCTION f() RETURNS SETOF int LANGUAGE sql STABLE SECURITY DEFINER AS 'SELECT a FROM t'",
+         since="DROP TABLE t; CREATE TABLE t (a int)", query="SELECT * FROM f() @", own=[(1,), (2,)], ann=DENIED),
+    Case(name="definer function over what had the name", before=SECRET + "CREATE FUNCTION f() RETURNS SETOF int LANGUAGE sql STABLE SECURITY DEFINER AS 'SELECT a FROM s'",
+         since="ALTER TABLE s RENAME TO old; ALTER TABLE t RENAME TO s", query="SELECT * FROM f() @", own=[(42,)], ann=DENIED),
+    Case(name="definer function over a narrowed view", before=VIEW + "CREATE FUNCTION f() RETURNS SETOF int LANGUAGE sql STABLE SECURITY DEFINER AS 'SELECT a FROM v'",
+         since="CREATE OR REPLACE VIEW v AS SELECT a, b FROM t WHERE a = 1", query="SELECT * FROM f() @", own=[(1,), (2,)], ann=[(1,)]),
+    Case(name="definer function that shows whole rows",
+         before=T + "CREATE FUNCTION f() RETURNS SETOF text LANGUAGE sql STABLE SECURITY DEFINER AS 'SELECT t::text FROM t WHERE a = 1'",
+         since="ALTER TABLE t DROP b", query="SELECT * FROM f() @", own=[("(1,x)",)], ann=DENIED),
+    # row-level security
+    Case(name="policies made since", before=T + TO_ANN, since="ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (a = 1)",
+         query="SELECT * FROM t @", own=ROWS, ann=[(1, "x")]),
+    Case(name="policy narrowed since",
+         before=T + TO_ANN + "ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (true)", since="ALTER POLICY p ON t USING (a = 2)",
+         query="SELECT * FROM t @", own=ROWS, ann=[(2, "y")]),
+    Case(name="forced since", before=T + TO_ANN + "ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (a = 2)",
+         since="ALTER TABLE t FORCE ROW LEVEL SECURITY", query="SELECT * FROM t @", own=[(2, "y")], ann=[(2, "y")], root=ROWS),
+    Case(name="policies dropped since",
+         before=T + TO_ANN + "ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (a = 2)", since="DROP POLICY p ON t",
+         query="SELECT * FROM t @", own=ROWS, ann=[]),
+    Case(name="policies by a column of today", before=T + TO_ANN,
+         since="ALTER TABLE t ADD who text; ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (who = current_user)",
+         query="SELECT a FROM t @", own=[(1,), (2,)], ann=DENIED),
+    Case(name="policies by columns with other names", before=T + TO_ANN,
+         since="ALTER TABLE t RENAME a TO c; ALTER TABLE t ADD a int; ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (c = 1)",
+         query="SELECT b FROM t @", own=[("x",), ("y",)], ann=DENIED),
+    Case(name="policy that reads another table", before=SECRET + TO_ANN + "GRANT SELECT ON s TO ann",
+         since="ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (EXISTS (SELECT FROM s WHERE s.a = 41 + t.a))",
+         query="SELECT * FROM t @", own=ROWS, ann=[(1, "x")]),
+    Case(name="policy that reads a table of today", before=T + TO_ANN,
+         since="CREATE TABLE u (a int); GRANT SELECT ON u TO ann; ALTER TABLE t ENABLE ROW LEVEL SECURITY;"
+         "CREATE POLICY p ON t USING (EXISTS (SELECT FROM u WHERE u.a = t.a))", query="SELECT * FROM t @", own=ROWS, ann=DENIED),
+    Case(name="policy that calls a function of today", before=T + TO_ANN,
+         since="CREATE FUNCTION ok(int) RETURNS bool LANGUAGE sql STABLE AS 'SELECT $1 > 0'; ALTER TABLE t ENABLE ROW LEVEL SECURITY;"
+         "CREATE POLICY p ON t USING (ok(a))", query="SELECT * FROM t @", own=ROWS, ann=DENIED),
+    Case(name="function of a policy that was mended",
+         before=T + TO_ANN + "CREATE FUNCTION ok(int) RETURNS bool LANGUAGE sql STABLE AS 'SELECT true'; ALTER TABLE t ENABLE ROW LEVEL SECURITY; "
+         "CREATE POLICY p ON t USING (ok(a))", since="CREATE OR REPLACE FUNCTION ok(int) RETURNS bool LANGUAGE sql STABLE AS 'SELECT $1 = 1'",
+         query="SELECT * FROM t @", own=ROWS, ann=[(1, "x")]),
+    # partitions
+    Case(name="dropped column of a partitioned table",
+         before="CREATE TABLE t (a int, b text) PARTITION BY LIST (a); CREATE TABLE t1 PARTITION OF t FOR VALUES IN (1);"
+         "CREATE TABLE t2 PARTITION OF t DEFAULT; INSERT INTO t VALUES (1, 'x'), (2, 'y');" + TO_ANN,
+         since="ALTER TABLE t DROP b", query="SELECT b FROM t @ ORDER BY b", own=[("x",), ("y",)], ann=DENIED),
+    Case(name="dropped partition", before="CREATE TABLE t (a int) PARTITION BY LIST (a); CREATE TABLE t1 PARTITION OF t FOR VALUES IN (1);"
+         "INSERT INTO t VALUES (1);" + TO_ANN, since="DROP TABLE t1", query="SELECT * FROM t @", own=[(1,)], ann=DENIED),
+)  # fmt: skip
+
+_numbers = itertools.count(1)
+
+
+@contextmanager
+def session(
+    server: ServerProcess, role: str, schema: str
+) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
+    url = server.url.replace("postgres@", f"{role}@")
+    with psycopg.connect(url, autocommit=True, options=f"-c search_path={schema}") as connection:
+        yield connection
+
+
+def answer(connection: psycopg.Connection[tuple[object, ...]], query: str, *, rows: bool = True) -> Answer:
+    """Return the rows, in order, or the SQLSTATE."""
+    try:
+        cursor = connection.execute(query)  # type: ignore[call-overload]
+        return sorted(cursor.fetchall(), key=repr) if rows else []
+    except psycopg.Error as error:
+        return str(error.sqlstate)
+
+
+@pytest.fixture(scope="module")
+def roles(server: ServerProcess) -> ServerProcess:
+    for role in ("own", "ann"):
+        server.sql(f"CREATE ROLE {role} LOGIN")
+    server.sql("GRANT ann TO own")
+    server.sql("GRANT CREATE ON DATABASE postgres TO own; REVOKE own FROM ann; REVOKE ann FROM own")
+    return server
+
+
+def set_up(server: ServerProcess, case: Case) -> tuple[str, int]:
+    """Do what a case says; return its schema and the time between."""
+    schema = f"past_{next(_numbers)}"
+    server.sql(
+        f"CREATE SCHEMA {schema} AUTHORIZATION own; GRANT USAGE ON SCHEMA {schema} TO ann; GRANT CREATE ON SCHEMA {schema} TO ann"
+    )
+    with session(server, "postgres", schema) as connection:
+        connection.execute("SET ROLE own")
+        for statement in case.before.split("; "):
+            connection.execute(statement)  # type: ignore[call-overload]
+        (ts,) = connection.execute("SHOW holdfast.commit_ts").fetchone() or ("",)
+        for statement in filter(None, case.since.replace("§", schema).split("; ")):
+            if " OWNER TO " in statement:
+                connection.execute("RESET ROLE")
+            connection.execute(statement)  # type: ignore[call-overload]
+    return schema, int(str(ts))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_rights_are_todays_and_what_has_gone_is_its_last_owners(roles: ServerProcess, case: Case) -> None:
+    schema, ts = set_up(roles, case)
+    query = case.query.replace("§", schema)
+    root = case.own if case.root is None else case.root
+    for role, wanted in (("own", case.own), ("ann", case.ann), ("postgres", root)):
+        if wanted is None:
+            continue
+        with session(roles, role, schema) as connection:
+            found = answer(connection, query.replace("@", f"AS OF SYSTEM TIME {ts}"))
+            assert found == wanted, f"{role}, by itself"
+            connection.execute(f"BEGIN AS OF SYSTEM TIME {ts}")  # type: ignore[call-overload]
+            assert answer(connection, query.replace("@", "")) == wanted, f"{role}, in a block"
+            connection.execute("ROLLBACK")
+            prepared = answer(
+                connection, "PREPARE p AS " + query.replace("@", f"AS OF SYSTEM TIME {ts}"), rows=False
+            )
+            assert (prepared or answer(connection, "EXECUTE p")) == wanted, f"{role}, prepared"
+
+
+NARROWED = next(case for case in CASES if case.name == "narrowed view")
+DROPPED = next(case for case in CASES if case.name == "dropped")
+
+
+@pytest.mark.parametrize("executor", ["index", "local"])
+def test_every_way_of_reading_has_the_same_rights(roles: ServerProcess, executor: str) -> None:
+    schema, ts = set_up(roles, NARROWED)
+    gone, gone_ts = set_up(roles, DROPPED)
+    for role, wanted, dropped in (("ann", [(1, "x")], DENIED), ("own", ROWS, ROWS)):
+        with session(roles, role, schema) as c:
+            c.execute(f"SET executor = {executor}")  # type: ignore[call-overload]
+            for relation, at, expected in ((f"{schema}.v", ts, wanted), (f"{gone}.t", gone_ts, dropped)):
+                query, ok = (
+                    f"SELECT a, b FROM {relation} AS OF SYSTEM TIME {at}",
+                    not isinstance(expected, str),
+                )
+                lines = ["\t".join(map(str, row)) for row in expected]
+                try:
+                    with c.cursor() as cursor, cursor.copy(f"COPY ({query}) TO STDOUT") as copy:  # type: ignore[arg-type]
+                        copied: object = sorted(bytes(part).decode().rstrip("\n") for part in copy)
+                except psycopg.Error as error:
+                    copied = str(error.sqlstate)
+                assert copied == (lines if ok else expected)
+                for explain in ("EXPLAIN", "EXPLAIN (ANALYZE, TIMING off)", "EXPLAIN (TIMESTAMP)"):
+                    assert answer(c, f"{explain} {query}", rows=False) == ([] if ok else expected)
+                c.execute("BEGIN")
+                found = answer(c, f"DECLARE c CURSOR FOR {query}", rows=False)
+                assert (found or answer(c, "FETCH ALL FROM c")) == expected
+                c.execute("ROLLBACK")
+                made = answer(c, f"CREATE TABLE {schema}.made AS {query}", rows=False)
+                assert (made or answer(c, f"SELECT * FROM {schema}.made")) == expected
+                c.execute(f"DROP TABLE IF EXISTS {schema}.made")  # type: ignore[call-overload]
+                if relation.endswith(
+                    ".v"
+                ):  # with a parameter a statement is planned with today's names first
+                    by_parameter = f"SELECT a, b FROM {relation} AS OF SYSTEM TIME %s"
+                    for _ in range(2):
+                        assert (
+                            sorted(c.execute(by_parameter, (str(at),), prepare=True).fetchall()) == expected
+                        )  # type: ignore[call-overload]
+
+
+def test_a_transaction_that_is_open_runs_what_has_been_mended(roles: ServerProcess) -> None:
+    schema, _ts = set_up(roles, Case(name="", before=VIEW + "CREATE FUNCTION f() RETURNS SETOF int LANGUAGE sql STABLE SECURITY DEFINER AS 'SELECT a FROM t'",
+                                     since="", query="", own=None, ann=None))  # fmt: skip
+    with (
+        session(roles, "ann", schema) as ann,
+        session(roles, "ann", schema) as prepared,
+        session(roles, "own", schema) as own,
+    ):
+        for reader in (ann, prepared, own):
+            reader.execute("BEGIN")
+            assert sorted(reader.execute("SELECT * FROM v").fetchall()) == ROWS
+            assert sorted(reader.execute("SELECT * FROM f()").fetchall()) == [(1,), (2,)]
+            reader.execute("PREPARE p AS SELECT * FROM v")
+            reader.execute("EXECUTE p")
+        snapshot = own.execute("SELECT pg_export_snapshot()").fetchone()
+        with session(roles, "own", schema) as c:
+            c.execute("CREATE OR REPLACE VIEW v AS SELECT a, b FROM t WHERE a = 1")
+            c.execute(
+                "CREATE OR REPLACE FUNCTION f() RETURNS SETOF int LANGUAGE sql STABLE SECURITY DEFINER AS 'SELECT a FROM t WHERE a = 2'"
+            )
+            c.execute("DELETE FROM t")
+        with session(roles, "ann", schema) as importing:
+            importing.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+            importing.execute(f"SET TRANSACTION SNAPSHOT '{snapshot[0]}'")  # type: ignore[index]
+            for reader in (ann, prepared, importing):
+                assert answer(reader, "SELECT * FROM v" if reader is not prepared else "EXECUTE p") == [
+                    (1, "x")
+                ]
+                assert answer(reader, "SELECT * FROM f()") == [(2,)]
+            importing.execute("ROLLBACK")
+        assert answer(own, "SELECT * FROM v") == ROWS
+        assert answer(own, "EXECUTE p") == ROWS
+        assert answer(own, "SELECT * FROM f()") == [(1,), (2,)]
+        with session(roles, "own", schema) as c:
+            c.execute("REVOKE SELECT ON v FROM ann")
+        for reader in (ann, prepared, own):
+            reader.execute("SAVEPOINT s") if reader is own else None
+            assert answer(reader, "SELECT * FROM v") == (ROWS if reader is own else DENIED)
+            reader.execute("ROLLBACK")
+
+
+def test_roles_change_within_a_block_and_plans_are_not_shared(roles: ServerProcess) -> None:
+    schema, ts = set_up(roles, NARROWED)
+    with session(roles, "postgres", schema) as c:
+        c.execute(f"BEGIN AS OF SYSTEM TIME {ts}")  # type: ignore[call-overload]
+        c.execute("PREPARE p AS SELECT * FROM v")
+        for role, wanted in (
+            ("own", ROWS),
+            ("ann", [(1, "x")]),
+            ("postgres", ROWS),
+            ("ann", [(1, "x")]),
+            ("own", ROWS),
+        ) * 2:
+            c.execute(f"SET ROLE {role}")  # type: ignore[call-overload]
+            assert answer(c, "SELECT * FROM v") == wanted
+            assert answer(c, "EXECUTE p") == wanted
+        c.execute("ROLLBACK")
+
+
+def test_a_role_of_the_same_name_is_another_one(roles: ServerProcess) -> None:
+    roles.sql("CREATE ROLE twin LOGIN; CREATE SCHEMA twins; GRANT ALL ON SCHEMA twins TO twin")
+    with session(roles, "twin", "twins") as c:
+        c.execute("CREATE TABLE t AS SELECT 1 AS a")
+        c.execute("CREATE VIEW v AS SELECT a FROM t")
+        (ts,) = c.execute("SHOW holdfast.commit_ts").fetchone() or ("",)
+        c.execute("DROP VIEW v; DROP TABLE t")
+    roles.sql(
+        "REVOKE ALL ON SCHEMA twins FROM twin; DROP ROLE twin; CREATE ROLE twin LOGIN; GRANT ALL ON SCHEMA twins TO twin"
+    )
+    for role, wanted in (("twin", DENIED), ("postgres", [(1,)])):
+        with session(roles, role, "twins") as c:
+            for relation in ("t", "v") if role == "twin" else ("t",):
+                assert answer(c, f"SELECT a FROM {relation} AS OF SYSTEM TIME {ts}") == wanted
