@@ -52,11 +52,11 @@ def check(session: Session, plan: Plan) -> None:
     """Raise SqlError 42501, in PostgreSQL's words, unless the current user may run the statement."""
     if plan.permitted == _key(session):
         return
+    if isinstance(plan.bound.statement, _EVERYBODYS):
+        return
     if session.view.conform():
         raise Replan  # what it reads by is not what may be run any more
     key = _key(session)
-    if isinstance(plan.bound.statement, _EVERYBODYS):
-        return
     _check_row_security(session, plan)
     plan.dml = (
         None  # what was compiled for DML knows which columns the user may see in errors, and what it fires
