@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
+
+from engine.loop.strands import turn
+from pgwire.give_way import openly
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -14,11 +16,11 @@ SLICE_S: Final = 0.005  # the loop gets a turn at least this often
 
 
 async def in_slices(items: Sequence[T], work: Callable[[Sequence[T]], Iterable[U]]) -> list[U]:
-    """Return what ``work`` gives for each slice, joined. Up to ``SLICE_ROWS`` items it does not suspend."""
+    """Return what ``work``, which may give way within, gives for each slice, joined. Up to ``SLICE_ROWS`` items it does not suspend."""
     if len(items) <= SLICE_ROWS:
-        return list(work(items))
+        return list(openly(work, items))
     out: list[U] = []
     for start in range(0, len(items), SLICE_ROWS):
-        out += work(items[start : start + SLICE_ROWS])
-        await asyncio.sleep(0)
+        out += openly(work, items[start : start + SLICE_ROWS])
+        await turn()
     return out

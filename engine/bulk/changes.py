@@ -24,6 +24,7 @@ from engine.reads.query import CompiledQuery, choose_route
 from engine.spark.executor import SparkExecutor
 from engine.spark.part_writer import OtherForm
 from engine.writes.insert_bulk import BulkSource
+from pgwire.give_way import openly
 from planner.errors import SqlError
 from planner.evaluate import Env
 from txn.api import PartJob, WrittenPart
@@ -47,7 +48,7 @@ class BulkChanges(BulkSource):
         attnums = new_columns(change)
 
         def complete(rows: Sequence[Row]) -> Sequence[Row]:
-            full = change.shape.complete([change.new(row) for row in rows], env)
+            full = openly(change.shape.complete, [change.new(row) for row in rows], env)
             change.shape.check_stored(full, env.session)
             return full
 

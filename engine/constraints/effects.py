@@ -33,6 +33,7 @@ from engine.triggers.firing import Firing, Operation, Transitions, firing_of, up
 from engine.triggers.rows import delete_each, update_each
 from engine.writes.shape import TableShape
 from pgwire.codecs.errors import DataError
+from pgwire.give_way import openly
 from planner.bind import generated_from
 from planner.bind.stored import column_default
 from planner.catalog import ColumnDef, RelationDef
@@ -337,7 +338,7 @@ async def _act(
             done = await update_each(session, firing, shape_of(session, child), wanted, env)
             queue.put(Change(child, [row.old for row in done], [row.new for row in done], firing))
             return
-        made = shape_of(session, child).made([row for _id, row in changes], env)
+        made = openly(shape_of(session, child).made, [row for _id, row in changes], env)
     except (SqlError, DataError) as error:
         _within(error, where)
         raise

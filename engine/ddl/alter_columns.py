@@ -36,6 +36,7 @@ from engine.triggers.dependencies import columns_of, comments_of, trigger_words,
 from engine.writes.returning import make_env
 from engine.writes.shape import TableShape, table_layout
 from engine.writes.storable import refusal
+from pgwire.give_way import openly
 from planner import statements as st
 from planner.bind import bind_check, deparse_check, generated_from, rebase_view
 from planner.bind.generated import columns_used
@@ -108,11 +109,12 @@ async def add_column(session: Session, plan: Plan, relation: RelationDef, action
         check = RowCheck(session, changed, [c for c in changed.constraints if c.kind == "c"])
         rows: list[Row] = []
         async for chunk in locked_rows(session, relation):
-            longer = shape.complete([(*row, None if make is None else make((), env)) for row in chunk], env)
+            wider = [(*row, None if make is None else openly(make, (), env)) for row in chunk]
+            longer = openly(shape.complete, wider, env)
             if column.not_null and any(row[-1] is None for row in longer):
                 raise _has_nulls(relation, column)
             check(longer)
-            shape.check_stored(longer, session)
+            openly(shape.check_stored, longer, session)
             rows += longer
         await store_definition(session, changed)
         await rewrite_rows(session, changed, rows)
@@ -287,7 +289,7 @@ async def fill_hidden(session: Session, plan: Plan, table: RelationDef, changed:
     more = (None,) * (len(changed.columns) - len(table.columns))
     rows: list[Row] = []
     async for chunk in locked_rows(session, table):
-        rows += shape.complete([(*row, *more) for row in chunk], env)
+        rows += openly(shape.complete, [(*row, *more) for row in chunk], env)
     without = replace(changed, indexes=table.indexes, constraints=table.constraints)
     await store_definition(session, without)
     await rewrite_rows(session, without, rows)
@@ -390,7 +392,7 @@ async def alter_type(session: Session, plan: Plan, relation: RelationDef, action
     async for chunk in locked_rows(session, relation):
         new: list[Row] = []
         for row in chunk:
-            value = make((*row, relation.oid), env)
+            value = openly(make, (*row, relation.oid), env)
             if value is None and after.not_null:
                 raise _has_nulls(relation, after)
             if refuse is not None:

@@ -27,6 +27,7 @@ from engine.ddl.types import drop_types, type_dependencies, type_words
 from engine.ddl.uses import Use, dependency, drop_use, uses_of
 from engine.eager import settle
 from engine.writes.shape import TableShape
+from pgwire.give_way import openly
 from planner.bind.domain import stored_check
 from planner.bind.stored import column_default, stored_default
 from planner.catalog import RelationDef, TypeDef
@@ -228,5 +229,5 @@ async def _compute_anew(session: Session, changed: RelationDef, computed: Collec
     env = Env((), session, shared=Shared())
     rows: list[Row] = []
     async for chunk in locked_rows(session, changed):
-        rows += shape.complete(chunk, env)
+        rows += openly(shape.complete, chunk, env)
     await rewrite_rows(session, changed, rows)

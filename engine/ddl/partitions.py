@@ -25,6 +25,7 @@ from engine.ddl.rewrite import locked_rows, rewrite_rows, store_definition, vali
 from engine.eager import settle
 from engine.routines.acting import acting_as
 from engine.writes.shape import TableShape, runnable_check, table_layout
+from pgwire.give_way import openly
 from planner import statements as st
 from planner.bind.generated import columns_used
 from planner.bind.index import computed_index, index_keys
@@ -120,7 +121,7 @@ async def check_rows(session: Session, partition: RelationDef, *, default: bool 
         env = Env((), session, shared=Shared())
         async for chunk in locked_rows(session, table):
             for row in chunk:
-                if test((*row, table.oid), env) is not True:
+                if openly(test, (*row, table.oid), env) is not True:
                     what = (
                         f'updated partition constraint for default partition "{table.name}" would be'
                         if default
@@ -368,7 +369,7 @@ async def _store(session: Session, child: RelationDef, changed: RelationDef) -> 
     rows: list[Row] = []
     with acting_as(session, child.owner, restricted=True):  # what indexes call
         async for chunk in locked_rows(session, child):
-            rows += shape.complete([(*row, *more) for row in chunk], env)
+            rows += openly(shape.complete, [(*row, *more) for row in chunk], env)
         await store_definition(session, changed)
         with building_indexes(changed, session.catalog):
             await rewrite_rows(session, changed, rows)

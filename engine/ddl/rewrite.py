@@ -18,6 +18,7 @@ from engine.ddl.keys import building_indexes
 from engine.eager import settle
 from engine.slices import SLICE_ROWS
 from engine.writes.shape import bound_check, table_layout
+from pgwire.give_way import openly
 from planner.catalog import ConstraintDef, RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, Shared, compile_expr
@@ -95,7 +96,7 @@ class RowCheck:
         relation, env = self._relation, self._env
         for name, predicate in self._checks:
             for row in rows:
-                if predicate((*row, relation.oid), env) is False:
+                if openly(predicate, (*row, relation.oid), env) is False:
                     raise SqlError(
                         "23514",
                         f'check constraint "{name}" of relation "{relation.name}" is violated by some row',

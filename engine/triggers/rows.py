@@ -17,6 +17,7 @@ from engine.eager import settle
 from engine.triggers.firing import ROWS_A_TURN, Firing
 from engine.writes.row_checks import RowChecks
 from engine.writes.shape import TableShape
+from pgwire.give_way import openly
 from planner.errors import SqlError
 from planner.evaluate import Env
 from txn.types import Row, RowId
@@ -59,7 +60,7 @@ async def insert_each(
             continue
         made = await made_before(session, firing, shape, None, row, env, checks)
         if made is not None:
-            shape.check_views([made], env)
+            openly(shape.check_views, [made], env)
             txn = session.block.ensure_txn()
             [row_id] = await settle(txn.insert(shape.shard, [made]))
             stored.append((row_id, made))
@@ -87,7 +88,7 @@ async def update_each(
         made = await made_before(session, firing, shape, old, new, env, checks)
         if made is not None:
             refuse_changed(session, shape, [row_id], verb)
-            shape.check_views([made], env)
+            openly(shape.check_views, [made], env)
             txn = session.block.ensure_txn()
             if not all(await settle(txn.update(shape.shard, [(row_id, made)]))):
                 raise changed_already(verb)
@@ -137,7 +138,7 @@ async def made_before(
     if checks:
         [made] = await checks.made("insert" if old is None else "update", shape, [row], env)
     else:
-        [made] = shape.made([row], env)
+        [made] = openly(shape.made, [row], env)
     return made
 
 

@@ -37,6 +37,7 @@ from engine.writes.one_row import insert_alone
 from engine.writes.returning import Returning, make_env, returning_of
 from engine.writes.row_checks import RowChecks
 from engine.writes.shape import TableShape, row_record, table_layout
+from pgwire.give_way import openly
 from planner.bind.arbiters import decided
 from planner.catalog import RelationDef
 from planner.errors import SqlError
@@ -261,7 +262,7 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
     if statement.source is None:
         source: Sequence[Row] = [()]
     elif insert.row is not None and session.derived.executor == "auto":
-        source = [insert.row((), env)]
+        source = [openly(insert.row, (), env)]
     else:
         bulky = (
             BulkSource.serves(insert)
@@ -281,7 +282,7 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
         elif bulky:
 
             def complete(rows: Sequence[Row]) -> Sequence[Row]:
-                return shape.made(insert.complete(rows, env), env)
+                return openly(lambda: shape.made(insert.complete(rows, env), env))
 
             bulk = BulkSource(session, shape.relation, statement.attnums, result, complete)
             try:
@@ -298,7 +299,7 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
     await begin(session, insert.firing, insert.updating)
     if insert.conflict is not None:
         if len(source) == 1:
-            rows = insert.complete(source, env)
+            rows = openly(insert.complete, source, env)
         else:
             rows = await in_slices(source, lambda some: insert.complete(some, env))
         return await _insert_on_conflict(session, insert, rows, env)
@@ -316,9 +317,9 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
         if insert.checks:
             full = await in_slices(source, lambda some: insert.complete(some, env))
             rows = list(await insert.checks.made("insert", shape, full, env))
-            shape.check_views(rows, env)
+            openly(shape.check_views, rows, env)
         else:
-            rows = list(checked(source)) if len(source) == 1 else await in_slices(source, checked)
+            rows = list(openly(checked, source)) if len(source) == 1 else await in_slices(source, checked)
         inserting = txn.insert(shape.shard, rows)
         row_ids = inserting if isinstance(inserting, list) else await inserting
     if session.parts is not None:
@@ -381,7 +382,7 @@ async def insert_on_conflict(
             existing = await existing
         if isinstance(existing, int):
             if shape.views:
-                shape.check_views([row], env)
+                openly(shape.check_views, [row], env)
             for one in standing:
                 one.add(row)
             touched.add(RowId(existing))
@@ -417,7 +418,7 @@ async def insert_on_conflict(
             new = let
         else:
             [new] = await insert.checks.made("update", shape, [tuple(cells)], env)
-        shape.check_views([new], env)
+        openly(shape.check_views, [new], env)
         await settle(txn.update(shape.shard, [(existing.row_id, new)]))
         touched.add(existing.row_id)
         done.append(("UPDATE", existing.row_id, existing.values, new))

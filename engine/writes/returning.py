@@ -19,6 +19,7 @@ from engine.index.state import ExecState, value_of
 from engine.transaction.conflicts import tid_of
 from engine.writes.shape import row_record, table_layout
 from pgwire.codecs.system import RecordValue
+from pgwire.give_way import openly
 from planner.catalog import RelationDef
 from planner.evaluate import Env, RowFunction, compile_row
 from planner.query import WHOLE_ROW, OutputColumn, Target, Var
@@ -73,7 +74,9 @@ class Returning:
         result = []
         for row_id, row, extra in stored:
             full = (*row, oid, tid_of(row_id), None if whole is None else whole(row), *extra)
-            result.append(await value_of(project, full, env) if project.may_suspend else project(full, env))
+            result.append(
+                await value_of(project, full, env) if project.may_suspend else openly(project, full, env)
+            )
         return result
 
 

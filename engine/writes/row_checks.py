@@ -12,6 +12,7 @@ from engine.index.plan import Planning
 from engine.index.state import value_of
 from engine.writes.shape import TableShape, row_record, table_layout
 from pgwire.codecs.system import RecordValue
+from pgwire.give_way import openly
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, compile_expr
@@ -75,10 +76,10 @@ class RowChecks:
     ) -> Sequence[Row]:
         """As ``TableShape.made``, in PostgreSQL's order: computed columns, row-level security, constraints."""
         if not self._checks:
-            return shape.made(rows, env)
-        rows = shape.complete(rows, env)
+            return openly(shape.made, rows, env)
+        rows = openly(shape.complete, rows, env)
         await self.check(kind, rows, env)
-        shape.check(rows, env)
+        openly(shape.check, rows, env)
         return rows
 
     def _violated(self, check: RowCheck) -> SqlError:

@@ -10,6 +10,7 @@ from engine.writes.storable import refusal
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.system import RecordValue
+from pgwire.give_way import paced
 from planner.bind import bind_check, generations
 from planner.bind.partition import partition_check
 from planner.bind.runnable import runnable
@@ -165,7 +166,7 @@ class TableShape:
         if not self.generated:
             return rows
         result: list[Row] = []
-        for row in rows:
+        for row in paced(rows, 16):
             cells = list(row)
             seen = (*row, self.oid)
             for position, make in self.generated:
@@ -176,7 +177,7 @@ class TableShape:
     def check_views(self, rows: Sequence[Row], env: Env) -> None:
         """Raise 44000 for the first row that a view with WITH CHECK OPTION, which it comes through, would not show."""
         for name, predicate in self.views:
-            for row in rows:
+            for row in paced(rows):
                 if predicate((*row, self.oid), env) is not True:
                     raise SqlError(
                         "44000",
@@ -194,7 +195,7 @@ class TableShape:
         """Raise 23502 or 23514 for the first row that breaks a constraint, 22003 for what cannot be stored."""
         self.check_stored(rows, env.session)
         for name, predicate in self.checks:
-            for row in rows:
+            for row in paced(rows):
                 if predicate((*row, self.oid), env) is False:
                     if name == PARTITION_BOUND:
                         raise self.out_of_bound(row)
@@ -220,13 +221,13 @@ class TableShape:
     def check_stored(self, rows: Sequence[Row], session: EvalSession | None) -> None:
         """As ``check``, without the table's CHECK constraints; ``session``: for those of domains."""
         for position, check in self.demands:
-            for row in rows:
+            for row in paced(rows):
                 check(row[position], session)
         for position, refuse in self.refusals:
-            for row in rows:
+            for row in paced(rows):
                 refuse(row[position])
         for position, name in self.not_null:
-            for row in rows:
+            for row in paced(rows):
                 if row[position] is None:
                     raise self.null_in(row, name)
 

@@ -32,6 +32,7 @@ from engine.writes.dml import changed_by, outcome, tables_to_lock, target_of
 from engine.writes.returning import make_env, returning_of
 from engine.writes.row_checks import RowChecks
 from engine.writes.shape import TableShape
+from pgwire.give_way import openly
 from planner.evaluate import Env
 from planner.query import Delete, Update
 from planner.short import is_short
@@ -230,7 +231,7 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
         if change.checks:
             built = await in_slices(rows, lambda some: [change.new(row) for row in some])
             made = await change.checks.made("update", change.shape, built, env)
-            change.shape.check_views(made, env)
+            openly(change.shape.check_views, made, env)
             changes = [(RowId(row[0]), new) for row, new in zip(rows, made, strict=True)]
         else:
             changes = await in_slices(rows, lambda some: change.changed(some, env))
