@@ -15,10 +15,11 @@ the server knows that it leads: the general one waits for that.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from engine.connection.output import encoder_of, send_ready, send_rows
 from engine.connection.portal import Command, Outcome, Portal, RowReader, Rows
+from engine.connection.prepared import SHORT_VALUE
 from engine.connection.rows import ReadyRows
 from engine.ddl.privileges import check as check_privileges
 from engine.eager import settle
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 MAX_PORTALS = 1000
-SHORT_VALUE: Final = 2048
-"""Bytes of a parameter that is decoded, whatever its type, in no time worth naming."""
 _CHANGES = ("INSERT ", "UPDATE ", "DELETE ", "MERGE ")
 
 

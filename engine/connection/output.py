@@ -27,6 +27,7 @@ from pgwire.codecs.registry import binary_decoder, text_decoder, type_size
 from pgwire.codecs.rows import LongRows, row_encoder
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.sizes import measure_of
+from pgwire.give_way import openly
 from planner.builtins.reg import NAMED, named_input, named_output
 from planner.errors import SqlError
 from planner.facts import INT2, INT4, INT8, TEXT
@@ -221,7 +222,7 @@ def encoder_of(
 async def encoded(encode: Callable[[RowBatch], tuple[Any, int]], batch: RowBatch) -> tuple[Any, int]:
     """Return ``encode(batch)``, computed in a thread if the batch is large and Arrow's."""
     if batch.arrow is None or len(batch) < THREAD_ROWS:
-        return encode(batch)
+        return openly(encode, batch)
     return await asyncio.get_running_loop().run_in_executor(None, encode, batch)
 
 
@@ -248,7 +249,7 @@ async def send_batch(batch: RowBatch, encode: Encoder, out: Responder) -> int:
 async def send_ready(rows: Sequence[RowTuple], encode: Encoder, out: Responder) -> None:
     """Send rows that are all there: at once unless they are long."""
     try:
-        data, count = encode.rows(rows)
+        data, count = openly(encode.rows, rows)
     except LongRows:
         await send_batch(RowBatch(rows=rows), encode, out)
     else:

@@ -21,6 +21,7 @@ from pgwire.codecs.copy import with_context
 from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import clip_bytes
+from pgwire.give_way import openly
 from planner.bind import coerce_argument
 from planner.builtins.large import LARGE_BYTES
 from planner.builtins.reg import named_input, reg_input
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 MAX_PREPARED = 10_000
+SHORT_VALUE = 2048
+"""Bytes of a parameter that is decoded, whatever its type, in no time worth naming."""
 
 
 def _check_type(catalog: SystemCatalog, oid: int) -> None:
@@ -188,7 +191,11 @@ class PreparedStatements:
         try:
             return tuple(
                 [
-                    None if data is None else decode(data)
+                    None
+                    if data is None
+                    else decode(data)
+                    if len(data) <= SHORT_VALUE
+                    else openly(decode, data)
                     for decode, data in zip(prepared.decoders, raw, strict=True)
                 ]
             )
@@ -268,5 +275,5 @@ class PreparedStatements:
                 if error.sqlstate == "42804":
                     error.message = error.message.replace("$n", f"${position}")
                 raise
-            values.append(compile_expr(coerced)((), env))
+            values.append(openly(compile_expr(coerced), (), env))
         return tuple(values)

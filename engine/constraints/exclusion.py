@@ -21,6 +21,7 @@ from engine.eager import settle
 from engine.transaction.conflicts import key_word
 from engine.writes.shape import table_layout
 from pgwire.codecs.registry import text_output
+from pgwire.give_way import openly
 from planner.bind import bind_check
 from planner.bind.runnable import runnable
 from planner.catalog import ConstraintDef, RelationDef
@@ -94,14 +95,15 @@ class Exclusion:
         key = tuple([row[i] for i in self.positions])
         if None in key:
             return None
-        if self.where is not None and self.where((*row, self.relation.oid), env) is not True:
+        if self.where is not None and openly(self.where, (*row, self.relation.oid), env) is not True:
             return None
         return key
 
     def conflict(self, one: Row, other: Row, env: Env) -> bool:
         """Tell whether two keys exclude each other."""
         return all(
-            operator(x, y, env) is True for operator, x, y in zip(self.operators, one, other, strict=True)
+            openly(operator, x, y, env) is True
+            for operator, x, y in zip(self.operators, one, other, strict=True)
         )
 
     def violation(self, new: Row, existing: Row, session: Session, *, defining: bool) -> SqlError:

@@ -18,6 +18,7 @@ from typing import Any
 
 from engine.catalog.state import CatalogSnapshot
 from engine.reads.by_text import ByText, TextKey
+from pgwire.give_way import openly
 from planner.bind.locking import never_waits, statement_name
 from planner.evaluate import Env, Shared, compile_expr
 from planner.query import Delete, Insert, Merge, OutputColumn, Update
@@ -263,7 +264,7 @@ class Plan:
             functions = self._stable = [compile_expr(expr) for expr in self.bound.stable]
         values = params
         for function in functions:
-            values = (*values, function((), Env(values, session, shared=Shared())))
+            values = (*values, openly(function, (), Env(values, session, shared=Shared())))
         return values[len(params) :]
 
     @property

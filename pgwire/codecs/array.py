@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 
 from pgwire.codecs.domain import BOX
 from pgwire.codecs.errors import DataError
+from pgwire.give_way import give_way, paced
 
 Array: TypeAlias = tuple[Any, ...]
 
@@ -63,6 +64,11 @@ def flatten(value: Array, depth: int) -> list[Any]:
     return items
 
 
+SHORT: Final = 1 << 16
+"""Characters of a text that is looked through as a whole."""
+_ENDS: Final = re.compile(r'["\\]')
+
+
 def nest(items: list[Any], lengths: tuple[int, ...]) -> Array:
     """Build the nested tuple of a flat list."""
     if not items:
@@ -97,10 +103,10 @@ def parse(text: str, element: Callable[[str], Any], delimiter: str = ",") -> Arr
         DataError: 22P02 ``malformed array literal`` with PostgreSQL's details; 2202E dimensions that do not
             fit; 0A000 lower bounds other than 1; what ``element`` raises.
     """
-    if _FLAT.fullmatch(text):
+    if len(text) <= SHORT and _FLAT.fullmatch(text):
         parts = text[1:-1].split(delimiter)
         if "" not in parts:
-            return tuple([None if p in _NULLS else element(p) for p in parts])
+            return tuple([None if p in _NULLS else element(p) for p in paced(parts)])
     at = _skip(text, 0)
     bounds: list[int] = []
     low_bounds: list[int] = []
@@ -174,6 +180,7 @@ class _Reader:
                 raise _malformed(text, 'Unexpected "}" character.')
             return items, at + 1
         while True:
+            give_way()
             at = _skip(text, at)
             char = text[at : at + 1]
             if char == "{":
@@ -220,6 +227,8 @@ class _Reader:
         escaped = False
         while True:
             char = text[at : at + 1]
+            if not at % 1024:
+                give_way()
             if char == "":
                 raise _malformed(text, "Unexpected end of input.")
             if char in self.stops:
@@ -248,9 +257,9 @@ class _Reader:
         out: list[str] = []
         at += 1
         while True:
-            end = at
-            while end < len(text) and text[end] not in '"\\':
-                end += 1
+            give_way()
+            found = _ENDS.search(text, at)
+            end = len(text) if found is None else found.start()
             out.append(text[at:end])
             if end >= len(text):
                 raise _malformed(text, "Unexpected end of input.")
@@ -272,7 +281,7 @@ def _measure(items: list[Any], text: str) -> tuple[int, ...]:
             raise _malformed(text, uneven)
         return (len(items),)
     inner: set[tuple[int, ...]] = set()
-    for item in items:
+    for item in paced(items):
         if not isinstance(item, list):
             raise _malformed(text, uneven)
         inner.add(_measure(item, text))
@@ -291,7 +300,7 @@ def _freeze(items: list[Any], element: Callable[[str], Any]) -> Array:
             else None
             if item[0] is None
             else element(item[0])
-            for item in items
+            for item in paced(items)
         ]
     )
 
@@ -310,12 +319,18 @@ def printer(
 
     def show_level(value: Array, depth: int) -> str:
         if depth > 1:
-            return "{" + delimiter.join([show_level(item, depth - 1) for item in value]) + "}"
+            return "{" + delimiter.join([show_level(item, depth - 1) for item in paced(value)]) + "}"
         if plain:
-            return "{" + delimiter.join(["NULL" if item is None else element(item) for item in value]) + "}"
+            return (
+                "{"
+                + delimiter.join(["NULL" if item is None else element(item) for item in paced(value)])
+                + "}"
+            )
         return (
             "{"
-            + delimiter.join(["NULL" if item is None else quote(element(item), delimiter) for item in value])
+            + delimiter.join(
+                ["NULL" if item is None else quote(element(item), delimiter) for item in paced(value)]
+            )
             + "}"
         )
 
@@ -368,7 +383,7 @@ def recv(data: bytes, element_oid: int, element: Callable[[bytes], Any], *, lowe
         total *= length
     items: list[Any] = []
     view = memoryview(data)
-    for _ in range(total):
+    for _ in paced(range(total)):
         if len(data) < at + 4:
             raise DataError("08P01", "insufficient data left in message")
         (size,) = _LENGTH.unpack_from(data, at)
@@ -398,7 +413,7 @@ def sender(
         has_null = None in items
         parts = [_HEADER.pack(len(lengths), 1 if has_null else 0, element_oid)]
         parts += [_DIMENSION.pack(length, lower_bound) for length in lengths]
-        for item in items:
+        for item in paced(items):
             if item is None:
                 parts.append(b"\xff\xff\xff\xff")
             else:

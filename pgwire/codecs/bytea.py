@@ -6,9 +6,14 @@ import binascii
 import re
 
 from pgwire.codecs.errors import DataError
+from pgwire.give_way import give_way, paced
 
 _UNESCAPE = re.compile(r"\\(\\|[0-3][0-7][0-7])")
 _SPACE = " \t\n\r"
+
+
+PIECE = 1 << 18
+"""Digits or bytes that are converted in one call: an even number."""
 
 
 def parse(text: str) -> bytes:
@@ -21,6 +26,7 @@ def parse(text: str) -> bytes:
     at = 0
     while (slash := text.find("\\", at)) >= 0:
         out += text[at:slash].encode("utf-8")
+        give_way()
         match = _UNESCAPE.match(text, slash)
         if match is None:
             raise DataError("22P02", "invalid input syntax for type bytea")
@@ -33,7 +39,9 @@ def parse(text: str) -> bytes:
 def parse_hex(digits: str) -> bytes:
     """Read hexadecimal digits with white space between pairs; 22023 on bad digits or an odd number of them."""
     try:
-        return binascii.unhexlify(digits)
+        return b"".join(
+            [binascii.unhexlify(digits[at : at + PIECE]) for at in paced(range(0, len(digits), PIECE), 1)]
+        )
     except ValueError:
         pass
     out = bytearray()
@@ -48,6 +56,8 @@ def parse_hex(digits: str) -> bytes:
             raise DataError("22023", "invalid hexadecimal data: odd number of digits")
         out.append(value << 4 | _nibble(digits[at]))
         at += 1
+        if not at % 1024:
+            give_way()
     return bytes(out)
 
 
@@ -59,7 +69,7 @@ def _nibble(char: str) -> int:
 
 def show_hex(value: bytes) -> str:
     r"""Print ``\x`` and lower-case hexadecimal digits."""
-    return "\\x" + value.hex()
+    return "\\x" + "".join([value[at : at + PIECE].hex() for at in paced(range(0, len(value), PIECE), 1)])
 
 
 _ESCAPED = {
@@ -70,7 +80,7 @@ _ESCAPED = {
 
 def show_escape(value: bytes) -> str:
     """Print the escape format: printable ASCII as it is, other bytes as octal."""
-    return "".join([_ESCAPED[byte] for byte in value])
+    return "".join([_ESCAPED[byte] for byte in paced(value, 1024)])
 
 
 def copy(value: bytes) -> bytes:

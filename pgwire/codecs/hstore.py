@@ -17,6 +17,7 @@ from typing import Final
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import decode as decode_text
 from pgwire.codecs.text import parse_text
+from pgwire.give_way import give_way, paced, paced_iter
 
 Pairs = Mapping[str, str | None]
 
@@ -38,7 +39,7 @@ def pack(pairs: Pairs) -> bytes:
     ends: list[bytes] = []
     nulls = bytearray()
     at = 0
-    for _size, key, value in coded:
+    for _size, key, value in paced(coded):
         for part in (key, b"" if value is None else value.encode("utf-8", "surrogatepass")):
             strings.append(part)
             at += len(part)
@@ -58,7 +59,7 @@ def unpack(value: bytes) -> Pairs:
     nulls = value[stop + 5 + 8 * count :]
     found: dict[str, str | None] = {}
     at = 0
-    for number in range(count):
+    for number in paced(range(count)):
         middle, end = ends[2 * number], ends[2 * number + 1]
         name = value[at:middle].decode("utf-8", "surrogatepass")
         found[name] = None if nulls[number] else value[middle:end].decode("utf-8", "surrogatepass")
@@ -99,6 +100,7 @@ class _Reader:
         """Return the pairs in the order they are written."""
         found: list[tuple[str, str | None]] = []
         while (key := self._word(is_key=True)) is not None:
+            give_way()
             self._expect("=", spaces=True)
             self._expect(">")
             word = self._word(is_key=False)
@@ -144,6 +146,8 @@ class _Reader:
                     raise _unended()
             parts.append(c)
             self.at += 1
+            if not self.at % 1024:
+                give_way()
         return "".join(parts), False
 
     def _quoted(self) -> str:
@@ -157,6 +161,8 @@ class _Reader:
                 raise _unended()
             parts.append(c)
             self.at += 1
+            if not self.at % 1024:
+                give_way()
         self.at += 1
         return "".join(parts)
 
@@ -174,7 +180,8 @@ def _quote(text: str) -> str:
 def show(value: bytes) -> str:
     """Print a value."""
     return ", ".join(
-        f"{_quote(name)}=>{'NULL' if text is None else _quote(text)}" for name, text in unpack(value).items()
+        f"{_quote(name)}=>{'NULL' if text is None else _quote(text)}"
+        for name, text in paced_iter(unpack(value).items())
     )
 
 
@@ -204,7 +211,7 @@ def receive(data: bytes) -> bytes:
     if count < 0:
         raise DataError("22P03", f"number of pairs ({count}) exceeds the maximum allowed (178956970)")
     found: list[tuple[str, str | None]] = []
-    for _ in range(count):
+    for _ in paced(range(count)):
         size = number()
         if size < 0:
             raise DataError("22004", "null value not allowed for hstore key")

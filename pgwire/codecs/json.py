@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 from pgwire.codecs import numeric
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import decode
-from pgwire.give_way import outside
+from pgwire.give_way import give_way, outside, paced
 
 Json: TypeAlias = Any
 
@@ -33,10 +33,12 @@ _BAD_UNICODE: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F][0-9a-fA-F]{2})")
 
 
 def _number(text: str) -> Decimal:
+    give_way()
     return numeric.parse(text)
 
 
 def _integer(text: str) -> int | Decimal:
+    give_way()
     return int(text) if len(text) < 1000 else numeric.parse(text)
 
 
@@ -44,7 +46,14 @@ def _refuse(text: str) -> None:
     raise ValueError(text)
 
 
-_DECODER: Final = _json.JSONDecoder(parse_float=_number, parse_int=_integer, parse_constant=_refuse)
+def _object(value: dict[str, Any]) -> dict[str, Any]:
+    give_way()
+    return value
+
+
+_DECODER: Final = _json.JSONDecoder(
+    object_hook=_object, parse_float=_number, parse_int=_integer, parse_constant=_refuse
+)
 _CHECKER: Final = _json.JSONDecoder(
     parse_float=lambda _: None, parse_int=lambda _: None, parse_constant=_refuse
 )
@@ -113,10 +122,11 @@ def dump(value: Json) -> str:
     if value is False:
         return "false"
     if isinstance(value, dict):
+        give_way()
         keys = sorted(value, key=key_order) if len(value) > 1 else value
         return "{" + ", ".join([f"{quote(k)}: {dump(value[k])}" for k in keys]) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join([dump(item) for item in value]) + "]"
+        return "[" + ", ".join([dump(item) for item in paced(value)]) + "]"
     if isinstance(value, Decimal):
         return numeric.show(value)
     return str(value)
