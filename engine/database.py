@@ -29,7 +29,7 @@ from engine.catalog.ahead import RowsAhead
 from engine.catalog.initial import initial_databases, initial_roles, new_database_items
 from engine.catalog.spaces import Space, Spaces
 from engine.catalog.state import CatalogSnapshot
-from engine.catalog.store import SPEC, encode, know_types, read_items, read_undo, stored_key, write_changes
+from engine.catalog.store import SPEC, encode, know_types, read_items, read_undo, stored_key
 from engine.catalog.stored import DATABASE_OID, Stored, StoredKey, highest_oid, key_of
 from engine.catalog.virtual import VirtualCatalog
 from engine.config import Config
@@ -40,6 +40,7 @@ from engine.connection.channels import Channels
 from engine.connection.rows import RowTuple
 from engine.connection.setting_defs import REPORTED
 from engine.connection.settings import server_defaults
+from engine.ddl.leftovers import drop_leftovers
 from engine.ddl.oids import OidSource
 from engine.eager import settle
 from engine.errors import report_of
@@ -83,7 +84,7 @@ from txn.lease import Lease, LeaseOptions
 from txn.persist.object_url import parse_object_url
 from txn.shared import ObjectStore, SharedConfig
 from txn.store import open_store
-from txn.types import ShardId, Timestamp
+from txn.types import Timestamp
 from txn.wal.subscribe import Changes
 
 log = logging.getLogger("holdfast")
@@ -248,6 +249,8 @@ class Database:
         await self.sequences.open([r for space in self.spaces for r in space.catalog.user_relations()])
         await self.named.open()
         await create_shards(self.store)
+        for space in self.spaces:
+            await drop_leftovers(self, space)
 
     async def _load_catalog(self) -> None:
         txn = self.store.begin()
@@ -270,8 +273,6 @@ class Database:
         await self._load_spaces({**items, **missing})
         await self._oids.open(max(highest_oid(space.catalog.items.values()) for space in self.spaces) + 1)
         await self.store.keep_timelines(self.spaces.any.catalog.timelines)
-        for space in self.spaces:
-            await self._drop_leftover_temporaries(space)
 
     async def _load_spaces(self, items: Mapping[StoredKey, Stored]) -> None:
         """Make the catalogs, and learn what they were before this start, as far back as they can be read."""
@@ -286,26 +287,6 @@ class Database:
                 read_undo(event.rows, undos.setdefault(event.ts, {}))
         for ts, undo in undos.items():
             self.spaces.replay(ts, undo)
-
-    async def _drop_leftover_temporaries(self, space: Space) -> None:
-        """What is temporary ends with its session; that of a crashed server ends at its restart."""
-        left = [r for r in space.catalog.user_relations() if r.persistence == "t"]
-        schemas = [s for s in space.catalog.schemas() if s.name.startswith("pg_temp_")]
-        types = [t for t in space.catalog.user_types() if t.schema.startswith("pg_temp_")]
-        functions = [f for f in space.catalog.functions() if f.schema.startswith("pg_temp_")]
-        if not left and not schemas:
-            return
-        txn = self.store.begin()
-        for relation in left:
-            if relation.stored:
-                await settle(txn.drop_shard(ShardId(relation.oid)))
-        items: list[Stored] = [*left, *types, *functions, *schemas]
-        deletes = [key_of(item) for item in items]
-        await settle(txn.begin_write([SPEC.shard]))
-        await write_changes(txn, space.catalog, [], deletes)
-        ts = await settle(txn.commit())
-        after = space.catalog.with_changes([], deletes, self.next_catalog_version())
-        self.publish(space, after, dict.fromkeys(deletes), ts)
 
     async def close(self) -> None:
         """Stop sources and executors, and release the data directory."""

@@ -17,7 +17,6 @@ from engine.catalog.pg_row_types import row_types
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import SUPERUSER_OID
 from engine.catalog.virtual import RowDict, by_name, of_each, relation
-from engine.ddl.dependents import named_oids
 from planner.bind.functions import body_query
 from planner.bind.generated import columns_used, generations
 from planner.bind.query import bind_view
@@ -25,6 +24,7 @@ from planner.bind.sequence import relations_in_text
 from planner.bind.stored import stored_context
 from planner.catalog import FunctionDef, RelationDef, TypeDef
 from planner.facts import facts
+from planner.named_oids import named_oids
 from planner.query import QueryExpr, RelationRange, Select, SetOp, SubqueryRange, Values, Var
 from planner.rights import Rights
 from planner.walk import children

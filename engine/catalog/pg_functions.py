@@ -24,13 +24,13 @@ from engine.catalog.stored import (
     PG_TYPE_OID,
 )
 from engine.catalog.virtual import RowDict, of_each, relation
-from engine.ddl.dependents import named_oids
 from planner.bind.calls import proc_fact
 from planner.bind.sequence import relations_in_text
 from planner.bind.text_search import CLASSES
 from planner.catalog import FunctionDef, RelationDef
 from planner.extensions import COMMENTS, PLPGSQL, PLPGSQL_COMMENT
 from planner.facts import facts, rows
+from planner.named_oids import named_oids
 from planner.typefacts import FIRST_USER_OID
 
 if TYPE_CHECKING:

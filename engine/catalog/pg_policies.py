@@ -9,11 +9,11 @@ from engine.catalog.dependency_rows import depends
 from engine.catalog.referred import with_policies
 from engine.catalog.stored import PG_CLASS_OID, PG_POLICY_OID, PG_PROC_OID
 from engine.catalog.virtual import RowDict, by_oid, of_each, relation
-from engine.ddl.dependents import named_oids
 from engine.ddl.policies import columns_of
 from planner.builtins.system_definitions import get_expr
 from planner.catalog import RelationDef
 from planner.catalog.policy import COMMAND_WORDS, EVERYBODY
+from planner.named_oids import named_oids
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from engine.catalog.state import CatalogSnapshot
-from engine.ddl.dependents import named_oids
 from planner.bind.sequence import relations_in_text
 from planner.catalog import RelationDef
+from planner.named_oids import named_oids
 from planner.typefacts import FIRST_USER_OID
 
 

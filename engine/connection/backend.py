@@ -446,7 +446,7 @@ class Connection:
         session = self.session
         try:
             await drop_temporaries(session)
-        except TxnError as error:
+        except (TxnError, SqlError) as error:
             log.warning("temporary tables of pid %d stay until the next start: %s", session.pid, error)
 
     def touch(self, text: str) -> None:

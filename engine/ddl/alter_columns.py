@@ -232,8 +232,7 @@ async def drop_column(
     sequences = owned_by(session, relation.oid, column.attnum)
     drawing = [
         (table, other)
-        for sequence in sequences
-        for table, other in drawing_columns(session, sequence.oid)
+        for _sequence, table, other in drawing_columns(session, {sequence.oid for sequence in sequences})
         if (table.oid, other.attnum) != (relation.oid, column.attnum)
     ]
     shown = [column, *generated]

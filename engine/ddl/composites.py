@@ -20,7 +20,7 @@ from engine.connection.session import Session
 from engine.ddl.create import target_schema
 from engine.ddl.domains import domains_over
 from engine.ddl.field_names import rename_fields
-from engine.ddl.held_rows import columns_holding, parts_of
+from engine.ddl.held_rows import columns_holding, parts_of, repack_rows
 from engine.ddl.types import changed_type, check_free, new_type, without_attribute
 from engine.reads.plans import Plan
 from planner import statements as st
@@ -28,7 +28,7 @@ from planner.builtins.system import type_name
 from planner.catalog import ColumnDef, TypeDef
 from planner.domain_checks import check_function
 from planner.domains import domain_named, plain_type
-from planner.errors import SqlError, not_supported
+from planner.errors import SqlError
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
@@ -85,9 +85,12 @@ async def alter_composite(
     session = conn.session
     type_ = changed_type(session, statement.type)
     before = session.catalog
+    holding = list(columns_holding(before, type_.oid, type_.array_oid))
     for action in statement.actions:
         type_ = _altered(session, type_, action)
     await session.view.change([type_])
+    if any(isinstance(action, st.DropAttribute) for action in statement.actions):
+        await repack_rows(session, type_.oid, holding)
     for action in statement.actions:
         if isinstance(action, st.RenameAttribute):
             await rename_fields(session, before, action.old)
@@ -143,10 +146,6 @@ def _altered(session: Session, type_: TypeDef, action: st.AttributeAction) -> Ty
     if isinstance(action, st.RenameAttribute):
         columns[at] = replace(columns[at], name=action.new)
     elif isinstance(action, st.DropAttribute):
-        for relation, column in columns_holding(session.catalog, type_.oid, type_.array_oid):
-            raise not_supported(
-                f'DROP ATTRIBUTE of type "{type_.name}", which column "{relation.name}.{column.name}" uses,'
-            )
         return without_attribute(type_, at + 1)
     else:
         for relation, column in columns_holding(session.catalog, type_.oid, type_.array_oid):

@@ -10,18 +10,10 @@ its table, a constraint with its domain) is not told, whatever else it depends o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from planner.errors import SqlError
-
-_NAMED: Final = re.compile(r'"#(\d+)"')
-
-
-def named_oids(text: str | None) -> set[int]:
-    """Return the oids of users' functions and types that a stored text names."""
-    return set() if text is None or '"#' not in text else {int(oid) for oid in _NAMED.findall(text)}
 
 
 class Dependency(NamedTuple):

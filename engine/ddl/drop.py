@@ -276,9 +276,11 @@ async def drop_relations(
     """
     from engine.ddl.types import (  # they drop columns and views
         drop_uses_of_rows,
+        functions_using,
         row_type_of,
         type_dependencies,
         used_types,
+        with_types_over,
     )
     from engine.triggers.define import drop_triggers  # they look for tables here
     from engine.triggers.dependencies import triggers_from
@@ -298,13 +300,8 @@ async def drop_relations(
         if target.sequence is not None and target.sequence.owner_table not in oids:
             check_droppable(session, target)
     owned = [s for oid in sorted(oids) for s in session.catalog.sequences_of(oid) if s.oid not in oids]
-    drawing = [
-        (sequence, *found)
-        for sequence in (*targets, *owned)
-        if sequence.kind == "S"
-        for found in drawing_columns(session, sequence.oid)
-        if found[0].oid not in oids
-    ]
+    inner = {*oids, *(s.oid for s in owned)}
+    drawing = [each for each in drawing_columns(session, inner) if each[1].oid not in oids]
     found += key_dependencies(session, keys)
     found += policy_dependencies(session, policies)
     found += [
@@ -317,9 +314,12 @@ async def drop_relations(
         for target in targets
         if target.kind in "rvmp" and used & {row_type_oid(target.oid), row_array_oid(target.oid)}
     ]
-    of_rows, words = type_dependencies(session, [row_type_of(target) for target in typed])
+    row_types = [row_type_of(target) for target in typed]
+    of_rows, words = type_dependencies(session, row_types)
     of_rows = [one for one in of_rows if one.oid not in oids]
     found += of_rows
+    over_rows = [t for t in with_types_over(session.catalog, row_types) if t not in row_types]
+    called = functions_using(session, over_rows, found, words)
     roots: list[Any] = [r.oid for r in (*targets, *owned)]
     roots += [("type", row_type_of(target).oid) for target in typed]
     told = [one for one in in_report_order(roots, found) if one.what]
@@ -335,6 +335,7 @@ async def drop_relations(
         for gone in sorted((*targets, *dependents), key=lambda r: -r.oid):
             refuse_change(session, gone, "DROP TABLE")
     if any(one.what for one in of_rows):
+        await depends.drop_functions(session, called, cascade=True, quiet=True)
         await drop_uses_of_rows(session, typed)
     await define.drop_foreign_keys(session, keys)
     for table, trigger in triggers_from(session.catalog, oids):
@@ -348,6 +349,8 @@ async def drop_relations(
     if drawing:
         await drop_defaults(session, [(t, c) for _s, t, c in drawing])
     for relation in (*targets, *owned, *dependents):
+        if session.catalog.relation_by_oid(relation.oid) is None:
+            continue  # it went with the type of another's rows
         if relation.stored:
             await settle(txn.drop_shard(ShardId(relation.oid)))
         deletes.append(key_of(relation))
@@ -374,7 +377,7 @@ async def _tell_parents(session: Session, gone: Iterable[RelationDef]) -> None:
 
 
 async def drop_temporary(session: Session) -> None:
-    """Drop the session's temporary relations, functions and types, and what uses them (DISCARD TEMP, end of session)."""
+    """Drop all that is in the session's temporary schema, and what hangs on it (DISCARD TEMP, end of session)."""
     from engine.ddl.types import drop_types
 
     mine = [r for r in session.catalog.user_relations() if r.schema == session.temp_schema]

@@ -143,9 +143,7 @@ def _hanging(
     found += policy_dependencies(session, policies_over(session.catalog, oids))
     found += [
         Dependency(("default", t.oid, c.attnum), t.oid, default_words(session, t, c), sequence.oid)
-        for sequence in inside
-        if sequence.kind == "S"
-        for t, c in drawing_columns(session, sequence.oid)
+        for sequence, t, c in drawing_columns(session, oids)
         if t.oid not in oids
     ]
     return hanging

@@ -20,7 +20,7 @@ from typing import Any, Final
 from engine.catalog.state import CatalogSnapshot
 from engine.connection.session import Session
 from engine.ddl.alter_columns import views_that_break, without_columns
-from engine.ddl.dependents import Dependency, named_oids
+from engine.ddl.dependents import Dependency
 from engine.ddl.drop import described
 from engine.ddl.rewrite import locked_rows, rewrite_rows
 from engine.ddl.types import drop_types, type_dependencies, type_words
@@ -33,6 +33,7 @@ from planner.bind.stored import column_default, stored_default
 from planner.catalog import RelationDef, TypeDef
 from planner.errors import SqlError
 from planner.evaluate import Env, Shared
+from planner.named_oids import named_oids
 from txn.types import Row, ShardId
 
 

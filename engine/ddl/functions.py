@@ -17,7 +17,7 @@ from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import PG_PROC_OID, Stored, StoredKey, key_of
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
-from engine.ddl.dependents import Dependency, in_report_order, kept_by_extension, named_oids, still_needed
+from engine.ddl.dependents import Dependency, in_report_order, kept_by_extension, still_needed
 from engine.ddl.members import named_role
 from engine.ddl.roles import function_words
 from engine.reads.plans import Plan
@@ -29,6 +29,7 @@ from planner.builtins.system import type_name
 from planner.catalog import AclDef, FunctionDef, RelationDef
 from planner.errors import SqlError
 from planner.evaluate import evaluate_constant
+from planner.named_oids import named_oids
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
@@ -217,7 +218,14 @@ def _uses(catalog: CatalogSnapshot, function: FunctionDef) -> set[Any]:
     """Return what a function needs: oids of relations, types and functions, and row types."""
     found: set[Any] = set(function.depends_on)
     for text in (function.body_sql, *function.defaults):
-        found |= named_oids(text) | set(relations_in_text(text))
+        found |= set(relations_in_text(text))
+        for oid in named_oids(text):
+            found.add(oid)
+            relation = catalog.row_type_relation(oid)
+            if relation is not None:
+                found.add(row_type_key(relation[0].oid))
+            elif (made := catalog.type_by_oid(oid)) is not None:
+                found.add(made.oid)
     if function.aggregate is not None:
         found.update(function.aggregate.functions)  # through which it hangs on the types of its states
     for oid in (*function.types, function.result):
@@ -249,6 +257,8 @@ def dependents(
         made[function.oid] = function
         needs[function.oid] = _uses(catalog, function)
     gone: set[Any] = set(roots)
+    for made_by in [t for t in map(catalog.type_by_oid, gone) if t is not None and t.kind == "r"]:
+        gone |= made_by.family  # its constructors are called by their own oids
     gone |= {row_type_key(oid) for oid in roots if isinstance(oid, int)}
     found: set[Any] = set()
     grew = True

@@ -5,15 +5,18 @@ CREATE TABLE t (a int)      CREATE TABLE u (x t)      ALTER TABLE t ALTER a TYPE
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import row_array_oid, row_type_oid
 from engine.constraints.define import touch
+from engine.ddl.rewrite import locked_rows, rewrite_rows
+from pgwire.codecs.composite import pack, values_of
 from planner.catalog import ColumnDef, RelationDef
 from planner.errors import SqlError, not_supported
-from planner.typefacts import FIRST_USER_OID
+from planner.typefacts import FIRST_USER_OID, element_of
+from txn.types import Row
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -66,6 +69,74 @@ def refuse_held_rows(catalog: CatalogSnapshot, relation: RelationDef, what: str 
             "0A000",
             f'cannot alter table "{relation.name}" because column "{other.name}.{column.name}" uses its row type',
         )
+
+
+async def repack_rows(session: Session, oid: int, holding: Iterable[tuple[RelationDef, ColumnDef]]) -> None:
+    """Store the values of columns anew that have values of a composite type in them, which has lost attributes: they no longer count.
+
+    Nobody else reads or writes the tables from here on. Raises SqlError 23505 where keys of an index are no longer unique.
+    """
+    tables: dict[int, list[int]] = {}
+    for relation, column in holding:
+        tables.setdefault(relation.oid, []).append(column.attnum)
+    for table, attnums in tables.items():
+        relation_now = session.catalog.relation_by_oid(table)
+        if relation_now is None or relation_now.kind == "p":
+            continue
+        places = [
+            (attnum - 1, repack)
+            for attnum in attnums
+            if not relation_now.column(attnum).dropped
+            and (repack := _repacker(session.catalog, relation_now.column(attnum).declared.oid, oid))
+        ]
+        if not places:
+            continue
+        await touch(session, [table])
+        rows: list[Row] = []
+        async for chunk in locked_rows(session, relation_now):
+            for row in chunk:
+                values = list(row)
+                for at, repack in places:
+                    values[at] = repack(values[at])
+                rows.append(tuple(values))
+        changed = session.catalog.relation_by_oid(table)
+        assert changed is not None
+        await rewrite_rows(session, changed, rows)
+
+
+_Repack = Callable[[Any], Any]
+
+
+def _repacker(catalog: CatalogSnapshot, oid: int, of: int) -> _Repack | None:
+    """Return what stores a value of the type ``oid`` anew, None where there are no values of the composite type ``of`` in it."""
+    made = catalog.type_by_oid(oid)
+    if made is not None and made.kind == "d" and oid == made.oid:
+        return _repacker(catalog, made.base, of)
+    element = element_of(oid)
+    if element:
+        inner = _repacker(catalog, element, of)
+        return None if inner is None else _each(inner)
+    shape = catalog.row_shape(oid)
+    if shape is None:
+        return None
+    parts = [_repacker(catalog, attribute.oid, of) for attribute in shape.attributes]
+    if oid != of and not any(parts):
+        return None
+
+    def repack(value: Any) -> Any:
+        if value is None:
+            return None
+        values = values_of(value, shape)
+        return pack([part(v) if part else v for part, v in zip(parts, values, strict=True)], shape)
+
+    return repack
+
+
+def _each(inner: _Repack) -> _Repack:
+    def repack(value: Any) -> Any:
+        return tuple([repack(item) for item in value]) if isinstance(value, tuple) else inner(value)
+
+    return repack
 
 
 async def renew_holders(session: Session, relation: RelationDef) -> None:

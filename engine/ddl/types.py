@@ -10,7 +10,7 @@ What uses a type: columns of it, and stored texts that name it (``planner.typefa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -21,7 +21,7 @@ from engine.connection.session import Session
 from engine.ddl import functions
 from engine.ddl.alter_columns import views_that_break, without_columns
 from engine.ddl.create import target_schema
-from engine.ddl.dependents import Dependency, in_report_order, kept_by_extension, named_oids, still_needed
+from engine.ddl.dependents import Dependency, in_report_order, kept_by_extension, still_needed
 from engine.ddl.drop import (
     described,
     drop_relations,
@@ -30,7 +30,7 @@ from engine.ddl.drop import (
     table_of,
     view_dependents,
 )
-from engine.ddl.held_rows import columns_holding
+from engine.ddl.held_rows import columns_holding, repack_rows
 from engine.ddl.members import named_role
 from engine.ddl.uses import dependency, drop_use, uses_of
 from engine.reads.plans import Plan
@@ -42,6 +42,7 @@ from planner.catalog import (
     FIRST_RANK,
     AclDef,
     ColumnDef,
+    ConstraintDef,
     EnumLabel,
     FunctionDef,
     RelationDef,
@@ -49,6 +50,7 @@ from planner.catalog import (
 )
 from planner.errors import SqlError, not_supported
 from planner.facts import facts
+from planner.named_oids import named_oids
 from planner.partition import descendants
 
 if TYPE_CHECKING:
@@ -258,18 +260,43 @@ def _attributes_of(catalog: CatalogSnapshot, type_: TypeDef) -> list[tuple[TypeD
 
 
 def _types_over(catalog: CatalogSnapshot, type_: TypeDef) -> list[TypeDef]:
-    """Return the domains over a type, or over its arrays, and those whose constraints name it; oldest first."""
+    """Return the domains and ranges over a type, or over its arrays, and the domains whose defaults name it; oldest first."""
     family = type_.family
 
     def depends(made: TypeDef) -> bool:
-        texts = " ".join((made.default_sql or "", *(c.check_sql for c in made.checks)))
-        return made.kind == "d" and made.oid != type_.oid and bool({made.base, *named_oids(texts)} & family)
+        return made.oid != type_.oid and bool({made.base, *named_oids(made.default_sql)} & family)
 
     return sorted(filter(depends, catalog.user_types()), key=lambda t: t.oid)
 
 
+def domain_checks(
+    catalog: CatalogSnapshot, oids: Collection[int]
+) -> tuple[list[tuple[TypeDef, ConstraintDef]], list[Dependency]]:
+    """Return the constraints of domains that name any of ``oids``, oldest domain first, and how they hang on these."""
+    checks: list[tuple[TypeDef, ConstraintDef]] = []
+    found: list[Dependency] = []
+    for made in sorted(catalog.user_types(), key=lambda t: t.oid):
+        for check in made.checks:
+            used = named_oids(check.check_sql).intersection(oids)
+            if used:
+                checks.append((made, check))
+                key = ("check", made.oid, check.name)
+                found.append(Dependency(key, check.oid, f"constraint {check.name}", min(used)))
+                found.append(Dependency(key, check.oid, "", ("type", made.oid)))  # goes with its domain
+    return checks, found
+
+
+async def drop_domain_checks(session: Session, checks: Iterable[tuple[TypeDef, ConstraintDef]]) -> None:
+    """Drop constraints of domains, as far as the domains are still there."""
+    for made, check in checks:
+        now = session.catalog.type_by_oid(made.oid)
+        if now is not None:
+            left = tuple(c for c in now.checks if c.oid != check.oid)
+            await session.view.change([replace(now, checks=left)])
+
+
 def with_types_over(catalog: CatalogSnapshot, types: Sequence[TypeDef]) -> list[TypeDef]:
-    """Return types and, at any depth, the domains that hang on them, each once."""
+    """Return types and, at any depth, the domains and ranges that hang on them, each once."""
     found = list(types)
     for type_ in found:
         found += [other for other in _types_over(catalog, type_) if other not in found]
@@ -300,6 +327,10 @@ def type_dependencies(session: Session, types: Sequence[TypeDef]) -> tuple[list[
                     ("type", other.base) if other.base in type_.family else on,
                 )
             )
+        found += [
+            one if isinstance(one.on, tuple) else one._replace(on=("type", one.on))
+            for one in domain_checks(session.catalog, type_.family)[1]
+        ]
         for other, column in _attributes_of(session.catalog, type_):
             text = f"column {column.name} of composite {type_words(session, other)}"
             attribute = ("attribute", other.oid, column.attnum)
@@ -418,31 +449,43 @@ async def drop_types(
     if not quiet:
         notice_cascade(session, [one.what for one in told])
     await functions.drop_functions(session, by_functions, cascade=True, quiet=True)
-    gone = with_types_over(session.catalog, targets)
+    await _drop_with_uses(session, targets)
+
+
+async def _drop_with_uses(session: Session, types: Sequence[TypeDef]) -> None:
+    """Drop what uses types but functions, what is over them, and themselves as far as they are of the catalog's own."""
+    gone = with_types_over(session.catalog, types)
     for type_ in gone:
         await _drop_uses(session, type_)
-    await session.view.change([], [key for type_ in gone for key in _keys(session.catalog, type_)])
+        await drop_domain_checks(session, domain_checks(session.catalog, type_.family)[0])
+    left_over = [type_ for type_ in gone if session.catalog.type_by_oid(type_.oid) is not None]
+    await session.view.change([], [key for type_ in left_over for key in _keys(session.catalog, type_)])
 
 
 def functions_using(
     session: Session, targets: Sequence[TypeDef], found: list[Dependency], words: dict[Any, str]
 ) -> list[FunctionDef]:
     """Return the functions that hang on types; they and what hangs on them are added to ``found`` and ``words``."""
-    oids = {type_.oid for type_ in targets}
-    _, using, links = functions.dependents(session, oids)
+    _, using, links = functions.dependents(session, {type_.oid for type_ in targets})
     ours = {function.oid for function in using}
+    members = {oid for type_ in targets for oid in type_.family}
     for one in links:
         if one.key in ours or one.on in ours:
-            on = ("type", one.on) if one.on in oids else one.on
-            words.setdefault(on, words.get(on) or functions.words_of(session, one.on))
+            on = ("type", one.on) if one.on in members else one.on
+            if on not in words:
+                words[on] = functions.words_of(session, one.on)
             found.append(one._replace(on=on))
     return using
 
 
 def used_types(catalog: CatalogSnapshot) -> set[int]:
-    """Return the users' types that columns, attributes, domains or stored texts of relations name."""
+    """Return the users' types that columns, attributes, domains, ranges or stored texts of relations name."""
     found: set[int] = set()
     for relation in catalog.user_relations():
+        for trigger in relation.triggers:
+            found |= named_oids(trigger.when_sql)
+        for policy in relation.policies:
+            found |= named_oids(f"{policy.using_sql} {policy.check_sql}")
         found |= named_oids(relation.view_sql)
         for column in relation.live:
             found.add(column.declared.oid)
@@ -452,6 +495,8 @@ def used_types(catalog: CatalogSnapshot) -> set[int]:
         for index in relation.indexes:
             if index.computed:
                 found |= named_oids(" ".join((*index.expressions, index.where_sql)))
+        if relation.partition_key is not None:
+            found |= named_oids(" ".join(relation.partition_key.expressions))
     for made in catalog.user_types():
         found.add(made.base)
         found |= {column.declared.oid for column in made.attributes if not column.dropped}
@@ -468,19 +513,20 @@ def row_type_of(relation: RelationDef) -> TypeDef:
 
 
 async def drop_uses_of_rows(session: Session, relations: Sequence[RelationDef]) -> None:
-    """Drop what uses the types of relations' rows, as far as it is still there."""
-    for type_ in map(row_type_of, relations):
-        await _drop_uses(session, type_)
+    """Drop what uses the types of relations' rows, functions apart, and the types over them, as far as it is still there."""
+    await _drop_with_uses(session, [row_type_of(relation) for relation in relations])
 
 
 async def _drop_attributes(session: Session, type_: TypeDef) -> None:
     for other, column in _attributes_of(session.catalog, type_):
-        now = changed_type(session, other.oid)
-        for relation, held in columns_holding(session.catalog, other.oid, other.array_oid):
-            raise not_supported(
-                f'DROP ATTRIBUTE of type "{other.name}", which column "{relation.name}.{held.name}" uses,'
-            )
-        await session.view.change([without_attribute(now, column.attnum)])
+        await drop_attribute(session, changed_type(session, other.oid), column.attnum)
+
+
+async def drop_attribute(session: Session, type_: TypeDef, attnum: int) -> None:
+    """Drop an attribute of a composite type, and its values from all rows that are stored somewhere."""
+    holding = list(columns_holding(session.catalog, type_.oid, type_.array_oid))
+    await session.view.change([without_attribute(type_, attnum)])
+    await repack_rows(session, type_.oid, holding)
 
 
 def without_attribute(type_: TypeDef, attnum: int) -> TypeDef:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from engine.connection.session import Session
 from engine.ddl.alter_columns import drop_column
-from engine.ddl.dependents import Dependency, named_oids
+from engine.ddl.dependents import Dependency
 from engine.ddl.drop import default_words, described, drop_defaults, drop_relations, replace_table, table_of
 from engine.ddl.policies import drop_policies, policy_words
 from engine.triggers.define import drop_triggers, trigger_of
@@ -26,6 +26,7 @@ from planner.bind.index import index_keys, without_indexes
 from planner.bind.policy import of_table
 from planner.builtins.reg import quote_ident
 from planner.catalog import IndexDef, RelationDef
+from planner.named_oids import named_oids
 from planner.partition import ancestors, key_exprs
 
 
@@ -78,10 +79,10 @@ def uses_of(session: Session, family: Collection[int]) -> list[Use]:
             called = named_oids(f"{policy.using_sql} {policy.check_sql}") & family
             if called:
                 found.append(Use("policy", relation, policy.name, min(called)))
-        keys = set() if relation.partition_key is None or not gone else gone & _key_columns(session, relation)
+        keys = _key_uses(session, relation, family, gone)
         if keys:
             found = [use for use in found if use.relation.oid != relation.oid]
-            found.append(Use("table", relation, 0, min(relation.column(a).declared.oid for a in keys)))
+            found.append(Use("table", relation, 0, min(keys)))
         if named:
             found.append(Use("view", relation, 0, min(named)))
     whole = {use.relation.oid for use in found if use.kind == "table"}
@@ -91,9 +92,18 @@ def uses_of(session: Session, family: Collection[int]) -> list[Use]:
     return found
 
 
-def _key_columns(session: Session, relation: RelationDef) -> set[int]:
-    """Return the columns by which a table is partitioned."""
-    return {attnum for expr in key_exprs(relation, session.catalog) for attnum in columns_used(expr)}
+def _key_uses(
+    session: Session, relation: RelationDef, family: Collection[int], gone: Collection[int]
+) -> set[int]:
+    """Return which of ``family`` a partition key needs: by its expressions, and by the types of columns, which are ``gone``."""
+    key = relation.partition_key
+    if key is None:
+        return set()
+    called = named_oids(" ".join(key.expressions)).intersection(family)
+    if not gone:
+        return called
+    columns = {attnum for expr in key_exprs(relation, session.catalog) for attnum in columns_used(expr)}
+    return called | {relation.column(attnum).declared.oid for attnum in columns.intersection(gone)}
 
 
 def _columns_of(session: Session, index: IndexDef, relation: RelationDef) -> set[int]:

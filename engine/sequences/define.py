@@ -9,9 +9,10 @@ A default names its sequence by oid, so that renaming either changes nothing; wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.catalog.stored import Stored, key_of
 from engine.connection.portal import Command, Outcome
@@ -217,14 +218,26 @@ def owned_by(session: Session, table: int, attnum: int | None = None) -> list[Re
     ]
 
 
-def drawing_columns(session: Session, oid: int) -> list[tuple[RelationDef, ColumnDef]]:
-    """Return the columns whose defaults name a relation."""
-    return [
-        (table, column)
-        for table in session.catalog.user_relations()
-        for column in table.live
-        if column.default_sql is not None and oid in relations_of_default(column)
-    ]
+_NUMBER: Final = re.compile(r"\d+")
+
+
+def drawing_columns(
+    session: Session, oids: Collection[int]
+) -> list[tuple[RelationDef, RelationDef, ColumnDef]]:
+    """Return the columns whose defaults name any of some relations, by constants of regclass: relation, table, column."""
+    found: list[tuple[RelationDef, RelationDef, ColumnDef]] = []
+    for table in session.catalog.user_relations():
+        for column in table.live:
+            text = column.default_sql
+            if text is None or "::regclass" not in text:
+                continue
+            if not any(int(number) in oids for number in _NUMBER.findall(text)):
+                continue  # so that few texts are bound
+            for oid in relations_of_default(column):
+                relation = session.catalog.relation_by_oid(oid) if oid in oids else None
+                if relation is not None:
+                    found.append((relation, table, column))
+    return found
 
 
 def check_droppable(session: Session, sequence: RelationDef) -> None:

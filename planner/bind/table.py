@@ -190,15 +190,11 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
         raise not_supported(construct, span=node.span)
     check_tablespace(node.tablespace)
     check_access_method(node.access_method)
-    parent = None if node.parent is None else _partitioned(context, node.parent)
     schema = creation_schema(context, node.relation)
     persistence = persistence_of(node.relation, schema)
+    parent = None if node.parent is None else _partitioned(context, node.parent, persistence)
     if node.on_commit and persistence != "t":
         raise SqlError("42P16", "ON COMMIT can only be used on temporary tables")
-    if parent is not None and persistence == "t" and parent.persistence != "t":
-        raise SqlError(
-            "42809", f'cannot create a temporary relation as partition of permanent relation "{parent.name}"'
-        )
     parts = TableParts(table=node.relation.name, schema=schema)
     if parent is not None:
         parts.columns += inherited_columns(parent)
@@ -259,9 +255,14 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
     )
 
 
-def _partitioned(context: BindContext, node: ast.TableRef) -> RelationDef:
-    """Return the table of PARTITION OF. Raises SqlError 42P01, 42P17."""
+def _partitioned(context: BindContext, node: ast.TableRef, persistence: str) -> RelationDef:
+    """Return the table of PARTITION OF. Raises SqlError 42P01, 42P17; 42809 where one of the two is temporary."""
     parent = context.relation(node.schema, node.name, None, catalog=node.catalog)
+    if (persistence == "t") != (parent.persistence == "t"):
+        made, of = ("temporary", "permanent") if persistence == "t" else ("permanent", "temporary")
+        raise SqlError(
+            "42809", f'cannot create a {made} relation as partition of {of} relation "{parent.name}"'
+        )
     if parent.kind != "p":
         raise SqlError("42P17", f'"{parent.name}" is not partitioned')
     return parent

@@ -1,0 +1,306 @@
+"""What stored objects refer to, by oid: the one place that knows, field by field.
+
+    column a of table t   type 16400      DROP TYPE takes it along; where 16400 is not there, t cannot be read
+    function f            body "#16410"
+
+``MEANINGS`` says of every field of everything that is stored what it holds. A field without an entry fails at import, so that nothing
+new is overlooked by what asks here: what a catalog lacks (``missing``), and with that which objects can be read.
+Who owns an object and who may use it are no references: an object outlives them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from engine.catalog.stored import (
+    CommentDef,
+    Stored,
+    row_array_oid,
+    row_type_oid,
+)
+from planner.acl import AclItem, Membership
+from planner.catalog import (
+    AclDef,
+    AggregateDef,
+    ColumnDef,
+    ConfigurationDef,
+    ConstraintDef,
+    DatabaseDef,
+    DefaultsDef,
+    DictionaryDef,
+    EnumLabel,
+    ExtensionDef,
+    ForeignKeyDef,
+    FunctionDef,
+    IndexDef,
+    PartitionBound,
+    PartitionKey,
+    RelationDef,
+    RoleDef,
+    SchemaDef,
+    SequenceDef,
+    SourceDef,
+    TimelineDef,
+    TypeDef,
+)
+from planner.catalog.policy import PolicyDef
+from planner.catalog.trigger import TriggerDef
+from planner.named_oids import named_oids
+from planner.typefacts import FIRST_USER_OID
+from planner.types import SqlType
+
+
+class Reference(NamedTuple):
+    """``where`` (words: ``column a``, ``body``; "" for the object itself) names the object with the oid ``oid``."""
+
+    where: str
+    oid: int
+
+
+_Found: TypeAlias = Iterator[Reference]
+_Meaning: TypeAlias = Callable[[str, Any], _Found]
+"""From the words for a part, and what a field of it holds, to what that refers to."""
+
+
+def _nothing(where: str, value: Any) -> _Found:
+    return iter(())
+
+
+def _oid(where: str, value: int) -> _Found:
+    if value >= FIRST_USER_OID:
+        yield Reference(where, value)
+
+
+def _oids(where: str, value: Iterable[int]) -> _Found:
+    for oid in value:
+        yield from _oid(where, oid)
+
+
+def _text(where: str, value: str | None) -> _Found:
+    yield from _oids(where, named_oids(value))
+
+
+def _texts(where: str, value: Iterable[str | None]) -> _Found:
+    for text in value:
+        yield from _text(where, text)
+
+
+def _type(where: str, value: SqlType) -> _Found:
+    return _oid(where, value.oid)
+
+
+def _types(where: str, value: Iterable[SqlType]) -> _Found:
+    for type_ in value:
+        yield from _oid(where, type_.oid)
+
+
+def _maps(where: str, value: Iterable[tuple[int, Iterable[int]]]) -> _Found:
+    for _token, dictionaries in value:
+        yield from _oids(where, dictionaries)
+
+
+def _part(where: str, value: Any) -> _Found:
+    if value is not None:
+        yield from _of(where, value)
+
+
+def _parts(where: str, value: Iterable[Any]) -> _Found:
+    for part in value:
+        yield from _of(_called(part) or where, part)
+
+
+def _called(part: Any) -> str:
+    word = _WORDS.get(type(part))
+    return f"{word} {part.name}" if word else ""
+
+
+_WORDS: Final[Mapping[type, str]] = {
+    ColumnDef: "column", IndexDef: "index", ConstraintDef: "constraint", TriggerDef: "trigger", PolicyDef: "policy",
+}  # fmt: skip
+
+
+def _all(meaning: _Meaning, *names: str) -> dict[str, _Meaning]:
+    return dict.fromkeys(names, meaning)
+
+
+_PLACED: Final = {**_all(_nothing, "oid", "schema", "name", "owner"), "schema_oid": _oid}
+
+MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
+    SchemaDef: _all(_nothing, "oid", "name", "owner"),
+    TimelineDef: _all(_nothing, "oid", "name"),
+    DatabaseDef: _all(
+        _nothing, "oid", "name", "owner", "is_template", "allow_connections", "connection_limit", "collate", "ctype"
+    ),
+    DefaultsDef: _all(_nothing, "database", "role", "settings"),
+    SourceDef: {
+        **_all(_nothing, "oid", "name", "kind", "owner", "options", "tables_from", "timeline", "paused", "created_us"),
+        "tables": _oids,
+    },
+    RoleDef: _all(
+        _nothing, "oid", "name", "superuser", "inherit", "create_role", "create_db", "can_login", "replication",
+        "bypass_rls", "connection_limit", "verifier", "valid_until", "member_of",
+    ),
+    Membership: _all(_nothing, "role", "grantor", "admin"),
+    CommentDef: _all(_nothing, "class_oid", "object_oid", "sub_id", "text"),
+    AclDef: _all(_nothing, "class_oid", "object_oid", "sub_id", "items"),
+    AclItem: _all(_nothing, "grantee", "grantor", "letters", "grantable"),
+    ExtensionDef: {**_all(_nothing, "oid", "name", "version", "owner"), "schema_oid": _oid},
+    ConfigurationDef: {**_PLACED, "parser": _nothing, "maps": _maps},
+    DictionaryDef: {**_PLACED, **_all(_nothing, "options", "template"), "extension": _oid},
+    TypeDef: {
+        **_PLACED,
+        **_all(
+            _nothing, "array_oid", "array_name", "kind", "labels", "base_typmod", "not_null", "collation", "relation_oid",
+            "multirange_name", "multirange_array_name", "constructors",
+        ),
+        "base": _oid, "default_sql": _text, "checks": _parts, "attributes": _parts, "subtype_diff": _oid,
+        "extension": _oid,
+    },
+    EnumLabel: _all(_nothing, "oid", "rank", "label"),
+    FunctionDef: {
+        **_PLACED,
+        **_all(
+            _nothing, "modes", "names", "returns_set", "volatility", "strict", "parallel", "leakproof", "cost", "rows",
+            "source", "returns", "path", "kind", "definer", "settings", "internal", "language",
+        ),
+        "types": _oids, "result": _oid, "defaults": _texts, "body_sql": _text, "depends_on": _oids, "extension": _oid,
+        "aggregate": _part,
+    },
+    AggregateDef: {
+        **_all(
+            _nothing, "kind", "direct", "state_space", "initial", "final_extra", "final_modify", "moving_state_space",
+            "moving_initial", "moving_final_extra", "moving_final_modify", "sort_operator",
+        ),
+        **_all(
+            _oid, "transition", "state", "final", "combine", "serial", "deserial", "moving_transition", "moving_inverse",
+            "moving_state", "moving_final",
+        ),
+    },
+    RelationDef: {
+        **_PLACED,
+        **_all(
+            _nothing, "kind", "row_security", "force_row_security", "keys_off", "version", "virtual", "view_path",
+            "persistence", "options", "populated",
+        ),
+        **_all(_parts, "columns", "indexes", "constraints", "triggers", "policies"),
+        **_all(_oid, "table_oid", "source_oid", "partition_of"),
+        "view_sql": _text, "depends_on": _oids, "sequence": _part, "partition_key": _part, "bound": _part,
+    },
+    ColumnDef: {
+        **_all(
+            _nothing, "attnum", "name", "not_null", "dropped", "missing_value", "collation", "storage", "identity",
+            "generated", "hidden",
+        ),
+        "type": _type, "default_sql": _text, "domain": _oid,
+    },
+    IndexDef: {
+        **_all(
+            _nothing, "oid", "name", "attnums", "unique", "primary", "method", "nulls_not_distinct", "descending",
+            "nulls_first", "include", "constraint_oid", "deferrable", "written", "key_names", "opclasses", "collations",
+            "options", "valid",
+        ),
+        "expressions": _texts, "where_sql": _text, "parent": _oid,
+    },
+    ForeignKeyDef: {
+        **_all(
+            _nothing, "attnums", "match", "on_update", "on_delete", "delete_attnums", "pf_operators", "pp_operators",
+            "ff_operators",
+        ),
+        "table": _oid,
+    },
+    ConstraintDef: {
+        **_all(
+            _nothing, "oid", "name", "kind", "attnums", "deferrable", "deferred", "no_inherit", "operators", "validated",
+            "parent",
+        ),
+        "index_oid": _oid, "check_sql": _text, "foreign": _part,
+    },
+    TriggerDef: {
+        **_all(
+            _nothing, "oid", "name", "timing", "row", "events", "attnums", "args", "enabled", "old_table", "new_table",
+        ),
+        **_all(_oid, "function", "constraint", "from_table", "parent"), "when_sql": _text,
+    },
+    PolicyDef: {
+        **_all(_nothing, "oid", "name", "command", "permissive", "roles"),
+        **_all(_text, "using_sql", "check_sql"), "depends_on": _oids,
+    },
+    SequenceDef: {
+        **_all(
+            _nothing, "type_oid", "start", "increment", "minimum", "maximum", "cache", "cycle", "generation", "restart",
+            "owner_attnum", "internal",
+        ),
+        "owner_table": _oid,
+    },
+    PartitionKey: {
+        **_all(_nothing, "strategy", "attnums", "collations"), "expressions": _texts, "types": _types,
+    },
+    PartitionBound: {
+        **_all(_nothing, "strategy", "infinite", "upper_infinite", "modulus", "remainder"),
+        **_all(_texts, "values", "upper"),
+    },
+}  # fmt: skip
+
+
+def _asked() -> Mapping[type, tuple[tuple[str, _Meaning], ...]]:
+    """Return the fields that may refer to anything. Raises TypeError where a field, or a class within one, has no entry."""
+    asked: dict[type, tuple[tuple[str, _Meaning], ...]] = {}
+    for made, meanings in MEANINGS.items():
+        assert is_dataclass(made)
+        names = {field.name for field in fields(made)}
+        if names != meanings.keys():
+            raise TypeError(f"{made.__name__}: {sorted(names ^ meanings.keys())} in no or in two places")
+        asked[made] = tuple((name, meaning) for name, meaning in meanings.items() if meaning is not _nothing)
+    left = set(Stored.__args__) - MEANINGS.keys()  # type: ignore[attr-defined]
+    if left:
+        raise TypeError(f"stored, but nothing says what they refer to: {left}")
+    return asked
+
+
+_ASKED: Final = _asked()
+
+
+def _of(where: str, part: Any) -> _Found:
+    if isinstance(part, ColumnDef) and part.dropped:
+        return  # its type may have gone with it
+    for name, meaning in _ASKED[type(part)]:
+        value = getattr(part, name)
+        if value:
+            yield from meaning(where, value)
+
+
+def references(item: Stored) -> Iterator[Reference]:
+    """Yield what an object refers to, built-in objects left out; itself, too, where a part of it names another."""
+    return _of("", item)
+
+
+def identities(item: Stored) -> Iterator[int]:
+    """Yield the oids by which others refer to an object: its own, and those of what comes with it."""
+    match item:
+        case RelationDef():
+            yield item.oid
+            if item.kind in "rvmp":
+                yield from (row_type_oid(item.oid), row_array_oid(item.oid))
+            for part in (*item.indexes, *item.constraints, *item.triggers, *item.policies):
+                yield part.oid
+        case TypeDef():
+            yield from item.family
+            if item.relation_oid:
+                yield item.relation_oid
+            yield from (check.oid for check in item.checks)
+        case CommentDef() | AclDef() | DefaultsDef():
+            pass
+        case _:
+            yield item.oid
+
+
+def missing(items: Iterable[Stored]) -> Iterator[tuple[Stored, Reference]]:
+    """Yield the objects of one catalog that refer to what is not in it, each with what that is."""
+    items = tuple(items)
+    there = {oid for item in items for oid in identities(item)}
+    for item in items:
+        for reference in references(item):
+            if reference.oid not in there:
+                yield item, reference

@@ -1,0 +1,89 @@
+"""Temporary objects of a server that was killed: they go when it starts again, with what hangs on them.
+
+    pg_temp_12   rt <── domain public.d <── column public.t.c        dropped as the session itself would have dropped them
+
+It is the same DROP … CASCADE as at the end of a session, in a session that nobody is connected to. Where it fails, the temporary
+objects alone go: a new session may have the number of the old one, and must not find them. What hung on them is left as what
+cannot be read.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, cast
+
+from engine.catalog.spaces import Space
+from engine.catalog.store import SPEC, write_changes
+from engine.catalog.stored import SUPERUSER_OID, StoredKey, key_of
+from engine.connection.session import Session
+from engine.connection.settings import Settings
+from engine.ddl.temporary import drop_temporaries
+from engine.eager import settle
+from planner.catalog import RelationDef, RoleDef
+from txn.errors import Fenced
+from txn.types import ShardId
+
+if TYPE_CHECKING:
+    from engine.database import Database
+    from pgwire.backend import Responder
+    from pgwire.errors import ErrorReport
+
+log = logging.getLogger("holdfast")
+PREFIX = "pg_temp_"
+
+
+class _Nobody:
+    """Who listens to a session without a client: all that DROP and a commit may say."""
+
+    lost = False
+
+    def notice(self, report: ErrorReport) -> None:
+        """Nobody hears it."""
+
+    def parameter_status(self, name: str, value: str) -> None:
+        """Nobody keeps it."""
+
+
+async def drop_leftovers(database: Database, space: Space) -> None:
+    """Drop what earlier sessions of one database have left in their temporary schemas. Raises Fenced."""
+    for schema in sorted(s.name for s in space.catalog.schemas() if s.name.startswith(PREFIX)):
+        try:
+            await drop_temporaries(_session(database, space, int(schema.removeprefix(PREFIX))))
+        except Fenced:
+            raise
+        except Exception:  # starting depends on no object
+            log.exception("temporary objects in %s were dropped without what hangs on them", schema)
+            await _forget(database, space, schema)
+
+
+def _session(database: Database, space: Space, pid: int) -> Session:
+    role = RoleDef(oid=SUPERUSER_OID, name="postgres", superuser=True)
+    settings = Settings(
+        database.setting_defaults | {"is_superuser": "on", "session_authorization": role.name}
+    )
+    found = space.catalog.database_by_oid(space.oid)
+    assert found is not None
+    out = cast("Responder", _Nobody())
+    return Session(database, pid=pid, user=role, database_def=found, settings=settings, out=out)
+
+
+async def _forget(database: Database, space: Space, schema: str) -> None:
+    """Take a temporary schema and all that is in it out of the catalog."""
+    items = [i for i in space.catalog.items.values() if getattr(i, "schema", "") == schema]
+    found = space.catalog.schema(schema)
+    deletes: list[StoredKey] = [key_of(item) for item in items]
+    if found is not None:
+        deletes.append(key_of(found))
+    txn = database.store.begin()
+    try:
+        for item in items:
+            if isinstance(item, RelationDef) and item.stored:
+                await settle(txn.drop_shard(ShardId(item.oid)))
+        await settle(txn.begin_write([SPEC.shard]))
+        await write_changes(txn, space.catalog, [], deletes)
+        ts = await settle(txn.commit())
+    except BaseException:
+        txn.rollback()
+        raise
+    after = space.catalog.with_changes([], deletes, database.next_catalog_version())
+    database.publish(space, after, dict.fromkeys(deletes), ts)
