@@ -260,6 +260,12 @@ def notice_cascade(session: Session, gone: Sequence[str]) -> None:
         )
 
 
+def part_oids(relation: RelationDef) -> set[int]:
+    """Return the oids of a relation's constraints, indexes, triggers and policies."""
+    parts = (*relation.constraints, *relation.indexes, *relation.triggers, *relation.policies)
+    return {part.oid for part in parts}
+
+
 async def drop_relations(
     session: Session,
     targets: Sequence[RelationDef],
@@ -316,7 +322,8 @@ async def drop_relations(
     ]
     row_types = [row_type_of(target) for target in typed]
     of_rows, words = type_dependencies(session, row_types)
-    of_rows = [one for one in of_rows if one.oid not in oids]
+    within = oids | {part for target in targets for part in part_oids(target)}
+    of_rows = [one for one in of_rows if one.oid not in within]
     found += of_rows
     over_rows = [t for t in with_types_over(session.catalog, row_types) if t not in row_types]
     called = functions_using(session, over_rows, found, words)
@@ -354,8 +361,7 @@ async def drop_relations(
         if relation.stored:
             await settle(txn.drop_shard(ShardId(relation.oid)))
         deletes.append(key_of(relation))
-        inner = {relation.oid, *(c.oid for c in relation.constraints), *(i.oid for i in relation.indexes)}
-        inner |= {t.oid for t in relation.triggers} | {p.oid for p in relation.policies}
+        inner = {relation.oid, *part_oids(relation)}
         deletes += [key_of(c) for c in session.catalog.comments() if c.object_oid in inner]
         deletes += [key_of(acl) for acl in session.catalog.acls() if acl.object_oid in inner]
     await session.view.change([], deletes)

@@ -24,6 +24,7 @@ from engine.ddl.drop import (
     key_dependencies,
     line,
     notice_cascade,
+    part_oids,
     policy_dependencies,
     view_dependencies,
 )
@@ -107,7 +108,7 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
     words: dict[Any, str] = {schema.oid: f"schema {schema.name}" for schema in schemas}
     hanging = _hanging(session, inside, [item.oid for item in (*called, *searching, *asking)], found)
     uses, called_so = type_dependencies(session, types)
-    within = {relation.oid for relation in inside}
+    within = {oid for relation in inside for oid in (relation.oid, *part_oids(relation))}
     found += [one for one in uses if one.oid not in within]
     words |= called_so
     functions_using(session, with_types_over(catalog, types), found, words)
@@ -153,7 +154,7 @@ def _uses_of_rows(
     session: Session, inside: Sequence[RelationDef], found: list[Dependency], words: dict[Any, str]
 ) -> None:
     """Add what uses the types of relations' rows."""
-    oids = {relation.oid for relation in inside}
+    within = {oid for relation in inside for oid in (relation.oid, *part_oids(relation))}
     used = used_types(session.catalog)
     for relation in inside:
         if relation.kind not in "rvmp":
@@ -161,7 +162,7 @@ def _uses_of_rows(
         type_ = row_type_of(relation)
         if not used.isdisjoint(type_.family):
             uses, called = type_dependencies(session, [type_])
-            found += [one for one in uses if one.oid not in oids]
+            found += [one for one in uses if one.oid not in within]
             key = ("type", row_type_oid(relation.oid))
             found.append(Dependency(key, type_.oid, "", relation.oid))
             words |= called
