@@ -253,7 +253,7 @@ def _asked() -> Mapping[type, tuple[tuple[str, _Meaning], ...]]:
         if names != meanings.keys():
             raise TypeError(f"{made.__name__}: {sorted(names ^ meanings.keys())} in no or in two places")
         asked[made] = tuple((name, meaning) for name, meaning in meanings.items() if meaning is not _nothing)
-    left = set(Stored.__args__) - MEANINGS.keys()  # type: ignore[attr-defined]
+    left = set(Stored.__args__) - MEANINGS.keys()
     if left:
         raise TypeError(f"stored, but nothing says what they refer to: {left}")
     return asked
@@ -283,8 +283,10 @@ def identities(item: Stored) -> Iterator[int]:
             yield item.oid
             if item.kind in "rvmp":
                 yield from (row_type_oid(item.oid), row_array_oid(item.oid))
-            for part in (*item.indexes, *item.constraints, *item.triggers, *item.policies):
-                yield part.oid
+            yield from (index.oid for index in item.indexes)
+            yield from (constraint.oid for constraint in item.constraints)
+            yield from (trigger.oid for trigger in item.triggers)
+            yield from (policy.oid for policy in item.policies)
         case TypeDef():
             yield from item.family
             if item.relation_oid:

@@ -262,8 +262,9 @@ def notice_cascade(session: Session, gone: Sequence[str]) -> None:
 
 def part_oids(relation: RelationDef) -> set[int]:
     """Return the oids of a relation's constraints, indexes, triggers and policies."""
-    parts = (*relation.constraints, *relation.indexes, *relation.triggers, *relation.policies)
-    return {part.oid for part in parts}
+    oids = {constraint.oid for constraint in relation.constraints} | {index.oid for index in relation.indexes}
+    oids |= {trigger.oid for trigger in relation.triggers} | {policy.oid for policy in relation.policies}
+    return oids
 
 
 async def drop_relations(
