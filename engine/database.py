@@ -25,11 +25,13 @@ from engine.accounts import Sessions, Statements
 from engine.bulk.server_files import roots_of
 from engine.bulk.spark_merge import SparkMerges
 from engine.bulk.worker_pool import WorkerPool
+from engine.catalog import unreadable
 from engine.catalog.ahead import RowsAhead
+from engine.catalog.fences import Unread
 from engine.catalog.initial import initial_databases, initial_roles, new_database_items
 from engine.catalog.spaces import Space, Spaces
 from engine.catalog.state import CatalogSnapshot
-from engine.catalog.store import SPEC, encode, know_types, read_items, read_undo, stored_key
+from engine.catalog.store import SPEC, Unreadable, encode, know_types, read_items, read_undo, stored_key
 from engine.catalog.stored import DATABASE_OID, Stored, StoredKey, highest_oid, key_of
 from engine.catalog.virtual import VirtualCatalog
 from engine.config import Config
@@ -75,7 +77,7 @@ from pgwire.backend import Authentication, MaybeAwaitable, Responder
 from pgwire.codecs.encodings import at_hand
 from pgwire.codecs.encodings import encoding as tables_of
 from pgwire.turns import Turns
-from planner.catalog import DatabaseDef
+from planner.catalog import DatabaseDef, TimelineDef
 from planner.query import OutputColumn
 from txn.coordinator import TxnOptions
 from txn.durable import StorageConfig
@@ -246,7 +248,10 @@ class Database:
     async def open_own_shards(self) -> None:
         """Read the server's own shards, ``COMMON_SHARDS``, and make those that are not there yet."""
         await self._load_catalog()
-        await self.sequences.open([r for space in self.spaces for r in space.catalog.user_relations()])
+        await self.sequences.open(
+            [r for space in self.spaces for r in space.catalog.user_relations()],
+            {oid for space in self.spaces for oid in space.catalog.fenced},
+        )
         await self.named.open()
         await create_shards(self.store)
         for space in self.spaces:
@@ -254,6 +259,7 @@ class Database:
 
     async def _load_catalog(self) -> None:
         txn = self.store.begin()
+        unread: dict[StoredKey, Unreadable] = {}
         try:
             txn.spec(SPEC.shard)
         except KeyError:
@@ -261,30 +267,48 @@ class Database:
             items = {key_of(item): item for item in (*initial_roles(), *new_database_items())}
             missing = {**items, **_databases()}
         else:
-            items = await read_items(txn)
+            items, unread = await read_items(txn)
             # a directory from before there were several
-            missing = {} if any(key[0] == "database" for key in items) else _databases()
+            missing = {} if any(key[0] == "database" for key in (*items, *unread)) else _databases()
         if missing:
             await settle(txn.begin_write([SPEC.shard]))
             await settle(txn.insert(SPEC.shard, [(*key, encode(item)) for key, item in missing.items()]))
             await settle(txn.commit())
         else:
             txn.rollback()
-        await self._load_spaces({**items, **missing})
+        await self._load_spaces({**items, **missing}, unread)
+        unreadable.note(Path(self.config.data_dir), self.spaces)
         await self._oids.open(max(highest_oid(space.catalog.items.values()) for space in self.spaces) + 1)
-        await self.store.keep_timelines(self.spaces.any.catalog.timelines)
+        await self._keep_timelines(self.spaces.any.catalog)
 
-    async def _load_spaces(self, items: Mapping[StoredKey, Stored]) -> None:
+    async def _keep_timelines(self, catalog: CatalogSnapshot) -> None:
+        """Make the store's timelines those of the catalog; where one of these cannot be read, none goes."""
+        behind = {f.object.name for f in catalog.fences.values() if isinstance(f.object, TimelineDef)}
+        if not behind:
+            await self.store.keep_timelines(catalog.timelines)
+            return
+        for name in catalog.timelines:
+            if name not in behind:
+                await self.store.create_timeline(name)
+
+    async def _load_spaces(
+        self, items: Mapping[StoredKey, Stored], unread: Mapping[StoredKey, Unreadable]
+    ) -> None:
         """Make the catalogs, and learn what they were before this start, as far back as they can be read."""
         floor, now = self.store.since_of(SPEC.shard), self.store.read_ts()
-        self.spaces.load(items, floor)
+        self.spaces.load(items, unread, floor)
         undos: dict[Timestamp, dict[StoredKey, Stored | None]] = {}
         if floor < now:
             changes = self.store.subscribe([SPEC.shard], floor, Timestamp(now + 1), snapshot=False)
             events = [event async for event in changes if isinstance(event, Changes)]
             know_types(change.row for event in events for change in event.rows)
             for event in events:
-                read_undo(event.rows, undos.setdefault(event.ts, {}))
+                try:
+                    read_undo(event.rows, undos.setdefault(event.ts, {}))
+                except Unread as error:
+                    log.error("what the catalog was before %d cannot be read: %s", event.ts, error)
+                    undos.clear()
+                    self.spaces.forget_before(event.ts)
         for ts, undo in undos.items():
             self.spaces.replay(ts, undo)
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from engine.catalog.unreadable import FILE, noted
 from engine.config import Config
 from engine.loop.descriptors import shortage
 from engine.private_files import data_directory_problem
@@ -89,6 +90,7 @@ def _checks(config: Config) -> Iterator[tuple[bool, str]]:
     missing = shortage(config.max_connections)
     yield missing is None, missing or f"file descriptors for {config.max_connections} connections"
     yield from _clock_check(config)
+    yield from _catalog_check(data)
     yield _port_check(config)
 
 
@@ -115,6 +117,16 @@ def _clock_check(config: Config) -> Iterator[tuple[bool, str]]:
         )
     else:
         yield True, "the clock is not behind the timestamps in use"
+
+
+def _catalog_check(data: Path) -> Iterator[tuple[bool, str]]:
+    """Tell what the server could not read of its catalog when it last started. Nothing to say where it could read all."""
+    try:
+        lines = noted(data)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        yield False, f"{data / FILE}: {error}"
+        return
+    yield from ((False, f"unreadable since the last start: {line}") for line in lines)
 
 
 def _port_check(config: Config) -> tuple[bool, str]:

@@ -73,6 +73,21 @@ def parse(text: str) -> list[Parsed]:
     return _parse_plain(text)
 
 
+def is_sql(text: str) -> bool:
+    """Tell whether a stored text is statements or an expression, as its grammar goes."""
+    for form in (f"SELECT {text}", text):
+        try:
+            _pg.parse_sql_json(form)
+        except (_pg.ParseError, ValueError, UnicodeError):
+            continue
+        return True
+    try:
+        parse(text)
+    except SqlError:
+        return False
+    return True
+
+
 def _pieces(text: str) -> list[list[Token]]:
     """Return the tokens of each statement of a text, without semicolons; nothing where the scanner refuses it."""
     try:

@@ -83,6 +83,10 @@ OWN_RELATIONS: Mapping[str, tuple[int, tuple[tuple[str, int], ...]]] = {
             ("last_error_at", TIMESTAMPTZ),
         ),
     ),
+    "holdfast_unreadable_objects": (
+        9908,
+        (("object", TEXT), ("kind", TEXT), ("oid", OID), ("schemaname", NAME), ("name", NAME), ("reason", TEXT), ("cause", TEXT)),
+    ),
     "holdfast_storage": (
         9905,
         (

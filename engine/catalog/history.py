@@ -71,6 +71,10 @@ class CatalogHistory:
         """Return what an object was that is not there any more, just before it went; None where that is not known."""
         return next((undo[key] for undo in reversed(self._undos) if key in undo), None)
 
+    def forget_before(self, ts: Timestamp) -> None:
+        """What the catalog was before ``ts`` cannot be read."""
+        self.floor = max(self.floor, ts)
+
     def at(self, ts: Timestamp, current: CatalogSnapshot) -> CatalogSnapshot:
         """Return the catalog as of ``ts``; ``current`` itself where nothing has changed since.
 
@@ -92,7 +96,9 @@ class CatalogHistory:
                     else:
                         items[name] = item
             version = self._next_version()
-            made = self._made[key] = CatalogSnapshot(items, version, version, database=current.database)
+            made = self._made[key] = CatalogSnapshot(
+                items, version, version, database=current.database, fences=current.fences
+            )
             if len(self._made) > KEPT_SNAPSHOTS:
                 self._made.popitem(last=False)
         self._made.move_to_end(key)

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.catalog.fences import standing
 from engine.catalog.stored import PG_CLASS_OID
 from engine.catalog.virtual import RowDict, relation
 from engine.memory import MemoryPlan
@@ -288,6 +289,18 @@ def holdfast_memory(session: Session) -> Iterator[RowDict]:
             "most_bytes": account.most,
         }  # fmt: skip
         yield {"owner": "session", "pid": pid, "bytes": own.held.bytes, "limit_bytes": db.kept.each}
+
+
+@relation("holdfast_unreadable_objects", "session")
+def holdfast_unreadable_objects(session: Session) -> Iterator[RowDict]:
+    """Yield holdfast_unreadable_objects: what of the database, and of all databases, is fenced off."""
+    for fence in standing(session.catalog.fences, session.catalog.items):
+        kind, oid, _sub = fence.key
+        yield {
+            "object": fence.what, "kind": kind.partition("/")[0], "oid": oid, "reason": fence.reason,
+            "schemaname": getattr(fence.object, "schema", None), "name": getattr(fence.object, "name", None),
+            "cause": fence.cause or None,
+        }  # fmt: skip
 
 
 @relation("holdfast_sources", "session")

@@ -5,7 +5,7 @@
 
 ``MEANINGS`` says of every field of everything that is stored what it holds. A field without an entry fails at import, so that nothing
 new is overlooked by what asks here: what a catalog lacks (``missing``), and with that which objects can be read.
-Who owns an object and who may use it are no references: an object outlives them.
+Who owns an object, who may use it, and which source writes to a table are no references: an object outlives them.
 """
 
 from __future__ import annotations
@@ -182,10 +182,10 @@ MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
         **_PLACED,
         **_all(
             _nothing, "kind", "row_security", "force_row_security", "keys_off", "version", "virtual", "view_path",
-            "persistence", "options", "populated",
+            "persistence", "options", "populated", "source_oid",
         ),
         **_all(_parts, "columns", "indexes", "constraints", "triggers", "policies"),
-        **_all(_oid, "table_oid", "source_oid", "partition_of"),
+        **_all(_oid, "table_oid", "partition_of"),
         "view_sql": _text, "depends_on": _oids, "sequence": _part, "partition_key": _part, "bound": _part,
     },
     ColumnDef: {
@@ -306,3 +306,26 @@ def missing(items: Iterable[Stored]) -> Iterator[tuple[Stored, Reference]]:
         for reference in references(item):
             if reference.oid not in there:
                 yield item, reference
+
+
+def stored_texts(item: Stored) -> Iterator[tuple[str, str]]:
+    """Yield the texts of SQL that an object is made of, each with the words for its part."""
+    return _texts_of("", item)
+
+
+def _texts_of(where: str, part: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(part, PartitionBound) or (isinstance(part, ColumnDef) and part.dropped):
+        return  # values of a bound are texts of theirs
+    for name, meaning in _ASKED[type(part)]:
+        value = getattr(part, name)
+        if not value:
+            continue
+        if meaning is _text:
+            yield where, value
+        elif meaning is _texts:
+            yield from ((where, text) for text in value if text)
+        elif meaning is _part:
+            yield from _texts_of(where, value)
+        elif meaning is _parts:
+            for one in value:
+                yield from _texts_of(_called(one) or where, one)

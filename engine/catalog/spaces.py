@@ -15,18 +15,21 @@ plans and cached rows of other databases outlive DDL.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from engine.catalog.fences import NO_FENCES, Fence, fence_of_row, fence_off, log_fences
 from engine.catalog.history import CatalogHistory
 from engine.catalog.state import CatalogSnapshot
-from engine.catalog.store import is_shared, split_key
+from engine.catalog.store import Unreadable, is_shared, split_key
 from engine.catalog.stored import Stored, StoredKey
 from pgwire.codecs.user_types import set_latest
 from planner.catalog import DatabaseDef
 from planner.deparse_expr import quote_identifier
 from txn.types import Timestamp
 
+log = logging.getLogger("holdfast")
 _Changes = Mapping[StoredKey, Stored | None]
 
 
@@ -64,21 +67,59 @@ class Spaces:
         self._next_version = next_version
         self._all: dict[int, Space] = {}
 
-    def load(self, stored: Mapping[StoredKey, Stored], floor: Timestamp) -> None:
-        """Take what the catalog shard holds; ``floor``: earlier catalogs are not known but for ``replay``."""
+    def load(
+        self,
+        stored: Mapping[StoredKey, Stored],
+        unread: Mapping[StoredKey, Unreadable],
+        floor: Timestamp,
+    ) -> None:
+        """Take what the catalog shard holds; ``floor``: earlier catalogs are not known but for ``replay``.
+
+        What cannot be read, and what depends on that, is fenced off, and logged (``engine.catalog.fences``).
+        """
         shared: dict[StoredKey, Stored] = {}
         own: dict[int, dict[StoredKey, Stored]] = {}
         for key, item in stored.items():
             database, local = split_key(key)
             (own.setdefault(database, {}) if database else shared)[local] = item
-        for item in shared.values():
-            if isinstance(item, DatabaseDef):
-                self._open(item.oid, {**shared, **own.get(item.oid, {})}, floor)
+        fences: dict[int, list[Fence]] = {}
+        for key, (body, error) in unread.items():
+            try:
+                database, local = split_key(key)
+            except ValueError:
+                database, local = 0, key
+            fence = fence_of_row(local, body, error)
+            if fence is None:
+                log.error("a row of the catalog is passed over, %s: %s", key, error.reason)
+            else:
+                fences.setdefault(database, []).append(fence)
+        common = fences.get(0, [])
+        every = [
+            item for item in (*shared.values(), *(f.object for f in common)) if isinstance(item, DatabaseDef)
+        ]
+        for item in every:
+            items = {**shared, **own.get(item.oid, {})}
+            found, around = fence_off(items, [*common, *fences.get(item.oid, ())])
+            self._open(item.oid, found, floor, around)
+            log_fences(item.name, [fence for key, fence in around.items() if not is_shared(key[0])])
+        if self._all:
+            log_fences("", [f for key, f in self.any.catalog.fences.items() if is_shared(key[0])])
 
-    def _open(self, oid: int, items: Mapping[StoredKey, Stored], floor: Timestamp) -> None:
-        catalog = CatalogSnapshot(items, self._next_version(), database=oid)
+    def _open(
+        self,
+        oid: int,
+        items: Mapping[StoredKey, Stored],
+        floor: Timestamp,
+        fences: Mapping[StoredKey, Fence] = NO_FENCES,
+    ) -> None:
+        catalog = CatalogSnapshot(items, self._next_version(), database=oid, fences=fences)
         set_latest(catalog.codec_types)
         self._all[oid] = Space(catalog, CatalogHistory(floor, self._next_version))
+
+    def forget_before(self, ts: Timestamp) -> None:
+        """What the catalogs were before ``ts`` cannot be read."""
+        for space in self:
+            space.history.forget_before(ts)
 
     def replay(self, ts: Timestamp, undo: _Changes) -> None:
         """Note a commit that was made before this start: what takes it back, by the keys of the catalog shard."""
@@ -129,8 +170,10 @@ class Spaces:
 
     def adopt(self, oid: int, own: Iterable[tuple[StoredKey, Stored]], ts: Timestamp) -> None:
         """A database has been created at ``ts`` with ``own`` objects; the shared ones are published already."""
-        shared = {key: item for key, item in self.any.catalog.items.items() if is_shared(key[0])}
-        self._open(oid, {**shared, **dict(own)}, ts)
+        known = self.any.catalog
+        shared = {key: item for key, item in known.items.items() if is_shared(key[0])}
+        fences = {key: fence for key, fence in known.fences.items() if is_shared(key[0])}
+        self._open(oid, {**shared, **dict(own)}, ts, fences)
 
 
 def _publish(

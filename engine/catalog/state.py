@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from engine.catalog.as_relations import composite_relation, index_relation
 from engine.catalog.builtin_relations import virtual_relations
+from engine.catalog.fences import NO_FENCES, Fence, fenced_oids
 from engine.catalog.relation_indexes import (
     OwnedConstraint,
     with_constraints,
@@ -81,7 +82,8 @@ class CatalogSnapshot:
     ``version`` names the snapshot for caches; ``namespace_version`` changes only when a name may now
     resolve differently (create, drop, rename). Where relations were made and nothing else changed names since ``added_to``, which is such
     a version, ``added`` has their names by the version in which they came, oldest first. ``basis`` is the same as long as nothing but relations, comments
-    and rights changes; ``rights`` has the version in which those on a relation changed last, since ``basis``.
+    and rights changes; ``rights`` has the version in which those on a relation changed last, since ``basis``. ``fences``: what could not be
+    read when the server started; ``fenced``: what of that is still there, by the oids that name it.
     """
 
     __slots__ = (
@@ -112,6 +114,8 @@ class CatalogSnapshot:
         "databases",
         "derived",
         "extensions",
+        "fenced",
+        "fences",
         "items",
         "namespace_version",
         "rights",
@@ -128,9 +132,12 @@ class CatalogSnapshot:
         namespace_version: int = 0,
         *,
         database: int = DATABASE_OID,
+        fences: Mapping[StoredKey, Fence] = NO_FENCES,
     ) -> None:
-        """Build the indexes over ``items``, those of the database ``database`` and the shared ones."""
+        """Build the indexes over ``items``, those of the database ``database`` and the shared ones. ``fences``: around what of them."""
         self.database = database
+        self.fences = fences
+        self.fenced = fenced_oids(fences, items)
         self.items = items
         self.version = version
         self.namespace_version = namespace_version
@@ -517,7 +524,9 @@ class CatalogSnapshot:
             if changed:
                 new.rights = {**self.rights, **dict.fromkeys(changed, version)}
         else:
-            new = CatalogSnapshot(items, version, namespace_version, database=self.database)
+            new = CatalogSnapshot(
+                items, version, namespace_version, database=self.database, fences=self.fences
+            )
         new.added, new.added_to = added, added_to
         return new
 
@@ -535,6 +544,8 @@ class CatalogSnapshot:
             if name != "__weakref__":
                 setattr(new, name, getattr(self, name))
         new.items, new.version, new.namespace_version = items, version, namespace_version
+        if self.fenced:
+            new.fenced = fenced_oids(self.fences, items)
         made = tuple(made)
         new.derived = {}
         if not any(item.partition_of or item.kind == "p" for item in (*gone, *made)):

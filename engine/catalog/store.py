@@ -12,11 +12,14 @@ same log entry as data and schema registrations (U10), and recover the same way.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from engine.catalog.fences import Unread
+from engine.catalog.references import stored_texts
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import (
     CATALOG_SHARD,
@@ -50,13 +53,16 @@ from planner.catalog import (
     TimelineDef,
     TypeDef,
 )
+from planner.parse import is_sql
 from txn.api import Transaction
-from txn.errors import UnknownFormat
 from txn.types import IndexId, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
 from txn.wal.changes import Change
 
 FORMAT = 1
 INDEX = IndexId(2)
+
+Unreadable: TypeAlias = tuple[bytes, Unread]
+"""The body of a row that cannot be read, and why."""
 
 SPEC = ShardSpec(
     shard=ShardId(CATALOG_SHARD),
@@ -99,7 +105,7 @@ def stored_key(database: int, key: StoredKey) -> StoredKey:
 
 
 def split_key(stored: StoredKey) -> tuple[int, StoredKey]:
-    """Return what ``stored_key`` was made of; database 0 for shared objects."""
+    """Return what ``stored_key`` was made of; database 0 for shared objects. Raises ValueError for a kind that is none."""
     kind, oid, sub = stored
     if kind in _SHARED:
         return 0, stored
@@ -132,22 +138,78 @@ def encode(item: Stored) -> bytes:
     return bytes([FORMAT]) + msgspec.msgpack.encode(item)
 
 
-def decode(kind: str, body: bytes) -> Stored:
-    """Read a body; UnknownFormat for a newer format."""
-    if body[0] != FORMAT:
-        raise UnknownFormat(f"catalog object of format {body[0]}; this server knows {FORMAT}")
-    target = _TYPES[kind.partition("@")[0].partition("/")[0]]
-    item: Stored = msgspec.msgpack.decode(body[1:], type=target)
-    if isinstance(item, RelationDef):
-        item = replace(item, columns=tuple(_restored(c) for c in item.columns))
+def decode(key: StoredKey, body: bytes) -> Stored:
+    """Read a row; ``key``: as the catalog shard has it. Raises Unread where that cannot be, whatever its bytes are."""
+    kind, oid, sub = key
+    if not body or body[0] != FORMAT:
+        number = f"{body[0]}" if body else "none"
+        raise Unread(f"its row is of format {number}; this server knows {FORMAT}")
+    target = _TYPES.get(kind.partition("@")[0].partition("/")[0])
+    if target is None:
+        raise Unread(f'this server knows no "{kind}"')
+    try:
+        item: Stored = msgspec.msgpack.decode(body[1:], type=target)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise Unread(f"its row: {error}") from error
+    if key_of(item) != (kind.partition("@")[0], oid, sub):
+        raise Unread(f"its row is filed under {oid}, but is another object's")
+    if isinstance(item, RelationDef) and any(column.missing_value is not None for column in item.columns):
+        try:
+            return replace(item, columns=tuple(_restored(c) for c in item.columns))
+        except (
+            Exception
+        ) as error:  # what reads values of types that are not there, or other texts, may raise anything
+            raise Unread(f"a value of rows that are older than a column: {error!r}", item) from error
     return item
 
 
-async def read_items(txn: Transaction) -> dict[StoredKey, Stored]:
-    """Read the whole catalog as of the transaction."""
+def read_row(key: StoredKey, body: bytes) -> Stored:
+    """As ``decode``, and see that the texts of the object are SQL."""
+    item = decode(key, body)
+    for where, text in stored_texts(item):
+        if not is_sql(text):
+            raise Unread(f"its {where or 'definition'} is no SQL: {text[:100]}", item)
+    return item
+
+
+async def read_items(txn: Transaction) -> tuple[dict[StoredKey, Stored], dict[StoredKey, Unreadable]]:
+    """Read the whole catalog as of the transaction: what can be read, and the bytes of what cannot, with the reasons."""
     rows = [row.values async for chunk in txn.scan(ShardId(CATALOG_SHARD)) for row in chunk]
     know_types(rows)
-    return {(kind, oid, sub): decode(kind, body) for kind, oid, sub, body in rows}
+    found: dict[StoredKey, Stored] = {}
+    unread: dict[StoredKey, Unreadable] = {}
+    for kind, oid, sub, body in rows:
+        key = kind, oid, sub
+        try:
+            split_key(key)
+            found[key] = read_row(key, body)
+        except ValueError:
+            unread[key] = body, Unread(f'this server knows no "{kind}"')
+        except Unread as error:
+            unread[key] = body, error
+    return found, unread
+
+
+def know_types(rows: Iterable[Sequence[Any]]) -> None:
+    """Make the types among catalog rows known, as far as they can be read: missing values of columns are of them.
+
+    What a domain is over was made before it, so its oid is lower.
+    """
+    types: list[Stored] = []
+    for kind, oid, sub, body in rows:
+        local = kind.partition("@")[0]
+        try:
+            if local == "type":
+                types.append(decode((kind, oid, sub), body))
+            elif local == "relation" and _kind_of(body) in ROWS_OF:
+                register_rows_of(row_type_oid(oid), row_array_oid(oid))
+        except Unread:
+            continue  # who reads the row says so
+    for type_ in sorted((t for t in types if isinstance(t, TypeDef)), key=lambda t: t.oid):
+        with suppress(
+            KeyError
+        ):  # what it is over is not there, which is found where references are looked at
+            register(type_)
 
 
 class _OfKind(msgspec.Struct):
@@ -156,31 +218,22 @@ class _OfKind(msgspec.Struct):
     kind: str
 
 
-def know_types(rows: Iterable[Sequence[Any]]) -> None:
-    """Make the types among catalog rows known: missing values of columns are of them.
-
-    What a domain is over was made before it, so its oid is lower.
-    """
-    types: list[Stored] = []
-    for kind, oid, _, body in rows:
-        if kind.partition("@")[0] == "relation":
-            if msgspec.msgpack.decode(body[1:], type=_OfKind).kind in ROWS_OF:
-                register_rows_of(row_type_oid(oid), row_array_oid(oid))
-        elif kind.partition("@")[0] == "type":
-            types.append(decode(kind, body))
-    for type_ in sorted((t for t in types if isinstance(t, TypeDef)), key=lambda t: t.oid):
-        register(type_)
+def _kind_of(body: bytes) -> str:
+    try:
+        return msgspec.msgpack.decode(body[1:], type=_OfKind).kind
+    except msgspec.MsgspecError:
+        return "r"
 
 
 def read_undo(rows: Iterable[Change], undo: dict[StoredKey, Stored | None]) -> None:
     """Add to ``undo`` what takes back changes of the catalog shard: the object before, None if there was none.
 
-    The types of all that is read have to be known (``know_types``).
+    The types of all that is read have to be known (``know_types``). Raises Unread.
     """
     for change in rows:
         kind, oid, sub, body = change.row
         if change.diff < 0:
-            undo[kind, oid, sub] = decode(kind, body)
+            undo[kind, oid, sub] = decode((kind, oid, sub), body)
         else:
             undo.setdefault((kind, oid, sub), None)
 

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from engine.catalog.default_acls import lists_for_new
+from engine.catalog.fences import refuse_replacement
 from engine.catalog.locks import CatalogLocks
 from engine.catalog.lost_parts import lost_comments
 from engine.catalog.state import CatalogSnapshot
@@ -287,7 +288,11 @@ class CatalogView:
         """Stage catalog changes in the transaction; it sees them at once, others when it commits.
 
         A statement may make thousands of them (CASCADE, partitions) without anything to wait for: others get their turn in between.
+        Raises SqlError XX001 where a change would put something in the place of what cannot be read.
         """
+        if self._seen.fenced:
+            for item in puts:
+                refuse_replacement(self._seen.fences, self._seen.items, item)
         await self._session.cancelled.turn()
         txn = self._session.block.ensure_txn()
         puts = [*puts, *lists_for_new(self._seen, puts)]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine import access_rules
 from engine.access_rules import Peer
+from engine.catalog.stored import SUPERUSER_OID
 from engine.connection.backend import Connection
 from engine.connection.derived import split_identifiers
 from engine.connection.session import Session
@@ -140,6 +141,7 @@ def admit(db: Database, parameters: Mapping[str, str], pid: int, peer: str, out:
     role = shared.role(user)
     if role is None:
         raise fatal("28000", f'role "{user}" does not exist')
+    _refuse_unreadable(shared, role.oid)
     if not role.can_login:
         raise fatal("28000", f'role "{user}" is not permitted to log in')
     if not role.superuser and db.config.max_connections - len(db.sessions) - 1 < reserved(db):
@@ -151,6 +153,13 @@ def admit(db: Database, parameters: Mapping[str, str], pid: int, peer: str, out:
     settings = _settings(db, database, role, parameters, out)
     session = Session(db, pid=pid, user=role, database_def=database, settings=settings, out=out, peer=peer)
     return Connection(db, session)
+
+
+def _refuse_unreadable(catalog: CatalogSnapshot, oid: int) -> None:
+    """FATAL XX001 for a role or database whose row cannot be read; the first superuser, of whom no more is needed, gets in."""
+    fence = catalog.fenced.get(oid)
+    if fence is not None and oid != SUPERUSER_OID:
+        raise fatal("XX001", f"{fence.what} cannot be read", hint=fence.hint, detail=fence.detail)
 
 
 def _sessions_of(db: Database, role: RoleDef) -> int:
@@ -165,6 +174,7 @@ def _database(db: Database, name: str, role: RoleDef) -> DatabaseDef:
         detail = "It seems to have just been dropped or renamed."
         raise fatal("3D000", f'database "{name}" does not exist', detail=detail)
     catalog = db.spaces[database.oid].catalog
+    _refuse_unreadable(catalog, database.oid)
     if not database.allow_connections:
         raise fatal("55000", f'database "{name}" is not currently accepting connections')
     if not Rights(catalog, role).database("c"):

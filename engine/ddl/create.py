@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.bulk.changes import BULK_ROWS
 from engine.bulk.spark_load import load_on_spark
+from engine.catalog.fences import refusal
 from engine.catalog.physical import shard_spec
 from engine.catalog.stored import PG_LARGEOBJECT_OID, PG_NAMESPACE_OID, CommentDef, Stored, key_of
 from engine.connection.portal import Command, Outcome
@@ -76,6 +77,9 @@ def _schema_oid(session: Session, name: str) -> int:
             f"permission denied to create in schema {name}",
             detail="System catalog modifications are currently disallowed.",
         )
+    fence = session.catalog.fenced.get(schema.oid)
+    if fence is not None:
+        raise refusal(fence)
     return schema.oid
 
 

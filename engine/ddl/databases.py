@@ -19,6 +19,7 @@ from engine.catalog.stored import PG_DATABASE_OID, CommentDef, Stored, StoredKey
 from engine.connection.portal import Command, Outcome
 from engine.connection.settings import TEXT_SEARCH
 from engine.ddl.database_copy import copied, copy_rows
+from engine.ddl.drop import drop_rows
 from engine.ddl.members import named_role
 from engine.ddl.privileges import check as check_privileges
 from engine.eager import settle
@@ -29,7 +30,7 @@ from planner import statements as st
 from planner.acl import memberships, reowned
 from planner.catalog import AclDef, DatabaseDef, DefaultsDef
 from planner.errors import SqlError
-from txn.types import ShardId, Timestamp
+from txn.types import Timestamp
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
@@ -280,8 +281,7 @@ async def _drop(session: Session, database: DatabaseDef) -> None:
     txn = session.block.ensure_txn()
     catalog = session.db.spaces[database.oid].catalog
     for relation in catalog.user_relations():
-        if relation.stored:
-            await settle(txn.drop_shard(ShardId(relation.oid)))
+        await drop_rows(catalog, txn, relation)
     await settle(txn.begin_write(large_objects.SHARDS))
     await large_objects.drop_database(txn, database.oid)
     own = [key for key in catalog.items if not is_shared(key[0])]

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.physical import shard_spec
+from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import StoredKey, key_of, row_array_oid, row_type_oid
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
@@ -37,6 +38,7 @@ from planner.catalog import ColumnDef, ConstraintDef, RelationDef
 from planner.catalog.policy import PolicyDef
 from planner.errors import SqlError
 from planner.partition import ancestors, descendants
+from txn.api import Transaction
 from txn.types import ShardId
 
 if TYPE_CHECKING:
@@ -359,8 +361,7 @@ async def drop_relations(
     for relation in (*targets, *owned, *dependents):
         if session.catalog.relation_by_oid(relation.oid) is None:
             continue  # it went with the type of another's rows
-        if relation.stored:
-            await settle(txn.drop_shard(ShardId(relation.oid)))
+        await drop_rows(session.catalog, txn, relation)
         deletes.append(key_of(relation))
         inner = {relation.oid, *part_oids(relation)}
         deletes += [key_of(c) for c in session.catalog.comments() if c.object_oid in inner]
@@ -368,6 +369,18 @@ async def drop_relations(
     await session.view.change([], deletes)
     await _tell_parents(session, targets)
     await depends.forget_functions(session, functions)
+
+
+async def drop_rows(catalog: CatalogSnapshot, txn: Transaction, relation: RelationDef) -> None:
+    """Drop what is stored of a relation, if anything is; of one that cannot be read it is not known."""
+    if not relation.stored:
+        return
+    if relation.oid in catalog.fenced:
+        try:
+            txn.spec(ShardId(relation.oid))
+        except KeyError:
+            return
+    await settle(txn.drop_shard(ShardId(relation.oid)))
 
 
 async def _tell_parents(session: Session, gone: Iterable[RelationDef]) -> None:

@@ -17,11 +17,11 @@ from engine.catalog.store import SPEC, write_changes
 from engine.catalog.stored import SUPERUSER_OID, StoredKey, key_of
 from engine.connection.session import Session
 from engine.connection.settings import Settings
+from engine.ddl.drop import drop_rows
 from engine.ddl.temporary import drop_temporaries
 from engine.eager import settle
 from planner.catalog import RelationDef, RoleDef
 from txn.errors import Fenced
-from txn.types import ShardId
 
 if TYPE_CHECKING:
     from engine.database import Database
@@ -77,8 +77,8 @@ async def _forget(database: Database, space: Space, schema: str) -> None:
     txn = database.store.begin()
     try:
         for item in items:
-            if isinstance(item, RelationDef) and item.stored:
-                await settle(txn.drop_shard(ShardId(item.oid)))
+            if isinstance(item, RelationDef):
+                await drop_rows(space.catalog, txn, item)
         await settle(txn.begin_write([SPEC.shard]))
         await write_changes(txn, space.catalog, [], deletes)
         ts = await settle(txn.commit())

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Final
 
 from engine.eager import settle
@@ -188,8 +188,8 @@ class Counters:
         self._stored: dict[tuple[int, int], _Stored] = {}
         self._counters: dict[tuple[int, int], Counter] = {}
 
-    async def open(self, sequences: Iterable[RelationDef]) -> None:
-        """Read what is stored, and forget what is of no sequence any more."""
+    async def open(self, sequences: Iterable[RelationDef], unreadable: Collection[int] = ()) -> None:
+        """Read what is stored, and forget what is of no sequence any more. ``unreadable``: oids of which it is not known."""
         store = self._db.store
         if not any(shard == SHARD for shard, _spec in store.shards()):
             txn = store.begin()
@@ -204,7 +204,7 @@ class Counters:
                 oid, generation, value, called = row.values
                 if (oid, generation) in known:
                     self._stored[oid, generation] = (value, called, row.row_id)
-                else:
+                elif oid not in unreadable:
                     gone.append(row.row_id)
         if gone:
             await settle(txn.begin_write([SHARD]))

@@ -32,6 +32,7 @@ from planner.bind.stored import bind_check, coerce_argument, deparse_check, reba
 from planner.classify import classify, command_tag, relations_written, returned_rows
 from planner.collations import COLLATIONS, settled, without_collations
 from planner.errors import SqlError, not_supported
+from planner.guard import guarded
 from planner.partition import descendants
 from planner.rights import RESTRICTED
 from planner.rules.fold import fold
@@ -78,7 +79,7 @@ def bind_statement(
     deep; 42P18 when a parameter's type stays open.
     """
     context = make_context(
-        catalog,
+        guarded(catalog, statement),
         search_path,
         text=text,
         param_types=param_types,

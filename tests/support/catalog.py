@@ -8,6 +8,7 @@ catalog.view("v", "SELECT id FROM public.emp", "id int4")
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 from planner import ast
 from planner.catalog import (
@@ -39,6 +40,8 @@ def sql_type(text: str) -> SqlType:
 
 class MemoryCatalog:
     """A Catalog whose content tests write down."""
+
+    fenced: ClassVar[dict[int, object]] = {}
 
     def __init__(self) -> None:
         self.schemas = {

@@ -1,0 +1,49 @@
+"""What the server could not read of its catalog when it started, noted in its data directory: for ``holdfast doctor``.
+
+    <data>/unreadable.json    [{"database": "postgres", "object": "table public.t", "reason": "..."}]
+
+The file is written at every start, and is not there where everything could be read.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from engine.catalog.spaces import Space
+
+log = logging.getLogger("holdfast")
+FILE: Final = "unreadable.json"
+
+
+def note(data: Path, spaces: Iterable[Space]) -> None:
+    """Write down what is fenced off in a server's databases."""
+    found = []
+    for space in spaces:
+        database = space.catalog.database_by_oid(space.oid)
+        name = str(space.oid) if database is None else database.name
+        found += [
+            {"database": name, "object": fence.what, "reason": fence.reason}
+            for fence in space.catalog.fences.values()
+        ]
+    file = data / FILE
+    try:
+        if found:
+            file.write_text(json.dumps(found, indent=1))
+        else:
+            file.unlink(missing_ok=True)
+    except OSError as error:
+        log.warning("%s: %s", file, error)
+
+
+def noted(data: Path) -> list[str]:
+    """Return a line for each object that could not be read at the last start. Raises ValueError for a file that is none of ``note``."""
+    try:
+        text = (data / FILE).read_text()
+    except FileNotFoundError:
+        return []
+    return [f"{one['object']} of database {one['database']}: {one['reason']}" for one in json.loads(text)]
