@@ -5,18 +5,25 @@
 
 from __future__ import annotations
 
+import argparse
+import re
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import msgspec
+import psycopg
 import pytest
 
+from engine import doctor
 from engine.catalog.store import _TYPES, SPEC
 from engine.catalog.stored import StoredKey
+from engine.config import load
 from engine.database import Database
 from engine.eager import settle
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
+from tests.support.server import ServerProcess
 from tests.support.store import tear_away
 from txn.persist.memory import MemoryDisk
 
@@ -262,3 +269,197 @@ async def _walk(kinds: tuple[str, ...], fault: str) -> None:
 
 def _named(made: Kind) -> str:
     return next(word for word in made.drop.split() if word.startswith("bad_")) if "bad_" in made.drop else ""
+
+
+class Broken(NamedTuple):
+    """Objects, and a change of one row that leaves it readable but makes no sense. ``use`` is refused, ``good`` is not."""
+
+    make: str
+    name: str
+    change: Callable[[Any], None]
+    use: str
+    drop: str
+    good: str = "SELECT 1"
+
+
+def _set(*path: str | int, to: object) -> Callable[[Any], None]:
+    def change(body: Any) -> None:
+        for step in path[:-1]:
+            body = body[step]
+        body[path[-1]] = to
+
+    return change
+
+
+NOWHERE: Final = 999_999
+BROKEN: Final[Mapping[str, Broken]] = {
+    "domain over nothing": Broken(
+        "CREATE DOMAIN d AS int; CREATE TABLE t (a d)", "d", _set("base", to=NOWHERE), "SELECT * FROM t", "DROP TABLE t; DROP DOMAIN d",
+    ),
+    "column of no type": Broken(
+        "CREATE TYPE e AS ENUM ('x'); CREATE TABLE t (a int, b e)", "t", _set("columns", 1, "type", 0, to=NOWHERE),
+        "INSERT INTO t VALUES (1)", "DROP TABLE t",
+    ),
+    "value of no type": Broken(
+        "CREATE TABLE t (a int); INSERT INTO t VALUES (1); ALTER TABLE t ADD COLUMN b date DEFAULT '2026-01-01'", "t",
+        _set("columns", 1, "missing_value", to="never"), "SELECT * FROM t", "DROP TABLE t",
+    ),
+    "function of no type": Broken(
+        "CREATE FUNCTION f(int) RETURNS int LANGUAGE sql AS 'SELECT 1'", "f", _set("result", to=NOWHERE), "SELECT f(1)",
+        "DROP FUNCTION f(int)",
+    ),
+    "aggregate of no function": Broken(
+        "CREATE FUNCTION s(int, int) RETURNS int LANGUAGE sql AS 'SELECT 1'; CREATE AGGREGATE g(int) (sfunc = s, stype = int)",
+        "g", _set("aggregate", "transition", to=NOWHERE), "SELECT g(1)", "DROP AGGREGATE g(int)", "SELECT s(1, 1)",
+    ),
+    "key to nothing": Broken(
+        "CREATE TABLE o (a int PRIMARY KEY); CREATE TABLE t (a int REFERENCES o)", "t",
+        _set("constraints", 0, "foreign", "table", to=NOWHERE), "SELECT * FROM t", "DROP TABLE t", "SELECT * FROM o",
+    ),
+    "trigger of nothing": Broken(
+        "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; CREATE TABLE t (a int); "
+        "CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION f()", "t", _set("triggers", 0, "function", to=NOWHERE),
+        "INSERT INTO t VALUES (1)", "DROP TABLE t",
+    ),
+    "policy over nothing": Broken(
+        "CREATE TABLE o (a int); CREATE TABLE t (a int); CREATE POLICY p ON t USING (EXISTS (SELECT FROM o))", "t",
+        _set("policies", 0, "depends_on", to=[NOWHERE]), "SELECT * FROM t", "DROP TABLE t", "SELECT * FROM o",
+    ),
+    "view over nothing": Broken(
+        "CREATE TABLE o (a int); CREATE VIEW t AS SELECT a FROM o; CREATE VIEW u AS SELECT a FROM t", "t",
+        _set("depends_on", to=[NOWHERE]), "SELECT * FROM u", "DROP VIEW u; DROP VIEW t", "SELECT * FROM o",
+    ),
+    "table in no schema": Broken(
+        "CREATE TABLE t (a int)", "t", _set("schema_oid", to=NOWHERE), "SELECT * FROM t", "DROP TABLE t"
+    ),
+    "text of a view": Broken("CREATE VIEW t AS SELECT 1 AS a", "t", _set("view_sql", to="SELEC 1"), "SELECT * FROM t", "DROP VIEW t"),
+    "text of a default": Broken(
+        "CREATE TABLE t (a int DEFAULT 7)", "t", _set("columns", 0, "default_sql", to="7 +"), "INSERT INTO t DEFAULT VALUES",
+        "DROP TABLE t",
+    ),
+    "text of a check": Broken(
+        "CREATE TABLE t (a int CHECK (a > 0))", "t", _set("constraints", 0, "check_sql", to="a >"), "TRUNCATE t", "DROP TABLE t",
+    ),
+    "text of a domain": Broken(
+        "CREATE DOMAIN d AS int CHECK (VALUE > 0)", "d", _set("checks", 0, "check_sql", to=")"), "CREATE TABLE u (a d)", "DROP DOMAIN d",
+    ),
+    "text of a body": Broken(
+        "CREATE FUNCTION f() RETURNS int LANGUAGE sql RETURN 1", "f", _set("body_sql", to="1 1 1"), "SELECT f()", "DROP FUNCTION f()",
+    ),
+    "partition": Broken(
+        "CREATE TABLE p (a int) PARTITION BY LIST (a); CREATE TABLE t PARTITION OF p DEFAULT", "t", _set("columns", 0, "type", 0, to=NOWHERE),
+        "SELECT * FROM p", "DROP TABLE p; DROP TABLE t",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_makes_no_sense_is_fenced_off(name: str) -> None:
+    case = BROKEN[name]
+
+    def broken(key: StoredKey, body: bytes) -> bytes | None:
+        if key[0] not in ("relation", "type", "function"):
+            return None
+        found = msgspec.msgpack.decode(body[1:])
+        if found["name"] != case.name:
+            return None
+        case.change(found)
+        return body[:1] + msgspec.msgpack.encode(found)
+
+    async def go() -> None:
+        disk = MemoryDisk()
+        database = await open_database(disk)
+        session = Session(database, 1)
+        await session.run("CREATE TABLE good (a int PRIMARY KEY); INSERT INTO good VALUES (1)")
+        for statement in _SPLIT.split(case.make):
+            await session.run(statement)
+        assert len(await plant(database, broken)) == 1
+        await tear_away(database.store, disk)
+        database, session = await _opened(disk)
+        assert case.name in (await _listed(session)).values()
+        await _refused(session, case.use)
+        await session.run(case.good)
+        for statement in case.drop.split("; "):
+            await session.run(statement)
+        assert await _listed(session) == {}
+        await tear_away(database.store, disk)
+        database, session = await _opened(disk)
+        assert await _listed(session) == {}
+        await database.store.close()
+
+    run(go)
+
+
+_SPLIT: Final = re.compile("; (?=CREATE|INSERT|ALTER)")
+
+
+def test_nothing_is_stored_in_the_place_of_what_cannot_be_read_and_rights_stay_closed() -> None:
+    async def go() -> None:
+        disk = MemoryDisk()
+        database = await open_database(disk)
+        session = Session(database, 1)
+        await session.run("CREATE TABLE good (a int PRIMARY KEY); INSERT INTO good VALUES (1)")
+        await session.run("CREATE ROLE reader; CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'")
+        await session.run("REVOKE EXECUTE ON FUNCTION f() FROM PUBLIC; CREATE TABLE t (a int)")
+        await plant(
+            database,
+            lambda key, body: (
+                b"\x63" + body[1:] if key[0].startswith("acl/1255") or _is_table(key, body, "t") else None
+            ),
+        )
+        await tear_away(database.store, disk)
+        database, session = await _opened(disk)
+        for statement in (
+            "ALTER TABLE t ADD COLUMN b int", "ALTER TABLE t RENAME TO u", "ALTER TABLE t OWNER TO reader", "LOCK TABLE t",
+            "CREATE INDEX ON t (a)", "CREATE VIEW v AS SELECT * FROM t", "TRUNCATE t", "COMMENT ON TABLE t IS 'x'", "COPY t TO STDOUT",
+            "CREATE TABLE u (LIKE t)", "CREATE FUNCTION g(t) RETURNS int LANGUAGE sql AS 'SELECT 1'", "PREPARE p AS SELECT * FROM t",
+            "EXPLAIN SELECT * FROM t", "CREATE TABLE u (a int REFERENCES t)", "DELETE FROM t", "SELECT NULL::t", "ANALYZE t",
+        ):  # fmt: skip
+            await _refused(session, statement)
+        await session.run("SET ROLE reader")
+        with pytest.raises(Failed) as caught:
+            await session.run("SELECT f()")
+        assert caught.value.report.sqlstate == "42501"
+        await session.run("RESET ROLE; GRANT EXECUTE ON FUNCTION f() TO reader; SET ROLE reader")
+        assert await session.run("SELECT f()") == [("1",)]
+        await database.store.close()
+
+    run(go)
+
+
+def _is_table(key: StoredKey, body: bytes, name: str) -> bool:
+    return key[0] == "relation" and msgspec.msgpack.decode(body[1:])["name"] == name
+
+
+def test_a_server_starts_whatever_cannot_be_read_and_the_doctor_names_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = ServerProcess(tmp_path)
+    with psycopg.connect(server.url, autocommit=True) as client:
+        client.execute("CREATE TABLE good (a int); CREATE TABLE rt (a int)")
+        client.execute("CREATE DOMAIN pd AS rt[]")
+        client.execute("CREATE DATABASE other")
+    server.stop()
+
+    def cut(key: StoredKey, body: bytes) -> bytes | None:
+        return body[:20] if _is_table(key, body, "rt") or key[0].startswith("comment") else None
+
+    async def damage() -> None:
+        database = await Database.open(config)
+        assert len(await plant(database, cut)) > 2
+        await database.close()
+
+    config = load(
+        argparse.Namespace(config=None, spark_start="off", data_dir=str(tmp_path), memory=1 << 28), {}
+    )
+    run(damage)
+    server = ServerProcess(tmp_path)
+    assert server.sql("SELECT count(*) FROM good") == [("0",)]
+    assert "cannot be read" in server.log()
+    for name in ("other", "template1"):
+        with psycopg.connect(server.url.removesuffix("postgres") + name) as client:
+            assert client.execute("SELECT 1").fetchall() == [(1,)]
+    doctor.run(config)
+    assert "type public.pd of database postgres" in capsys.readouterr().out
+    server.sql("DROP DOMAIN pd")
+    server.stop()
