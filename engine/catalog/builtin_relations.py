@@ -84,7 +84,7 @@ OWN_RELATIONS: Mapping[str, tuple[int, tuple[tuple[str, int], ...]]] = {
         ),
     ),
     "holdfast_unreadable_objects": (
-        9908,
+        9909,
         (("object", TEXT), ("kind", TEXT), ("oid", OID), ("schemaname", NAME), ("name", NAME), ("reason", TEXT), ("cause", TEXT)),
     ),
     "holdfast_storage": (
