@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any, TypeVar
 
 from engine.loop.strands import Done, Failed, Outcome, Parked, step
-from pgwire.give_way import closed_step, end_step
+from pgwire.give_way import closed_step, end_step, needs_closing
 
 T = TypeVar("T")
 
@@ -30,14 +30,21 @@ def eager(coro: Coroutine[Any, Any, T]) -> T | Awaitable[T]:
 
     Within a strand it is part of that; else nothing within it can give way, but at its awaits.
     """
-    was = closed_step()
-    try:
+    if needs_closing():
+        was = closed_step()
+        try:
+            first = coro.send(None)
+        except StopIteration as stop:
+            inner: T = stop.value
+            return inner
+        finally:
+            end_step(was)
+        return Started(coro, first)
+    try:  # what is closed already, as it nearly always is where this counts
         first = coro.send(None)
     except StopIteration as stop:
         result: T = stop.value
         return result
-    finally:
-        end_step(was)
     return Started(coro, first)
 
 

@@ -119,6 +119,11 @@ def opened(may: bool) -> bool:
 Closed = tuple[bool, bool]
 
 
+def needs_closing() -> bool:
+    """Tell whether ``closed_step`` would change anything here."""
+    return _open or _safe
+
+
 def closed_step() -> Closed:
     """Close what follows: a step of a coroutine that synchronous code drives, which may be laid aside ``between`` its steps if that code is open.
 

@@ -10,12 +10,29 @@ import functools
 from typing import Final
 
 from planner.evaluate_inline import inline_templates
-from planner.facts import facts
+from planner.facts import (
+    BPCHAR,
+    DATE,
+    FLOAT4,
+    FLOAT8,
+    INT2,
+    INT4,
+    INT8,
+    INTERVAL,
+    NUMERIC,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    VARCHAR,
+    facts,
+)
 from planner.query import (
     BooleanTest,
     BoolExpr,
     CaseExpr,
     CoalesceExpr,
+    CoerceTypmod,
     Const,
     CteRange,
     DistinctExpr,
@@ -38,69 +55,39 @@ MOST_NODES: Final = 200
 _EXPRS: Final = frozenset(
     (BoolExpr, BooleanTest, CaseExpr, CoalesceExpr, Const, DistinctExpr, FuncExpr, NullTest, OpExpr, Param, RelabelType, Var)
 )  # fmt: skip
-_FUNCTIONS: Final = frozenset(
-    [
-        "now",
-        "transaction_timestamp",
-        "statement_timestamp",
-        "clock_timestamp",
-        "nextval",
-        "currval",
-        "numeric_add",
-        "numeric_sub",
-        "numeric_eq",
-        "numeric_ne",
-        "numeric_lt",
-        "numeric_le",
-        "numeric_gt",
-        "numeric_ge",
-        "float8pl",
-        "float8mi",
-        "float8mul",
-        "float8div",
-        "float8eq",
-        "float8ne",
-        "float8lt",
-        "float8le",
-        "float8gt",
-        "float8ge",
-        "int4div",
-        "int4mod",
-        "int8div",
-        "int8mod",
-        "int84div",
-        "int48div",
-        "int4um",
-        "int8um",
-        "int4abs",
-        "int8abs",
-        "timestamptz_pl_interval",
-        "timestamptz_mi_interval",
-        "timestamp_pl_interval",
-        "timestamp_mi_interval",
-        "date_pli",
-        "date_mii",
-        "date_mi",
-        "int48",
-        "int84",
-        "i4toi2",
-        "i2toi4",
-        "int28",
-        "int82",
-        "i4tod",
-        "dtoi4",
-        "i8tod",
-        "int4_numeric",
-        "int8_numeric",
-    ]
-)
+_FUNCTIONS: Final = (
+    *("now", "transaction_timestamp", "statement_timestamp", "clock_timestamp", "nextval", "currval"),
+    *(f"numeric_{what}" for what in ("add", "sub", "eq", "ne", "lt", "le", "gt", "ge")),
+    *(f"float8{what}" for what in ("pl", "mi", "mul", "div", "eq", "ne", "lt", "le", "gt", "ge")),
+    *("int4div", "int4mod", "int8div", "int8mod", "int84div", "int48div", "int4um", "int8um", "int4abs", "int8abs"),
+    *(f"{of}_{what}_interval" for of in ("timestamptz", "timestamp") for what in ("pl", "mi")),
+    *("date_pli", "date_mii", "date_mi"),
+)  # fmt: skip
+"""By pg_proc.proname; each must be there."""
+
+_CONVERTED: Final = (
+    INT2, INT4, INT8, FLOAT4, FLOAT8, NUMERIC, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL, VARCHAR, BPCHAR, TEXT,
+)  # fmt: skip
+"""Types whose casts to one another, and to their own with a length or precision, take one step over a value."""
 
 
 @functools.cache
 def _procs() -> frozenset[int]:
-    """Return what may be called, by pg_proc oid."""
-    named = {oid for oid, fact in facts().procs.items() if fact.name in _FUNCTIONS}
-    return frozenset(named | inline_templates().keys())
+    """Return what may be called, by pg_proc oid. Raises KeyError for a name that no function has."""
+    known = facts()
+    named: dict[str, list[int]] = {name: [] for name in _FUNCTIONS}
+    for oid, fact in known.procs.items():
+        if fact.name in named:
+            named[fact.name].append(oid)
+    missing = [name for name, oids in named.items() if not oids]
+    if missing:
+        raise KeyError(f"no function is called {', '.join(missing)}")
+    casts = {
+        cast.func
+        for cast in known.casts.values()
+        if cast.method == "f" and cast.source in _CONVERTED and cast.target in _CONVERTED
+    }
+    return frozenset(casts.union(*named.values()) | inline_templates().keys())
 
 
 def is_short(*nodes: object) -> bool:
@@ -117,7 +104,10 @@ def is_short(*nodes: object) -> bool:
             if not outermost:
                 return False
             outermost = False
-        if isinstance(node, Expr) and type(node) not in _EXPRS:
+        if isinstance(node, CoerceTypmod):
+            if node.type.oid not in _CONVERTED:
+                return False
+        elif isinstance(node, Expr) and type(node) not in _EXPRS:
             return False
         if isinstance(node, FuncExpr | OpExpr) and (
             node.proc not in _procs() or (isinstance(node, FuncExpr) and node.returns_set)

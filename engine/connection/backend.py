@@ -182,7 +182,7 @@ class Connection:
                 extended.bind_portal(self, portal, statement, param_formats, params, result_formats)
             else:
                 made = self.interrupts.call(
-                    extended.bind_portal, self, portal, statement, param_formats, params, result_formats
+                    extended.bind_counted, self, portal, statement, param_formats, params, result_formats
                 )
             if made is not None:
                 return self._after(made, lambda: self.log.end(self.portals[portal]))
@@ -482,7 +482,7 @@ class Connection:
         for portal in self.portals.values():
             portal.close()
         self.portals.clear()
-        if self.session.held.bytes:
+        if "portals" in self.session.held.parts:
             self.count_portals()
 
     def _block_ended(self, committed: bool) -> None:

@@ -49,11 +49,9 @@ _CHANGES = ("INSERT ", "UPDATE ", "DELETE ", "MERGE ")
 def binds_quickly(conn: Connection, statement: str, raw: Sequence[bytes | None]) -> bool:
     """Tell whether making a portal surely takes no time worth naming: of a short statement, with short values."""
     prepared = conn.prepared.find(statement)
-    if prepared is None or prepared.plan is None:
-        return True
-    if not prepared.plan.short:
+    if prepared is not None and prepared.plan is not None and not prepared.plan.short:
         return False
-    return max([len(value) for value in raw if value is not None], default=0) <= SHORT_VALUE
+    return sum(map(len, filter(None, raw))) <= SHORT_VALUE
 
 
 def bind_portal(
@@ -104,12 +102,25 @@ def bind_portal(
             f"bind message has {len(result_formats)} result formats but query has {width} columns",
         )
     made = conn.portals[name] = Portal(name, prepared, plan, values, tuple(result_formats))
-    if raw and (size := sum(map(len, filter(None, raw)))) >= LARGE_BYTES:
-        made.param_bytes = size
-        conn.count_portals()
     made.savepoint_depth = len(conn.session.block.savepoints)
     if name:
         made.created_us = conn.db.clock_us()
+
+
+def bind_counted(
+    conn: Connection,
+    name: str,
+    statement: str,
+    param_formats: Sequence[int],
+    raw: Sequence[bytes | None],
+    result_formats: Sequence[int],
+) -> None:
+    """As ``bind_portal``, of any values: large ones count as what the session keeps. Raises SqlError 53200 besides."""
+    bind_portal(conn, name, statement, param_formats, raw, result_formats)
+    size = sum(map(len, filter(None, raw)))
+    if size >= LARGE_BYTES:
+        conn.portals[name].param_bytes = size
+        conn.count_portals()
 
 
 def execute(

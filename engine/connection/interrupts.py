@@ -137,17 +137,23 @@ class Interrupts:
     def run(self, coro: Coroutine[Any, Any, T], *, short: bool = False) -> MaybeAwaitable[T]:
         """Run a statement's coroutine: at once if it can, else interruptibly. In the middle of others' work it has to wait.
 
-        ``short``: nothing that it computes takes long, so that it needs no strand.
+        ``short``: nothing that it computes takes long or is large, so that it needs neither strand nor account.
         """
         if self._session.db.lease is not None:
             coro = self._as_leader(coro)
         if self._session.db.turns.preempting:
             self._begun = True
             return self._interruptible(coro if short else Charged(OnStrand.of(coro), self._session.account))
+        if short:
+            begun = eager(coro)
+            if type(begun) is Started:
+                self._begun = True
+                return self._interruptible(begun)
+            return begun
         account = self._session.account
         was = enter(account)
         try:
-            result = eager(coro) if short else on_strand(coro)
+            result = on_strand(coro)
         except BaseException:
             self._give_back()
             raise
@@ -156,9 +162,6 @@ class Interrupts:
         if type(result) is OnStrand:
             self._begun = True
             return self._interruptible(Charged(result, account))
-        if type(result) is Started:
-            self._begun = True
-            return self._interruptible(result)
         self._give_back()
         return result
 

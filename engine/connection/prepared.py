@@ -123,10 +123,12 @@ class PreparedStatements:
 
     def close(self, name: str) -> bool:
         """Forget a statement; False if there is none."""
+        if self._by_name.pop(name, None) is None:
+            return False
         held = self._session.held
         if held.bytes:
             held.hold(f"prepared {name}", 0)
-        return self._by_name.pop(name, None) is not None
+        return True
 
     def clear(self) -> None:
         """DEALLOCATE ALL."""

@@ -34,6 +34,7 @@ from pgwire.give_way import openly
 from planner.catalog import Catalog
 from planner.evaluate import Env, RowFunction
 from planner.query import OutputColumn, QueryExpr, SubLink
+from planner.short import is_short
 from planner.walk import walk
 
 FINISHED_AT_ONCE = 4 * BATCH  # rows that a point read gives in one turn
@@ -82,11 +83,15 @@ class IndexPlan:
 
 @dataclass(slots=True)
 class PointPlan:
-    """One index lookup, or one empty row where nothing is read (``SELECT 1``), an optional filter, a projection."""
+    """One index lookup, or one empty row where nothing is read (``SELECT 1``), an optional filter, a projection.
+
+    ``short``: all it computes takes no time worth naming, so that it need not be open for giving way (``planner.short``).
+    """
 
     source: IndexSource | None
     filters: tuple[RowFunction, ...]
     project: RowFunction
+    short: bool
 
     def finish(self, rows: Rows, env: Env) -> Rows:
         """Return what becomes of the rows that were found."""
@@ -115,7 +120,7 @@ class IndexExecutor:
             access,
             small,
             tuple(planning.candidates),
-            _point_plan(root),
+            _point_plan(root, is_short(query)),
             tuple(planning.partitioned),
             _by_pairs(root, query) if planning.partitioned else True,
             subplans,
@@ -126,15 +131,18 @@ class IndexExecutor:
         state = ExecState(ctx)
         env = Env(ctx.params, ctx.session, (), None, state)
         point = plan.point
+        rows: Rows
         if point is not None:
             if point.source is None:
-                return ReadyRows(plan.columns, openly(point.finish, [()], env))
-            found = openly(point.source.request, (), env, ctx)
+                rows = point.finish([()], env) if point.short else openly(point.finish, [()], env)
+                return ReadyRows(plan.columns, rows)
+            request = point.source.request
+            found = request((), env, ctx) if point.short else openly(request, (), env, ctx)
             if type(found) is list or not isinstance(found, Awaitable):  # a list it is nearly always
                 return ReadyRows(plan.columns, _finish(point, found, env))
             return self._point_later(plan, point, found, env)
         pipe = plan.root.pipe(env)
-        rows: Rows = []
+        rows = []
         finished, waiting = run_ready(pipe, rows, outermost=True)
         if finished:
             return ReadyRows(plan.columns, rows)
@@ -166,7 +174,8 @@ class IndexExecutor:
 def _finish(point: PointPlan, found: Any, env: Env) -> Rows:
     if not found or point.source is None:
         return []
-    return openly(point.finish, point.source.extract(found), env)
+    rows = point.source.extract(found)
+    return point.finish(rows, env) if point.short else openly(point.finish, rows, env)
 
 
 async def _finish_in_slices(point: PointPlan, found: Any, env: Env) -> AsyncIterator[RowBatch]:
@@ -188,7 +197,7 @@ def _by_pairs(root: Node, query: QueryExpr) -> bool:
     return any(isinstance(node, SubLink) for node in walk(query))
 
 
-def _point_plan(root: Node) -> PointPlan | None:
+def _point_plan(root: Node, short: bool) -> PointPlan | None:
     """Return the short path of a plan that is only lookup, or nothing to look up, filters and projection."""
     if not isinstance(root, Project) or root.function.may_suspend:
         return None
@@ -200,7 +209,7 @@ def _point_plan(root: Node) -> PointPlan | None:
         filters.append(node.function)
         node = node.inputs[0]
     if isinstance(node, OneRow):
-        return PointPlan(None, tuple(reversed(filters)), root.function)
+        return PointPlan(None, tuple(reversed(filters)), root.function, short)
     if not isinstance(node, SourceNode) or not isinstance(node.source, IndexSource):
         return None
     source = node.source
@@ -210,4 +219,4 @@ def _point_plan(root: Node) -> PointPlan | None:
         if source.filter.may_suspend:
             return None
         filters.append(source.filter)
-    return PointPlan(source, tuple(reversed(filters)), root.function)
+    return PointPlan(source, tuple(reversed(filters)), root.function, short)
