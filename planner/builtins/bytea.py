@@ -7,16 +7,18 @@ import functools
 import hashlib
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from pgwire.codecs import bytea as codec
 from pgwire.codecs.encodings import NAMES, canonical, convertible, encoding
 from pgwire.codecs.registry import binary_output, has_codec
+from pgwire.give_way import give_way, outside, paced
 from planner.builtins.large import foresee
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError, not_supported
 from planner.facts import ANYARRAY, BYTEA, facts, rows
+from planner.patterns.like import like_matcher
 
 python = REGISTRY.python
 
@@ -107,7 +109,7 @@ def encode(data: bytes, form: str) -> str:
             return "".join(
                 [
                     "\\\\" if byte == 0x5C else f"\\{byte:03o}" if byte == 0 or byte > 127 else chr(byte)
-                    for byte in data
+                    for byte in paced(data, 1024)
                 ]
             )
         case _:
@@ -130,7 +132,7 @@ def decode(text: str, form: str) -> bytes:
 def _decode_base64(text: str) -> bytes:
     digits = bytearray()
     padding = 0
-    for char in text:
+    for char in paced(text, 1024):
         if char in " \t\n\r":
             continue
         if char == "=":
@@ -156,6 +158,7 @@ def _decode_escape(text: str) -> bytes:
     out = bytearray()
     at = 0
     for match in re.finditer(r"\\(\\|[0-3][0-7][0-7])?", text):
+        give_way()
         out += text[at : match.start()].encode("utf-8")
         if match[1] is None:
             raise SqlError("22P02", "invalid input syntax for type bytea")
@@ -235,21 +238,7 @@ def characters(data: bytes, name: str) -> int:
 
 def like(data: bytes, pattern: bytes) -> bool:
     """LIKE on bytes: ``%`` and ``_``, backslash escapes; 22025 when it ends in one."""
-    out = [b"(?s)"]
-    at = 0
-    while at < len(pattern):
-        byte = pattern[at : at + 1]
-        if byte == b"\\":
-            at += 1
-            if at == len(pattern):
-                if re.match(b"".join([*out, b"."]), data):
-                    raise SqlError("22025", "LIKE pattern must not end with escape character")
-                return False
-            out.append(re.escape(pattern[at : at + 1]))
-        else:
-            out.append(b".*" if byte == b"%" else b"." if byte == b"_" else re.escape(byte))
-        at += 1
-    return re.fullmatch(b"".join(out), data) is not None
+    return like_matcher(pattern.decode("latin-1"))(data.decode("latin-1"))
 
 
 def _like_escape(pattern: bytes, escape: bytes) -> bytes:
@@ -261,7 +250,7 @@ def _like_escape(pattern: bytes, escape: bytes) -> bytes:
         return pattern
     out = bytearray()
     escaped = False
-    for byte in pattern:
+    for byte in paced(pattern, 1024):
         if byte == escape[0] and not escaped:
             out += b"\\"
             escaped = True
@@ -273,8 +262,18 @@ def _like_escape(pattern: bytes, escape: bytes) -> bytes:
     return bytes(out)
 
 
+HASHED_BYTES: Final = 1 << 20
+"""What any algorithm takes some milliseconds for; more is hashed by a process beside the server."""
+
+
+@outside(HASHED_BYTES)
+def hashed(name: str, data: bytes) -> bytes:
+    """Return a hash; of much data by a process beside the server."""
+    return hashlib.new(name, data, usedforsecurity=False).digest()
+
+
 def _digest(name: str) -> Callable[[bytes], bytes]:
-    return lambda data: hashlib.new(name, data).digest()
+    return lambda data: hashed(name, data)
 
 
 def _register() -> None:
@@ -302,7 +301,7 @@ def _register() -> None:
     python("convert_from(bytea,name)", convert_from)
     python("convert_to(text,name)", convert_to)
     python("convert(bytea,name,name)", convert)
-    python("md5(bytea)", lambda data: hashlib.md5(data, usedforsecurity=False).hexdigest())
+    python("md5(bytea)", lambda data: hashed("md5", data).hex())
     for bits in ("224", "256", "384", "512"):
         python(f"sha{bits}(bytea)", _digest(f"sha{bits}"))
     for name in ("like", "bytealike"):

@@ -10,6 +10,8 @@ import hashlib
 import hmac
 from typing import Final
 
+from pgwire.give_way import give_way, outside
+from planner.builtins.bytea import HASHED_BYTES
 from planner.builtins.registry import REGISTRY, PythonForm
 from planner.builtins.session import EvalSession
 from planner.builtins.uuid import gen_random_uuid
@@ -35,11 +37,13 @@ def _algorithm(name: str) -> str:
     raise SqlError("22023", f'Cannot use "{name}": No such hash algorithm')
 
 
+@outside(HASHED_BYTES)
 def digest(data: bytes, name: str) -> bytes:
     """Return the hash of ``data``. Raises SqlError 22023 for an unknown algorithm."""
     return hashlib.new(_algorithm(name), data, usedforsecurity=False).digest()
 
 
+@outside(HASHED_BYTES)
 def keyed(data: bytes, key: bytes, name: str) -> bytes:
     """Return the HMAC of ``data`` (RFC 2104). Raises SqlError 22023 for an unknown algorithm."""
     return hmac.new(key, data, _algorithm(name)).digest()
@@ -100,6 +104,7 @@ def _md5_crypt(password: bytes, salt_text: str) -> str:
     bits = b"".join(b"\0" if size >> bit & 1 else password[:1] for bit in range(size.bit_length()))
     found = _md5(password, _MD5.encode(), salt, stretched, bits)
     for round_ in range(_MD5_ROUNDS):
+        give_way()
         odd = round_ & 1
         found = _md5(
             password if odd else found,

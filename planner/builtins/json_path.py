@@ -18,6 +18,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.float import parse_float8
 from pgwire.codecs.json import dump, load
 from pgwire.codecs.jsonpath import LAST, Item, Path, parse
+from pgwire.give_way import give_way
 from planner.builtins import numeric
 from planner.builtins.json_layout import offset_of
 from planner.builtins.registry import REGISTRY
@@ -68,6 +69,7 @@ class _Run:
 
     def steps(self, item: Item, value: Json, *, unwrap: bool | None = None) -> Iterator[Json]:
         """Yield what a chain makes of a value. PathError."""
+        give_way()
         unwrap = self.lax if unwrap is None else unwrap
         match item.kind:
             case "value":
@@ -201,6 +203,7 @@ class _Run:
         if level > last:
             return
         for child in value.values() if isinstance(value, dict) else value:
+            give_way()
             inner = isinstance(child, (dict, list))
             if level >= first or (first == LAST and last == LAST and not inner):
                 before, self.ignoring = self.ignoring, True
@@ -320,6 +323,7 @@ class _Run:
         found = unknown = False
         for a in left:
             for b in right:
+                give_way()
                 holds = test(a, b)
                 if holds is None:
                     if not self.lax:

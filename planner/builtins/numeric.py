@@ -25,9 +25,10 @@ from decimal import (
     Context,
     Decimal,
 )
-from typing import cast
+from typing import Final, cast
 
 from pgwire.codecs.typmod import apply_typmod
+from pgwire.give_way import outside
 from planner.builtins.integer import check2, check4, check8, division_by_zero
 from planner.builtins.registry import REGISTRY
 from planner.errors import SqlError
@@ -45,6 +46,16 @@ ZERO, ONE = Decimal(0), Decimal(1)
 NAN, INF, NEG_INF = Decimal("NaN"), Decimal("Infinity"), Decimal("-Infinity")
 _UNIT = [Decimal(1).scaleb(-i) for i in range(101)]
 LOG10_E = 0.434294481903252
+LARGE: Final = (
+    6_000  # bytes of operands, 12,000 digits, that division and its kin take a millisecond or two for
+)
+MANY_DIGITS: Final = 400  # of logarithms and powers of e, which take much longer
+MANY_FACTORS: Final = 4_000
+
+
+def _bytes_of(*values: Decimal) -> int:
+    """Return how large numbers are: about two digits a byte."""
+    return sum(value.__sizeof__() for value in values)
 
 
 def scale_of(x: Decimal) -> int:
@@ -131,19 +142,16 @@ def div_scale(a: Decimal, b: Decimal) -> int:
 
 def divided(a: Decimal, b: Decimal, scale: int) -> Decimal:
     """Return a / b for finite b != 0, rounded half away from zero at ``scale``."""
-    sa, sb = scale_of(a), scale_of(b)
-    shift = scale + sb - sa
-    top = int(a.scaleb(sa, EXACT))
-    bottom = int(b.scaleb(sb, EXACT))
-    if shift >= 0:
-        top *= 10**shift
-    else:
-        bottom *= 10**-shift
-    negative = (top < 0) != (bottom < 0)
-    quotient, rest = divmod(abs(top), abs(bottom))
-    if 2 * rest >= abs(bottom):
-        quotient += 1
-    return Decimal(-quotient if negative and quotient else quotient).scaleb(-scale, EXACT)
+    found = _quotient(a.copy_abs().scaleb(scale, EXACT), b.copy_abs()).scaleb(-scale, EXACT)
+    return found if a.is_signed() == b.is_signed() or not found else found.copy_negate()
+
+
+@outside(LARGE, weigh=_bytes_of)
+def _quotient(top: Decimal, bottom: Decimal) -> Decimal:
+    """Return the whole number nearest to top / bottom, both positive, half of one away from zero."""
+    quotient = EXACT.divide_int(top, bottom)
+    rest = EXACT.remainder(top, bottom)
+    return EXACT.add(quotient, ONE) if EXACT.add(rest, rest) >= bottom else quotient
 
 
 def div(a: Decimal, b: Decimal) -> Decimal:
@@ -169,8 +177,18 @@ def div_trunc(a: Decimal, b: Decimal) -> Decimal:
         raise division_by_zero()
     if a.is_infinite():
         return a if b > 0 else -a
-    r = EXACT.divide_int(a, b)
+    r = _divide_int(a, b)
     return checked(r.quantize(ONE, ROUND_DOWN, EXACT) if r.is_finite() else r)
+
+
+@outside(LARGE, weigh=_bytes_of)
+def _divide_int(a: Decimal, b: Decimal) -> Decimal:
+    return EXACT.divide_int(a, b)
+
+
+@outside(LARGE, weigh=_bytes_of)
+def _remainder(a: Decimal, b: Decimal) -> Decimal:
+    return EXACT.remainder(a, b)
 
 
 def mod(a: Decimal, b: Decimal) -> Decimal:
@@ -184,8 +202,7 @@ def mod(a: Decimal, b: Decimal) -> Decimal:
     if b.is_infinite():
         return a
     scale = max(scale_of(a), scale_of(b))
-    r = EXACT.remainder(a, b)
-    return rounded(r, scale)
+    return rounded(_remainder(a, b), scale)
 
 
 def neg(a: Decimal) -> Decimal:
@@ -235,12 +252,19 @@ def _context(digits: int) -> Context:
 
 def sqrt_at(x: Decimal, scale: int) -> Decimal:
     """Return the square root of a finite x >= 0, rounded half away from zero at ``scale``."""
-    s = scale_of(x)
-    n = int(x.scaleb(s, EXACT))
-    shift = 2 * scale - s
-    # floor(sqrt(x) * 10^scale), with one more digit in base 4 to round by
-    n = n * 4 * 10**shift if shift >= 0 else n * 4 // 10**-shift
-    return Decimal((math.isqrt(n) + 1) // 2).scaleb(-scale, EXACT)
+    return _sqrt(x, scale)
+
+
+@outside(LARGE, weigh=lambda x, scale: _bytes_of(x))
+def _sqrt(x: Decimal, scale: int) -> Decimal:
+    if not x:
+        return ZERO.scaleb(-scale)
+    unit = _unit(scale)
+    found = _context(max(x.adjusted() // 2, 0) + scale + 8).sqrt(x).quantize(unit, ROUND_DOWN, EXACT)
+    while EXACT.multiply(found, found) > x:  # it was rounded up
+        found = EXACT.subtract(found, unit)
+    half = EXACT.add(found, EXACT.multiply(unit, Decimal("0.5")))
+    return EXACT.add(found, unit) if EXACT.multiply(half, half) <= x else found
 
 
 def sqrt(x: Decimal) -> Decimal:
@@ -284,8 +308,21 @@ def _ln_error(x: Decimal) -> None:
         raise SqlError("2201E", "cannot take logarithm of zero")
 
 
+@outside(MANY_DIGITS, weigh=lambda x, digits: digits)
 def _ln(x: Decimal, digits: int) -> Decimal:
-    return _context(digits + 12).ln(x)
+    """Return ln(x) with so many digits of its own, not just of x: near 1 it is as small as x is near."""
+    near = EXACT.subtract(x, ONE)
+    if not near or near.adjusted() >= -4:
+        return _context(digits + 12).ln(_context(digits + 40).plus(x))
+    # the context's ln takes as long as x has digits, however few are asked for: near - near²/2 + near³/3 ...
+    context = _context(digits + 20)
+    total = power = near = context.plus(near)
+    number = 1
+    while power.adjusted() > total.adjusted() - digits - 16:
+        number += 1
+        power = context.multiply(power, near.copy_negate())
+        total = context.add(total, context.divide(power, Decimal(number)))
+    return total
 
 
 def ln(x: Decimal) -> Decimal:
@@ -341,7 +378,12 @@ def _exp_at(x: Decimal, scale: int) -> Decimal:
             raise overflow()
         return ZERO.scaleb(-scale)
     digits = scale + max(int(value * LOG10_E), 0) + 12
-    return rounded(_context(digits).exp(x), scale)
+    return rounded(_exp(x, digits), scale)
+
+
+@outside(MANY_DIGITS, weigh=lambda x, digits: digits)
+def _exp(x: Decimal, digits: int) -> Decimal:
+    return _context(digits).exp(_context(digits + 20).plus(x))
 
 
 def power(a: Decimal, b: Decimal) -> Decimal:
@@ -363,7 +405,6 @@ def power(a: Decimal, b: Decimal) -> Decimal:
         return ZERO.scaleb(-MIN_SIGNIFICANT)
     negative = a < 0 and int(b) % 2 == 1
     a = a.copy_abs()  # all its digits
-    weight = ln_weight(a)
     estimate = float(_context(24).multiply(_ln(a, 24), b))
     if abs(estimate) > MAX_RESULT_SCALE * 3.01:
         if estimate > 0:
@@ -371,7 +412,7 @@ def power(a: Decimal, b: Decimal) -> Decimal:
         return ZERO.scaleb(-MAX_SCALE)
     estimate *= LOG10_E
     scale = _clamp(MIN_SIGNIFICANT - int(estimate), a, b)
-    digits = max(scale + int(estimate), 0) + abs(weight) + 30
+    digits = max(scale + int(estimate), 0) + 30
     r = _exp_at(_context(digits + 12).multiply(_ln(a, digits), b), scale)
     return neg(r) if negative else r
 
@@ -404,13 +445,18 @@ def _power_int(a: Decimal, n: int) -> Decimal:
     if weight + 1 < -scale - 1:
         return ZERO.scaleb(-scale)
     digits = max(scale + int(weight), 0) + 12 + len(str(abs(n)))
+    return checked(_power(a, n, scale, digits))
+
+
+@outside(LARGE, weigh=lambda a, n, scale, digits: digits)
+def _power(a: Decimal, n: int, scale: int, digits: int) -> Decimal:
     context = _context(digits)
     if abs(n) * len(a.as_tuple().digits) < 4000:
         context = EXACT
     r = context.power(a, abs(n))
     if n < 0:
-        return checked(divided(ONE, r, scale) if context is EXACT else rounded(context.divide(ONE, r), scale))
-    return checked(rounded(r, scale))
+        return divided(ONE, r, scale) if context is EXACT else rounded(context.divide(ONE, r), scale)
+    return rounded(r, scale)
 
 
 # --- the rest -----------------------------------------------------------------------------------
@@ -420,6 +466,11 @@ def gcd(a: Decimal, b: Decimal) -> Decimal:
     """Greatest common divisor."""
     if not (a.is_finite() and b.is_finite()):
         return NAN
+    return _gcd(a, b)
+
+
+@outside(LARGE, weigh=_bytes_of)
+def _gcd(a: Decimal, b: Decimal) -> Decimal:
     scale = max(scale_of(a), scale_of(b))
     r = math.gcd(int(a.scaleb(scale, EXACT)), int(b.scaleb(scale, EXACT)))
     return Decimal(r).scaleb(-scale, EXACT)
@@ -429,9 +480,14 @@ def lcm(a: Decimal, b: Decimal) -> Decimal:
     """Least common multiple."""
     if not (a.is_finite() and b.is_finite()):
         return NAN
+    return checked(_lcm(a, b))
+
+
+@outside(LARGE, weigh=_bytes_of)
+def _lcm(a: Decimal, b: Decimal) -> Decimal:
     scale = max(scale_of(a), scale_of(b))
     r = math.lcm(int(a.scaleb(scale, EXACT)), int(b.scaleb(scale, EXACT)))
-    return checked(Decimal(r).scaleb(-scale, EXACT))
+    return Decimal(r).scaleb(-scale, EXACT)
 
 
 def min_scale(a: Decimal) -> int | None:
@@ -455,6 +511,11 @@ def factorial(n: int) -> Decimal:
         raise SqlError("22003", "factorial of a negative number is undefined")
     if n > 32177:
         raise overflow()
+    return _factorial(n)
+
+
+@outside(MANY_FACTORS, weigh=lambda n: n)
+def _factorial(n: int) -> Decimal:
     return Decimal(math.factorial(n))
 
 

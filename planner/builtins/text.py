@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from typing import Any
+from typing import Any, Final
 
 from pgwire.codecs.text import parse_char, recv_char, send_char
+from pgwire.give_way import give_way, outside, paced
 from planner.builtins.large import ITEM_BYTES, LARGE_BYTES, MAX_BYTES, foresee
 from planner.builtins.registry import REGISTRY
 from planner.errors import SqlError
 
 INT4_MAX = 2**31 - 1
+_PACE: Final = 4096  # characters, a fraction of a millisecond
+_PIECE: Final = 32768  # characters of one call of C
 
 
 def upper_char(c: str) -> str:
@@ -36,19 +39,19 @@ def lower_char(c: str) -> str:
 
 def upper(s: str) -> str:
     """SQL's ``upper``."""
-    return s.upper() if s.isascii() else "".join(map(upper_char, s))
+    return s.upper() if s.isascii() else "".join(map(upper_char, paced(s, _PACE)))
 
 
 def lower(s: str) -> str:
     """SQL's ``lower``."""
-    return s.lower() if s.isascii() else "".join(map(lower_char, s))
+    return s.lower() if s.isascii() else "".join(map(lower_char, paced(s, _PACE)))
 
 
 def initcap(s: str) -> str:
     """First letter of each word upper case, the rest lower; words are runs of letters and digits."""
     out = []
     inside = False
-    for c in s:
+    for c in paced(s, _PACE):
         out.append(lower_char(c) if inside else upper_char(c))
         inside = c.isalnum()
     return "".join(out)
@@ -141,7 +144,9 @@ def translate(s: str, source: str, target: str) -> str:
     table: dict[int, str | None] = {}
     for i, c in enumerate(source):
         table.setdefault(ord(c), target[i] if i < len(target) else None)
-    return s.translate(table)
+    if len(s) <= _PIECE:
+        return s.translate(table)
+    return "".join([s[i : i + _PIECE].translate(table) for i in paced(range(0, len(s), _PIECE), 1)])
 
 
 def split_part(s: str, separator: str, n: int) -> str:
@@ -234,6 +239,8 @@ def unistr(s: str) -> str:
         )
 
     while i < len(s):
+        if i % _PACE == 0:
+            give_way()
         if s[i] != "\\":
             if pending:
                 raise SqlError("42601", "invalid Unicode surrogate pair")
@@ -280,6 +287,21 @@ def _form(form: str) -> Any:
     return form.upper()
 
 
+@outside(1 << 16)
+def _normalized(s: str, form: str) -> str:
+    return unicodedata.normalize(_form(form), s)
+
+
+@outside(1 << 16)
+def _is_normalized(s: str, form: str) -> bool:
+    return unicodedata.is_normalized(_form(form), s)
+
+
+@outside(1 << 20)
+def _md5(s: str) -> str:
+    return hashlib.md5(s.encode(), usedforsecurity=False).hexdigest()
+
+
 def string_to_table(s: str | None, separator: str | None, null: str | None = None) -> list[str | None]:
     """SQL's ``string_to_table``: the fields as rows; a NULL separator splits into characters."""
     if s is None:
@@ -298,7 +320,7 @@ def _register() -> None:
     for name in ("upper", "lower", "initcap", "reverse", "md5", "unistr", "to_ascii"):
         function = {
             "upper": upper, "lower": lower, "initcap": initcap, "reverse": lambda s: s[::-1],
-            "md5": lambda s: hashlib.md5(s.encode(), usedforsecurity=False).hexdigest(),
+            "md5": _md5,
             "unistr": unistr, "to_ascii": to_ascii,
         }[name]  # fmt: skip
         python(f"{name}(text)", function)
@@ -331,8 +353,8 @@ def _register() -> None:
     python("ascii(text)", ascii_code)
     python("chr(int4)", chr_)
     python("starts_with(text,text)", lambda s, prefix: s.startswith(prefix))
-    python("normalize(text,text)", lambda s, form: unicodedata.normalize(_form(form), s))
-    python("is_normalized(text,text)", lambda s, form: unicodedata.is_normalized(_form(form), s))
+    python("normalize(text,text)", _normalized)
+    python("is_normalized(text,text)", _is_normalized)
     python("string_to_table(text,text)", string_to_table)
     python("string_to_table(text,text,text)", string_to_table)
     python("text(bpchar)", lambda s: s.rstrip(" "))

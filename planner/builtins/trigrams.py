@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
+from pgwire.give_way import give_way, paced
 from planner.builtins.text import lower
 
 WIDTH: Final = 3
@@ -26,7 +27,7 @@ _KEPT_CHARS: Final = 8192
 def _words(text: str) -> Iterator[str]:
     """Yield the words of a text in small letters: runs of letters and digits."""
     word: list[str] = []
-    for char in text:
+    for char in paced(text, 1024):
         if _in_word(char):
             word.append(char)
         elif word:
@@ -41,7 +42,7 @@ def _in_word(char: str) -> bool:
 
 
 def _windows(padded: str) -> Iterator[str]:
-    for start in range(len(padded) - WIDTH + 1):
+    for start in paced(range(len(padded) - WIDTH + 1), 512):
         yield _shown(padded[start : start + WIDTH])
 
 
@@ -126,6 +127,7 @@ def word_similarity(words: str, text: str, *, strict: bool = False) -> float:
     low = 0 if strict else -1
     best = 0.0
     for at, trigram in enumerate(places):
+        give_way()
         known = trigram in wanted
         if low >= 0 or known:
             if trigram not in last:
@@ -138,7 +140,7 @@ def word_similarity(words: str, text: str, *, strict: bool = False) -> float:
             low, inside = at, 1
         current = shared / (len(wanted) + inside - shared)
         old_low, try_shared, try_inside = low, shared, inside
-        for start in range(low, at + 1):
+        for start in paced(range(low, at + 1)):
             if not strict or start in begins:
                 value = try_shared / (len(wanted) + try_inside - try_shared)
                 if value > current:

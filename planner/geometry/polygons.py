@@ -1,15 +1,16 @@
 """Paths and polygons: lengths, areas, what is inside, what meets.
 
 A polygon's inside is decided by a ray to the right: every edge that crosses it adds +2 or -2, one that ends on it +1 or -1, and the
-sum is 0 outside.
+sum is 0 outside. What compares every edge with every other gives way to other sessions in between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, pairwise
 
 from pgwire.codecs.geometric import Box, Circle, Lseg, Path, Point, Points, less, near, same_point
+from pgwire.give_way import give_way, paced
 from planner.builtins.floating import add, div, mul, sub
 from planner.errors import SqlError
 from planner.geometry import areas
@@ -82,15 +83,31 @@ def paths_meet(one: Path, other: Path) -> bool:
     """Whether two paths have a point in common."""
     if not areas.overlap(bounds(one[1]), bounds(other[1])):
         return False
-    others = list(segments(other))
-    return any(lseg_meeting(a, b) is not None for a in segments(one) for b in others)
+    return _any_meet(segments(one), list(segments(other)))
+
+
+def _any_meet(ones: Iterable[Lseg], others: Sequence[Lseg]) -> bool:
+    """Whether any of some segments meets any of the others."""
+    for a in ones:
+        for b in others:
+            if lseg_meeting(a, b) is not None:
+                return True
+            give_way()
+    return False
 
 
 def path_distance(one: Path, other: Path) -> float | None:
     """Return the distance of two paths, None where one is a single open point."""
     others = list(segments(other))
-    found = [lseg_nearest_to_lseg(a, b) for a in segments(one) for b in others]
-    return nearest_of(found)[0] if found else None
+    found = (lseg_nearest_to_lseg(a, b) for a in _giving_way(segments(one)) for b in _giving_way(others))
+    first = next(found, None)
+    return nearest_of(chain((first,), found))[0] if first is not None else None
+
+
+def _giving_way(lsegs: Iterable[Lseg]) -> Iterator[Lseg]:
+    for lseg in lsegs:
+        give_way()
+        yield lseg
 
 
 def distance_to_path(path: Path, point: Point) -> float:
@@ -174,7 +191,8 @@ def same_polygon(one: Points, other: Points) -> bool:
     for start in range(count):
         if same_point(other[start], one[0]):
             for step in (1, -1):
-                if all(same_point(other[(start + step * i) % count], one[i]) for i in range(1, count)):
+                give_way()
+                if all(same_point(other[(start + step * i) % count], one[i]) for i in paced(range(1, count))):
                     return True
     return False
 
@@ -183,8 +201,7 @@ def polygons_overlap(one: Points, other: Points) -> bool:
     """Whether two polygons have a point in common."""
     if not areas.overlap(bounds(one), bounds(other)):
         return False
-    others = list(edges(other))
-    if any(lseg_meeting(a, b) is not None for a in edges(one) for b in others):
+    if _any_meet(edges(one), list(edges(other))):
         return True
     return inside(one[0], other) or inside(other[0], one)
 
@@ -201,6 +218,7 @@ def _lseg_inside(a: Point, b: Point, polygon: Points, start: int) -> bool:
     lseg = a, b
     crossed = False
     for i in range(start, len(polygon)):
+        give_way()
         edge = polygon[i - 1], polygon[i]
         if on_lseg(edge, a):
             if on_lseg(edge, b):

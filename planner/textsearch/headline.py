@@ -14,6 +14,7 @@ from typing import Any, Final
 from pgwire.codecs import tsquery
 from pgwire.codecs.tsquery import Item, Word
 from pgwire.codecs.tsvector import limited
+from pgwire.give_way import give_way, paced
 from planner.errors import SqlError
 from planner.textsearch.dictionaries import MAX_WORD_BYTES, Configuration
 from planner.textsearch.match import NO, YES, Match, execute
@@ -130,6 +131,7 @@ class _Document:
         ]
         at = 0
         for type_, token in tokens(text):
+            give_way()
             if len(token.encode("utf-8")) > MAX_WORD_BYTES:
                 continue
             found = _Token(type_, token, limited(at + 1))
@@ -155,17 +157,18 @@ class _Document:
     def covers(self, most: int) -> Iterator[tuple[int, int]]:
         """Yield first and last token of each shortest stretch that matches and has less than about ``most`` tokens."""
         places = [at for at, token in enumerate(self.tokens) if token.operand is not None]
-        for number, first in enumerate(places):
+        for number, first in enumerate(paced(places)):
             for last in places[number:]:
                 if last != first and last - first >= most:
                     break
+                give_way()
                 if self.matches(first, last):
                     yield first, last
                     break
 
     def matches(self, first: int, last: int) -> bool:
         found: dict[int, list[int]] = {}
-        for token in self.tokens[first : last + 1]:
+        for token in paced(self.tokens[first : last + 1]):
             if token.operand is not None:
                 positions = found.setdefault(token.operand, [])
                 if not positions or positions[-1] < token.position:
@@ -179,7 +182,7 @@ class _Document:
         return execute(self.items, find) == YES
 
     def mark(self, first: int, last: int, highlight_all: bool) -> None:
-        for token in self.tokens[first : last + 1]:
+        for token in paced(self.tokens[first : last + 1]):
             token.selected = token.selected or token.operand is not None
             if not highlight_all and token.type == _TAG:
                 token.replaced = True
@@ -200,7 +203,7 @@ class _Document:
     def text(self, options: Options) -> str:
         parts: list[str] = []
         fragments, within = 0, False
-        for token in self.tokens:
+        for token in paced(self.tokens):
             if token.shown and not token.repeated:
                 if not within:
                     within = True
@@ -235,6 +238,7 @@ def _fitted(document: _Document, options: Options, first: int, last: int) -> _St
     found = _Stretch(first, first)
 
     def take(at: int) -> None:
+        give_way()
         found.words += all_tokens[at].counts
         found.hits += all_tokens[at].interesting
 
@@ -322,6 +326,7 @@ def _pieces(document: _Document, options: Options, first: int, last: int) -> Ite
                     break
                 found.words -= all_tokens[at].counts
                 at -= 1
+        give_way()
         yield found
         first = found.last + 1
 
@@ -362,6 +367,7 @@ def _mark_fragments(document: _Document, options: Options) -> None:
     ]
     chosen = 0
     while chosen < options.max_fragments:
+        give_way()
         candidates = [
             piece for piece in left if piece.hits > 0 or (piece.hits == 0 and piece.words < 2**31 - 1)
         ]

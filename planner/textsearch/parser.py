@@ -16,6 +16,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
 
+from pgwire.give_way import give_way
 from planner.facts import rows
 from planner.textsearch.states import states
 
@@ -158,6 +159,7 @@ class _Parser:
                 place.at = plain.end()
                 return True
         while True:
+            give_way()
             place = self.place
             char = text[place.at] if place.at < end else ""
             flags, state, token, special = self.line(place, char)
@@ -253,4 +255,5 @@ def tokens(text: str) -> Iterator[tuple[int, str]]:
     """Yield type and text of each token; those of hyphenated words and URLs are there twice, whole and in parts."""
     parser = _Parser(text)
     while parser.get():
+        give_way()
         yield parser.type, text[parser.start : parser.start + parser.length]

@@ -17,6 +17,7 @@ from typing import Final
 from pgwire.codecs import tsquery, tsvector
 from pgwire.codecs.tsquery import AND, PHRASE, Item, Operator, Word
 from pgwire.codecs.tsvector import LAST_POSITION, Vector, position, weight
+from pgwire.give_way import give_way
 from planner.errors import SqlError
 from planner.textsearch.match import NO, YES, Match, entries_of, execute
 
@@ -93,10 +94,12 @@ def _rank_near(weights: Sequence[float], vector: Vector, items: Sequence[Item]) 
     for word in operands:
         last: tuple[tuple[int, ...], bool] | None = None
         for _, own in entries_of(vector, lexemes, word):
+            give_way()
             places, bare = own or _NO_PLACES_AND, not own
             last = places, bare
             for others, others_bare in seen:
                 for a in places:
+                    give_way()
                     for b in others:
                         distance = abs(position(a) - position(b))
                         if not distance:
@@ -118,6 +121,7 @@ def _rank_often(weights: Sequence[float], vector: Vector, items: Sequence[Item])
     result = 0.0
     for word in operands:
         for _, own in entries_of(vector, lexemes, word):
+            give_way()
             total, greatest, at = 0.0, -1.0, 0
             for number, place in enumerate(own or _NO_PLACES_OR):
                 value = weights[weight(place)]
@@ -171,6 +175,7 @@ def _document(vector: Vector, items: Sequence[Item]) -> list[_Place]:
     for number, item in enumerate(items):
         if isinstance(item, Word):
             for lexeme, places in entries_of(vector, lexemes, item):
+                give_way()
                 found += [
                     (position(p), weight(p), numbers[lexeme], number, p)
                     for p in places
@@ -219,6 +224,7 @@ class _Covers:
     def _grow(self, places: range) -> int | None:
         found: dict[int, set[int]] = {}
         for at in places:
+            give_way()
             entry = self.document[at]
             for operand in entry.operands:
                 found.setdefault(operand, set()).add(position(entry.place))
@@ -241,6 +247,7 @@ def rank_by_covers(weights: Sequence[float], vector_value: bytes, query: bytes, 
     result = distances = last_middle = 0.0
     extents = 0
     while (cover := covers.next()) is not None:
+        give_way()
         first, last = cover
         total = sum(inverse[weight(document[at].place)] for at in range(first, last + 1))
         begin, end = position(document[first].place), position(document[last].place)

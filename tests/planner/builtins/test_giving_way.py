@@ -1,0 +1,139 @@
+"""Functions that take long over large values let others in, or are handed to a process beside the server."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+import pgwire.give_way
+from pgwire.codecs.registry import DEFAULT, text_input
+from planner.builtins import bytea, extension_crypto, json_path, numeric, text, trigrams
+from planner.facts import facts
+from planner.geometry import polygons
+from planner.textsearch import rank
+from planner.textsearch.parser import tokens
+
+Points = tuple[tuple[float, float], ...]
+
+
+def star(points: int, turned: float = 0.0) -> Points:
+    """Return a polygon of two radii by turns, so that its box says little."""
+    return tuple(
+        (
+            math.cos(turned + i / points * math.tau) * (50 + 50 * (i % 2)),
+            math.sin(turned + i / points * math.tau) * (50 + 50 * (i % 2)),
+        )
+        for i in range(points)
+    )
+
+
+def spiral(inner: float) -> Points:
+    """Return one that goes around another and does not touch it."""
+    out = [(math.cos(i / 30) * (inner + i / 100), math.sin(i / 30) * (inner + i / 100)) for i in range(120)]
+    back = [(x * 1.0001, y * 1.0001) for x, y in reversed(out)]
+    return (*out, *back)
+
+
+def value(type_: str, literal: str) -> Any:
+    return text_input(facts().types_by_name[type_].oid, literal, -1, DEFAULT)
+
+
+WORDS = " ".join(f"word{n % 977}" for n in range(4000))
+DOCUMENT = f"a:{','.join(map(str, range(1, 400, 2)))} b:{','.join(map(str, range(2, 400, 2)))}"
+
+LONG: list[tuple[str, Callable[[], object], int]] = [
+    ("polygons that may meet", lambda: polygons.polygons_overlap(spiral(1), spiral(1.01)), 2_000),
+    ("a path and another", lambda: polygons.path_distance((False, star(80)), (False, star(80, 0.1))), 6_000),
+    ("a polygon in another", lambda: polygons.contains(star(200), tuple((x / 3, y / 3) for x, y in star(200))), 2_000),
+    ("trigrams of a text", lambda: trigrams.trigrams(WORDS), 20),
+    ("a run of trigrams", lambda: trigrams.word_similarity(WORDS[:600], WORDS[:1500]), 500),
+    ("tokens", lambda: list(tokens("http://a.b/" + "c" * 3000)), 3_000),
+    ("ts_rank_cd", lambda: rank.rank_by_covers([0.1, 0.2, 0.4, 1.0], value("tsvector", DOCUMENT), value("tsquery", "a & b"), 0), 1_000),
+    ("crypt", lambda: extension_crypto.crypt("secret", "$1$saltsalt"), 1_000),
+    ("jsonpath", lambda: list(json_path.query("[" + "[[1,2],[3]]," * 500 + "1]", "$.**")), 1_000),
+    ("case", lambda: text.upper("é" * 50_000), 10),
+    ("initcap", lambda: text.initcap("ab " * 20_000), 10),
+    ("translate", lambda: text.translate("abc" * 50_000, "a", "b"), 3),
+    ("base64", lambda: bytea.decode("YWFh" * 10_000, "base64"), 30),
+    ("LIKE of bytes", lambda: bytea.like(b"ab" * 5_000, b"%" + b"a_" * 300 + b"c%"), 5),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("run", "least"), [row[1:] for row in LONG], ids=[row[0] for row in LONG])
+def test_loops_look_at_the_clock(
+    monkeypatch: pytest.MonkeyPatch, run: Callable[[], object], least: int
+) -> None:
+    looks = 0
+
+    def clock() -> float:
+        nonlocal looks
+        looks += 1
+        return 0.0
+
+    monkeypatch.setattr(pgwire.give_way, "perf_counter", clock)
+    run()
+    assert looks >= least
+
+
+LARGE = Decimal("7" * 90_000)
+ELSEWHERE: list[tuple[str, Callable[[], object]]] = [
+    ("division", lambda: numeric.div(LARGE, Decimal("3" * 9_000))),
+    ("remainder", lambda: numeric.mod(LARGE, Decimal("3" * 9_000))),
+    ("div", lambda: numeric.div_trunc(LARGE, Decimal("3" * 9_000))),
+    ("gcd", lambda: numeric.gcd(LARGE, LARGE)),
+    ("lcm", lambda: numeric.lcm(LARGE, LARGE)),
+    ("sqrt", lambda: numeric.sqrt(LARGE)),
+    ("ln", lambda: numeric.ln(Decimal("2." + "1" * 1_000))),
+    ("log", lambda: numeric.log(Decimal("2." + "1" * 1_000), Decimal(3))),
+    ("exp", lambda: numeric.exp(Decimal("2." + "1" * 1_000))),
+    ("power", lambda: numeric.power(Decimal("2." + "1" * 1_000), Decimal("1.5"))),
+    ("a whole power", lambda: numeric.power(Decimal(3), Decimal(100_000))),
+    ("factorial", lambda: numeric.factorial(30_000)),
+    ("md5", lambda: text._md5("a" * 2_000_000)),
+    ("digest", lambda: extension_crypto.digest(b"a" * 2_000_000, "sha512")),
+    ("hmac", lambda: extension_crypto.keyed(b"a" * 2_000_000, b"k", "sha512")),
+    ("sha256", lambda: bytea.hashed("sha256", b"a" * 2_000_000)),
+    ("normalize", lambda: text._normalized("é" * 100_000, "NFD")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("run", [row[1] for row in ELSEWHERE], ids=[row[0] for row in ELSEWHERE])
+def test_long_calls_of_c_run_elsewhere(monkeypatch: pytest.MonkeyPatch, run: Callable[[], object]) -> None:
+    class HandedOver(Exception):
+        pass
+
+    def outside(name: str, args: tuple[Any, ...]) -> Any:
+        assert name in pgwire.give_way.OUTSIDE
+        raise HandedOver
+
+    monkeypatch.setattr(pgwire.give_way, "_run_outside", outside)
+    with pytest.raises(HandedOver):
+        run()
+
+
+def test_small_numbers_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    def outside(name: str, args: tuple[Any, ...]) -> Any:
+        raise AssertionError(name)
+
+    monkeypatch.setattr(pgwire.give_way, "_run_outside", outside)
+    assert numeric.div(Decimal(1), Decimal("3.0")) == Decimal("0.33333333333333333333")
+    assert (
+        str(numeric.div(Decimal("-0.5"), Decimal(10**30)))
+        == "-0.00000000000000000000000000000050000000000000000"
+    )
+    assert numeric.sqrt(Decimal(2)) == Decimal("1.414213562373095")
+    assert numeric.ln(Decimal("1.00001")) == Decimal("0.000009999950000333331")
+
+
+@pytest.mark.parametrize("zeros", [5, 20, 300])
+def test_a_logarithm_near_one_is_as_exact_as_the_contexts(zeros: int) -> None:
+    from decimal import Context
+
+    x = Decimal("1." + "0" * zeros + "123456789")
+    for signed in (x, 2 - x):
+        found, exact = numeric._ln(signed, 60), Context(prec=60).ln(signed)
+        assert abs(found - exact) <= abs(exact).scaleb(-58)
