@@ -121,10 +121,7 @@ def test_small_numbers_stay(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(pgwire.give_way, "_run_outside", outside)
     assert numeric.div(Decimal(1), Decimal("3.0")) == Decimal("0.33333333333333333333")
-    assert (
-        str(numeric.div(Decimal("-0.5"), Decimal(10**30)))
-        == "-0.00000000000000000000000000000050000000000000000"
-    )
+    assert str(numeric.div(Decimal("-0.5"), Decimal(10**30))) == "-5.00000000000000000E-31"
     assert numeric.sqrt(Decimal(2)) == Decimal("1.414213562373095")
     assert numeric.ln(Decimal("1.00001")) == Decimal("0.000009999950000333331")
 
