@@ -55,6 +55,7 @@ from engine.local.figures import VERSION as SKETCHES
 from engine.local.figures import DuckCounter
 from engine.loop import strands
 from engine.loop.outside import Outside
+from engine.loop.turns import check_turns
 from engine.memory import MemoryPlan
 from engine.preload import preload
 from engine.reads.arrow import rows_of
@@ -182,6 +183,8 @@ class Database:
         Raises txn's DataDirectoryInUse, LeaderAlive, UnknownFormat, Indeterminate (a store that does not answer).
         """
         give_way.install(strands.lay_aside, None)
+        if give_way.DEBUG:
+            check_turns()
         memory = MemoryPlan.of(config.memory)
         store = await open_store(
             StorageConfig(

@@ -208,7 +208,7 @@ _count_lock = threading.Lock()
 
 def _closed() -> float:
     """Return when ``give_way`` looks closer in closed code: at once within a turn, and while threads poll, for all share the one clock."""
-    return 0.0 if _polling or (DEBUG and _turns) else _bound_ends
+    return 0.0 if _polling or (DEBUG and _turns and _bound_ends == _NEVER) else _bound_ends
 
 
 def in_loop() -> bool:
@@ -224,10 +224,10 @@ class OverBudget(BaseException):
 def bounded(seconds: float) -> Iterator[None]:
     """Have ``give_way`` raise OverBudget once the code within has taken longer; it is closed meanwhile. May be nested: the inner one counts.
 
-    In a thread, and within a turn, it changes nothing.
+    A turn that has to be whole may hold it, as nobody runs meanwhile. In a thread it changes nothing.
     """
     global _bound_ends
-    if not in_loop() or _turns:
+    if not in_loop():
         yield
         return
     before, was = _bound_ends, _open
@@ -246,10 +246,11 @@ def _due() -> None:
         if check is not None:
             check()
         return
-    if _turns and DEBUG:
+    if _bound_ends != _NEVER:
+        if perf_counter() >= _bound_ends:
+            raise OverBudget
+    elif _turns and DEBUG:
         raise TurnBroken("something of a user's runs within a turn that has to be whole (docs/invariants.md)")
-    if perf_counter() >= _bound_ends:
-        raise OverBudget
     if _open and perf_counter() >= _slice_ends and _lay_aside is not None:
         _lay_aside()
 

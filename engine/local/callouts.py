@@ -21,7 +21,8 @@ from duckdb.func import ARROW, SPECIAL
 from engine.catalog.physical import physical_type
 from engine.reads.arrow import result_physical_type
 from pgwire.codecs.errors import DataError
-from planner.errors import not_supported
+from pgwire.give_way import polled
+from planner.errors import SqlError, not_supported
 from planner.evaluate import Env
 from planner.lower.callouts import PREFIX, Callout
 from planner.lower.dialect import ERROR_END, ERROR_MARK
@@ -42,8 +43,9 @@ _queries = itertools.count(1)
 class Callouts:
     """The functions of one running query."""
 
-    def __init__(self, callouts: Sequence[Callout], env: Env) -> None:
-        """``env``: what they are computed in."""
+    def __init__(self, callouts: Sequence[Callout], env: Env, ended: Callable[[], bool]) -> None:
+        """``env``: what they are computed in. ``ended``: tells whether the query is to go no further; asked in any thread."""
+        self._ended = ended
         self._number = next(_queries)
         self._callouts = callouts
         self._env = env
@@ -82,7 +84,8 @@ class Callouts:
 
         def guarded(*columns: Any) -> Any:
             try:
-                return compute(*columns)
+                with polled(self._check):
+                    return compute(*columns)
             except DataError as error:
                 number = next(self._error_numbers)
                 self._errors[number] = error
@@ -92,6 +95,10 @@ class Callouts:
         shown = [Parameter(f"a{n}", Parameter.POSITIONAL_ONLY) for n in range(arguments)]
         guarded.__signature__ = Signature(shown)  # type: ignore[attr-defined]
         return guarded
+
+    def _check(self) -> None:
+        if self._ended():
+            raise SqlError("57014", "canceling statement due to user request")
 
     def error_of(self, error: Exception) -> Exception | None:
         """Return the error of a function that DuckDB's error stands for, if it is one."""

@@ -271,7 +271,7 @@ class _Running(EngineQuery):
         self._reader: Any = None
         self.row_bytes = 0
         """What a row of all tables together takes, on average."""
-        self.callouts = Callouts(text.lowered.callouts, self._env)
+        self.callouts = Callouts(text.lowered.callouts, self._env, self.ended)
 
     async def start(self, sql: str, values: dict[str, object], sources: Sources) -> Any:
         """Begin executing; return the first batch, or None for an empty result."""

@@ -126,6 +126,10 @@ class EngineQuery(ABC):
         """Run ``work``; in a thread."""
         return work(*args)
 
+    def ended(self) -> bool:
+        """Tell whether it is to go no further; in any thread."""
+        return self._closed or (self._cancelled is not None and self._cancelled.is_set())
+
     # -- running ---------------------------------------------------------------------------------
 
     async def _in_thread(
