@@ -17,6 +17,7 @@ from engine.plpgsql.open_row import OpenRow, RowForm
 from engine.plpgsql.program import Program, compiled, has_loop
 from engine.reads.plans import Plan
 from pgwire.codecs.system import RecordValue
+from pgwire.give_way import openly
 from planner import ast
 from planner.bind.bodies import is_simple
 from planner.bind.context import BindContext, WithStep, make_context
@@ -203,8 +204,9 @@ class Body:
         names.opened = self.opened
         if "tg_argv" in routine.special:
             names.zero_based = frozenset((routine.special["tg_argv"],))
-        node, bound = bind_piece(self.context(), prepared.piece, names)
-        made = Ready(node, Plan(bound, session.catalog, session.search_path), names.sources, routine)
+        catalog = session.catalog
+        node, bound = openly(bind_piece, self.context(), prepared.piece, names)
+        made = Ready(node, Plan(bound, catalog, session.search_path), names.sources, routine)
         dynamic = tuple(sorted(names.dynamic))
         if prepared.dynamic != dynamic:
             prepared.by_shape.clear()

@@ -12,6 +12,7 @@ from engine.plpgsql.raising import shown
 from engine.reads.plans import PLAN_CACHE_MAX_TEXT, Plan
 from engine.routines.where import tell_where
 from engine.transaction.within import end_within
+from pgwire.give_way import openly
 from planner import ast
 from planner import statements as st
 from planner.bind import bind_statement
@@ -52,7 +53,7 @@ async def execute(
     oids = tuple([TEXT if t.oid == 705 else t.oid for _, t in given])
     words = f'SQL statement "{text}"'
     try:
-        parsed = parse(text)
+        parsed = openly(parse, text)
     except SqlError as error:
         error.query = text
         raise

@@ -25,6 +25,7 @@ from engine.routines.where import tell_where
 from engine.writes.returning import make_env
 from pgwire.codecs.composite import pack_row, record_of
 from pgwire.codecs.system import RecordValue
+from pgwire.give_way import openly
 from planner.bind.calls import result_row
 from planner.domains import base_type
 from planner.errors import SqlError
@@ -155,7 +156,7 @@ class Frame:
         if plan.bound.stable:
             values += plan.stable_values(self.session, values)
         assert ready.function is not None
-        return ready.function((), Env(values, self.session, shared=Shared()))[0]
+        return openly(ready.function, (), Env(values, self.session, shared=Shared()))[0]
 
     async def of_type(self, piece: Piece, type_: SqlType) -> Any:
         """Return the value of an expression as one of a type."""

@@ -22,6 +22,7 @@ from engine.plpgsql.signals import RETURN, Signal, after
 from engine.routines.where import tell_where
 from pgwire.codecs.array import dimensions
 from pgwire.codecs.errors import DataError
+from pgwire.give_way import openly
 from planner import ast
 from planner.errors import Span, SqlError
 from planner.evaluate import Env, Shared
@@ -79,7 +80,7 @@ class Interpreter:
         answer: Any = None
         while True:
             try:
-                asked = running.send(answer)
+                asked = openly(running.send, answer)  # it computes with variables and changes nothing else
             except StopIteration as done:
                 signal: Signal | None = done.value
                 return signal

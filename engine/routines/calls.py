@@ -26,7 +26,7 @@ from engine.reads.plans import Plan
 from engine.routines.acting import acting_as
 from engine.routines.inner import run_inner
 from engine.routines.where import tell_where
-from pgwire.give_way import between, closed_step, end_step
+from pgwire.give_way import between, closed_step, end_step, openly
 from planner.bind.bodies import bind_called
 from planner.bind.context import make_context
 from planner.catalog import FunctionDef
@@ -291,8 +291,9 @@ class Routines:
     def _bound(self, function: FunctionDef, call: SqlCall) -> list[Plan]:
         session = self.session
         session.view.renew()
+        catalog = session.catalog  # others may change it while binding gives way
         context = make_context(
-            session.catalog,
+            catalog,
             session.bind_path,
             settings=session.bind_settings,
             database=session.database,
@@ -300,11 +301,11 @@ class Routines:
         )
         wanted = (call.outputs or None) if call.type.oid == RECORD else call.type
         try:
-            statements = bind_called(context, function, [arg.type.oid for arg in call.args], wanted)
+            statements = openly(bind_called, context, function, [arg.type.oid for arg in call.args], wanted)
         except SqlError as error:
             error.span = None  # it stands in another text
             raise
-        return [Plan(bound, session.catalog, session.search_path) for bound in statements]
+        return [Plan(bound, catalog, session.search_path) for bound in statements]
 
     # -- rights and settings -----------------------------------------------------------------------
 

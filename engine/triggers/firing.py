@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from engine.plpgsql.event import TriggerEvent
 from engine.triggers.call import call
 from engine.writes.shape import check_calls, row_record
+from pgwire.give_way import openly
 from planner.bind.generated import generated_from
 from planner.bind.runnable import runnable
 from planner.bind.trigger import NEW, OLD, stored_condition
@@ -208,7 +209,7 @@ class Firing:
         when: Literal["BEFORE", "AFTER"],
         tables: Transitions | None = None,
     ) -> None:
-        if one.when is None or one.when((), Env((), session, shared=Shared())):
+        if one.when is None or openly(one.when, (), Env((), session, shared=Shared())):
             await call(one.trigger, self._event(session, one, when, None, None, tables))
 
     def _event(
@@ -252,7 +253,7 @@ class Firing:
         if one.when is None:
             return True
         both = (*self._half(old), *self._half(new))
-        return one.when(both, Env((), session, shared=Shared())) is True
+        return openly(one.when, both, Env((), session, shared=Shared())) is True
 
     def _half(self, row: Row | None) -> Row:
         if row is None:
