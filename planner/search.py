@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from pgwire.give_way import paced
+
 STEP: Final = 1 << 16
 """Characters that are searched at once: about a millisecond."""
 OVERLAP: Final = 1024
@@ -19,5 +21,6 @@ def occurs(pattern: re.Pattern[str], text: str) -> bool:
     if len(text) <= STEP:
         return pattern.search(text) is not None
     return any(
-        pattern.search(text, start, start + STEP + OVERLAP) is not None for start in range(0, len(text), STEP)
+        pattern.search(text, start, start + STEP + OVERLAP) is not None
+        for start in paced(range(0, len(text), STEP), 1)
     )

@@ -33,7 +33,7 @@ from engine.triggers.firing import Firing, Operation, Transitions, firing_of, up
 from engine.triggers.rows import delete_each, update_each
 from engine.writes.shape import TableShape
 from pgwire.codecs.errors import DataError
-from pgwire.give_way import openly
+from pgwire.give_way import between, openly
 from planner.bind import generated_from
 from planner.bind.stored import column_default
 from planner.catalog import ColumnDef, RelationDef
@@ -380,6 +380,7 @@ async def _new_rows(
     if action == "c":
         assert renamed is not None
         for count, row in enumerate(rows, 1):
+            between()
             if count % CHUNK_ROWS == 0:
                 await asyncio.sleep(0)
             canonical = key.child_key(row.values)

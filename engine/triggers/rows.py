@@ -17,7 +17,7 @@ from engine.eager import settle
 from engine.triggers.firing import ROWS_A_TURN, Firing
 from engine.writes.row_checks import RowChecks
 from engine.writes.shape import TableShape
-from pgwire.give_way import openly
+from pgwire.give_way import between, openly
 from planner.errors import SqlError
 from planner.evaluate import Env
 from txn.types import Row, RowId
@@ -144,6 +144,7 @@ async def made_before(
 
 async def take_turns(count: int) -> None:
     """Let others have a turn after every so many rows, be there something to wait for or not."""
+    between()
     if count % ROWS_A_TURN == 0:
         await asyncio.sleep(0)
 

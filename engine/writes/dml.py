@@ -37,7 +37,7 @@ from engine.writes.one_row import insert_alone
 from engine.writes.returning import Returning, make_env, returning_of
 from engine.writes.row_checks import RowChecks
 from engine.writes.shape import TableShape, row_record, table_layout
-from pgwire.give_way import openly
+from pgwire.give_way import between, openly
 from planner.bind.arbiters import decided
 from planner.catalog import RelationDef
 from planner.errors import SqlError
@@ -365,6 +365,8 @@ async def insert_on_conflict(
     for number, proposed in enumerate(rows, 1):
         if each:
             await take_turns(number)
+        else:
+            between()
         if firing is not None and firing.before_row:
             let = await made_before(session, firing, shape, None, proposed, env, insert.checks)
             if let is None:

@@ -31,6 +31,7 @@ from engine.writes.dml import changed_by, tables_to_lock, target_of
 from engine.writes.returning import make_env
 from engine.writes.row_checks import RowChecks
 from engine.writes.shape import TableShape
+from pgwire.give_way import between
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, RowFunction, compile_predicate, compile_row
@@ -262,6 +263,7 @@ async def run_merge(session: Session, plan: Plan, statement: Merge, params: tupl
     await begin(session, *reversed(merge.firings.values()))
     changes = _Changes(session, merge, make_env(ctx), touched)
     for count, row in enumerate(rows, 1):
+        between()
         await changes.take(row)
         if count % SLICE_ROWS == 0:
             await asyncio.sleep(0)

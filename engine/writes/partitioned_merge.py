@@ -20,6 +20,7 @@ from engine.writes.merge import OPERATIONS, VERB, Action, MergeActions, second_t
 from engine.writes.partitioned import Noted, Partitioned, routed, statement_firing
 from engine.writes.partitioned_changes import Changes, source_rows
 from engine.writes.row_checks import RowChecks
+from pgwire.give_way import between
 from planner.evaluate import Env
 from planner.query import Merge
 from txn.types import Row, RowId, ShardId
@@ -91,6 +92,7 @@ async def merge_routed(session: Session, plan: Plan, statement: Merge, params: t
     merging = _Merging(session, made, statement, env)
     await begin(session, *reversed(merging.firings))
     for count, row in enumerate(rows, 1):
+        between()
         await merging.take(row)
         if count % SLICE_ROWS == 0:
             await asyncio.sleep(0)
