@@ -7,9 +7,9 @@ connection (N8, Q13).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from engine.transaction.conflicts import (
     NOTHING_KNOWN,
@@ -34,6 +34,14 @@ from txn.locks.advisory import MAX_NUMBERS
 from txn.persist.location import StoreUnavailable
 from txn.selection import FUTURE_MS
 from txn.time import moment_text
+
+TROUBLES: Final[Mapping[txn_errors.TroubleKind, str]] = {
+    "io": "58030",
+    "files": "53000",
+    "memory": "53200",
+    "space": "53100",
+}
+"""SQLSTATEs of what the system may be short of."""
 
 Make = Callable[[Any, Catalog, Surroundings], ErrorReport]
 
@@ -217,8 +225,13 @@ _TXN: dict[type[Exception], Make] = {
         f"could not access the data files in {e.store}",
         detail=f"{str(e)[:1].upper()}{str(e)[1:]}.",
     ),
+    txn_errors.FileTrouble: lambda e, _c, _k: _report(
+        TROUBLES[e.kind],
+        f'could not {e.verb} file "{e.file}": {e.reason}',
+        hint="Nothing is damaged; the statement may succeed when it is run again.",
+    ),
     txn_errors.StorageError: lambda e, _c, _k: _report(
-        "58030",
+        TROUBLES[e.kind],
         "could not write to the data directory",
         detail=f"{str(e)[:1].upper()}{str(e)[1:]}. The transaction was rolled back.",
     ),

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from txn.types import IndexId, Key, RowId, ShardId, Timestamp
 
@@ -221,8 +221,23 @@ class OutOfSpace(TxnError):
     """The commit could not be written for lack of space and was rolled back (53100)."""
 
 
+TroubleKind: TypeAlias = Literal["io", "files", "memory", "space"]
+"""What the system is short of: 58030, 53000, 53200, 53100."""
+
+
 class StorageError(TxnError):
-    """The device refused a write or a read (58030); a commit that meets this was rolled back."""
+    """The device refused a write or a read; a commit that meets this was rolled back. ``kind`` says what was short (58030, 53000, 53200)."""
+
+    kind: TroubleKind = "io"
+
+
+class FileTrouble(StorageError):
+    """The system refused to read a file, for a reason that is not the file's: nothing is damaged, and it may succeed at another time."""
+
+    def __init__(self, file: str, verb: str, reason: str, kind: TroubleKind) -> None:
+        """``file``: its path. ``verb``: what could not be done with it. ``reason``: the system's words."""
+        super().__init__(f"could not {verb} {file}: {reason}")
+        self.file, self.verb, self.reason, self.kind = file, verb, reason, kind
 
 
 class CommitUnknown(TxnError):

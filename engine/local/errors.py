@@ -11,10 +11,12 @@ import re
 
 import duckdb
 
+from engine.errors import TROUBLES
 from engine.executor import EngineLimit
 from planner.errors import SqlError
 from planner.lower.dialect import ERROR_END, ERROR_MARK, error_of
 from planner.lower.numeric import OVERFLOW
+from txn.persist.trouble import number_in, said
 
 _MARKED = re.compile(re.escape(ERROR_MARK) + r"([0-9A-Z]{5}):(.*)", re.DOTALL)
 # Two operations whose error does not name the type: their operand, the smallest value, does.
@@ -61,7 +63,8 @@ def to_sql_error(error: Exception) -> SqlError:
         return _out_of_range(text)
     first = text.splitlines()[0] if text else type(error).__name__
     if isinstance(error, duckdb.IOException):
-        return SqlError("58030", f"the local executor cannot read its files: {first}")
+        state = TROUBLES[said(number_in(text)).kind]
+        return SqlError(state, f"the local executor cannot use its files: {first}")
     if isinstance(error, duckdb.InternalException | duckdb.FatalException):
         return EngineLimit("XX000", f"the local executor failed: {first}", lasting=True)
     return SqlError("0A000", f"the local executor cannot run this query: {first}")

@@ -11,8 +11,10 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from engine.errors import TROUBLES
 from planner.errors import SqlError
 from planner.lower.dialect import ERROR_END, ERROR_MARK, error_of
+from txn.persist.trouble import number_in, said
 
 # Only where it was raised: a plan printed with another error holds the marks of all its expressions.
 _MARKED = re.compile(r"\[USER_RAISED_EXCEPTION\] " + re.escape(ERROR_MARK) + r"([0-9A-Z]{5}):(.*)")
@@ -113,6 +115,9 @@ def from_text(text: str, overflowed: Overflowed = _unknown) -> SqlError:
     first = text.splitlines()[0] if text else "no message"
     if "OutOfMemoryError" in text or "UNABLE_TO_ACQUIRE_MEMORY" in text or "SparkOutOfMemoryError" in text:
         return SqlError("53200", "out of memory", detail=first)
+    number = number_in(text)
+    if number is not None and said(number).kind in ("files", "memory"):
+        return SqlError(TROUBLES[said(number).kind], f"Spark cannot use its files: {first}")
     if "No space left on device" in text:
         return SqlError("53100", "could not write a temporary file of Spark: No space left on device")
     if "FileNotFoundException" in text or "FAILED_READ_FILE" in text:

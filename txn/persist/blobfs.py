@@ -9,7 +9,6 @@ object, so that tests can make each of them fail (no space, I/O error). Names ar
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import shutil
@@ -17,11 +16,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from txn.errors import OutOfSpace, StorageError
 from txn.persist.location import Indeterminate, Offload, in_thread
+from txn.persist.trouble import again, reading, refused
 
 _NAME = re.compile(r"[0-9a-z._-]+(/[0-9a-z._-]+)*\Z")
-_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Files:
@@ -30,6 +28,11 @@ class Files:
     def open_new(self, path: str) -> BinaryIO:
         """Create a file for writing; it must not exist."""
         return open(path, "xb", buffering=1 << 20)
+
+    def read(self, path: str) -> bytes:
+        """Return what a file holds."""
+        with open(path, "rb") as file:
+            return file.read()
 
     def sync(self, file: BinaryIO) -> None:
         """Flush Python's buffer and fsync."""
@@ -42,7 +45,7 @@ class Files:
 
     def sync_directory(self, path: str) -> None:
         """Fsync a directory, which makes names in it durable."""
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        fd = again(lambda: os.open(path, os.O_RDONLY | os.O_DIRECTORY))
         try:
             os.fsync(fd)
         finally:
@@ -109,7 +112,7 @@ class LocalBlob:
             raise FileExistsError(path)
         renamed = False
         try:
-            with self._files.open_new(tmp) as file:
+            with again(lambda: self._files.open_new(tmp)) as file:
                 write(file)
                 self._files.sync(file)
                 size = file.tell()
@@ -121,7 +124,7 @@ class LocalBlob:
             if renamed:  # under its name it may or may not outlast a power failure: nobody may refer to it
                 raise Indeterminate(f"could not write a data file: {error}") from error
             _unlink_quietly(tmp)
-            raise _not_written(error) from error
+            raise refused("a data file", error) from error
         except BaseException:
             if not renamed:
                 _unlink_quietly(tmp)
@@ -144,16 +147,15 @@ class LocalBlob:
 
         def read() -> bytes | None:
             try:
-                with open(path, "rb") as file:
-                    return file.read()
+                return self._files.read(path)
             except FileNotFoundError:
                 return None
 
-        return await self._offload(read)
+        return await self._offload(lambda: reading(path, read))
 
     async def list(self, prefix: str) -> list[str]:
         """See Blob."""
-        return await self._offload(lambda: _walk(self._root, self._tmp, prefix))
+        return await self._offload(lambda: reading(self._root, lambda: _walk(self._root, self._tmp, prefix)))
 
     async def delete(self, name: str) -> None:
         """See Blob."""
@@ -168,7 +170,7 @@ class LocalBlob:
             try:
                 os.mkdir(folder)
             except OSError as error:
-                raise _not_written(error) from error
+                raise refused("a data file", error) from error
 
         await self._offload(make)
         return LocalGrant(self._root, folder)
@@ -225,7 +227,7 @@ class _LentBlob(LocalBlob):
         try:
             os.mkdir(self._own_tmp)
         except OSError as error:
-            raise _not_written(error) from error
+            raise refused("a data file", error) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,16 +242,9 @@ class LocalGrant:
         return _LentBlob(self.root, self.folder, worker)
 
 
-def _not_written(error: OSError) -> StorageError | OutOfSpace:
-    """Return what to raise for a file that has not got its name."""
-    if error.errno in _NO_SPACE:
-        return OutOfSpace(f"could not write a data file: {error.strerror}")
-    return Indeterminate(f"could not write a data file: {error}")
-
-
 def _walk(root: str, skip: str, prefix: str) -> list[str]:
     found: list[str] = []
-    for folder, _, names in os.walk(root):
+    for folder, _, names in os.walk(root, onerror=_unless_gone):
         if folder == skip:
             continue
         relative = os.path.relpath(folder, root)
@@ -258,6 +253,12 @@ def _walk(root: str, skip: str, prefix: str) -> list[str]:
             if full.startswith(prefix):
                 found.append(full)
     return sorted(found)
+
+
+def _unless_gone(error: OSError) -> None:
+    """Raise what a directory's listing met, unless it has just been removed."""
+    if not isinstance(error, FileNotFoundError):
+        raise error
 
 
 def _write_all(file: BinaryIO, data: bytes) -> None:

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -38,6 +38,7 @@ from txn.persist.sidecar import (
     SortedKeys,
     SystemSidecar,
 )
+from txn.persist.trouble import again, reading, telling
 from txn.types import (
     IndexId,
     Key,
@@ -51,6 +52,8 @@ from txn.types import (
     ShardSpec,
     Timestamp,
 )
+
+T = TypeVar("T")
 
 GROUP_BITS: Final = 14
 GROUP_ROWS: Final = 1 << GROUP_BITS
@@ -251,9 +254,9 @@ class Part:
         if sidecar is None:
             path = self._blob.local_path(sidecar_name(self.ref.name, index))
             try:
-                sidecar = KeySidecar(path, self._note)
-            except FileNotFoundError as error:
-                raise MissingFile(path) from error
+                sidecar = reading(path, lambda: KeySidecar(path, self._note))
+            except MissingFile:
+                raise
             except DamagedFile as error:
                 self._note(error)
                 raise
@@ -381,8 +384,11 @@ class Part:
 
     def _read(self, number: int, columns: list[str]) -> Any:
         # A reader of its own per call: they are not for several threads; the footer is shared.
-        with self._reading(), self._open() as file:
-            return file.read_row_group(number, columns=columns, use_threads=False).combine_chunks()
+        def read() -> Any:
+            with self._open() as file:
+                return file.read_row_group(number, columns=columns, use_threads=False).combine_chunks()
+
+        return self._from_file(read)
 
     def _open(self) -> Any:
         return pq.ParquetFile(
@@ -395,18 +401,18 @@ class Part:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Turn what a read of the file meets into DamagedFile, and remember it."""
+        """Tell of what a read of the file meets as ``telling`` does, and remember damage: nothing else."""
         try:
-            yield
+            with telling(self.ref.path):
+                yield
         except DamagedFile as error:
             self.damage = error
             raise
-        except FileNotFoundError as error:
-            self.damage = MissingFile(self.ref.path)
-            raise self.damage from error
-        except (pa.ArrowInvalid, OSError) as error:
-            self.damage = DamagedFile(self.ref.path, str(error))
-            raise self.damage from error
+
+    def _from_file(self, work: Callable[[], T]) -> T:
+        """Do work that reads the file, again where what it meets may pass; in a thread."""
+        with self._reading():
+            return again(work)
 
     async def verify(self) -> None:
         """Check the whole file, once: engines that read it by themselves check less. Raises DamagedFile."""
@@ -415,11 +421,9 @@ class Part:
         if not self.verified:
             held = await self.hold() if self.remote else None
 
-            def check() -> None:
-                with self._reading():
-                    check_file(self.ref.path, self._system.file_crc)
-
-            await self._offload(check)
+            await self._offload(
+                lambda: self._from_file(lambda: check_file(self.ref.path, self._system.file_crc))
+            )
             del held
             self.verified = True
 
@@ -463,9 +467,12 @@ class Part:
         """
         names = [*self._names(self.ref.columns if attnums is None else attnums), "s_row_id", "s_begin"]
 
+        def read_columns() -> Any:
+            with self._open() as file:
+                return file.read(columns=names, use_threads=False)
+
         def read() -> Any:
-            with self._reading(), self._open() as file:
-                table = file.read(columns=names, use_threads=False)
+            table = self._from_file(read_columns)
             ref = self.ref
             if ref.min_begin == ref.max_begin:
                 begins = pa.repeat(pa.scalar(ref.min_begin, pa.int64()), table.num_rows)
@@ -499,21 +506,15 @@ async def open_part(ref: PartRef, blob: Blob, offload: Offload, cache: RowGroupC
     await blob.keep(ref.name)
 
     def load() -> tuple[Any, SystemSidecar]:
-        try:
-            system = SystemSidecar(blob.local_path(system_name(ref.name)))
-            source: Any = blob.source(parquet_name(ref.name))
-            if isinstance(source, str):
-                with open(source, "rb") as local:
-                    check_footer(path, local, ref.bytes, system.footer_crc)
-            else:
-                check_footer(path, source, ref.bytes, system.footer_crc)
-        except FileNotFoundError as error:
-            raise MissingFile(error.filename or path) from error
-        try:
-            with pq.ParquetFile(source, memory_map=True) as file:
-                footer = file.metadata
-        except (pa.ArrowInvalid, OSError) as error:
-            raise DamagedFile(path, f"it cannot be read: {error}") from error
+        system = SystemSidecar(blob.local_path(system_name(ref.name)))
+        source: Any = blob.source(parquet_name(ref.name))
+        if isinstance(source, str):
+            with open(source, "rb") as local:
+                check_footer(path, local, ref.bytes, system.footer_crc)
+        else:
+            check_footer(path, source, ref.bytes, system.footer_crc)
+        with pq.ParquetFile(source, memory_map=True) as file:
+            footer = file.metadata
         written = (footer.metadata or {}).get(b"holdfast.format")
         if written != FORMAT:
             raise UnknownFormat(f"{path} has format {written!r}; this server knows {FORMAT!r}")
@@ -523,5 +524,5 @@ async def open_part(ref: PartRef, blob: Blob, offload: Offload, cache: RowGroupC
             )
         return footer, system
 
-    footer, system = await offload(load)
+    footer, system = await offload(lambda: reading(path, load))
     return Part(ref, blob, offload, cache, system, footer)

@@ -25,12 +25,12 @@ import os
 import queue
 import sqlite3
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import closing
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
-from txn.errors import DamagedFile, Fenced, OutOfSpace, TxnError, UnknownFormat
+from txn.errors import DamagedFile, Fenced, OutOfSpace, TroubleKind, TxnError, UnknownFormat
 from txn.persist.location import Indeterminate, Pulse, SequenceConflict, Versioned
 from txn.persist.log_appender import LogAppender, spawn
 from txn.persist.log_process import (
@@ -193,7 +193,7 @@ class SqliteConsensus:
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_NOTADB:
                 raise UnknownFormat(f"{self._path} is not a log file: {error}") from error
-            raise DamagedFile(self._path, f"SQLite finds: {error}") from error
+            raise _unreadable(self._path, error) from error
         finally:
             db.close()
 
@@ -233,7 +233,7 @@ class SqliteConsensus:
             pass  # SQLite had rolled back by itself
         if code == sqlite3.SQLITE_FULL:
             return OutOfSpace("could not write the log: the device is full")
-        return Indeterminate(f"could not write the log: {error}")
+        return _trouble("could not write the log", error)
 
     def _meta(self, name: str) -> int:
         return int(self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()[0])
@@ -267,9 +267,7 @@ class SqliteConsensus:
         try:
             return work()
         except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _CORRUPT:
-                raise DamagedFile(self._path, f"SQLite finds: {error}") from error
-            raise Indeterminate(f"could not read the log: {error}") from error
+            raise _unreadable(self._path, error) from error
 
     # -- Consensus ---------------------------------------------------------------------------------
 
@@ -465,8 +463,36 @@ def peek(path: str, key: str) -> bytes | None:
         with closing(_read_only(path)) as db:
             row = db.execute("SELECT data FROM register WHERE name = ?", (key,)).fetchone()
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        raise DamagedFile(path, f"SQLite finds: {error}") from error
+        raise _unreadable(path, error) from error
     return None if row is None else bytes(row[0])
+
+
+_KINDS: Final[Mapping[int, TroubleKind]] = {
+    sqlite3.SQLITE_NOMEM: "memory",
+    sqlite3.SQLITE_CANTOPEN: "files",
+    sqlite3.SQLITE_FULL: "space",
+}
+_SYSTEMS: Final = frozenset(
+    (
+        *_KINDS, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_PROTOCOL,
+        sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_NOLFS, sqlite3.SQLITE_AUTH,
+    )
+)  # fmt: skip
+"""Primary codes that tell of the system, not of the file."""
+
+
+def _trouble(what: str, error: sqlite3.Error) -> Indeterminate:
+    """Return what to raise for an error that is the system's."""
+    made = Indeterminate(f"{what}: {error}")
+    made.kind = _KINDS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "io")
+    return made
+
+
+def _unreadable(path: str, error: sqlite3.Error | UnicodeDecodeError) -> DamagedFile | Indeterminate:
+    """Return what to raise for a read: damage, unless SQLite tells of the system."""
+    if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _SYSTEMS:
+        return _trouble("could not read the log", error)
+    return DamagedFile(path, f"SQLite finds: {error}")
 
 
 def _read_only(path: str) -> sqlite3.Connection:

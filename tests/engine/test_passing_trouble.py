@@ -1,0 +1,223 @@
+"""What the system says to a read is told as PostgreSQL tells it, tried again where it may pass, and never remembered.
+
+every way to a file  x  every number of errno      once: answered;   always: 53000, 53100, 53200, 58030 or XX001 for a file that is gone
+                                                   and answered as soon as the system says nothing any more
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+import pytest
+
+from engine.local.errors import to_sql_error
+from engine.spark.errors import from_text
+from tests.support.durable import run
+from tests.support.engine import Failed, Session, open_database
+from txn.errors import DamagedFile, OutOfSpace, StorageError
+from txn.persist import blobfs, part, sidecar, trouble
+from txn.persist.blobfs import Files, LocalBlob
+from txn.persist.location import Indeterminate
+from txn.persist.memory import MemoryDisk
+
+STATES: Final = {"io": "58030", "files": "53000", "memory": "53200", "space": "53100"}
+
+
+def test_every_number_is_in_the_table() -> None:
+    assert set(trouble.KINDS) == set(errno.errorcode)
+    assert {n for n, meant in trouble.KINDS.items() if meant.kind == "files"} == {errno.EMFILE, errno.ENFILE}
+    for number in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EINTR, errno.EAGAIN, errno.ESTALE,
+                   errno.ETIMEDOUT):  # fmt: skip
+        assert trouble.KINDS[number].passing
+    for number in (errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT):
+        assert not trouble.KINDS[number].passing
+    assert trouble.said(99_999) == trouble.said(None) == trouble.Said("io", False)
+
+
+class Refusing:
+    """Stands for a function that opens or reads; raises ``number`` for the next ``times`` calls."""
+
+    def __init__(self, real: Callable[..., Any]) -> None:
+        self.real = real
+        self.number, self.times, self.asked = 0, 0, 0
+        self.libraries = False  # raise as Arrow does, with the number in the text alone
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.asked += 1
+        if self.times:
+            self.times -= 1
+            text = os.strerror(self.number)
+            if self.libraries:
+                raise OSError(f"Failed to open local file '{args[0]}'. Detail: [errno {self.number}] {text}")
+            raise OSError(self.number, text, "refused")
+        return self.real(*args, **kwargs)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trouble, "PAUSE_S", 0.0)
+
+
+SCAN: Final = "SELECT max(a) FROM t"
+BY_KEY: Final = "SELECT a FROM t WHERE id = 5"
+WAYS: Final = {
+    "Parquet file, scan": (part.pq, "ParquetFile", SCAN),
+    "Parquet file, by key": (part.pq, "ParquetFile", BY_KEY),
+    "sidecar, looked at": (sidecar.os, "fstat", BY_KEY),
+    "sidecar, mapped": (sidecar.mmap, "mmap", BY_KEY),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_the_system_says_to_a_read_is_not_damage(
+    way: str, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, name, sql = WAYS[way]
+    refusing = Refusing(getattr(module, name))
+    monkeypatch.setattr(module, name, refusing, raising=True)
+
+    async def main() -> None:
+        disk = MemoryDisk()
+        database = await open_database(disk)
+        session = Session(database, 1)
+        await session.run("CREATE TABLE t (id int PRIMARY KEY, a text)")
+        await session.run("INSERT INTO t SELECT i, 'x' FROM generate_series(1, 1000) AS g (i)")
+        await session.run("CHECKPOINT")
+        [(oid,)] = await session.run("SELECT 't'::regclass::oid")
+        [found] = database.store.core.shards[int(str(oid))].latest.generation.parts  # type: ignore[union-attr, index]
+        file = found.file
+
+        async def ask() -> str:
+            """Return the first value, or the SQLSTATE; nothing that was read before is at hand."""
+            file.close()
+            try:
+                return str((await session.run(sql))[0][0])
+            except Failed as failed:
+                return failed.report.sqlstate
+
+        assert await ask() == "x"
+        for number in errno.errorcode:
+            meant = trouble.said(number)
+            named = number in trouble._NAMED
+            for libraries in (False, True) if named else (False,):
+                refusing.number, refusing.libraries = number, libraries
+                refusing.times, refusing.asked = 1, 0
+                once = await ask()
+                assert refusing.asked, "this way does not come by"
+                if number == errno.ENOENT:  # that the file is gone is known for good
+                    assert once in ("x", "XX001")
+                    file.damage = None
+                    continue
+                # A read by key that its short way cannot answer is answered the general way, which asks once more.
+                assert once == "x" if meant.passing else once in ("x", STATES[meant.kind]), errno.errorcode[
+                    number
+                ]
+                if not named and number not in (errno.EACCES, errno.EROFS):
+                    continue  # as those
+                refusing.times = 1000
+                assert await ask() == STATES[meant.kind], errno.errorcode[number]
+                assert refusing.times >= 1000 - 2 * trouble.TRIES
+                refusing.times = 0
+                assert file.damage is None
+                assert await ask() == "x", errno.errorcode[number]
+        await database.close()
+
+    run(main)
+
+
+class OddFiles(Files):
+    """A file system that refuses one of its calls."""
+
+    def __init__(self) -> None:
+        self.call, self.number, self.times = "", 0, 0
+        self.asked: list[str] = []
+
+    def _meet(self, call: str) -> None:
+        self.asked.append(call)
+        if call == self.call and self.times:
+            self.times -= 1
+            raise OSError(self.number, os.strerror(self.number))
+
+    def open_new(self, path: str) -> Any:
+        self._meet("open_new")
+        return super().open_new(path)
+
+    def read(self, path: str) -> bytes:
+        self._meet("read")
+        return super().read(path)
+
+    def sync(self, file: Any) -> None:
+        self._meet("sync")
+        super().sync(file)
+
+    def rename(self, source: str, target: str) -> None:
+        self._meet("rename")
+        super().rename(source, target)
+
+    def sync_directory(self, path: str) -> None:
+        self._meet("sync_directory")
+        super().sync_directory(path)
+
+
+@pytest.mark.parametrize("call", ["open_new", "read", "sync", "rename", "sync_directory"])
+def test_blobs_are_read_again_and_never_synced_again(call: str, tmp_path: Path, quick: None) -> None:
+    files = OddFiles()
+    blob = LocalBlob(str(tmp_path / "blob"), files=files)
+
+    async def main() -> None:
+        await blob.put("a/first", b"content")
+        for count, number in enumerate(errno.errorcode):
+            meant = trouble.said(number)
+            files.call, files.number, files.times = call, number, 1
+            files.asked = []
+            name = f"a/{count}"
+            error: Exception | None = None
+            try:
+                if call == "read":
+                    answer = await blob.get("a/first")
+                    assert answer == (None if number == errno.ENOENT else b"content")
+                else:
+                    await blob.put(name, b"x")
+            except (StorageError, OutOfSpace, DamagedFile) as met:
+                error = met
+            if error is None:
+                assert call in ("read", "open_new")
+                assert meant.passing or number == errno.ENOENT
+            else:
+                assert not isinstance(error, DamagedFile)
+                assert not (meant.passing and call in ("read", "open_new"))
+                assert files.asked.count(call) == 1, "asked again"
+                assert isinstance(error, OutOfSpace) == (meant.kind == "space" and call != "sync_directory")
+                if isinstance(error, StorageError) and call != "sync_directory":  # a file of unknown fate
+                    assert error.kind == meant.kind
+                assert call == "read" or isinstance(error, OutOfSpace | Indeterminate)
+            files.times = 0
+            assert await blob.get("a/first") == b"content"
+            if call not in ("read", "sync_directory") and await blob.get(name) is None:
+                await blob.put(name, b"x")
+                assert await blob.get(name) == b"x"
+        assert not [n for n in os.listdir(tmp_path / "blob" / "tmp") if n.isdigit()]
+
+    run(main)
+
+
+def test_other_executors_tell_what_the_system_said() -> None:
+    for number, meant in trouble.KINDS.items():
+        if meant == trouble.Said("io", False):
+            continue
+        words = f'Cannot open file "/data/1.parquet": {os.strerror(number)}'
+        if number in trouble._NAMED:
+            assert to_sql_error(duckdb.IOException(f"IO Error: {words}")).sqlstate == STATES[meant.kind]
+    assert to_sql_error(duckdb.IOException("IO Error: something else")).sqlstate == "58030"
+    for words, state in (
+        ("Too many open files", "53000"),
+        ("Cannot allocate memory", "53200"),
+        ("No space left on device", "53100"),
+    ):
+        assert from_text(f"java.io.FileNotFoundException: /x ({words})").sqlstate == state
+    assert blobfs.refused("it", OSError(errno.EMFILE, "")).kind == "files"  # type: ignore[union-attr]
