@@ -67,8 +67,8 @@ def test_descriptors_are_asked_for_at_the_start(monkeypatch: pytest.MonkeyPatch)
     need = descriptors.needed(1000)
     assert need > 1000
     for soft, hard, expected in (
-        (1024, 4096, [(need, 4096)]),
-        (1024, resource.RLIM_INFINITY, [(need, resource.RLIM_INFINITY)]),
+        (1024, 4096, [(4096, 4096)]),
+        (1024, resource.RLIM_INFINITY, [(descriptors.MOST, resource.RLIM_INFINITY)]),
         (need, need, []),
         (resource.RLIM_INFINITY, resource.RLIM_INFINITY, []),
     ):

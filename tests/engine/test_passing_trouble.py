@@ -20,7 +20,7 @@ from engine.spark.errors import from_text
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
 from txn.errors import DamagedFile, OutOfSpace, StorageError
-from txn.persist import blobfs, part, sidecar, trouble
+from txn.persist import blobfs, mapping, part, sidecar, trouble
 from txn.persist.blobfs import Files, LocalBlob
 from txn.persist.location import Indeterminate
 from txn.persist.memory import MemoryDisk
@@ -69,7 +69,7 @@ WAYS: Final = {
     "Parquet file, scan": (part.pq, "ParquetFile", SCAN),
     "Parquet file, by key": (part.pq, "ParquetFile", BY_KEY),
     "sidecar, looked at": (sidecar.os, "fstat", BY_KEY),
-    "sidecar, mapped": (sidecar.mmap, "mmap", BY_KEY),
+    "sidecar, mapped": (mapping, "map_file", BY_KEY),
 }
 
 

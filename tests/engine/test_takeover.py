@@ -149,11 +149,11 @@ def _waiting(server: ServerProcess) -> tuple[dict[str, Asked], list[psycopg.Conn
     advisory, row = _connect(server), _connect(server)
     advisory.execute("SELECT pg_advisory_lock(7)")
     row.execute("BEGIN")
-    row.execute("UPDATE round SET value = value WHERE id = 3")
+    row.execute("UPDATE round SET value = value WHERE id = 1")
     asked: dict[str, Asked] = {}
     for name, text in (
         ("advisory lock, waiting", "SELECT pg_advisory_lock(7)"),
-        ("for update, waiting", "SELECT value FROM round WHERE id = 3 FOR UPDATE"),
+        ("for update, waiting", "SELECT value FROM round WHERE id = 1 FOR UPDATE"),
         ("sleep", "SELECT pg_sleep(1)"),
     ):
         connection = _connect(server)

@@ -16,7 +16,6 @@ more with every search, until all are; searches take some microseconds longer un
 
 from __future__ import annotations
 
-import mmap
 import os
 import struct
 from bisect import bisect_left, bisect_right
@@ -31,6 +30,7 @@ import pyarrow.compute as pc
 from txn.columns import int64_view
 from txn.errors import DamagedFile, UnknownFormat
 from txn.keycodec import KeyCodec
+from txn.persist import mapping
 from txn.persist.checksum import Blocks
 from txn.types import Key, KeyRange, PhysicalType
 
@@ -151,9 +151,8 @@ class _Mapped:
             size = os.fstat(file.fileno()).st_size
             if size < _HEADER.size:
                 raise DamagedFile(path, f"it has {size} bytes")
-            self._mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            whole = memoryview(self._mapping)
-        self.blocks = Blocks(path, whole)
+            self._mapping = mapping.Mapping(file.fileno(), size)
+        self.blocks = Blocks(path, self._mapping.view)
         self._data = self.blocks.content
         self.blocks.check(0, _HEADER.size)
         (
@@ -187,7 +186,7 @@ class _Mapped:
     def forget_slices(self) -> Iterator[None]:
         """Do that in slices of about a millisecond; between two yields anybody may read."""
         for start in range(0, len(self._mapping), _SLICE_BYTES):
-            self._mapping.madvise(mmap.MADV_DONTNEED, start, min(_SLICE_BYTES, len(self._mapping) - start))
+            self._mapping.forget(start, min(_SLICE_BYTES, len(self._mapping) - start))
             yield
 
     @property
