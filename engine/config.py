@@ -54,6 +54,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("consensus_schema", "str", "holdfast", "schema of that database which holds the log"),
     Option("blob", "str", "", "where data files are: an object store, s3://bucket/prefix or gs://..., or (with consensus) a "
            "directory that servers share; none = data_dir"),
+    Option("disk_reserve", "bytes", 16 << 20, "space kept in data_dir, so that DROP, TRUNCATE, DELETE and CHECKPOINT work on a full disk and the "
+           "server starts; 0 = none", 0),
     Option("blob_cache", "bytes", 10 << 30, "space for local copies of files in an object store", 1 << 20),
     Option("lease_ms", "int", 5000, "how long a leader answers without hearing from the consensus, and how long a standby "
            "waits", 200, 600_000),
@@ -104,6 +106,7 @@ class Config:
     consensus: str = field(repr=False)
     consensus_schema: str
     blob: str
+    disk_reserve: int
     blob_cache: int
     lease_ms: int
     standby: bool

@@ -190,6 +190,7 @@ class Database:
             StorageConfig(
                 path=Path(config.data_dir),
                 cache_bytes=memory.cache,
+                reserve_bytes=config.disk_reserve,
                 shared=_shared(config, waiting),
                 objects=_objects(config) if not config.consensus else None,
             ),

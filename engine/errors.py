@@ -217,8 +217,9 @@ _TXN: dict[type[Exception], Make] = {
     txn_errors.OutOfSpace: lambda e, _c, _k: _report(
         "53100",
         "could not write the commit: no space left on device",
-        detail="The transaction was rolled back; reads go on.",
-        hint="Free space on the data directory's file system and retry.",
+        detail="The transaction was rolled back; reads go on."
+        + ("" if e.needed is None else f" {e.needed} bytes have to be free, {e.free} are."),
+        hint="Free space on the data directory's file system and retry. DROP, TRUNCATE, DELETE, VACUUM and CHECKPOINT go on.",
     ),
     StoreUnavailable: lambda e, _c, _k: _report(
         "58030",

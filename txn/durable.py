@@ -40,6 +40,7 @@ from txn.persist.manifest import Manifest, ManifestStore
 from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
 from txn.persist.part import Part, RowGroupCache, epoch_of_blob, open_part, part_of_blob, sidecar_name
 from txn.persist.part_write import build_sidecar, delete_part, write_part
+from txn.persist.reserve import Reserve, make_way
 from txn.persist.sqlite import PROCESS_AFTER, SqliteConsensus
 from txn.records import Batch
 from txn.shared import ObjectStore, SharedConfig, object_cluster, open_own_objects, open_shared
@@ -71,6 +72,8 @@ class StorageConfig:
     """Data files are in an object store, the log is in ``path``; not together with ``shared``."""
     cache_bytes: int = 64 << 20
     """Budget of decoded row groups, in bytes of Arrow data."""
+    reserve_bytes: int = 0
+    """Kept in ``path`` for a full disk (``persist.reserve``); 0: nothing. Not where ``shared``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,9 +185,12 @@ class DurableLog:
             except BaseException:
                 await stores.close()
                 raise
+        if config.reserve_bytes:
+            make_way(path)
         lock = await asyncio.to_thread(DirectoryLock.acquire, path, clock)
         consensus: SqliteConsensus | None = None
         try:
+            reserve = await asyncio.to_thread(Reserve, path, config.reserve_bytes)
             blobs = os.path.join(path, "blobs")
             store = config.objects
             owned = object_cluster(path, None if store is None else store.url, str(ids.next_id()))
@@ -199,7 +205,11 @@ class DurableLog:
                 blob = await asyncio.to_thread(LocalBlob, blobs)
             else:
                 blob = await open_own_objects(store, path, owned, consensus)
-            return await cls.assemble(consensus, blob, clock, ids, cache_bytes=config.cache_bytes, lock=lock)
+            opened = await cls.assemble(
+                consensus, blob, clock, ids, cache_bytes=config.cache_bytes, lock=lock
+            )
+            opened.committer.reserve = reserve
+            return opened
         except BaseException:
             if consensus is not None:
                 await consensus.close()

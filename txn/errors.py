@@ -218,7 +218,14 @@ class ReadOnlyTransaction(TxnError):
 
 
 class OutOfSpace(TxnError):
-    """The commit could not be written for lack of space and was rolled back (53100)."""
+    """The commit could not be written for lack of space and was rolled back (53100).
+
+    ``needed``, ``free``: bytes that it would have taken, or that have to be free before anything is written again, and that are
+    free; None: not known.
+    """
+
+    needed: int | None = None
+    free: int | None = None
 
 
 TroubleKind: TypeAlias = Literal["io", "files", "memory", "space"]

@@ -25,7 +25,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import msgspec
@@ -38,8 +38,9 @@ from txn.encode import (
     stamp_parts,
     written_shards,
 )  # fmt: skip
-from txn.errors import CommitUnknown, Fenced, TimestampPassed, TxnError
+from txn.errors import CommitUnknown, Fenced, OutOfSpace, TimestampPassed, TxnError
 from txn.oracle import TimestampOracle
+from txn.persist.reserve import Reserve, makes_room
 from txn.records import Batch, PartSwap, WriteSet
 from txn.types import ShardId, Timestamp, TxnId
 from txn.wal.txns import TxnsLog
@@ -113,6 +114,10 @@ class Committer:
         """Removes such a blob again: its transaction was refused."""
         self.yield_to_readers: Callable[[], None] = lambda: None
         """Called between the steps of a turn that together take long; whoever is served then only reads."""
+        self.reserve: Reserve | None = None
+        """Space for what makes room, where there is one."""
+        self.own_shards: frozenset[ShardId] = frozenset()
+        """Those that say what there is, so that rows are added to them also by what makes room."""
         self.failed: Exception | None = None
         """Why nothing can be committed any more (Fenced, CommitUnknown, or a broken invariant)."""
         self.on_failure: Callable[[Exception], None] | None = None
@@ -160,6 +165,9 @@ class Committer:
         For large write sets TypeError too comes from the future.
         """
         self._accepting()
+        reserve = self.reserve
+        if reserve is not None and reserve.short and not makes_room(writes, self.own_shards):
+            reserve.check(0)
         future: asyncio.Future[Timestamp] = self._loop.create_future()
         size, staged = 0, False
         for shard in writes.shards:
@@ -287,7 +295,8 @@ class Committer:
                 raise
             except TxnError as error:
                 # No timestamp can be reserved now (no space): who waits is told, the next may succeed.
-                self._fail_queue(error)
+                if not isinstance(error, OutOfSpace) or not self._find_room(self._queue):
+                    self._fail_queue(error)
             return
         if not members:
             return
@@ -312,7 +321,7 @@ class Committer:
         self.yield_to_readers()
         batch = Batch(epoch=self._txns.epoch, writes=tuple(writes), swaps=tuple(swaps), bytes=size)
         try:
-            seq = await self._txns.append(payload)  # <-- the durable point
+            seq = await self._append(payload, members)  # <-- the durable point
         except (Fenced, CommitUnknown):
             raise
         except TxnError as error:
@@ -328,6 +337,26 @@ class Committer:
         self.yield_to_readers()
         self._apply(members, batch, seq, len(payload), shards)
         self.yield_to_readers()
+
+    async def _append(self, payload: bytes, members: list[_Member]) -> int:
+        """Append an entry; where there is no space for it and it makes room, with that of the reserve."""
+        try:
+            return await self._txns.append(payload)
+        except OutOfSpace as error:
+            if self._find_room(members):
+                return await self._txns.append(payload)
+            if self.reserve is not None:
+                raise self.reserve.refusal(len(payload)) from error
+            raise
+
+    def _find_room(self, members: Iterable[_Member]) -> bool:
+        """Give the reserve up if one of the members makes room; tell whether that has made any."""
+        reserve = self.reserve
+        return (
+            reserve is not None
+            and any(m.writes is not None and makes_room(m.writes, self.own_shards) for m in members)
+            and reserve.give_up("a commit makes room")
+        )
 
     async def _stage(self, steps: Iterator[None]) -> None:
         """Apply a large batch in slices; no other batch is formed meanwhile."""

@@ -16,7 +16,7 @@ from typing import TypeVar
 from txn import inspect
 from txn.coordinator import Coordinator, TxnOptions
 from txn.durable import DurableLog, StorageConfig
-from txn.errors import ReadBelowSince, TxnError
+from txn.errors import OutOfSpace, ReadBelowSince, TxnError
 from txn.flush import Flusher
 from txn.holds import Hold
 from txn.index_build import Elsewhere, IndexBuild
@@ -371,7 +371,13 @@ class ShardStore:
 
         ``history``: superseded versions that somebody may still read leave memory, too.
         """
-        await self._flusher.flush(shard, history=history)
+        try:
+            await self._flusher.flush(shard, history=history)
+        except OutOfSpace:  # what is asked for makes room in the end
+            reserve = self.core.log.committer.reserve
+            if reserve is None or not reserve.give_up("what is in memory is written to parts"):
+                raise
+            await self._flusher.flush(shard, history=history)
 
     async def idle(self) -> None:
         """Wait until no upkeep is running or wanted (tests, orderly measurements)."""
@@ -420,6 +426,7 @@ async def start_store(
     core = Coordinator(log, options or TxnOptions(), first_txn_id=(log.epoch << 32) + 1, offload=offload)
     try:
         await recover(core)
+        log.committer.own_shards = core.options.common_shards
         log.committer.applier = core.apply
         log.committer.stager = core.stage
         log.committer.after_apply = core.settle

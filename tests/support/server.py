@@ -51,7 +51,7 @@ class ServerProcess:
             )
         command = [
             sys.executable, "-m", *module, "serve", "--port", "0", "--data-dir", str(data_dir),
-            "--spark-start", "off", *options,
+            "--spark-start", "off", "--disk-reserve", "0", *options,
         ]  # fmt: skip
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self._started = time.perf_counter()

@@ -80,7 +80,7 @@ async def opened(folder: Path, *options: str) -> AsyncIterator[tuple[Database, S
     """Open a database below ``folder``, without Spark, and a server of it that listens nowhere."""
     parser = argparse.ArgumentParser()
     add_arguments(parser)
-    arguments = ["--data-dir", str(folder / "data"), "--spark-start", "off", *options]
+    arguments = ["--data-dir", str(folder / "data"), "--spark-start", "off", "--disk-reserve", "0", *options]
     database = await Database.open(load(parser.parse_args(arguments), {}))
     try:
         server = Server(database, ServerConfig())
