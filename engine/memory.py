@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Final
 
 FIXED_BYTES: Final = 192 << 20
-MIN_PART_BYTES: Final = 16 << 20
+MIN_PART_BYTES: Final = 8 << 20
 MAX_PART_BYTES: Final = 256 << 20
 
 

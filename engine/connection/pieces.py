@@ -14,6 +14,8 @@ from pgwire.codecs.sizes import Measure
 
 PART_BYTES: Final = LONG_BYTES
 """Tuples of more than that are cut, rows of more than that are long."""
+FEW_BYTES: Final = 8 << 20
+"""Rows that a statement writes are written as parts, however few they are, where they are larger together."""
 ARROW_BYTES: Final = 4 << 20
 """As ``PART_BYTES``, for Arrow batches: the engines' are as large (``engine.local.executor``)."""
 

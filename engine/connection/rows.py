@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from pgwire.codecs.sizes import row_bytes
 from planner.query import OutputColumn
 
 RowTuple: TypeAlias = tuple[Any, ...]
@@ -33,6 +34,13 @@ class RowBatch:
         if self.rows is not None:
             return len(self.rows)
         return int(self.arrow.num_rows)
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes its values take: of tuples, judged by the first and the last."""
+        if self.rows is None:
+            return int(self.arrow.nbytes)
+        return max(row_bytes(self.rows[0]), row_bytes(self.rows[-1])) * len(self.rows) if self.rows else 0
 
 
 def _nothing() -> None:

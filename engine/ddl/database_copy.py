@@ -28,6 +28,8 @@ from engine.catalog.spaces import Space
 from engine.catalog.store import is_shared
 from engine.catalog.stored import PG_LARGEOBJECT_OID, CommentDef, Stored, row_array_oid, row_type_oid
 from engine.catalog.user_types import ROWS_OF, register, register_rows_of
+from engine.connection.pieces import FEW_BYTES
+from engine.connection.rows import RowBatch
 from engine.ddl.rewrite import batches_of
 from engine.eager import settle
 from planner.catalog import (
@@ -132,9 +134,11 @@ async def _fill(txn: Transaction, oids: Oids, old: RelationDef, new: RelationDef
     target = ShardId(new.oid)
     chunks = _rows(txn, ShardId(old.oid), named, oids)
     few: list[Row] = []
+    size = 0
     async for chunk in chunks:
         few += chunk
-        if len(few) > BULK_ROWS:
+        size += RowBatch(rows=chunk).nbytes
+        if len(few) > BULK_ROWS or size > FEW_BYTES:
             break
     else:
         if few:

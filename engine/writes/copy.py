@@ -32,7 +32,7 @@ from engine.bulk.server_files import Roots, ServerFile, file_error, found
 from engine.bulk.splits import whole
 from engine.bulk.write_rows import Sheet, encoders, header_of, long_row_encoder
 from engine.connection.output import encoded
-from engine.connection.pieces import cut
+from engine.connection.pieces import FEW_BYTES, cut
 from engine.connection.portal import Command, Outcome, RowReader
 from engine.connection.rows import ReadyRows, RowBatch, RowStream
 from engine.constraints import effects
@@ -231,10 +231,10 @@ async def _copy_from(
     load = BulkLoad(loader, decoder, utf8)
     lines: list[int] = []
     loader.lines = lines
-    first = await load.first_rows(BULK_ROWS if bulk else MOST_ROWS)
+    first = await load.first_rows(*((BULK_ROWS, FEW_BYTES) if bulk else (MOST_ROWS, MOST_ROWS)))
     loader.lines = None
     txn = session.block.ensure_txn()
-    staged = len(first) <= BULK_ROWS or not bulk
+    staged = load.ended or not bulk
     try:
         if not staged:
             worker = await tape.take()

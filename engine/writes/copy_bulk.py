@@ -20,12 +20,15 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from engine import accounts
 from engine.catalog.physical import shard_column
+from engine.connection.pieces import FEW_BYTES
 from engine.writes.copy_conditions import Conditions
 from engine.writes.copy_rows import RowLoader
 from pgwire.codecs.copy_columns import ColumnReader, PlainSplitter, column_reader
 from pgwire.codecs.copy_lines import CopyDecoder, LineDecoder
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.sizes import row_bytes
 from txn.columns import column_arrays, column_fields
 from txn.types import Row, ShardColumn
 
@@ -36,6 +39,7 @@ PIECE_BYTES: Final = (
     8 << 10,
 )  # what a block that is not plain is cut into, and what such a piece is
 BATCH_ROWS: Final = 400  # of rows that went through Python, per Arrow batch
+BATCH_BYTES: Final = 4 << 20  # of them, about
 DEFAULT_ROWS: Final = 1_000  # of default expressions between two turns of the loop
 AHEAD: Final = 2  # blocks being read
 PATIENCE: Final = 8  # blocks without any plain piece after which blocks are not cut any more
@@ -60,8 +64,15 @@ def table_batches(columns: Sequence[ShardColumn]) -> Any:
 def row_batches(columns: Sequence[ShardColumn], rows: Sequence[Row]) -> Iterator[Any]:
     """Yield table rows as Arrow batches."""
     schema = table_batches(columns)
-    for start in range(0, len(rows), BATCH_ROWS):
-        some = rows[start : start + BATCH_ROWS]
+    start = 0
+    while start < len(rows):
+        size = stop = 0
+        for stop in range(start, min(start + BATCH_ROWS, len(rows))):
+            size += row_bytes(rows[stop])
+            if size > BATCH_BYTES:
+                break
+        some = rows[start : stop + 1]
+        start = stop + 1
         arrays: list[Any] = []
         for column in columns:
             arrays += column_arrays([row[column.attnum - 1] for row in some], column)
@@ -76,20 +87,29 @@ class BulkLoad:
         self._loader = loader
         self._decoder = decoder
         self._chunks = chunks
+        self.ended = False
+        """Whether ``first_rows`` were all."""
         self._left = b""  # of a chunk that ``first_rows`` did not use up
         self._columns = [shard_column(c) for c in loader.relation.stored_columns]
         self._by_column = ColumnLoader(loader, self._columns, decoder) if serves(loader, decoder) else None
 
-    async def first_rows(self, limit: int) -> list[Row]:
-        """Return table rows: all of them if there are at most ``limit``, else a few more than that."""
+    async def first_rows(self, limit: int, most_bytes: int) -> list[Row]:
+        """Return table rows: all of them if there are at most ``limit`` in ``most_bytes`` of data, else some; ``ended`` tells.
+
+        Raises SqlError 53200 where they are more than the statement may have.
+        """
         rows: list[Row] = []
+        size = 0
         async for chunk in self._chunks:
             at = 0
+            if size > FEW_BYTES:
+                accounts.check()
             while at < len(chunk):
                 end = at + self._slice_bytes()
                 rows += self._loader.feed(self._decoder, chunk[at:end])
+                size += min(end, len(chunk)) - at
                 at = end
-                if len(rows) > limit:
+                if rows and (len(rows) > limit or size > most_bytes):
                     self._left = chunk[at:]
                     return rows
                 if at < len(chunk):
@@ -97,6 +117,8 @@ class BulkLoad:
         rows += self._loader.finish(self._decoder)
         if len(rows) > limit:
             self._chunks = _nothing()
+        else:
+            self.ended = True
         return rows
 
     async def batches(self, first: Sequence[Row]) -> AsyncIterator[Any]:
@@ -122,13 +144,16 @@ class BulkLoad:
 
     async def _careful_stream(self) -> AsyncIterator[Any]:
         pending: list[Row] = []
+        size = 0
         async for chunk in self._all_chunks():
             at = 0
+            size += len(chunk)
             while at < len(chunk):
                 end = at + self._slice_bytes()
                 pending += self._loader.feed(self._decoder, chunk[at:end])
                 at = end
-                if len(pending) >= BATCH_ROWS:
+                if len(pending) >= BATCH_ROWS or size > BATCH_BYTES:
+                    size = 0
                     for batch in row_batches(self._columns, pending):
                         yield batch
                     pending = []

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from engine.catalog.physical import shard_column
+from engine.connection.pieces import FEW_BYTES
 from engine.connection.rows import RowBatch, RowStream
 from txn.columns import as_stored, column_arrays, column_fields
 from txn.types import Row
@@ -67,12 +68,13 @@ class BulkSource:
         )
 
     async def few(self, limit: int) -> list[Row] | None:
-        """Return the source's rows if there are at most ``limit``; else None, and ``batches`` has them."""
-        count = 0
+        """Return the source's rows if there are at most ``limit``, of ``FEW_BYTES`` together; else None, and ``batches`` has them."""
+        count = size = 0
         async for batch in self._batches:
             self._first.append(batch)
             count += len(batch)
-            if count > limit:
+            size += batch.nbytes
+            if count > limit or size > FEW_BYTES:
                 return None
         return [row for batch in self._first for row in self.values(batch)]
 
@@ -84,9 +86,9 @@ class BulkSource:
 
     async def source_batches(self) -> AsyncIterator[RowBatch]:
         """Yield all of the source's batches, those that ``few`` has read first."""
-        first, self._first = self._first, []
-        for batch in first:
-            yield batch
+        first, self._first = self._first[::-1], []
+        while first:
+            yield first.pop()  # nobody else keeps it
         async for batch in self._batches:
             yield batch
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -246,3 +247,34 @@ def test_a_value_outside_statements_is_compared_with_a_statement_s_share(
     with pytest.raises(SqlError):
         foresee(1 << 21)
     assert made("x" * 9000) == "x" * 9000
+
+
+# --- rows that a statement writes -------------------------------------------------------------------
+
+
+def test_few_rows_of_many_bytes_are_written_as_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """COPY, INSERT … SELECT and UPDATE count the bytes of what they gather, not the rows alone."""
+
+    async def body(session: Session, other: Session) -> None:
+        written: list[int] = []
+        log = session.connection.db.store.core.log
+        write_part = log.write_part
+
+        async def counting(shard: object, spec: object, table: Any, **options: object) -> object:
+            written.append(table.num_rows)
+            return await write_part(shard, spec, table, **options)
+
+        monkeypatch.setattr(log, "write_part", counting)
+        await session.run("CREATE TABLE t (id int, d text)")
+        await session.run(
+            "INSERT INTO t SELECT g, repeat('x', 1000000 + g) FROM generate_series(1, 40) g WHERE random() < 2"
+        )
+        assert sum(written) == 40
+        await session.run("INSERT INTO t SELECT g, 'short' FROM generate_series(1, 40) g WHERE random() < 2")
+        assert sum(written) == 40
+        rows = await session.run("SELECT count(*), sum(length(d)) FROM t")
+        assert rows == [("80", str(sum(range(1000001, 1000041)) + 200))]
+        account = session.connection.session.account
+        assert account.most < SHARE
+
+    run(tmp_path, body)
