@@ -21,9 +21,12 @@ Short statements (``Interrupts.run``: point reads, one-row writes) are not measu
 from __future__ import annotations
 
 import asyncio
+import ctypes
 from collections.abc import Awaitable, Generator
 from threading import get_ident
 from typing import Any, Final, TypeVar
+
+import pyarrow as pa
 
 from planner.builtins.large import METER
 from planner.errors import SqlError
@@ -42,6 +45,16 @@ HINT: Final = (
 def megabytes(size: int) -> str:
     """Return a size as errors say it."""
     return f"{size >> 20} MB" if size >= 10 << 20 else f"{size >> 10} kB"
+
+
+_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
+
+
+def give_back() -> None:
+    """Let go of memory that is free inside the process: some milliseconds, so only before somebody is refused."""
+    pa.default_memory_pool().release_unused()
+    if _trim is not None:
+        _trim(0)
 
 
 class Statements:
@@ -155,6 +168,10 @@ class Account:
             self.promised = held
 
     def _check(self, more: int) -> None:
+        statements = self.statements
+        if self.taken + more > self.limit or (self.taken and statements.taken + more > statements.limit):
+            give_back()  # what allocators keep for later is nobody's
+            self._measure()
         if self.taken + more > self.limit:
             raise SqlError(
                 "53200",

@@ -27,7 +27,7 @@ from engine.index.measured import measure
 from engine.index.nodes import Filter, Node, OneRow, Project
 from engine.index.partitions import PartitionsSource
 from engine.index.plan import Planning, RangeAccess
-from engine.index.sources import IndexSource, SourceNode
+from engine.index.sources import FIRST_ROWS, IndexSource, Part, SourceNode
 from engine.index.state import BATCH, ExecState, Rows, abandon, drive, poll, run_ready
 from engine.loop.strands import turn
 from pgwire.give_way import openly
@@ -136,18 +136,37 @@ class IndexExecutor:
             if point.source is None:
                 rows = point.finish([()], env) if point.short else openly(point.finish, [()], env)
                 return ReadyRows(plan.columns, rows)
-            request = point.source.request
-            found = request((), env, ctx) if point.short else openly(request, (), env, ctx)
-            if type(found) is list or not isinstance(found, Awaitable):  # a list it is nearly always
+            source = point.source
+            request = source.request
+            if source.following is None or not source.in_parts(ctx):
+                found = request((), env, ctx) if point.short else openly(request, (), env, ctx)
+                if type(found) is list or not isinstance(found, Awaitable):  # a list it is nearly always
+                    return ReadyRows(plan.columns, _finish(point, found, env))
+                return self._point_later(plan, point, found, env)
+            found = openly(request, (), env, ctx, part=Part(None, FIRST_ROWS))
+            if isinstance(found, Awaitable):
+                return self._range_later(plan, point, found, env)
+            if len(found) < FIRST_ROWS:
                 return ReadyRows(plan.columns, _finish(point, found, env))
-            return self._point_later(plan, point, found, env)
+        return self._piped(plan, env)
+
+    def _piped(self, plan: IndexPlan, env: Env) -> Result:
         pipe = plan.root.pipe(env)
-        rows = []
+        rows: Rows = []
         finished, waiting = run_ready(pipe, rows, outermost=True)
         if finished:
             return ReadyRows(plan.columns, rows)
-        batches = drive(pipe, rows, waiting, ctx)
+        batches = drive(pipe, rows, waiting, env.shared.ctx)
         return RowStream(plan.columns, batches, partial(abandon, pipe, waiting))
+
+    async def _range_later(
+        self, plan: IndexPlan, point: PointPlan, found: Awaitable[Any], env: Env
+    ) -> Result:
+        rows = await found
+        if len(rows) < FIRST_ROWS:
+            return ReadyRows(plan.columns, _finish(point, rows, env))
+        del rows, found
+        return self._piped(plan, env)
 
     async def _point_later(
         self, plan: IndexPlan, point: PointPlan, found: Awaitable[Any], env: Env

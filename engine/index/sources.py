@@ -13,13 +13,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from engine.connection.pieces import PART_BYTES
 from engine.explain.tree import Measured
 from engine.index.access import Access, in_order_of_cost
 from engine.index.nodes import Node, chunks
 from engine.index.state import Pipe, Rows, Wait, evaluate, evaluate_rows
 from engine.reads.watched import watching
+from pgwire.codecs.sizes import row_bytes
 from planner.catalog import RelationDef
 from planner.evaluate import (
     Env,
@@ -31,6 +33,7 @@ from planner.evaluate import (
     flat,
     record_maker,
 )
+from planner.facts import INT2, INT4, INT8, TEXT, UUID
 from planner.query import (
     CMAX,
     CMIN,
@@ -264,6 +267,29 @@ async def _next(iterator: Any) -> Any:
         return None
 
 
+FIRST_ROWS = 16
+MOST_ROWS = 4096
+_IN_ORDER = frozenset((INT2, INT4, INT8, TEXT, UUID))
+
+
+class Part(NamedTuple):
+    """Some rows of a range: ``most`` of them, behind the key that ends in ``behind`` (None: the first ones)."""
+
+    behind: Any
+    most: int
+
+
+def _following(access: Access, relation: RelationDef) -> int | None:
+    """Return the column by whose values a range of a primary key can be read in parts; None: it is read at once."""
+    index = access.index
+    if access.kind != "prefix" or index is None or not index.primary or any(access.pads):
+        return None
+    if len(index.attnums) != len(access.keys) + 1:
+        return None
+    attnum = index.attnums[-1]
+    return attnum if relation.columns[attnum - 1].type.oid in _IN_ORDER else None
+
+
 class IndexSource(Source):
     """Rows of a stored table by index keys. Key expressions are evaluated for the row joined so far."""
 
@@ -295,6 +321,7 @@ class IndexSource(Source):
         self.upper = compile_expr(access.upper[0], outer) if access.upper else None
         self.reverse = False
         self.counts: RowFunction | None = None  # LIMIT and OFFSET, where the index gives the query's order
+        self.following = _following(access, relation)
         self.simple = access.kind == "point" and not any(access.pads) and not any(access.guards)
 
     def for_table(self, leaf: Leaf, index: int, index_name: str) -> IndexSource:
@@ -315,10 +342,24 @@ class IndexSource(Source):
         parts = (self.key, self.lower, self.upper, self.counts)
         return tuple(part for part in parts if part is not None and part.may_suspend)
 
-    def request(self, outer: Any, e: Env, ctx: Any, known: Mapping[RowFunction, Any] = NOTHING_KNOWN) -> Any:
+    def in_parts(self, ctx: Any) -> bool:
+        """Whether rows may be asked for in parts (``Part``): in the order of a key, by who takes no locks."""
+        return (
+            self.following is not None and self.counts is None and not ctx.for_update and not ctx.txn.writing
+        )
+
+    def request(
+        self,
+        outer: Any,
+        e: Env,
+        ctx: Any,
+        known: Mapping[RowFunction, Any] = NOTHING_KNOWN,
+        part: Part | None = None,
+    ) -> Any:
         """Return the stored rows, or an awaitable of them; an empty tuple when a key is NULL.
 
-        ``known``: the values of those of its expressions that may suspend, which the caller had to find.
+        ``known``: the values of those of its expressions that may suspend, which the caller had to find. ``part``: where
+        ``in_parts``, which of the rows.
         """
         reading = self.reading[ctx.for_update]
         key = known[self.key] if self.key in known else self.key(outer, e)
@@ -350,6 +391,11 @@ class IndexSource(Source):
                 limit = max(sum(c or 0 for c in counts), 0)
                 if self.slack:
                     limit += e.shared.private[self]
+        if part is not None:
+            limit = part.most
+            if part.behind is not None:
+                side = "upper" if self.reverse else "lower"
+                bounds[side], bounds[f"{side}_inclusive"], bounds[f"has_{side}"] = part.behind, False, True
         return ctx.txn.range(
             self.shard,
             self.index,
@@ -386,10 +432,34 @@ class IndexSource(Source):
         known: dict[RowFunction, Any] = {}
         for function in self.waiting:
             known[function] = yield from evaluate(function, outer, e)
-        found = self.request(outer, e, e.shared.ctx, known)
+        ctx = e.shared.ctx
+        if self.in_parts(ctx):
+            yield from self._parts(outer, e, ctx, known)
+            return
+        found = self.request(outer, e, ctx, known)
         if isinstance(found, Awaitable):
             wait = Wait(found)
             yield wait
             found = wait.value
         if found:
             yield from chunks(self.extract(found))
+
+    def _parts(self, outer: Any, e: Env, ctx: Any, known: Mapping[RowFunction, Any]) -> Pipe:
+        """Look up a range, so many rows at a time as are a few megabytes."""
+        attnum = self.following
+        assert attnum is not None
+        part = Part(None, FIRST_ROWS)
+        while True:
+            found = self.request(outer, e, ctx, known, part)
+            if isinstance(found, Awaitable):
+                wait = Wait(found)
+                yield wait
+                found = wait.value
+            if found:
+                yield from chunks(self.extract(found))
+            if len(found) < part.most:
+                return
+            size = sum(row_bytes(row.values) for row in found)
+            fitting = max(part.most * PART_BYTES // size, 1)
+            part = Part(found[-1].values[attnum - 1], min(fitting, 4 * part.most, MOST_ROWS))
+            del found
