@@ -231,6 +231,7 @@ async def send_rows(reader: RowReader, encode: Encoder, out: Responder, limit: i
     sent = 0
     async for batch in reader.take(limit):
         sent += await send_batch(batch, encode, out)
+        del batch  # before the next one is made
     return sent
 
 

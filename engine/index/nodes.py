@@ -114,6 +114,7 @@ def _apply_by_bytes(function: RowFunction, source: Pipe, e: Env) -> Pipe:
                 step *= 4
             if out:
                 yield out
+            del out  # before the next ones are made
 
 
 class OneRow(Node):

@@ -28,6 +28,7 @@ from engine.loop.strands import turn
 from engine.slices import SLICE_S
 from pgwire.codecs.sizes import row_bytes
 from pgwire.give_way import opened, openly
+from planner.builtins.large import METER
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, Shared, Suspend
 
@@ -185,12 +186,13 @@ def run_ready(pipe: Pipe, rows: Rows, *, outermost: bool = False) -> tuple[bool,
     """
     deadline = 0.0
     size = 0
+    made = METER.made
     was = opened(True)
     try:
         for item in pipe:
             if item.__class__ is list:
                 rows.extend(item)
-                if len(rows) > 1:
+                if len(rows) > 1 or METER.made != made:
                     size += row_bytes(item[-1]) * len(item) if item else 0
                     if len(rows) > 4 * BATCH or size > 4 * PART_BYTES:
                         return False, None
@@ -232,6 +234,7 @@ async def drive(pipe: Pipe, ready: Rows, waiting: Item, ctx: ExecContext) -> Asy
     """
     if ready:
         yield RowBatch(rows=ready)
+    del ready  # what has been taken is not kept while more is made
     if isinstance(waiting, Wait):
         waiting.value = await waiting.awaitable
     deadline = time.monotonic() + SLICE_S
@@ -241,6 +244,7 @@ async def drive(pipe: Pipe, ready: Rows, waiting: Item, ctx: ExecContext) -> Asy
             if item.__class__ is list:
                 if item:
                     yield RowBatch(rows=item)
+                item = None
             elif isinstance(item, Wait):
                 item.value = await item.awaitable
             elif item is _END:

@@ -408,6 +408,7 @@ async def _send(session: Session, statement: Copy, result: ReadyRows | RowStream
                 progress.tuples += len(part)
                 count += len(part)
                 await out.drain()
+            del batch, part  # before the next ones are made
         if trailer:
             out.copy_data(header + trailer)
         out.copy_done()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from planner import facts as f
 from planner.builtins.registry import REGISTRY, SqlForm
@@ -174,7 +174,11 @@ def _pad(name: str) -> SqlForm:
         count = b.fn("greatest", args[1].node, b.integer(0))
         if len(args) == 3 and not args[2].constant:
             raise not_supported(f"{name} with a varying fill in this executor")
-        return b.fn(name, args[0].node, count, fill)
+        made = b.fn(name, args[0].node, count, fill)
+        length = args[1].constant
+        if isinstance(length, int) and length <= LONGEST:
+            return made
+        return _no_longer(d, name, made, lambda: b.copied(args[1].node), args[1].node)
 
     return form
 
@@ -189,8 +193,38 @@ def _side(name: str) -> SqlForm:
     return form
 
 
+LONGEST = 64 << 10
+"""What a function may make of a short text in DuckDB, in characters: it makes two thousand of them at once, and counts none of that."""
+
+
+MOST_TIMES = 8
+"""What takes the place of a character in a text may be so long without a look at how long the text becomes."""
+
+
+def _no_longer(d: Dialect, name: str, made: Node, length: Callable[[], Node], witness: Node) -> Node:
+    """Return ``made``; in DuckDB it is for the row executor where it is long. ``length``: of it, in characters."""
+    if d.name != "duckdb":
+        return made
+    error = d.error(
+        "0A000", f"a text of more than {LONGEST} characters by {name}() in this executor", b.copied(witness)
+    )
+    return b.case([(b.op(">", length(), b.integer(LONGEST)), error)], made)
+
+
 def _repeat(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
-    return b.fn("repeat", args[0].node, b.fn("greatest", args[1].node, b.integer(0)))
+    def made(text: Node, count: Node) -> Node:
+        repeated = b.fn("repeat", text, b.fn("greatest", count, b.integer(0)))
+
+        def length() -> Node:
+            return b.op("*", b.cast(b.fn("length", b.copied(text)), "HUGEINT"), b.copied(count))
+
+        return _no_longer(d, "repeat", repeated, length, text)
+
+    return (
+        d.repeat([args[0].node, args[1].node], made)
+        if d.name == "duckdb"
+        else made(args[0].node, args[1].node)
+    )
 
 
 def _position(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
@@ -200,6 +234,14 @@ def _position(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
 def _replace(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
     """An empty search text changes nothing, but NULL for the new one is NULL all the same."""
     made = b.fn("replace", *(a.node for a in args))
+    new = args[2].constant
+    if d.name == "duckdb" and not (isinstance(new, str) and len(new) <= MOST_TIMES):
+        raise_above = b.op(
+            "*",
+            b.cast(b.fn("length", b.copied(args[0].node)), "HUGEINT"),
+            b.fn("length", b.copied(args[2].node)),
+        )
+        made = _no_longer(d, "replace", made, lambda: raise_above, args[0].node)
     if args[1].constant:
         return made
 
