@@ -233,6 +233,25 @@ def test_wide_rows_come_in_small_batches(world: World, executor: LocalExecutor) 
     asyncio.run(body())
 
 
+@pytest.mark.parametrize(
+    "text", ["repeat('ab', g * 10000)", "lpad('x', g * 10000)", "rpad('x', g * 10000, 'ab')",
+             "replace(repeat('x', g * 6000), 'x', g::text || 'yyyyyyyyyyyyyyyy')"],
+)  # fmt: skip
+def test_long_texts_are_for_the_row_executor_to_make(
+    world: World, executor: LocalExecutor, text: str
+) -> None:
+    """DuckDB makes 2,048 of them at once, and counts none of that."""
+
+    def lengths(rows_: int) -> list[int]:
+        found = rows(world, executor, f"SELECT length({text}) FROM generate_series(0, {rows_}) g ORDER BY g")
+        return [length for (length,) in found]
+
+    assert len(lengths(0)) == 1
+    with pytest.raises(SqlError) as caught:
+        lengths(10)
+    assert caught.value.sqlstate == "0A000"
+
+
 def test_narrow_texts_are_joined_to_large_batches(world: World, executor: LocalExecutor) -> None:
     async def body() -> None:
         plan = executor.prepare(
