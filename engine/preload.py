@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from engine.catalog.builtin_relations import column_domains
 from planner import bind, builtins
 from planner.facts import INT4
+from planner.patterns import charset
 from planner.type_order import default_less
 
 if TYPE_CHECKING:
@@ -23,4 +24,5 @@ def preload(virtual: VirtualCatalog) -> None:
     builtins.load()
     column_domains()
     default_less(INT4)
+    charset.preload()
     virtual.preload()

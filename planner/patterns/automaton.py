@@ -176,7 +176,7 @@ class Automaton:
                 if to not in found and (looks is None or _met(condition, behind, ahead, looks)):
                     found.add(to)
                     stack.append(to)
-        spend(len(found) * 4)
+        spend(len(found) * 4 + 100)
         return found
 
     def _looks(self, members: frozenset[int]) -> tuple[int, ...]:

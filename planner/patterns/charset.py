@@ -130,17 +130,19 @@ def _without(ranges: Ranges, taken: Ranges) -> Ranges:
 def _cased() -> tuple[list[int], list[Ranges]]:
     """Return every character that has another case, and those other forms."""
     codes, forms = [], []
-    for code in range(LAST + 1):
-        c = chr(code)
-        if c.isascii() and not c.isalpha():
-            continue
-        if 0xAC00 <= code <= 0xD7FF or code >= 0x20000 or 0x3400 <= code < 0xA000:
-            continue  # Han and Hangul, surrogates aside: large, and without cases
-        others = {ord(upper_char(c)), ord(lower_char(c))} - {code}
-        if others:
-            codes.append(code)
-            forms.append(tuple((other, other) for other in sorted(others)))
+    for low, high in union([class_ranges("upper"), class_ranges("lower")]):
+        for code in range(low, high + 1):
+            others = {ord(form) for form in _forms(chr(code))} - {code}
+            if others:
+                codes.append(code)
+                forms.append(tuple((other, other) for other in sorted(others)))
     return codes, forms
+
+
+def preload() -> None:
+    """Read what the first pattern would need else: some tens of milliseconds. Idempotent."""
+    class_ranges("word")
+    _cased()
 
 
 def both_cases(ranges: Ranges) -> Ranges:

@@ -36,6 +36,7 @@ from planner.patterns.options import (
     invalid,
 )
 from planner.patterns.options import NEWLINE as NEWLINE_BITS
+from planner.patterns.steps import spend
 from planner.patterns.tree import (
     LONGER,
     SHORTER,
@@ -134,6 +135,7 @@ class _Parser:
         return tuple(items)
 
     def _item(self, items: list[Item], looking: bool) -> None:
+        spend(50)
         atom, quantified = self._atom(looking)
         if not quantified:
             items.append(Item(atom))
@@ -233,6 +235,7 @@ class _Parser:
         parts: list[Ranges] = []
         token = self.lexer.in_brackets(True)
         while token.kind != "]":
+            spend(50)
             token = self._part(token, parts)
         return union(parts)
 

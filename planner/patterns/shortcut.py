@@ -72,7 +72,7 @@ def _takes_anything(item: Item) -> bool:
 def shortcut(expression: Expression, groups: int) -> Shortcut | None:
     """Return how ``re`` may match an expression with so many capturing groups; None: not at all."""
     size = _size(expression)
-    if size is None or size > MAX_SIZE or _ambiguous(expression):
+    if size is None or _ambiguous(expression):
         return None
     single_path = _unique(expression, _NOTHING)
     loops = _loops(expression)
@@ -88,7 +88,7 @@ def shortcut(expression: Expression, groups: int) -> Shortcut | None:
 
 
 def _size(expression: Expression) -> int | None:
-    """Return how many items are tried one after the other at most; None where there is one that ``re`` does not do."""
+    """Return how many items are tried one after the other at most; None where ``re`` does not do one, or they are too many."""
     total = 1
     for branch in expression:
         for item in branch:
@@ -98,6 +98,8 @@ def _size(expression: Expression) -> int | None:
             if inner is None:
                 return None
             total += inner * max(item.low, item.high or 1, 1)
+            if total > MAX_SIZE:
+                return None
     return total
 
 

@@ -109,3 +109,9 @@ def test_like_is_linear_and_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> N
     assert counted(monkeypatch, most, lambda: like("a" * N + "b", "%_" * 200 + "%b"))
     with pytest.raises(Stopped):
         counted(monkeypatch, most, lambda: like("ab" * N, "%" + "a_" * 2000 + "c%"))
+
+
+def test_long_patterns_are_read_and_built_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    for pattern in ("a" * 90_000, "[" + "ab" * 90_000 + "]", "(ab|c)" * 3_000, "a|" * 30_000):
+        with pytest.raises(Stopped):
+            counted(monkeypatch, 10, lambda pattern=pattern: compiled(pattern))
