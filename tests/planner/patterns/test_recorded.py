@@ -35,7 +35,7 @@ def test_answers_are_those_recorded(monkeypatch: pytest.MonkeyPatch, by_re: bool
 
 def test_re_and_the_automata_find_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     draw = Generator(Random(20261128), odd=False)
-    cases = [draw.case() for _ in range(400)]
+    cases = [draw.case() for _ in range(200)]
     patterns.compiled.cache_clear()
     fast = [answer(case) for case in cases]
     handed_over = sum(
@@ -48,4 +48,4 @@ def test_re_and_the_automata_find_the_same(monkeypatch: pytest.MonkeyPatch) -> N
     slow = [answer(case) for case in cases]
     patterns.compiled.cache_clear()
     assert [c for c, a, b in zip(cases, fast, slow, strict=True) if a != b] == []
-    assert handed_over > 100
+    assert handed_over > 50
