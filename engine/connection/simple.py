@@ -22,6 +22,7 @@ from engine.connection.statement_log import level_of
 from engine.eager import settle
 from engine.executor import Result
 from engine.loop.collector import uncollected
+from engine.loop.threads import beside
 from engine.reads.planning import LONG_TEXT, CachedText
 from engine.reads.plans import Plan
 from engine.reads.query import read_point, start_quick
@@ -177,7 +178,7 @@ async def run_text(
         conn.planning.tell_truncated(sql)
         if len(sql) > LONG_TEXT:
             with uncollected():
-                statements = await asyncio.to_thread(parse, sql)
+                statements = await beside(parse, sql)
         else:
             statements = openly(parse, sql)
         if session.derived.logs:

@@ -7,7 +7,6 @@ With ANALYZE the statement runs, through the same functions as without EXPLAIN, 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from engine.explain.estimate import Estimate, Estimator, RowsOf, estimate, width
 from engine.explain.formats import Shown, as_object, document, text_lines
 from engine.explain.texts import Texts
 from engine.explain.tree import Measured, PlanNode
+from engine.loop.threads import beside
 from engine.reads.planning import LONG_TEXT
 from engine.reads.plans import Plan
 from engine.reads.query import CompiledQuery, choose_route, collect, compile_ahead, compiled_query
@@ -264,7 +264,7 @@ async def run_explain(
     long = len(body.text) > LONG_TEXT  # others go on
     if long:
         for _, own in _parts(session, inner):
-            await asyncio.to_thread(compile_ahead, own, session.db.executors["index"], session.catalog)
+            await beside(compile_ahead, own, session.db.executors["index"], session.catalog)
     parts = _choose(session, inner, params, measure=analyze)
     planned = (session.clock_time_us() - started) / 1000
     whole = await _run(conn, inner, params, out, facts) if analyze else None
@@ -272,7 +272,7 @@ async def run_explain(
     estimator = Estimator(session.catalog.relation_by_oid, lambda oid: sizes.get(oid, 0)) if costs else None
     texts = Texts(session, estimator, verbose=bool(options.get("verbose")))
     if long:
-        tree = await asyncio.to_thread(_tree, session, parts, texts, facts)
+        tree = await beside(_tree, session, parts, texts, facts)
     else:
         tree = _tree(session, parts, texts, facts)
     if whole is not None and (tree.actual is None or not tree.actual.loops):

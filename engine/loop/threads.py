@@ -14,12 +14,20 @@ changes, and no privilege is needed. Older kernels and other systems are left as
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import os
 import platform
 import struct
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
+
+from pgwire.give_way import polled
+from planner.errors import SqlError
+
+T = TypeVar("T")
+P = ParamSpec("P")
 
 LOOP_SLICE_NS: Final = 100_000
 WORKER_SLICE_NS: Final = 20_000_000
@@ -47,6 +55,28 @@ def stand_back() -> None:
 def worker_pool() -> ThreadPoolExecutor:
     """Return the pool for ``asyncio.to_thread`` and its like."""
     return ThreadPoolExecutor(WORKERS, thread_name_prefix="worker", initializer=stand_back)
+
+
+async def beside(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a function in a thread; where nobody waits for it any more, ``give_way`` ends it there.
+
+    Python ends no thread: only for what gives way in all its loops, and reads nothing that changes meanwhile.
+    """
+    left = False
+
+    def check() -> None:
+        if left:
+            raise SqlError("57014", "canceling statement due to user request")
+
+    def work() -> T:
+        with polled(check):
+            return function(*args, **kwargs)
+
+    try:
+        return await asyncio.to_thread(work)
+    except asyncio.CancelledError:
+        left = True
+        raise
 
 
 def slice_ns(thread: int = 0) -> int | None:

@@ -7,7 +7,6 @@ text ──parse, bind──> Plan                             otherwise; rememb
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from engine.catalog.state import CatalogSnapshot
 from engine.connection.portal import Prepared
 from engine.connection.session import Session
 from engine.ddl.in_use import refuse_before_actions
+from engine.loop.threads import beside
 from engine.reads.plans import PLAN_CACHE_MAX_TEXT, Plan
 from engine.reads.query import compile_ahead
 from engine.reads.template_slots import Template
@@ -105,7 +105,7 @@ class Planning:
     async def plan_long_text(self, text: str, param_oids: tuple[int, ...]) -> Plan | None:
         """As ``plan_text`` for a text too long to be cached: in a thread. Tells of truncated names."""
         self.tell_truncated(text)
-        statements = await asyncio.to_thread(parse, text)
+        statements = await beside(parse, text)
         if len(statements) != 1:
             return self.plan_text(text, param_oids)  # says what is wrong
         return await self.bind_long(statements[0], param_oids)
@@ -121,7 +121,7 @@ class Planning:
             return self.bind(statement, param_oids, variable_params=variable_params)
         session.view.renew()
         catalog, path = session.catalog, session.search_path
-        bound = await asyncio.to_thread(
+        bound = await beside(
             bind_statement,
             node,
             statement.text,
@@ -133,10 +133,10 @@ class Planning:
             variable_params=variable_params,
             security=session.row_security,
         )
-        plan = await asyncio.to_thread(Plan, bound, catalog, path)
+        plan = await beside(Plan, bound, catalog, path)
         if plan.crosses or not plan.fresh(session.catalog):
             return self.bind(statement, param_oids, variable_params=variable_params)
-        await asyncio.to_thread(compile_ahead, plan, self.db.executors["index"], catalog)
+        await beside(compile_ahead, plan, self.db.executors["index"], catalog)
         return plan
 
     def bind(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import gc
+import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from engine.eager import LaidAside, OnStrand, call_on_strand, eager, on_strand
 from engine.loop import strands
+from engine.loop.threads import beside
 from pgwire import give_way as way
 from pgwire.give_way import TurnBroken, give_way, opened, openly, paced, paced_iter, whole_turn
 
@@ -352,5 +354,26 @@ def test_threads_look_whether_they_are_cancelled(pass_time: Clock) -> None:
     async def body() -> None:
         with pytest.raises(InterruptedError):
             await asyncio.to_thread(beside)
+
+    run(body)
+
+
+def test_a_thread_that_nobody_waits_for_ends(pass_time: Clock) -> None:
+    ended = threading.Event()
+
+    def work() -> None:
+        try:
+            while True:
+                give_way()
+        finally:
+            ended.set()
+
+    async def body() -> None:
+        task = asyncio.ensure_future(beside(work))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await asyncio.to_thread(ended.wait, 10)
 
     run(body)
