@@ -44,6 +44,8 @@ from pgwire.framing import (
 from pgwire.state import ACTED_ON, AUTH, CLOSED, COPY_IN, DROPPED, RECEIVE, SEND, STARTUP
 
 NO_FRAME: Final = 0  # next_frame: nothing to act on now
+DROPPING: Final = 1  # next_frame: many messages were dropped and more have come; others go first
+DROPPED_AT_ONCE: Final = 2000  # a millisecond
 KEPT_BYTES: Final = 64 << 10  # a consumed buffer larger than this is let go
 COPY_CHUNK_BYTES: Final = (
     64 << 10
@@ -167,7 +169,8 @@ class Connection:
         """
         if not RECEIVE[self.state]:
             return PAUSED
-        kind = self.next_frame()
+        while (kind := self.next_frame()) == DROPPING:
+            pass
         if kind == NO_FRAME:
             return NEED_DATA
         if kind > 255:
@@ -187,7 +190,7 @@ class Connection:
         return frames.data[frames.pos : frames.pos + 1] == b"S"
 
     def next_frame(self) -> int:
-        """Return the next message's type and make its transition; NO_FRAME if there is none to act on.
+        """Return the next message's type and make its transition; NO_FRAME if there is none to act on, DROPPING to be asked again.
 
         In state STARTUP the type is one of the numbers above 255 of ``messages`` and the value is in
         ``startup_message``. Raises as ``next_event``, but leaves payloads unread.
@@ -217,6 +220,7 @@ class Connection:
     def _next_frame_with_care(self) -> int:
         """Do what ``next_frame`` does where something is missing, meaningless, illegal or a start-up packet."""
         frames = self._frames
+        dropped = 0
         while True:
             state = self.state
             table = RECEIVE[state]
@@ -238,6 +242,9 @@ class Connection:
             pos = frames.pos
             frames.pos = pos + 1 + length
             if kind in DROPPED[state]:
+                dropped += 1
+                if dropped == DROPPED_AT_ONCE:
+                    return DROPPING
                 continue
             self.data = frames.data
             self.start = pos + 5
@@ -330,7 +337,8 @@ class Connection:
             if any(parts):
                 break
             # next_frame drops Flush and Sync and refuses everything but CopyDone and CopyFail.
-            kind = self.next_frame()
+            while (kind := self.next_frame()) == DROPPING:
+                pass
             if kind == NO_FRAME:
                 break
             if kind == _COPY_DATA:  # behind a dropped message

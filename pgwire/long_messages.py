@@ -3,7 +3,8 @@
     Query, Parse, Bind of LONG_BYTES or more ──> pieces of PIECE_BYTES, a turn of the loop between two ──> what ``decode`` gives
 
 A text grows in place (CPython extends a string that nobody else has), bytes in a ``BytesIO``, so a piece costs what it
-is long. What is not as it should be is left to ``decode``, which says so. Texts that are not UTF-8 are converted at once.
+is long. What is not as it should be is left to ``decode``, which says so. Texts that are not UTF-8, from CONVERTED_BYTES on, are converted in
+a thread: that takes time linear in their length, in steps between which others run.
 """
 
 from __future__ import annotations
@@ -18,13 +19,21 @@ from pgwire import decode
 
 LONG_BYTES: Final = 1 << 20
 PIECE_BYTES: Final = 1 << 20  # half a millisecond
+CONVERTED_BYTES: Final = 1 << 14
 
 _UTF8: Final = getincrementaldecoder("utf-8")
 
 
+def is_long(size: int, read: decode.Read) -> bool:
+    """Tell whether a message of ``size`` bytes, more than CONVERTED_BYTES, is to be read here."""
+    return size > LONG_BYTES or read is not decode.utf8
+
+
 async def query(data: bytes, start: int, stop: int, read: decode.Read) -> str:
     """As ``decode.query``."""
-    if read is not decode.utf8 or data.find(0, start, stop) != stop - 1:
+    if read is not decode.utf8:
+        return await asyncio.to_thread(decode.query, data, start, stop, read)
+    if data.find(0, start, stop) != stop - 1:
         return decode.query(data, start, stop, read)
     sql = await _text(data, start, stop - 1)
     return decode.query(data, start, stop, read) if sql is None else sql
@@ -32,9 +41,11 @@ async def query(data: bytes, start: int, stop: int, read: decode.Read) -> str:
 
 async def parse(data: bytes, start: int, stop: int, read: decode.Read) -> tuple[str, str, tuple[int, ...]]:
     """As ``decode.parse``."""
+    if read is not decode.utf8:
+        return await asyncio.to_thread(decode.parse, data, start, stop, read)
     begin = data.find(0, start, stop) + 1
     end = data.find(0, begin, stop) if begin else -1
-    if read is not decode.utf8 or end < 0:
+    if end < 0:
         return decode.parse(data, start, stop, read)
     name, _, oids = decode.parse(short := data[start:begin] + data[end:stop], 0, len(short), read)
     sql = await _text(data, begin, end)

@@ -23,14 +23,14 @@ from pgwire.encode import (
     parameter_description,
 )
 from pgwire.errors import ErrorReport, LocalProtocolError
-from pgwire.long_messages import LONG_BYTES
+from pgwire.long_messages import CONVERTED_BYTES, LONG_BYTES, is_long
 
 if TYPE_CHECKING:
     from pgwire.session import Session, Step
 
 
 def _on_query(session: Session, data: bytes, start: int, stop: int) -> Step | None:
-    if stop - start > LONG_BYTES:
+    if stop - start > CONVERTED_BYTES and is_long(stop - start, session.connection.read):
         return _long_query(session, data, start, stop)
     sql = decode.query(data, start, stop, session.connection.read)
     pending = session.backend.query(sql, session.responder)
@@ -50,7 +50,7 @@ def _on_function_call(session: Session, data: bytes, start: int, stop: int) -> S
 
 
 def _on_parse(session: Session, data: bytes, start: int, stop: int) -> Step | None:
-    if stop - start > LONG_BYTES:
+    if stop - start > CONVERTED_BYTES and is_long(stop - start, session.connection.read):
         return _long_parse(session, data, start, stop)
     name, sql, param_oids = decode.parse(data, start, stop, session.connection.read)
     pending = session.backend.parse(name, sql, param_oids)

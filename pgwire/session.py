@@ -7,7 +7,7 @@ While every method answers at once, a whole batch (Bind, Describe, Execute, Sync
 ``data_received`` and leaves in one write: no task, no message objects (``bench/wire_loop.py``). The first
 awaitable starts a task that carries on from there; until it ends, arriving bytes only gather, up to
 ``input_limit_bytes``, then reading pauses. Beside connections that read, those that write take turns (``pgwire.turns``). A task also takes
-over after ``BATCH_MESSAGES`` messages, so that one pipelining client cannot hold the loop.
+over after ``BATCH_MESSAGES`` messages, or a slice of time, so that one pipelining client cannot hold the loop.
 
 Promises: one ReadyForQuery per Query and Sync; after an error in the extended protocol everything is skipped
 to Sync; calls into the backend never overlap; ``close`` is called exactly once per opened backend; whatever
@@ -21,15 +21,17 @@ import dataclasses
 import logging
 from collections.abc import Awaitable, Coroutine, Mapping
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from pgwire import opening, serving
 from pgwire.auth.exchange import Exchange
 from pgwire.backend import Backend, settled
 from pgwire.codecs.errors import DataError
-from pgwire.connection import KEPT_BYTES, NO_FRAME, Connection
+from pgwire.connection import DROPPING, KEPT_BYTES, NO_FRAME, Connection
 from pgwire.direct import Direct, read_ahead
 from pgwire.errors import BackendError, ErrorReport, RemoteProtocolError, fatal
+from pgwire.give_way import SLICE_S
 from pgwire.responder import WireResponder
 from pgwire.state import AUTH, CLOSED, READY, SIMPLE, SKIP_UNTIL_SYNC, STARTUP, SYNCING
 
@@ -40,6 +42,7 @@ LOG: Final = logging.getLogger("pgwire")
 
 TLS_HANDSHAKE: Final = 0x16  # the first byte of a ClientHello; no start-up packet is that long
 BATCH_MESSAGES: Final = 256  # handled in a row before other sessions get a turn
+LOOKS_AT_CLOCK: Final = 8  # messages between two looks whether that has taken a slice of time already
 MANY_ANSWERS: Final = 1024  # pieces of output that wait for a Sync or a Flush: then they leave without one
 CANCEL_GRACE_S: Final = 5.0  # what a cancelled statement gets to end by itself
 CLOSE_GRACE_S: Final = 10.0  # what a peer gets to take the last bytes
@@ -284,6 +287,7 @@ class Session:
         next_frame = connection.next_frame
         responder = self.responder
         budget = BATCH_MESSAGES
+        ends = 0.0
         step: Step | None = None
         self._pumping = True
         while True:
@@ -297,6 +301,12 @@ class Session:
             if step is not None:
                 break
             budget -= 1
+            if not budget % LOOKS_AT_CLOCK:
+                now = perf_counter()
+                if not ends:
+                    ends = now + SLICE_S
+                elif now > ends:
+                    budget = 0
             if budget == 0 or responder.paused:
                 step = self._take_turns()
                 if len(connection.out) >= MANY_ANSWERS:
@@ -557,4 +567,8 @@ class Session:
         self.flush_wanted = True
 
 
-_HANDLERS: Final = {**serving.HANDLERS, **opening.OPENING_HANDLERS}
+def _on_dropping(session: Session, data: bytes, start: int, stop: int) -> Step:
+    return session._take_turns()
+
+
+_HANDLERS: Final = {**serving.HANDLERS, **opening.OPENING_HANDLERS, DROPPING: _on_dropping}

@@ -62,9 +62,8 @@ MAX_DEPTH = 20  # nesting of one generated function; Python's parser stops near 
 MAX_WIDTH = (
     250  # conditions or elements in one generated function: Python compiles one in one go, others waiting
 )
-MAX_SOURCE = (
-    1 << 16
-)  # characters compiled in one go, and of a source that is kept for the next expression like it
+MAX_SOURCE = 1 << 16  # characters of a source that is kept for the next expression like it
+AT_ONCE = 1 << 12  # characters compiled in one go: some milliseconds, which others wait
 
 ROWS_AT_A_TIME = 16
 """Rows between two looks at the clock where functions of numbers, dates and their like are called; with other functions it is each row."""
@@ -129,13 +128,13 @@ def _with_slices(parts: list[str]) -> list[str]:
 
 
 def _pieces(functions: Sequence[str]) -> Iterator[str]:
-    """Yield functions as modules of about ``MAX_SOURCE`` characters, in their order."""
+    """Yield functions as modules of about ``AT_ONCE`` characters, in their order."""
     held: list[str] = []
     size = 0
     for source in functions:
         held.append(source)
         size += len(source)
-        if size > MAX_SOURCE:
+        if size > AT_ONCE:
             yield "".join(held)
             held, size = [], 0
     yield "".join(held)
@@ -201,9 +200,12 @@ class Unit:
         """Compile the whole unit; ``body`` is that of the function returned."""
         way = "    give_way()\n" if self.calls and argument == "r" else ""
         functions = [*self.helpers, f"def f({argument}, e):\n{way}{body}"]
-        if sum(map(len, functions)) > MAX_SOURCE:
+        size = sum(map(len, functions))
+        if size > AT_ONCE:
             for piece in _pieces(functions):
-                exec(_compiled(piece, "<long expression>"), self.names)
+                kept = size <= MAX_SOURCE
+                exec(_code(piece) if kept else _compiled(piece, "<long expression>"), self.names)
+                give_way()
         else:
             exec(_code("".join(functions)), self.names)
         function = self.names.pop(

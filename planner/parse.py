@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 import msgspec.json
 from pglast import parser as _pg
 
+from pgwire.give_way import give_way, outside
 from planner import as_of, ast, beyond_copy
 from planner.as_of import AsOf
 from planner.beyond import MAY_GO_BEYOND, goes_beyond, read_statement
@@ -36,6 +37,8 @@ LARGE_JSON = 1 << 18
 """Characters of a tree from which on it is read in steps, which takes longer but lets other threads run."""
 
 _decode = msgspec.json.Decoder().decode
+
+_OPERATORS = re.compile(r"[-+*/<>=~!@#%^&|`?]{256,}")
 
 _TOO_DEEP_HINT = "Split the statement, or write it with less nesting."
 
@@ -185,12 +188,13 @@ def _parse_plain(text: str) -> list[Parsed]:
 
 
 def _decode_large(text: str) -> Raw:
-    """Decode JSON without holding up other threads: the interpreter looks for those that wait whenever it calls the hook."""
+    """Decode JSON without holding up others: for each object the hook gives way, and the interpreter looks for threads that wait."""
     found: Raw = json.loads(text, object_hook=_itself)
     return found
 
 
 def _itself(found: Raw) -> Raw:
+    give_way()
     return found
 
 
@@ -254,6 +258,12 @@ def _tokens(text: str) -> list[as_of.Token]:
         return []
 
 
+def _scanning(text: str) -> int:
+    """Weigh what the scanner takes beyond its length: of operators in a row, and of comments that begin in a row, it takes the square."""
+    return sum((run.end() - run.start()) ** 2 for run in _OPERATORS.finditer(text))
+
+
+@outside(1_000_000, _scanning)
 def _raw_json(text: str) -> str:
     if "\0" in text:
         raise SqlError("22021", 'invalid byte sequence for encoding "UTF8": 0x00')

@@ -8,13 +8,15 @@ What a transaction says, LISTEN and UNLISTEN too, counts when it commits, and is
 it is undone to. Messages come in the order of the commits, those of one transaction in the order in which they were sent,
 each pair of channel and payload once. They are not stored: who is not connected misses them, as in PostgreSQL.
 
-What waits for one connection is bounded by ``QUEUE_BYTES``; past that NOTIFY on its channels fails.
+What waits for one connection is bounded by ``QUEUE_BYTES``; past that NOTIFY on its channels fails. So is what one transaction
+says. Many messages are handed over ``AT_ONCE`` at a time, so that a large transaction holds nobody up; others' keep their order behind it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from engine.transaction.block_state import IDLE
@@ -27,7 +29,9 @@ if TYPE_CHECKING:
 MAX_NAME: Final = 63  # bytes of a channel's name
 MAX_PAYLOAD: Final = 7999  # bytes
 QUEUE_BYTES: Final = 16 * 2**20
-MESSAGE_BYTES: Final = 64  # what a message that waits takes beside its payload
+MESSAGE_BYTES: Final = 256  # what a message that waits takes beside its payload
+MAX_CHANNELS: Final = 10_000  # that one connection listens to
+AT_ONCE: Final = 500  # messages that are handed over in one turn: a millisecond or two
 
 Message = tuple[int, str, str]
 """Process id of the sender, channel, payload."""
@@ -39,6 +43,32 @@ class Channels:
     def __init__(self) -> None:
         """Nobody listens."""
         self._listeners: dict[tuple[int, str], dict[SessionChannels, None]] = {}
+        self._posted: deque[tuple[tuple[int, int], Sequence[tuple[str, str]]]] = deque()
+        self._posting: asyncio.Task[None] | None = None
+
+    def post(self, database: int, pid: int, said: Sequence[tuple[str, str]]) -> None:
+        """Hand over what a transaction of connection ``pid`` has said; in this turn if that is little and nothing is under way."""
+        if self._posting is None and len(said) <= AT_ONCE:
+            self._deliver(database, pid, said)
+            return
+        self._posted.append(((database, pid), said))
+        if self._posting is None:
+            self._posting = asyncio.get_running_loop().create_task(self._post())
+
+    async def _post(self) -> None:
+        try:
+            while self._posted:
+                (database, pid), said = self._posted.popleft()
+                for start in range(0, len(said), AT_ONCE):
+                    await asyncio.sleep(0)
+                    self._deliver(database, pid, said[start : start + AT_ONCE])
+        finally:
+            self._posting = None
+
+    def _deliver(self, database: int, pid: int, said: Sequence[tuple[str, str]]) -> None:
+        for channel, payload in said:
+            for listener in self.listeners((database, channel)):
+                listener.deliver((pid, channel, payload))
 
     def listeners(self, channel: tuple[int, str]) -> Iterator[SessionChannels]:
         """Yield who listens to a channel (database, name), in the order in which they began to."""
@@ -71,6 +101,7 @@ class SessionChannels:
         "_draining",
         "_listening",
         "_said",
+        "_said_bytes",
         "_session",
         "_txn",
         "_waiting",
@@ -83,6 +114,7 @@ class SessionChannels:
         self._listening: dict[str, None] = {}
         self._txn: Transaction | None = None  # whose ``_said`` and ``_actions`` are
         self._said: dict[tuple[str, str], None] = {}
+        self._said_bytes = 0
         self._actions: list[tuple[str, bool]] = []  # channel ("" = all) and whether to listen
         self._waiting: list[Message] = []
         self._waiting_bytes = 0
@@ -108,20 +140,24 @@ class SessionChannels:
             if self._txn is None and self._ended not in session.block.on_end:
                 session.block.on_end.append(self._ended)
             self._said.clear()
+            self._said_bytes = 0
             self._actions.clear()
             self._txn = txn
         return txn
 
     def listen(self, channel: str, *, on: bool) -> None:
-        """LISTEN, or UNLISTEN ("" = all), once the transaction commits."""
+        """LISTEN, or UNLISTEN ("" = all), once the transaction commits. Raises SqlError 22023, 53400 for more than ``MAX_CHANNELS``."""
         txn = self._begin()
+        if len(self._actions) + (len(self._listening) if on else 0) >= MAX_CHANNELS:
+            raise SqlError("53400", f"more than {MAX_CHANNELS} channels are listened to")
         self._actions.append((_checked(channel), on))
         txn.on_undo(self._actions.pop)
 
     def notify(self, channel: str, payload: str) -> None:
         """NOTIFY once the transaction commits.
 
-        Raises SqlError 22023 for a payload that is too long, 54000 where too much waits for somebody who listens.
+        Raises SqlError 22023 for a payload that is too long, 54000 where too much waits for somebody who listens, or the transaction has
+        said too much.
         """
         channel = _checked(channel)
         if len(payload.encode()) > MAX_PAYLOAD:
@@ -138,8 +174,20 @@ class SessionChannels:
         txn = self._begin()
         message = channel, payload
         if message not in self._said:
+            if self._said_bytes + size > QUEUE_BYTES:
+                raise SqlError(
+                    "54000",
+                    "too many notifications in the NOTIFY queue",
+                    detail=f"One transaction may send {QUEUE_BYTES} bytes.",
+                )
             self._said[message] = None
-            txn.on_undo(lambda: self._said.pop(message, None))
+            self._said_bytes += size
+            txn.on_undo(lambda: self._unsaid(message))
+
+    def _unsaid(self, message: tuple[str, str]) -> None:
+        if message in self._said:
+            del self._said[message]
+            self._said_bytes -= _size(message[1])
 
     def _ended(self, committed: bool) -> None:
         """The transaction is over: what it said counts now, or never."""
@@ -152,10 +200,9 @@ class SessionChannels:
             return
         for channel, on in actions:
             self._apply(channel, on=on)
-        session, pid = self._session, self._session.pid
-        for channel, payload in said:
-            for listener in session.db.channels.listeners((session.database_oid, channel)):
-                listener.deliver((pid, channel, payload))
+        session = self._session
+        if said:
+            session.db.channels.post(session.database_oid, session.pid, tuple(said))
 
     def _apply(self, channel: str, *, on: bool) -> None:
         channels = self._session.db.channels
@@ -183,7 +230,7 @@ class SessionChannels:
         out = self._session.out
         sent = 0
         for pid, channel, payload in self._waiting:
-            if out.paused or out.lost:
+            if out.paused or out.lost or sent == AT_ONCE:
                 break
             out.notification(pid, channel, payload)
             self._waiting_bytes -= _size(payload)
@@ -193,8 +240,9 @@ class SessionChannels:
             self._draining = asyncio.get_running_loop().create_task(self._drain())
 
     async def _drain(self) -> None:
-        """Wait until the client reads again."""
+        """Wait until the client reads again, and others have had their turn."""
         try:
+            await asyncio.sleep(0)
             await self._session.out.drain()
         except ConnectionError:
             self._waiting.clear()

@@ -7,6 +7,7 @@ EXECUTE's arguments ──> parameter values
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -29,6 +30,7 @@ from planner.catalog import SystemCatalog
 from planner.errors import Span, SqlError, result_type_changed
 from planner.evaluate import Env, Shared, compile_expr
 from planner.facts import CITEXT
+from planner.parse import parse
 from planner.statements import ExecutePrepared
 from planner.typefacts import FIRST_USER_OID
 
@@ -97,12 +99,18 @@ class PreparedStatements:
             plan = self._planning.plan_text(sql, oids, tell=not from_sql)
         return self._keep(name, sql, oids, plan, from_sql=from_sql)
 
-    async def prepare_long(self, name: str, sql: str, oids: tuple[int, ...]) -> None:
-        """As ``prepare``, for a long text: in a thread."""
+    async def prepare_long(
+        self, name: str, sql: str, oids: tuple[int, ...], *, from_sql: bool = False
+    ) -> Prepared:
+        """As ``prepare``, for a long text: in a thread. ``from_sql``: PREPARE, whose own text has been looked through for long names."""
         self._check_new(name)
         with uncollected():
-            plan = await self._planning.plan_long_text(sql, oids)
-        self._keep(name, sql, oids, plan, from_sql=False)
+            if from_sql:
+                (statement,) = await asyncio.to_thread(parse, sql)
+                plan: Plan | None = await self._planning.bind_long(statement, oids)
+            else:
+                plan = await self._planning.plan_long_text(sql, oids)
+        return self._keep(name, sql, oids, plan, from_sql=from_sql)
 
     def _check_new(self, name: str) -> None:
         if name and name in self._by_name:

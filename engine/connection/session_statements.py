@@ -9,6 +9,7 @@ from engine.connection.portal import Command, Outcome, Rows
 from engine.connection.rows import ReadyRows
 from engine.connection.setting_defs import SettingDef
 from engine.ddl import drop, roles
+from engine.reads.planning import LONG_TEXT
 from engine.reads.plans import Plan
 from engine.transaction.block_statements import set_mode
 from pgwire.backend import Responder
@@ -81,7 +82,12 @@ async def prepare(
     """PREPARE: errors point into the statement as the client sent it. Raises SqlError 42P05, and what planning raises."""
     # blanks in front, so that an error points into what the client sent
     padded = " " * statement.at + statement.text
-    prepared = conn.prepared.prepare(statement.name, padded, statement.param_types, from_sql=True)
+    if len(padded) > LONG_TEXT:
+        prepared = await conn.prepared.prepare_long(
+            statement.name, padded, statement.param_types, from_sql=True
+        )
+    else:
+        prepared = conn.prepared.prepare(statement.name, padded, statement.param_types, from_sql=True)
     prepared.text, prepared.shown = statement.text, conn.session.query_text
     return Command("PREPARE")
 

@@ -93,6 +93,7 @@ async def drop(conn: Connection, plan: Plan, statement: st.Drop, params: Params)
         return Command("DROP SCHEMA")
     targets: list[RelationDef] = []
     for schema, name in statement.names:
+        await session.cancelled.turn()  # there may be thousands
         relation = resolve(session, schema, name)
         if relation is None:
             if schema and session.catalog.schema(schema) is None:

@@ -68,8 +68,9 @@ async def create_enum(conn: Connection, plan: Plan, statement: st.CreateEnum, pa
     )
     check_free(session.catalog, schema, statement.name)
     first = session.db.allocate_oids(2 + len(statement.labels))
-    for i, label in enumerate(statement.labels):
-        if label in statement.labels[:i]:
+    known: set[str] = set()
+    for label in statement.labels:
+        if label in known:
             # as PostgreSQL, which notices by the unique index of pg_enum
             raise SqlError(
                 "23505",
@@ -79,6 +80,7 @@ async def create_enum(conn: Connection, plan: Plan, statement: st.CreateEnum, pa
                 table="pg_enum",
                 constraint="pg_enum_typid_label_index",
             )
+        known.add(label)
     labels = tuple(
         EnumLabel(oid=first + 2 + i, rank=(i + 1) * FIRST_RANK, label=label)
         for i, label in enumerate(statement.labels)

@@ -285,7 +285,7 @@ def context(session: Session, plan: Plan, params: tuple[Any, ...], *, for_update
     """Return what an execution needs: the transaction, parameters and the statement's stable values."""
     stable = plan.bound.stable
     if stable:
-        params = params + plan.stable_values(session, params)
+        params = params + openly(plan.stable_values, session, params)
     return ExecContext(
         txn=session.block.txn or session.block.ensure_txn(),
         session=session,
@@ -371,7 +371,7 @@ async def run_query(
     )
     if slot == "query" and decided and plan.quick_serves:
         plan.quick = executable
-        plan.short = is_short(plan.bound.statement)
+        plan.short = is_short(plan.bound.statement, *plan.bound.stable)
         plan.point = _point_of(plan, executable) if plan.short else None
     return await _run_on(session, compiled, ctx, route, executable)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from engine.connection.limits import TransactionLimit
 from engine.reads.plans import Plan
@@ -36,6 +36,10 @@ from txn.types import ShardId, Timestamp
 if TYPE_CHECKING:
     from engine.connection.session import Session
     from engine.sequences.values import Counter
+
+
+MAX_SAVEPOINTS: Final = 100_000
+"""Of one transaction that can be gone back to: RELEASE makes room."""
 
 
 class Block:
@@ -546,7 +550,9 @@ class Block:
     # -- savepoints --------------------------------------------------------------------------------
 
     def savepoint(self, name: str) -> None:
-        """SAVEPOINT name."""
+        """SAVEPOINT name. Raises SqlError 53400 for more than ``MAX_SAVEPOINTS``."""
+        if len(self.savepoints) >= MAX_SAVEPOINTS:
+            raise SqlError("53400", f"more than {MAX_SAVEPOINTS} savepoints")
         self.savepoints.append(savepoints.mark(self._session, self.ensure_txn(), name))
 
     def begin_part(self) -> Savepoint:

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 
 from pgwire.codecs.domain import BOX
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.text import int_of
 from pgwire.give_way import give_way, paced
 
 Array: TypeAlias = tuple[Any, ...]
@@ -115,7 +116,7 @@ def parse(text: str, element: Callable[[str], Any], delimiter: str = ",") -> Arr
             match = _BOUNDS.match(text, at)
             if match is None:
                 raise _malformed(text, _missing(text[at + 1 :]))
-            low, high = int(match[1] or 1), int(match[2])
+            low, high = int_of(match[1] or "1"), int_of(match[2])
             if high < low:
                 raise DataError("2202E", "upper bound cannot be less than lower bound")
             low_bounds.append(low)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 from pgwire.codecs.errors import DataError
+from pgwire.give_way import paced
 
 
 def parse(text: str) -> str:
@@ -13,11 +14,11 @@ def parse(text: str) -> str:
     if kind in ("b", "B", "x", "X"):
         digits = text[1:]
     if kind in ("x", "X"):
-        for char in digits:
+        for char in paced(digits, 4096):
             if char not in "0123456789abcdefABCDEF":
                 raise DataError("22P02", f'"{char}" is not a valid hexadecimal digit')
-        return "".join([f"{int(char, 16):04b}" for char in digits])
-    for char in digits:
+        return "".join([f"{int(char, 16):04b}" for char in paced(digits, 1024)])
+    for char in paced(digits, 4096):
         if char not in "01":
             raise DataError("22P02", f'"{char}" is not a valid binary digit')
     return digits

@@ -30,6 +30,7 @@ from pgwire.codecs.datetime_fields import (
 )
 from pgwire.codecs.domain import EPOCH_1970_JDATE, US_PER_DAY
 from pgwire.codecs.settings import CodecSettings
+from pgwire.codecs.text import int_of
 from pgwire.codecs.zone import ABBREVIATIONS, Zone, abbreviation_offset, find_zone, zone
 
 _YEAR, _MONTH, _DAY, _HOUR, _MINUTE, _SECOND, _ZONE, _DST, _DST_MOD, _DOY = (1 << n for n in range(10))
@@ -496,7 +497,7 @@ class _Reader:
 def _atoi(text: str) -> int:
     """Read leading digits; anything else is 0, as PostgreSQL has it in run-together fields."""
     match = _LEADING.match(text)
-    return int(match[0]) if match else 0
+    return int_of(match[0]) if match else 0
 
 
 def clock_us(hour: int, minute: int, second: int, us: int) -> int:
@@ -509,7 +510,7 @@ def clock(text: str) -> tuple[int, int, int, int]:
     first, colon, rest = text.partition(":")
     if not colon or not (first.isdigit() or not first):
         raise Bad
-    hour = int(first or 0)
+    hour = int_of(first or "0")
     minute, rest = integer(rest)
     second = us = 0
     if rest[:1] == ".":

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
 from pgwire.codecs.errors import DataError
+from pgwire.give_way import PACE, give_way
 
 # PostgreSQL's encodings by number (pg_wchar.h).
 NAMES: Final = (
@@ -122,8 +123,11 @@ def missing(character: str, target: str) -> DataError:
 
 def first_fault(encoding: Encoding, data: bytes, known: Callable[[bytes], object]) -> DataError:
     """Return the error of bytes that did not decode: of the first character that is none, or that ``known`` refuses."""
-    at = 0
+    at = steps = 0
     while at < len(data):
+        steps += 1
+        if not steps % PACE:
+            give_way()
         length = -1 if data[at] == 0 else encoding.length(data, at)
         if length < 0:
             return invalid(encoding.name, data[at : at + encoding.announced(data, at)])

@@ -29,6 +29,7 @@ from pgwire.codecs.datetime_fields import (
 from pgwire.codecs.domain import US_PER_DAY, US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.settings import CodecSettings
+from pgwire.codecs.text import int_of
 
 Interval = tuple[int, int, int]
 
@@ -210,7 +211,7 @@ def _read_number(text: str, unit: str, total: _Sum, negative: bool) -> tuple[str
     while digits < len(text) and text[digits].isdigit():
         digits += 1
     head, rest = text[:digits], text[digits:]
-    whole = int(head) if head not in ("", "+", "-") else 0
+    whole = int_of(head) if head not in ("", "+", "-") else 0
     if not -(2**63) <= whole < 2**63:
         raise Bad("field")
     fraction = 0.0
@@ -252,7 +253,7 @@ def _clock(text: str, range_: int) -> int:
     first, _, rest = text.partition(":")
     if not first.isdigit():
         raise Bad
-    hour = int(first)
+    hour = int_of(first)
     if hour >= 2**63:
         raise Bad("field")
     minute, rest = integer(rest)

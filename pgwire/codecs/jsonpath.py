@@ -17,7 +17,7 @@ from typing import Any, Final
 from pgwire.codecs import numeric
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.json import quote
-from pgwire.codecs.text import decode
+from pgwire.codecs.text import decode, int_of
 
 METHODS: Final = ("type", "size", "abs", "floor", "ceiling", "double", "keyvalue", "datetime")
 LAST: Final = 2**32 - 1  # ``last`` as a level of ``**``
@@ -360,7 +360,7 @@ class _Parser:
         token = self.need("number")
         if not token.text.isdigit():
             raise _wrong("syntax error", token.text)
-        return int(token.text)
+        return int_of(token.text)
 
     def predicate(self, item: Item) -> Item:
         if not _is_predicate(item):

@@ -7,6 +7,7 @@ import struct
 from typing import Final
 
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.text import int_of
 
 LIMIT: Final = 2**63
 _FORM: Final = re.compile(
@@ -25,7 +26,7 @@ def parse(text: str) -> int:
     if len(signs) > 1 or (lead + tail).count("$") > 1 or ("(" in lead) != (")" in tail):
         raise DataError("22P02", f'invalid input syntax for type money: "{text}"')
     part = (found["part"] or "").ljust(3, "0")
-    cents = int(found["whole"].replace(",", "") or "0") * 100 + int(part[:2]) + (part[2] >= "5")
+    cents = int_of(found["whole"].replace(",", "") or "0") * 100 + int(part[:2]) + (part[2] >= "5")
     value = -cents if signs and signs[0] in "-(" else cents
     if not -LIMIT <= value < LIMIT:
         raise DataError("22003", f'value "{text}" is out of range for type money')

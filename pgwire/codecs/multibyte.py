@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from pgwire.codecs.encodings import Encoding, first_fault, invalid, missing
+from pgwire.give_way import give_way
 
 Rule: TypeAlias = Callable[[bytes, int], int]
 """Bytes and an offset to the number of bytes of a character; see ``Encoding``."""
@@ -128,6 +130,9 @@ def _gb18030(data: bytes, at: int) -> int:
 
 
 # -- codecs of Python that have PostgreSQL's map ---------------------------------------------------------------
+
+
+STEP: Final = 1024  # characters that are converted at once
 
 
 class _Ruled:
@@ -289,7 +294,12 @@ class _Table(_Ruled):
         if data.isascii() and b"\0" not in data:
             return data.decode("ascii")
         try:
-            return "".join(map(self._means.__getitem__, self._cut.findall(data)))
+            parts: list[str] = []
+            units = (match[0] for match in self._cut.finditer(data))
+            while some := "".join(map(self._means.__getitem__, islice(units, STEP))):
+                parts.append(some)
+                give_way()
+            return "".join(parts)
         except KeyError:
             raise first_fault(self, data, self._means.__getitem__) from None
 

@@ -29,6 +29,7 @@ from pgwire.codecs.calendar import check_date
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.quoted import Unended, read_quoted
 from pgwire.codecs.range_elements import FIXED, SIGN, fixed_key, key_end, number_key, other_key, value_of
+from pgwire.give_way import give_way, paced
 
 _LOWEST, _FIXED, _OTHER, _HIGHEST = 1, 2, 3, 4
 _BELOW, _AT, _ABOVE = 1, 2, 3
@@ -300,6 +301,7 @@ def _bound_text(text: str, at: int) -> tuple[str | None, int]:
 
 
 def _parse_range(type_: RangeType, text: str, parse: Callable[[str], Any]) -> Span | None:
+    give_way()
     at = _skip(text, 0)
     if text[at : at + 5].lower() == "empty":
         if _skip(text, at + 5) != len(text):
@@ -421,7 +423,9 @@ def range_printer(show: Callable[[Any], str]) -> Callable[[bytes], str]:
 
 def multirange_printer(show: Callable[[Any], str]) -> Callable[[bytes], str]:
     """Return the function that prints a multirange."""
-    return lambda value: "{" + ",".join([_span_text(span, show) for span in unpack_multirange(value)]) + "}"
+    return lambda value: (
+        "{" + ",".join([_span_text(span, show) for span in paced(unpack_multirange(value))]) + "}"
+    )
 
 
 # -- binary ----------------------------------------------------------------------------------------------

@@ -8,6 +8,21 @@ from __future__ import annotations
 from pgwire.codecs.errors import DataError
 
 NAME_BYTES = 63
+BEYOND = 10**40
+"""What ``int_of`` reads a number as that is beyond every bound there is."""
+
+
+def int_of(digits: str) -> int:
+    """Read digits, behind a sign or not, of which there may be any number: ``BEYOND`` for more than forty, whose value nobody asks for.
+
+    Python refuses to read more than some thousand (ValueError), and takes the square of their number in time for fewer.
+    """
+    if len(digits) <= 40:
+        return int(digits)
+    negative = digits[0] == "-"
+    digits = digits.lstrip("+-").lstrip("0")
+    found = BEYOND if len(digits) > 40 else int(digits or "0")
+    return -found if negative else found
 
 
 def parse_text(text: str) -> str:

@@ -17,7 +17,9 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.settings import CodecSettings
+from pgwire.codecs.text import int_of
 from pgwire.codecs.tsvector import LAST_POSITION, MAX_BYTES, MAX_LEXEME_BYTES, WEIGHTS, Scanner, quoted
+from pgwire.give_way import paced
 
 T = TypeVar("T")
 
@@ -59,7 +61,7 @@ def fold(
 ) -> T:
     """Compute a query from its operands to its root. ``items`` are not none."""
     stack: list[T] = []
-    for item in items:
+    for item in paced(items):
         if not isinstance(item, Operator):
             stack.append(leaf(item))
         elif item.kind == NOT:
@@ -103,7 +105,7 @@ def pack(items: Sequence[Item]) -> bytes:
     used = 0
     # root first, and right operands before left ones, as PostgreSQL keeps and compares them: the items backwards
     open_: list[tuple[bytes, int]] = []  # distances to write behind the operands of phrases, operands to go
-    for item in reversed(items):
+    for item in paced(items[::-1]):
         if isinstance(item, Operator):
             key.append(bytes((0, 255 - item.kind)))
             distance = struct.pack(">H", 0xFFFF - item.distance) if item.kind == PHRASE else b""
@@ -325,7 +327,7 @@ class _Standard(_Reader):
             end += 1
         number = 1
         if end > start:
-            number = int(text[start:end])
+            number = int_of(text[start:end])
             if number > MAX_DISTANCE:
                 raise DataError(
                     "22023",

@@ -18,6 +18,8 @@ from typing import Final, TypeAlias
 from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.settings import CodecSettings
+from pgwire.codecs.text import int_of
+from pgwire.give_way import give_way, paced, paced_iter
 
 Places: TypeAlias = tuple[int, ...]
 Vector: TypeAlias = tuple[tuple[str, Places], ...]
@@ -60,7 +62,7 @@ def pack(vector: Iterable[tuple[str, Places]]) -> bytes:
     """Return the value of sorted lexemes; 54000 where they are more than a megabyte."""
     parts: list[bytes] = []
     count = used = 0
-    for lexeme, places in vector:
+    for lexeme, places in paced_iter(vector):
         data = lexeme.encode("utf-8")
         count += 1
         used += len(data)
@@ -81,7 +83,7 @@ def unpack(value: bytes) -> Vector:
     count = _HEAD.unpack_from(value)[1]
     found: list[tuple[str, Places]] = []
     at = _HEAD.size
-    for _ in range(count):
+    for _ in paced(range(count)):
         bare = value[at]
         end = value.index(0, at + 1)
         lexeme = value[at + 1 : end].decode("utf-8")
@@ -116,7 +118,7 @@ def ordered_places(places: Iterable[int]) -> Places:
 def merged(words: Iterable[tuple[str, Iterable[int]]]) -> bytes:
     """Return the value of lexemes in any order, places of equal ones joined."""
     by_lexeme: dict[str, list[int]] = {}
-    for lexeme, places in words:
+    for lexeme, places in paced_iter(words):
         by_lexeme.setdefault(lexeme, []).extend(places)
     return pack((lexeme, ordered_places(by_lexeme[lexeme])) for lexeme in sorted(by_lexeme))
 
@@ -222,7 +224,7 @@ class Scanner:
                 self.at += 1
             if start == self.at:
                 raise self.error()
-            place = limited(int(text[start : self.at]))
+            place = limited(int_of(text[start : self.at]))
             if place == 0:
                 raise DataError("42601", f'wrong position info in tsvector: "{text}"')
             while self.at < len(text) and (char := text[self.at]) != ",":
@@ -248,6 +250,7 @@ def parse(text: str) -> bytes:
     words: list[tuple[str, list[int]]] = []
     used = 0
     while (word := scanner.next()) is not None:
+        give_way()
         length = len(word[0].encode("utf-8"))
         if length > MAX_LEXEME_BYTES:
             raise DataError("54000", f"word is too long ({length} bytes, max {MAX_LEXEME_BYTES} bytes)")

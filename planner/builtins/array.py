@@ -13,6 +13,7 @@ from typing import Any
 
 from pgwire.codecs.array import check_size, dimensions, flatten, nest
 from pgwire.codecs.domain import ARRAY_ELEMENT, INT2, INT2VECTOR, OID, OIDVECTOR, TUPLE_TYPES
+from pgwire.give_way import paced
 from planner.builtins.casts import to_text
 from planner.builtins.compare import hash_key, sort_key
 from planner.builtins.large import ITEM_BYTES, LARGE_BYTES, foresee, joined
@@ -209,7 +210,7 @@ def array_position(value: Array | None, wanted: Any, start: Any = _ABSENT, *, ty
         raise SqlError("22004", "initial position must not be null")
     low = 0 if types[0] in _VECTORS else 1
     matches = _same(wanted, types[0])
-    for number, item in enumerate(value, low):
+    for number, item in enumerate(paced(value), low):
         if (start is _ABSENT or number >= start) and matches(item):
             return number
     return None
@@ -221,7 +222,9 @@ def array_positions(value: Array | None, wanted: Any, *, types: Types) -> Array 
         return None
     _searchable(value, types[0], "searching for")
     matches = _same(wanted, types[0])
-    return tuple([n for n, item in enumerate(value, 0 if types[0] in _VECTORS else 1) if matches(item)])
+    return tuple(
+        [n for n, item in enumerate(paced(value), 0 if types[0] in _VECTORS else 1) if matches(item)]
+    )
 
 
 def array_remove(value: Array | None, wanted: Any, *, types: Types) -> Array | None:
@@ -230,7 +233,7 @@ def array_remove(value: Array | None, wanted: Any, *, types: Types) -> Array | N
         return None
     _searchable(value, types[0], "removing")
     matches = _same(wanted, types[0])
-    return tuple([item for item in value if not matches(item)])
+    return tuple([item for item in paced(value) if not matches(item)])
 
 
 def array_replace(value: Array | None, wanted: Any, by: Any, *, types: Types) -> Array | None:
@@ -239,20 +242,20 @@ def array_replace(value: Array | None, wanted: Any, by: Any, *, types: Types) ->
         return None
     matches = _same(wanted, types[0])
     lengths = shape(value, types[0])
-    return nest([by if matches(item) else item for item in flat(value, types[0])], lengths)
+    return nest([by if matches(item) else item for item in paced(flat(value, types[0]))], lengths)
 
 
 def _contains(value: Array, part: Array, *, types: Types) -> bool:
     """Whether every element of ``part`` is in ``value``; a NULL never is."""
     key = _equality(types[0])
-    have = {key(item) for item in flat(value, types[0]) if item is not None}
-    return all(item is not None and key(item) in have for item in flat(part, types[1]))
+    have = {key(item) for item in paced(flat(value, types[0])) if item is not None}
+    return all(item is not None and key(item) in have for item in paced(flat(part, types[1])))
 
 
 def _overlaps(a: Array, b: Array, *, types: Types) -> bool:
     key = _equality(types[0])
-    have = {key(item) for item in flat(a, types[0]) if item is not None}
-    return any(item is not None and key(item) in have for item in flat(b, types[1]))
+    have = {key(item) for item in paced(flat(a, types[0])) if item is not None}
+    return any(item is not None and key(item) in have for item in paced(flat(b, types[1])))
 
 
 # -- comparison ----------------------------------------------------------------------------------
@@ -287,7 +290,7 @@ def array_to_string(
     oid = element_type(types[0])
     shown = [
         null if item is None else to_text(oid, item, session)
-        for item in flat(value, types[0])
+        for item in paced(flat(value, types[0]))
         if item is not None or null is not None
     ]
     return joined([text for text in shown if text is not None], str(delimiter))

@@ -12,6 +12,7 @@ from typing import Any
 
 from pgwire.codecs import numeric as numeric_codec
 from pgwire.codecs.json import parse_jsonb
+from pgwire.give_way import give_way
 from planner.builtins.compare import register_comparisons, sort_key
 from planner.builtins.floating import numeric_to_float4, numeric_to_float8
 from planner.builtins.json_values import (
@@ -243,6 +244,7 @@ def _register_construction() -> None:
 
 def contains(value: Any, part: Any, *, root: bool = True) -> bool:
     """Whether ``value`` contains ``part`` as ``@>`` has it; at the root an array contains a scalar."""
+    give_way()
     if isinstance(part, dict):
         return isinstance(value, dict) and all(
             key in value and contains(value[key], item, root=False) for key, item in part.items()

@@ -21,6 +21,7 @@ from pgwire.codecs.domain import RECORD
 from pgwire.codecs.registry import text_input
 from pgwire.codecs.system import RecordValue
 from pgwire.codecs.user_types import row_shape
+from pgwire.give_way import paced_iter
 from planner.builtins.json_values import as_text, elements, kind_of, members
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
@@ -88,7 +89,7 @@ def _objects(name: str) -> Callable[[str | None], Iterator[str]]:
             if binary:
                 raise _invalid(f"cannot call {name} on a non-array")
             raise _invalid(f"cannot call {name} on {'an object' if kind == 'object' else 'a scalar'}")
-        for item in elements(text):
+        for item in paced_iter(elements(text)):
             if kind_of(item) != "object":
                 raise _invalid(f"argument of {name} must be an array of objects")
             yield item

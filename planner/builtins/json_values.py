@@ -34,6 +34,7 @@ from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.system import RecordValue
 from pgwire.codecs.user_types import row_record
+from pgwire.give_way import give_way
 from planner.builtins.casts import to_text
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError, not_supported
@@ -69,6 +70,7 @@ def members(text: str) -> Iterator[tuple[str, str]]:
     """Yield (key, text of the value) of an object, duplicates included."""
     at = _skip(text, _skip(text, 0) + 1)
     while text[at] != "}":
+        give_way()
         key, at = _SCAN(text, at)
         at = _skip(text, _skip(text, at) + 1)
         _, end = _SCAN(text, at)

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pgwire.codecs.errors import DataError
-from pgwire.give_way import size_of
+from pgwire.give_way import give_way, paced, size_of
 from planner import facts as f
 from planner import query as q
 from planner.builtins import load
@@ -52,6 +52,7 @@ def lower(lw: Lowering, expr: q.Expr) -> Val:
     Raises:
         SqlError: 0A000 naming what this engine cannot run.
     """
+    give_way()
     known = lw.substituted(expr)
     if known is not None:
         return known
@@ -539,7 +540,9 @@ def _scalar_array(lw: Lowering, expr: q.ScalarArrayOp) -> Val:
     wanted = "=" if expr.use_any else "<>"
     if operator.name == wanted:
         pairs = [equality_keys(lw.d, scalar, item) for item in items]
-        if all(b.text_of(left, lw.d.name) == b.text_of(pairs[0][0], lw.d.name) for left, _ in pairs[1:]):
+        if all(
+            b.text_of(left, lw.d.name) == b.text_of(pairs[0][0], lw.d.name) for left, _ in paced(pairs[1:])
+        ):
             found = b.in_(pairs[0][0], [right for _, right in pairs])
             return boolean(found if expr.use_any else b.not_(found))
     terms = [_call(lw, expr.proc, [scalar, item], BOOL, expr.span).node for item in items]

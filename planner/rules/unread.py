@@ -85,11 +85,10 @@ def _query(query: _Q, levels: list[_Level]) -> _Q:
     ctes = list(query.ctes)
     for index in range(len(ctes) - 1, -1, -1):
         item = ctes[index]
-        if _is_sub_query(item, len(own.ctes[item.name])):
-            columns = [RangeColumn(name=c.name, type=c.type, attnum=n) for n, c in enumerate(item.columns, 1)]
-            item = replace(
-                item, query=_forget(item.query, _unread(columns, set().union(*own.ctes[item.name])))
-            )
+        columns = [RangeColumn(name=c.name, type=c.type, attnum=n) for n, c in enumerate(item.columns, 1)]
+        unread = _unread(columns, set().union(*own.ctes[item.name]))
+        if unread and _is_sub_query(item, len(own.ctes[item.name])):
+            item = replace(item, query=_forget(item.query, unread))
         ctes[index] = replace_children(item, lambda child: _visit(child, levels))
     if isinstance(bare, Select):
         return replace(bare, ranges=tuple(ranges), ctes=tuple(ctes))

@@ -151,6 +151,7 @@ class _Document:
 
     def bad_end(self, at: int, short_word: int) -> bool:
         """Whether a headline had better not end here: at no word, or at a short one that is not looked for."""
+        give_way()
         token = self.tokens[at]
         return (token.type in _NO_END or len(token.text.encode()) <= short_word) and not token.interesting
 
@@ -159,6 +160,7 @@ class _Document:
         places = [at for at, token in enumerate(self.tokens) if token.operand is not None]
         for number, first in enumerate(paced(places)):
             for last in places[number:]:
+                give_way()
                 if last != first and last - first >= most:
                     break
                 give_way()
@@ -369,7 +371,7 @@ def _mark_fragments(document: _Document, options: Options) -> None:
     while chosen < options.max_fragments:
         give_way()
         candidates = [
-            piece for piece in left if piece.hits > 0 or (piece.hits == 0 and piece.words < 2**31 - 1)
+            piece for piece in paced(left) if piece.hits > 0 or (piece.hits == 0 and piece.words < 2**31 - 1)
         ]
         if not candidates:
             break
@@ -380,7 +382,7 @@ def _mark_fragments(document: _Document, options: Options) -> None:
         chosen += 1
         left = [
             piece
-            for piece in left
+            for piece in paced(left)
             if not (
                 best.first <= piece.first <= best.last
                 or best.first <= piece.last <= best.last

@@ -13,6 +13,7 @@ from typing import Final
 from pgwire.codecs import tsquery, tsvector
 from pgwire.codecs.tsquery import AND, PHRASE, Expand, Item, Operator, Stop, Word
 from pgwire.codecs.tsvector import LAST_POSITION, MAX_PLACES, limited
+from pgwire.give_way import paced_iter
 from planner.textsearch.dictionaries import Configuration
 
 _MOST_PLACES: Final = MAX_PLACES - 1
@@ -56,7 +57,7 @@ def vector_of_text(configuration: Configuration, text: str) -> bytes:
 def vector_of_texts(configuration: Configuration, texts: Iterable[str]) -> bytes:
     """Return the tsvector of a document's texts: phrases do not reach from one into the next."""
     builder = Builder(configuration)
-    for text in texts:
+    for text in paced_iter(texts, 1):
         if builder.add(text):
             builder.position += 1
     return builder.value()

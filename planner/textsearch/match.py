@@ -16,6 +16,7 @@ from typing import Final, NamedTuple, TypeAlias
 from pgwire.codecs import tsquery, tsvector
 from pgwire.codecs.tsquery import AND, NOT, OR, PHRASE, Item, Operator, Word
 from pgwire.codecs.tsvector import Places, Vector, position, weight
+from pgwire.give_way import give_way
 
 NO, MAYBE, YES = 0, 1, 2
 
@@ -64,6 +65,7 @@ def execute(items: Sequence[Item], find: Find, *, ignore_not: bool = False) -> i
     inside = within_phrases(items)
     stack: list[Match] = []
     for place, item in enumerate(items):
+        give_way()
         wanted = inside[place]
         if isinstance(item, Word):
             stack.append(find(place, item, wanted))

@@ -124,6 +124,7 @@ def _rank_often(weights: Sequence[float], vector: Vector, items: Sequence[Item])
             give_way()
             total, greatest, at = 0.0, -1.0, 0
             for number, place in enumerate(own or _NO_PLACES_OR):
+                give_way()
                 value = weights[weight(place)]
                 total = single(total + single(value / ((number + 1) * (number + 1))))
                 if value > greatest:

@@ -93,6 +93,7 @@ class Gauge:
         with page.open("r+b") as handle:
             self._page = mmap.mmap(handle.fileno(), PAGE_BYTES)
         self.pid = 0
+        self._seen: tuple[int, int, float] = (0, 0, 0.0)
 
     def reset(self) -> None:
         """Forget the longest turn."""
@@ -116,12 +117,17 @@ class Gauge:
 
     @property
     def held_ms(self) -> float:
-        """Processor time that the turn under way has taken so far; 0 between turns."""
-        turn, thread, began = _TURN.unpack_from(self._page, 0)
-        if turn % 2 == 0:
+        """Processor time that the turn under way has taken so far; 0 between turns, and for one that was not under way when last asked.
+
+        The page is written piece by piece, so that what is read while a turn begins may be half of the one before.
+        """
+        written = _TURN.unpack_from(self._page, 0)
+        turn, thread, began = written
+        before, self._seen = self._seen, written
+        if turn % 2 == 0 or written != before:
             return 0.0
         spent = _thread_seconds(self.pid, thread)
-        if _TURN.unpack_from(self._page, 0)[0] != turn:
+        if _TURN.unpack_from(self._page, 0) != written:
             return 0.0
         return max(0.0, spent - began) * 1000
 

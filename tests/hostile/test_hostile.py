@@ -11,8 +11,6 @@ from tests.hostile.row import Row
 from tests.hostile.rows import KINDS
 from tests.hostile.short import TRIES, Found, TimedServer, judge, try_row
 
-pytestmark = pytest.mark.long  # until what fails at present is written down
-
 ROWS = [pytest.param(row, id=f"{kind}: {row.name}") for kind, rows in KINDS.items() for row in rows]
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pgwire import messages as m
 from pgwire.client import ClientConnection
-from pgwire.connection import NEED_DATA, PAUSED, Connection, CopyFailed
+from pgwire.connection import DROPPED_AT_ONCE, DROPPING, NEED_DATA, PAUSED, Connection, CopyFailed
 from pgwire.decode import LONG_TEXT_BYTES
 from pgwire.encode import encode_frontend
 from pgwire.errors import ErrorReport, LocalProtocolError, RemoteProtocolError
@@ -438,3 +438,13 @@ def test_a_nul_in_a_message_cannot_shift_the_fields() -> None:
     [heard] = pair.answer(m.ErrorResponse(report))
     assert isinstance(heard, m.ErrorResponse)
     assert (heard.report.message, heard.report.hint) == ("aMb", "c")
+
+
+def test_messages_that_are_dropped_come_in_portions() -> None:
+    connection = Connection()
+    connection.state = State.SKIP_UNTIL_SYNC
+    connection.receive_data(b"H\0\0\0\4" * (2 * DROPPED_AT_ONCE + 5) + b"S\0\0\0\4")
+    assert [connection.next_frame() for _ in range(3)] == [DROPPING, DROPPING, ord("S")]
+    connection.state = State.SKIP_UNTIL_SYNC
+    connection.receive_data(b"H\0\0\0\4" * (2 * DROPPED_AT_ONCE) + b"S\0\0\0\4")
+    assert connection.next_event() == m.Sync()

@@ -56,7 +56,7 @@ ROWS = (
     Row(name="grouping sets", sql="SELECT count(*) FROM (SELECT count(*) FROM generate_series(1, <n>) g GROUP BY CUBE (g % 2, g % 3, g % 5,"
         " g % 7, g % 11, g % 13, g % 17)) x", short=300, full=100_000, executor="index"),
     Row(name="too many grouping sets", sql=lambda n: "SELECT count(*) FROM numbers GROUP BY CUBE (" + ",".join(f"n % {i + 2}" for i in range(n))
-        + ")", short=40, full=40, expect="54001 54000"),
+        + ")", short=40, full=40, expect="54011"),
     Row(name="EXCEPT ALL", sql=f"SELECT count(*) FROM (SELECT a FROM {A} EXCEPT ALL SELECT b + 1 FROM {B}) x", short=70_000, full=2_000_000,
         answer="1", executor="index", expect="done 53200"),
     Row(name="recursion that counts", sql="WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < <n>) SELECT max(n) FROM r",
@@ -112,8 +112,6 @@ ROWS = (
     Row(name="ON CONFLICT for every row", sql="INSERT INTO taken SELECT g % 10, 'x' FROM generate_series(1, <n>) g ON CONFLICT DO NOTHING",
         setup=("CREATE TEMP TABLE taken (id int PRIMARY KEY, s text)",), short=9300, full=1_000_000, expect="done 53200"),
     Row(name="VALUES of many rows", sql=lambda n: "VALUES " + ",".join(f"({i}, 'row {i}')" for i in range(n)), short=2700, full=300_000),
-    Row(name="TABLESAMPLE of everything", sql="SELECT count(md5(s || <n>)) FROM numbers TABLESAMPLE BERNOULLI (100), generate_series(1, <n>) g",
-        short=40, full=10_000, executor="index"),
     Row(name="FOR UPDATE of everything", sql="SELECT count(*) FROM (SELECT id FROM numbers WHERE id <= <n> FOR UPDATE) s", short=3000,
         full=3000),
     Row(name="a nested loop in DuckDB", sql="SELECT count(*) FROM numbers a, numbers b WHERE a.n * b.n < 0 AND a.id <= <n>", short=3000,

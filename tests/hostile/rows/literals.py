@@ -81,7 +81,7 @@ ROWS = (
         full=10_000_000, answer="t", expect="done 53200"),
     Row(name="hstore", sql=lambda n: "SELECT array_length(akeys('" + joined("k#=>#", n) + "'::hstore), 1)", short=6000, full=1_000_000,
         also=PLANNED, expect="done 53200"),
-    Row(name="hstore of quotes", sql=lambda n: "SELECT length(('\"" + "\\\\\"" * n + "\"=>1')::hstore::text) > 0", short=240_000, full=10_000_000,
+    Row(name="hstore of quotes", sql=lambda n: "SELECT length(('\"" + "\\\"" * n + "\"=>1')::hstore::text) > 0", short=240_000, full=10_000_000,
         expect="done 22001 53200"),
     Row(name="hstore from arrays", sql="SELECT array_length(akeys(hstore(array_agg('k' || g), array_agg('v' || g))), 1) FROM "
         "generate_series(1, <n>) g", short=8000, full=1_000_000, executor="index", expect="done 53200"),

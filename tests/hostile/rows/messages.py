@@ -108,6 +108,34 @@ def pipeline_of_errors(talk: Talk, n: int) -> None:
     assert talk.states(client) == ["42601"]
 
 
+def dropped(talk: Talk, n: int) -> None:
+    """An error, then n messages of five bytes that are skipped."""
+    client = talk.client()
+    talk.send(client, [parse("SELEC"), frame(b"H") * n, SYNC])
+    assert talk.states(client) == ["42601"]
+
+
+def dropped_in_copy(talk: Talk, n: int) -> None:
+    """Sync and Flush in the middle of COPY FROM STDIN, where they mean nothing."""
+    client = talk.client()
+    client.run("CREATE TEMP TABLE copied (a int)")
+    client.send(b"Q", b"COPY copied FROM STDIN\0")
+    talk.send(client, [frame(b"d", b"1\n"), (frame(b"H") + SYNC) * n, frame(b"d", b"2\n"), frame(b"c")])
+    assert not talk.states(client)
+    assert client.run("SELECT sum(a) FROM copied").rows == [("3",)]
+
+
+def parses(talk: Talk, n: int) -> None:
+    """Statements of their own, prepared one after the other without waiting."""
+    client = talk.client()
+    one = b"".join(
+        parse(f"SELECT a.id + {i}, b.n FROM numbers a JOIN numbers b USING (id) WHERE a.n = {i}")
+        for i in range(n)
+    )
+    talk.send(client, [one + SYNC])
+    assert not talk.states(client)
+
+
 def syncs(talk: Talk, n: int) -> None:
     """Nothing but Sync."""
     client = talk.client()
@@ -289,6 +317,9 @@ ROWS = (
     Row(name="types in Parse that are not there", talk=lambda talk, n: _short_parse(talk, n), short=60_000, full=65_535),
     Row(name="a pipeline without Sync", talk=pipeline, short=10_000, full=100_000),
     Row(name="a pipeline that has failed", talk=pipeline_of_errors, short=100_000, full=1_000_000),
+    Row(name="short messages that are skipped", talk=dropped, short=90_000, full=5_000_000),
+    Row(name="Sync and Flush within COPY", talk=dropped_in_copy, short=10_000, full=2_000_000),
+    Row(name="a pipeline of Parse", talk=parses, short=120, full=50_000),
     Row(name="Sync and nothing else", talk=syncs, short=30_000, full=1_000_000),
     Row(name="Flush and Close and nothing else", talk=flushes, short=33_000, full=1_000_000),
     Row(name="Describe and nothing else", talk=describes, short=10_000, full=300_000),

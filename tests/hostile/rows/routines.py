@@ -19,8 +19,8 @@ def block(body: str, declare: str = "x bigint := 0;") -> str:
 
 
 ROWS = (
-    Row(name="fib in PL/pgSQL", sql="SELECT pg_temp.fib(<n>)", setup=(FIB,), short=17, full=60, answer="144"),
-    Row(name="fib in SQL", sql="SELECT pg_temp.fibs(<n>)", setup=(FIB_SQL,), short=12, full=60, answer="34"),
+    Row(name="fib in PL/pgSQL", sql="SELECT pg_temp.fib(<n>)", setup=(FIB,), short=17, full=60, answer="1597"),
+    Row(name="fib in SQL", sql="SELECT pg_temp.fibs(<n>)", setup=(FIB_SQL,), short=12, full=60, answer="144"),
     Row(name="recursion without an end", sql="SELECT pg_temp.deep(1)", setup=("CREATE OR REPLACE FUNCTION pg_temp.deep(n int) RETURNS int "
         "LANGUAGE plpgsql AS $$ BEGIN RETURN pg_temp.deep(n + 1); END $$",), short=1, full=1, expect="54001"),
     Row(name="recursion of a SQL function", sql="SELECT pg_temp.deeps(1)", setup=("CREATE OR REPLACE FUNCTION pg_temp.deeps(n int) RETURNS int "
