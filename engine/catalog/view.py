@@ -217,6 +217,11 @@ class CatalogView:
             return True
         return self._base is self._space.catalog and all(map(txn.holds_table, plan.tables))
 
+    def insist(self, plan: Plan) -> None:
+        """Raise Replan where a plan no longer fits what is seen: nothing more can be made of it, not even what its locks are."""
+        if not plan.fresh(self.catalog):
+            raise Replan
+
     async def start_read(self, plan: Plan) -> None:
         """Lock a query's tables by intention, so that they stay as it was planned for. Raises Replan when they are not.
 

@@ -241,6 +241,7 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
 
         return await insert_routed(session, plan, statement, params)
     if plan.dml is None:
+        session.view.insist(plan)
         made = plan.dml = InsertPlan(session, statement)
         plan.one_row = made.row is not None and made.returning is None
         plan.short = plan.one_row and made.shape.short and not made.effects and is_short(statement)

@@ -250,6 +250,7 @@ async def run_merge(session: Session, plan: Plan, statement: Merge, params: tupl
 
         return await merge_routed(session, plan, statement, params)
     if plan.dml is None:
+        session.view.insist(plan)
         plan.dml = MergePlan(session, statement)
     merge: MergePlan = plan.dml
     prepare_source(session, compiled_query(plan, "source", statement.source))

@@ -137,6 +137,7 @@ def _is_routed(session: Session, statement: Update | Delete) -> bool:
 def _change_plan(session: Session, plan: Plan, statement: Update | Delete) -> ChangePlan:
     """Return the compiled parts of a statement, which its plan keeps."""
     if plan.dml is None:
+        session.view.insist(plan)
         plan.dml = ChangePlan(session, statement)
     change: ChangePlan = plan.dml
     return change

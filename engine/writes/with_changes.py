@@ -67,6 +67,7 @@ async def run_inner(
 def plans_of(session: Session, plan: Plan, statement: st.WithChanges) -> Sequence[Plan]:
     """Return a plan for each part, the body's last; kept with the statement's own."""
     if plan.dml is None:
+        session.view.insist(plan)
         plan.dml = [_plan_of(session, plan, part) for part in statement.parts]
     plans: Sequence[Plan] = plan.dml
     return plans
