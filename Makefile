@@ -116,6 +116,10 @@ hostile: $(COMPILED)
 crash: $(COMPILED)
 	$(BIN)/python -m bench.crash
 
+# After every script a killed server starts twice with what pg_dump said it had
+restart: $(COMPILED)
+	$(BIN)/python -m bench.restart $(ARGS)
+
 .drivers/.installed: requirements-drivers.lock requirements-pgadmin.lock tests/drivers/clients/package-lock.json tools/install_clients.sh
 	PYTHON=$(PYTHON) tools/install_clients.sh
 	@touch $@
