@@ -2,7 +2,7 @@
 
     held        a file of ``size`` bytes that the file system has allocated: everything may be written
     given up    it is removed, for a commit that makes room, a flush, or a start: nothing else is written any more (``short``)
-    held again  as soon as twice its size is free
+    held again  as soon as there is space for a quarter of it, and some to write
 
 What makes room: DELETE, TRUNCATE, DROP (``makes_room``), CHECKPOINT and VACUUM. Other commits are refused while space is ``short``,
 whether or not theirs would fit, with how much is missing.
@@ -29,15 +29,20 @@ class Reserve:
     """The reserve of one data directory. ``size`` 0: there is none, and nothing is ever ``short``."""
 
     def __init__(self, folder: str, size: int) -> None:
-        """Allocate it where there is space for it; give up what an earlier start has left where there is next to none."""
+        """Allocate it, or what there is space for; without any, only what makes room is written."""
         self._folder = folder
         self._path = os.path.join(folder, NAME)
         self.size = size
         self.short = False
         if not size:
             self._remove()
-        elif not self._take() and self.free() < size:
+        elif not self._take():
             self.give_up("the server starts")
+
+    @property
+    def wanted(self) -> int:
+        """How many bytes have to be free before everything may be written again: for a quarter of the reserve, and some to write."""
+        return self.size // 4 + START_BYTES
 
     def free(self) -> int:
         """Return how many bytes the server could write, besides the reserve."""
@@ -58,7 +63,7 @@ class Reserve:
         """Raise OutOfSpace while space is short, unless there is enough again."""
         if not self.short:
             return
-        if self.free() >= 2 * self.size and self._take():
+        if self._take():
             self.short = False
             _log.warning("there is space again: everything may be written")
             return
@@ -67,7 +72,7 @@ class Reserve:
     def refusal(self, bytes_needed: int) -> OutOfSpace:
         """Return the error of a commit of so many bytes."""
         error = OutOfSpace("the device is full")
-        error.needed = max(bytes_needed, 2 * self.size if self.short else 0)
+        error.needed = max(bytes_needed, self.wanted if self.short else 0)
         error.free = self.free()
         return error
 
@@ -79,14 +84,30 @@ class Reserve:
         return True
 
     def _take(self) -> bool:
-        """Allocate the file, whole or not at all; tell whether it is there."""
+        """Allocate the file, as much of it as there is space for, a quarter at least; tell whether it is there.
+
+        What the log has let go of within its own file does not count as free, so that little may be free for good.
+        """
+        held = self._held()
+        size = min(self.size, held + max(self.free() - START_BYTES, 0))
+        if size < self.size // 4:
+            return False
+        return held >= size or self._allocate(size)
+
+    def _held(self) -> int:
+        """Return the size of the file, 0 if there is none."""
+        try:
+            return os.stat(self._path).st_size
+        except FileNotFoundError:
+            return 0
+
+    def _allocate(self, size: int) -> bool:
         try:
             fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError:
             return False
         try:
-            os.posix_fallocate(fd, 0, self.size)
-            os.ftruncate(fd, self.size)
+            os.posix_fallocate(fd, 0, size)
             return True
         except OSError:
             self._remove()
