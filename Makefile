@@ -13,7 +13,7 @@ SF ?= 1
 # Processes that share the test files; all tests that need a Spark JVM are one process's.
 JOBS ?= 2
 
-.PHONY: serve diff diff-spark test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench instructions tpch bench-tpch crash fuzz hostile docs drivers clean
+.PHONY: rights serve diff diff-spark test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench instructions tpch bench-tpch crash fuzz hostile docs drivers clean
 
 install: $(COMPILED)
 
@@ -63,6 +63,9 @@ isolation: $(COMPILED)
 
 slt: $(COMPILED)
 	$(BIN)/python -m bench.slt
+
+rights: $(COMPILED)
+	$(BIN)/pytest -m "long or not long" tests/rights
 
 proofs: $(COMPILED)
 	$(BIN)/pytest -m "long and not spark and not isolation" tests/engine tests/sim tests/txn

@@ -10,7 +10,7 @@ is the catalog's business (``planner.catalog.AclDef``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -142,14 +142,13 @@ def grantable(items: Iterable[AclItem], roles: frozenset[int], owner: int, kind:
 def best_grantor(
     items: Sequence[AclItem], roles: frozenset[int], owner: int, kind: str, wanted: str, role: int
 ) -> tuple[int, str]:
-    """Return who grants: the owner, or the role in ``roles`` that may grant most of ``wanted``; and what it may."""
-    if owner in roles:
-        return owner, ordered(ALL[kind])
-    best, options = role, grantable(items, frozenset((role,)), owner, kind)
-    for candidate in sorted(roles - {role}):
-        other = grantable(items, frozenset((candidate,)), owner, kind)
-        if len(set(other) & set(wanted)) > len(set(options) & set(wanted)):
-            best, options = candidate, other
+    """Return as whom ``role``, which has the rights of ``roles``, grants: itself, or the first of them that may grant all or most of ``wanted``; and what that may."""
+    best, options = role, ""
+    for candidate in (role, *sorted(roles - {role})):
+        may = ALL[kind] if candidate == owner else grantable(items, frozenset((candidate,)), owner, kind)
+        may = ordered(set(may) & set(wanted))
+        if len(may) > len(options):
+            best, options = candidate, may
     return best, options
 
 
@@ -157,11 +156,18 @@ def best_grantor(
 
 
 def grant(
-    items: Sequence[AclItem], grantor: int, grantee: int, letters: str, *, option: bool
+    items: Sequence[AclItem],
+    owner: int,
+    grantor: int,
+    grantee: int,
+    letters: str,
+    *,
+    option: bool,
+    roles: frozenset[int] = frozenset(),
 ) -> tuple[AclItem, ...]:
-    """Return a list with a grant added. Raises SqlError 0LP01 for a grant back to who one's own option is from."""
-    if option:
-        _refuse_circle(items, grantor, grantee, letters)
+    """Return a list with a grant added; ``roles``: whose rights the grantor has. Raises SqlError 0LP01 for a grant back to who one's own option is from."""
+    if option and owner not in (grantor, *roles):
+        _refuse_circle(items, owner, {grantor, *roles}, grantee, letters)
     made = AclItem(grantee=grantee, grantor=grantor, letters="")
     result = list(items)
     at = next((i for i, it in enumerate(result) if (it.grantee, it.grantor) == (grantee, grantor)), None)
@@ -177,16 +183,14 @@ def grant(
     return tuple(result)
 
 
-def _refuse_circle(items: Sequence[AclItem], grantor: int, grantee: int, letters: str) -> None:
-    """Options may not come back to who they are from, or both could keep each other's (check_circularity)."""
-    sources, open_ = {grantor}, [grantor]
-    while open_:
-        holder = open_.pop()
-        for item in items:
-            if item.grantee == holder and set(item.grantable) & set(letters) and item.grantor not in sources:
-                sources.add(item.grantor)
-                open_.append(item.grantor)
-    if grantee in sources and grantee != grantor:
+def _refuse_circle(
+    items: Sequence[AclItem], owner: int, grantors: Collection[int], grantee: int, letters: str
+) -> None:
+    """Options may not come back to who they are from, or both could keep each other's: a grantor has to have its own without the grantee's."""
+    left = tuple(items)
+    while (theirs := next((i for i in left if i.grantee == grantee and i.grantable), None)) is not None:
+        left = revoke(left, owner, theirs.grantor, grantee, theirs.letters, option_only=False, cascade=True)
+    if set(letters) - {x for item in left if item.grantee in grantors for x in item.grantable}:
         raise SqlError("0LP01", "grant options cannot be granted back to your own grantor")
 
 
@@ -232,7 +236,7 @@ def reowned(items: Sequence[AclItem], old: int, new: int) -> tuple[AclItem, ...]
     for item in items:
         grantee = new if item.grantee == old else item.grantee
         grantor = new if item.grantor == old else item.grantor
-        result = grant(result, grantor, grantee, item.letters, option=False)
+        result = grant(result, new, grantor, grantee, item.letters, option=False)
         last = next(i for i, it in enumerate(result) if (it.grantee, it.grantor) == (grantee, grantor))
         merged = replace(result[last], grantable=ordered(result[last].grantable + item.grantable))
         result = (*result[:last], merged, *result[last + 1 :])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeAlias, get_type_hints
+from typing import Any, Final, NamedTuple, TypeAlias, get_type_hints
 
 from engine.catalog.pg_row_types import row_types
 from engine.ddl.members import named_role
@@ -14,6 +14,7 @@ from planner import statements as st
 from planner.acl import CHECKPOINT
 from planner.catalog import RelationDef
 from planner.errors import SqlError
+from planner.partition import descendants
 from planner.total import members, total
 
 
@@ -56,9 +57,16 @@ class DefinitionNeeds(RowNeeds):
         relation = self._relation(statement.table)
         self._own(relation)
         for action in statement.actions:
-            ask = ACTIONS[type(action)]
-            if ask is not None:
-                ask(self, relation, action)
+            row = ACTIONS[type(action)]
+            if row.below and not statement.only:
+                self._own_below(relation)
+            if row.ask is not None:
+                row.ask(self, relation, action)
+
+    def _own_below(self, relation: RelationDef) -> None:
+        """Check that the role owns the partitions of a table, at all levels."""
+        for partition in descendants(relation, self.catalog):
+            self._own(partition)
 
     def create_index(self, statement: st.CreateIndex) -> None:
         """To own the table, CREATE on its schema."""
@@ -94,8 +102,10 @@ class DefinitionNeeds(RowNeeds):
     # -- what belongs to a table -------------------------------------------------------------------
 
     def create_trigger(self, statement: st.CreateTrigger) -> None:
-        """TRIGGER on the table, and on what a constraint trigger is from; EXECUTE of the function."""
-        self._have(self._relation(statement.table), "t")
+        """TRIGGER on the table, for rows on its partitions, and on what a constraint trigger is from; EXECUTE of the function."""
+        table = self._relation(statement.table)
+        for named in (table, *(descendants(table, self.catalog) if statement.trigger.row else ())):
+            self._have(named, "t")
         if statement.trigger.from_table:
             self._have(self._relation(statement.trigger.from_table), "t")
         self._call_each([statement.trigger.function])
@@ -133,8 +143,12 @@ class DefinitionNeeds(RowNeeds):
         self._create_in(self._relation(statement.relation).schema)
 
     def rename_in_relation(self, statement: st.Rename) -> None:
-        """Of a column or constraint: to own the relation."""
-        self._own(self._relation(statement.relation))
+        """Of a column or a constraint: to own the relation, and its partitions, if they have it from there."""
+        relation = self._relation(statement.relation)
+        self._own(relation)
+        checks = {c.name for c in relation.constraints if c.kind == "c"}
+        if statement.what == "column" or (statement.what == "constraint" and statement.old in checks):
+            self._own_below(relation)
 
     def rename_schema(self, statement: st.Rename) -> None:
         """To own it, CREATE on the database."""
@@ -235,38 +249,43 @@ class DefinitionNeeds(RowNeeds):
                 self._own(self._relation(oid))
 
 
-_Action: TypeAlias = Callable[[DefinitionNeeds, RelationDef, Any], None]
-ACTIONS: Final[Mapping[type, _Action | None]] = total(
+class Action(NamedTuple):
+    """What an action of ALTER TABLE asks beside to own the table: ``ask`` or nothing; ``below``: to own its partitions, too, which it changes."""
+
+    ask: Callable[[DefinitionNeeds, RelationDef, Any], None] | None = None
+    below: bool = False
+
+
+ACTIONS: Final[Mapping[type, Action]] = total(
     "rights of ALTER TABLE",
     members(st.AlterAction),
     {
-        st.AddColumn: DefinitionNeeds.add_column,
-        st.AttachPartition: DefinitionNeeds.attach_partition,
-        st.DetachPartition: None,
-        st.AttachIndex: None,  # of a partition, which whoever owns the parent was given
-        st.EnableTriggers: None,
-        st.SetRowSecurity: None,
-        st.DropColumn: None,
-        st.AddKey: None,
-        st.AddCheck: None,
-        st.AddForeignKey: DefinitionNeeds.add_foreign_key,
-        st.ValidateConstraint: None,
-        st.AlterConstraint: None,
-        st.DropConstraint: None,
-        st.SetDefault: None,
-        st.DropExpression: None,
-        st.AddIdentity: None,
-        st.SetIdentity: None,
-        st.DropIdentity: None,
-        st.SetNotNull: None,
-        st.AlterColumnType: DefinitionNeeds.alter_column_type,
-        st.AlterOwner: DefinitionNeeds.alter_owner,
-        st.SetOptions: None,
-        st.SetPersistence: None,
-        st.SetSchema: DefinitionNeeds.set_schema,
+        st.AddColumn: Action(DefinitionNeeds.add_column, below=True),
+        st.AttachPartition: Action(DefinitionNeeds.attach_partition),
+        st.DetachPartition: Action(),
+        st.AttachIndex: Action(),  # of a partition, which whoever owns the parent was given
+        st.EnableTriggers: Action(),
+        st.SetRowSecurity: Action(),
+        st.DropColumn: Action(below=True),
+        st.AddKey: Action(),
+        st.AddCheck: Action(below=True),
+        st.AddForeignKey: Action(DefinitionNeeds.add_foreign_key),
+        st.ValidateConstraint: Action(),
+        st.AlterConstraint: Action(),
+        st.DropConstraint: Action(below=True),
+        st.SetDefault: Action(below=True),
+        st.DropExpression: Action(below=True),
+        st.AddIdentity: Action(),
+        st.SetIdentity: Action(),
+        st.DropIdentity: Action(),
+        st.SetNotNull: Action(below=True),
+        st.AlterColumnType: Action(DefinitionNeeds.alter_column_type, below=True),
+        st.AlterOwner: Action(DefinitionNeeds.alter_owner),
+        st.SetOptions: Action(),
+        st.SetPersistence: Action(),
+        st.SetSchema: Action(DefinitionNeeds.set_schema),
     },
 )
-"""What an action of ALTER TABLE asks beside to own the table; None: nothing."""
 
 _Dropped: TypeAlias = Callable[[DefinitionNeeds, str, str], None]
 DROPPED: Final[Mapping[str, _Dropped]] = total(

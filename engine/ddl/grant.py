@@ -20,7 +20,6 @@ from planner.acl import (
     best_grantor,
     grant,
     held,
-    ordered,
     revoke,
 )
 from planner.catalog import AclDef, RoleDef
@@ -110,9 +109,12 @@ async def run_grant(conn: Connection, plan: Plan, statement: st.Grant, params: t
         if not letters:
             continue
         items = found.items
+        roles = Rights(session.catalog, session.catalog.role_by_oid(grantor)).roles
         for grantee in grantees:
             if statement.is_grant:
-                items = grant(items, grantor, grantee, letters, option=statement.option)
+                items = grant(
+                    items, found.owner, grantor, grantee, letters, option=statement.option, roles=roles
+                )
             else:
                 items = revoke(
                     items, found.owner, grantor, grantee, letters,
@@ -137,16 +139,20 @@ def _grantor(
     roles = Rights(session.catalog, me).roles
     items = (*found.whole, *found.items)
     grantor, options = best_grantor(items, roles, found.owner, target.kind, target.letters, me.oid)
-    letters = ordered(set(target.letters) & set(options))
+    letters = options
     named = f'column "{found.column}" of relation "{found.name}"' if found.column else f'"{found.name}"'
     have = held(items, roles)
     if target.class_oid == PG_CLASS_OID:
         have += READ_ALL * (READ_ALL_DATA in roles) + WRITE_ALL * (WRITE_ALL_DATA in roles)
-    if not options and not set(have) & set(ALL[target.kind]):
+    if not letters and not set(have) & set(ALL[target.kind]):
         what = named if found.column else f"{found.what} {found.name}".strip()
         raise SqlError("42501", f"permission denied for {what}")
-    if not statement.is_grant and target.kind == "relation" and set(target.letters) & set(ALL["column"]):
-        _refuse_columns(session, target, roles, options, have)
+    if (
+        not statement.is_grant
+        and target.kind in ("relation", "sequence")
+        and set(target.letters) & set(ALL["column"])
+    ):
+        _refuse_columns(session, target, roles, have + letters)
     every = target.every or (target.kind == "column" and target.letters == ALL["column"])
     if not letters or (letters != target.letters and not every):
         which = "not all" if letters else "no"
@@ -155,19 +161,20 @@ def _grantor(
     return grantor, letters
 
 
-def _refuse_columns(
-    session: Session, target: st.GrantTarget, roles: frozenset[int], options: str, have: str
-) -> None:
-    """Raise SqlError 42501 where REVOKE on a table goes on to columns to which the user has no right at all, as PostgreSQL does."""
-    if (set(have) | set(options)) & set(ALL["column"]):
+def _refuse_columns(session: Session, target: st.GrantTarget, roles: frozenset[int], have: str) -> None:
+    """Raise SqlError 42501 where REVOKE on a table goes on to columns to which the user has no right, as PostgreSQL does, which starts at system ones."""
+    if set(have) & set(ALL["column"]):
         return
     relation = session.catalog.relation_by_oid(target.oid)
     assert relation is not None
-    for column in relation.live:
-        if not held(column_acl(session.catalog, relation, column.attnum), roles):
-            raise SqlError(
-                "42501", f'permission denied for column "{column.name}" of relation "{relation.name}"'
-            )
+    name = "tableoid"
+    if relation.kind == "v":  # which has no system columns
+        closed = (
+            c.name for c in relation.live if not held(column_acl(session.catalog, relation, c.attnum), roles)
+        )
+        name = next(closed, "")
+    if name:
+        raise SqlError("42501", f'permission denied for column "{name}" of relation "{relation.name}"')
 
 
 def _columns_too(

@@ -38,6 +38,8 @@ async def maintain(
     session = conn.session
     if statement.alone:
         session.block.must_be_alone(statement.alone)
+    if statement.what == "reindex":
+        _refuse_partitioned(session, statement)
     for name in statement.not_tables:
         verb = statement.what
         session.warning(f'skipping "{name}" --- cannot {verb} non-tables or special system tables', "01000")
@@ -62,6 +64,19 @@ async def maintain(
     if statement.analyze:
         await _analyze(session, tables if statement.named else _all(session, statement.what), told)
     return Command(statement.what.upper())
+
+
+def _refuse_partitioned(session: Session, statement: st.Maintenance) -> None:
+    """Raise SqlError 25001 within a block for REINDEX of a partitioned table or index, of which PostgreSQL commits each partition's."""
+    for oid in statement.relations:
+        relation = session.catalog.relation_by_oid(oid)
+        table = (
+            relation
+            if relation is None or relation.kind != "i"
+            else session.catalog.relation_by_oid(relation.table_oid)
+        )
+        if relation is not None and table is not None and table.kind == "p":
+            session.block.must_be_alone("REINDEX INDEX" if relation.kind == "i" else "REINDEX TABLE")
 
 
 class _Told:

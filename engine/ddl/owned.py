@@ -244,7 +244,9 @@ async def default_privileges(
             items = plain if before is None else before
             for grantee in grantees:
                 if statement.is_grant:
-                    items = grant(items, role.oid, grantee, statement.letters, option=statement.option)
+                    items = grant(
+                        items, role.oid, role.oid, grantee, statement.letters, option=statement.option
+                    )
                 else:
                     items = revoke(
                         items, role.oid, role.oid, grantee, statement.letters,

@@ -170,7 +170,7 @@ class CatalogJoin(DependentJoin):
                 pieces = [list(compress(piece, there)) for piece in pieces]
                 rows = list(compress(found, there))
             pieces = [*pieces, cast("Rows", rows)]
-        yield made(zip(*pieces, strict=True), e) or None
+        yield made(list(zip(*pieces, strict=True)), e) or None
 
     def _tested(self, lefts: Rows, found: Sequence[Found], test: RowFunction, e: Env) -> Pipe:
         """Join row by row: the join has a condition."""
