@@ -149,11 +149,11 @@ def _waiting(server: ServerProcess) -> tuple[dict[str, Asked], list[psycopg.Conn
     advisory, row = _connect(server), _connect(server)
     advisory.execute("SELECT pg_advisory_lock(7)")
     row.execute("BEGIN")
-    row.execute("UPDATE round SET value = value WHERE id = 1")
+    row.execute("UPDATE held SET value = value")
     asked: dict[str, Asked] = {}
     for name, text in (
         ("advisory lock, waiting", "SELECT pg_advisory_lock(7)"),
-        ("for update, waiting", "SELECT value FROM round WHERE id = 1 FOR UPDATE"),
+        ("for update, waiting", "SELECT value FROM held FOR UPDATE"),
         ("sleep", "SELECT pg_sleep(1)"),
     ):
         connection = _connect(server)
@@ -175,6 +175,8 @@ def stall_and_resume(cluster: Cluster, rounds: int) -> None:
     with _connect(leader) as client:
         client.execute("CREATE TABLE round (id int PRIMARY KEY, value int)")
         client.execute("INSERT INTO round VALUES (1, 0), (2, 0), (3, 0)")
+        client.execute("CREATE TABLE held (value int)")
+        client.execute("INSERT INTO held VALUES (0)")
     for number in range(rounds):
         standby = cluster.standby()
         questions = _questions(leader, number)
