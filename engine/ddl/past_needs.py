@@ -21,6 +21,7 @@ from planner import statements as st
 from planner.query import RelationRange, SubqueryRange
 from planner.rights import Rights
 from planner.walk import walk
+from txn.types import Timestamp
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
@@ -28,11 +29,36 @@ if TYPE_CHECKING:
     from engine.reads.plans import Plan
 
 
-def check_past(session: Session, plan: Plan) -> None:
-    """Raise SqlError 42501 unless who asks may read what a statement reads and what has gone since; at once where it reads the present."""
-    seen, now = session.catalog, session.today
-    if plan.as_of is not None and isinstance(plan.bound.statement, st.CreateTable):
-        seen = catalog_at(session, plan.as_of)  # its query is of then, the rest of now
+def catalog_read(session: Session, plan: Plan) -> CatalogSnapshot:
+    """Return the catalog that the query of a statement is read by: that of its transaction, unless it reads somewhere of its own."""
+    statement = plan.bound.statement
+    if plan.as_of is not None and isinstance(statement, st.CreateTable):
+        found: CatalogSnapshot = catalog_at(session, plan.as_of)  # the rest of it is of now
+        return found
+    name = _subscription(statement)
+    if name is None:
+        return session.catalog
+    record = session.db.named.of(session, name).record
+    return session.past(Timestamp(record.position), policies=False)
+
+
+def _subscription(statement: object) -> str | None:
+    """Return the named subscription that a statement reads, bound at its position."""
+    if isinstance(statement, st.DeclareSubscribe):
+        return statement.subscribe.subscription
+    if isinstance(statement, st.Copy) and statement.subscribe is not None:
+        return statement.subscribe.subscription
+    if isinstance(statement, st.Explain):
+        return _subscription(statement.body.statement)
+    return statement.subscription if isinstance(statement, st.Subscribe) else None
+
+
+def check_past(session: Session, plan: Plan, seen: CatalogSnapshot) -> None:
+    """Raise SqlError 42501 unless who asks may read what a statement reads and what has gone since; at once where it reads the present.
+
+    ``seen``: what ``catalog_read`` returned.
+    """
+    now = session.today
     if seen is now:
         return
     rights = Rights(now, session.asker)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from engine.catalog.stored import key_of
 from engine.catalog.todays_rights import with_rights_of
 from engine.connection.session import Session
-from engine.ddl.past_needs import check_past
+from engine.ddl.past_needs import catalog_read, check_past
 from engine.ddl.rights import Asked, refuse_others_temporaries
 from engine.reads.plans import Replan
 from engine.sources import guard
@@ -61,16 +61,21 @@ def check(session: Session, plan: Plan) -> None:
     plan.dml = (
         None  # what was compiled for DML knows which columns the user may see in errors, and what it fires
     )
-    check_past(session, plan)
+    seen = catalog_read(session, plan)
+    check_past(session, plan, seen)
     role = session.role
     if not role.superuser or _reads_as_others(session, plan):
         statement = plan.bound.statement
-        if plan.as_of is not None and isinstance(statement, st.CreateTable) and statement.query is not None:
-            # what it is made of may be gone by now
-            then = with_rights_of(session.today, catalog_at(session, plan.as_of), session.space.history.last)
-            Asked(session, role, then).query(statement.query, role)
-            statement = replace(statement, query=None)
-        checker = Asked(session, role, session.rights_catalog)
+        catalog = session.rights_catalog
+        if seen is not session.catalog:
+            then = with_rights_of(session.today, seen, session.space.history.last)
+            if isinstance(statement, st.CreateTable) and statement.query is not None:
+                # what it is made of may be gone by now
+                Asked(session, role, then).query(statement.query, role)
+                statement = replace(statement, query=None)
+            else:
+                catalog = then
+        checker = Asked(session, role, catalog)
         checker.call(plan.bound.functions, statement)
         checker.statement(statement)
     refuse_others_temporaries(session, plan.bound)

@@ -29,6 +29,7 @@ _TASK_SHARES: Final = (
 _LEAST_MERGED: Final = 4 << 20
 _MOST_MERGED: Final = 64 << 20  # Spark's own default
 LOOPBACK: Final = "127.0.0.1"
+AUTHENTICATE: Final = "spark.authenticate"
 HIDDEN: Final = "********"
 REAPER_TIMEOUT: Final = "60s"
 
@@ -173,8 +174,9 @@ def check_property(name: str, value: str) -> str | None:
 def check_master(master: str, conf: Mapping[str, str]) -> str | None:
     """Return what is wrong with a master URL and the driver's address, None if nothing is.
 
-    Executors connect to the driver. It listens on loopback unless ``spark.driver.host`` says otherwise; then anybody
-    who reaches it could run code in it, so that ``spark.authenticate`` has to be decided.
+    Executors connect to the driver, and whoever reaches its ports could run code in it: so they ask for a secret. A driver that
+    computes itself makes one (``application``), YARN and Kubernetes hand one out; the masters of a standalone cluster have their own,
+    so that ``spark.authenticate`` has to be decided there, and wherever the driver does not listen on loopback alone.
     """
     if not _MASTER.fullmatch(master):
         return (
@@ -182,6 +184,8 @@ def check_master(master: str, conf: Mapping[str, str]) -> str | None:
             "or yarn"
         )
     if is_local(master):
+        if conf.get(AUTHENTICATE, "true").lower() != "true":
+            return f"{AUTHENTICATE} cannot be {conf[AUTHENTICATE]}: whoever reaches the ports of Spark's driver runs code in it"
         return None
     host = conf.get("spark.driver.host")
     if host is None and not _on_loopback(master):
@@ -194,7 +198,12 @@ def check_master(master: str, conf: Mapping[str, str]) -> str | None:
         for name in ("spark.driver.host", "spark.driver.bindAddress")
         if name in conf and not _LOOPBACK_HOST.fullmatch(conf[name])
     ]
-    if exposed and "spark.authenticate" not in conf:
+    if not exposed and master.startswith("spark://") and AUTHENTICATE not in conf:
+        return (
+            f"spark_master {master}: every user of this machine reaches the ports of Spark's driver and could run code in it: set "
+            f"{AUTHENTICATE}=true with the cluster's {AUTHENTICATE}.secret (or false on a machine of trusted users)"
+        )
+    if exposed and AUTHENTICATE not in conf:
         return (
             f"{exposed[0]} = {conf[exposed[0]]} is reachable from other machines, and whoever reaches the driver runs code "
             "in it: set spark.authenticate=true with spark.authenticate.secret (or false on a network of trusted machines)"
@@ -236,6 +245,8 @@ def application(
         options = conf.get("spark.executor.extraJavaOptions", "")
         found["spark.executor.extraJavaOptions"] = f"{options} -Duser.timezone=UTC".strip()
     found.update(_FIXED)
+    if AUTHENTICATE not in conf or is_local(master):
+        found[AUTHENTICATE] = "true"  # with a secret that Spark makes
     found["spark.master"] = master
     found["spark.local.dir"] = str(folder / "tmp")
     found["spark.sql.warehouse.dir"] = str(folder / "warehouse")

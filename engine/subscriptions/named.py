@@ -12,7 +12,7 @@ An acknowledgement is a change of a row, so it commits with what else its transa
 into this database processes each change exactly once. The row moves first, the hold follows in the turn in which that is
 applied; after a restart holds are taken again before anything else may let go of history (``Store.started``).
 The query is canonical text, bound at the position, with the catalog of that time: what was subscribed may be
-altered or dropped since.
+altered or dropped since, and then is its last owner's (``engine.ddl.past_needs``).
 
 What is kept is bounded (``TxnOptions.subscription_versions``, ``txn.flush.KEPT_LOG``); past that the subscription is lost.
 """

@@ -344,3 +344,34 @@ def test_a_role_of_the_same_name_is_another_one(roles: ServerProcess) -> None:
         with session(roles, role, "twins") as c:
             for relation in ("t", "v") if role == "twin" else ("t",):
                 assert answer(c, f"SELECT a FROM {relation} AS OF SYSTEM TIME {ts}") == wanted
+
+
+def test_a_named_subscription_tells_nothing_of_what_has_been_dropped(roles: ServerProcess) -> None:
+    schema, _ts = set_up(roles, Case(name="", before=T + "CREATE TABLE u (a int, b text); GRANT SELECT ON t, u TO ann", since="", query="", own=None, ann=None))  # fmt: skip
+    with session(roles, "own", schema) as own, session(roles, "ann", schema) as ann:
+        feeds = {
+            (reader, relation): f"{role}_{relation}"
+            for role, reader in (("own", own), ("ann", ann))
+            for relation in "tu"
+        }
+        for (reader, relation), feed in feeds.items():
+            reader.execute(f"CREATE SUBSCRIPTION {feed} FOR {relation}")  # type: ignore[call-overload]
+        for change in (
+            "INSERT INTO t VALUES (3, 'z')", "INSERT INTO u VALUES (3, 'z')", "ALTER TABLE u DROP b", "DROP TABLE t",
+        ):  # fmt: skip
+            own.execute(change)
+        for (reader, relation), feed in feeds.items():
+            for statement in (
+                f"DECLARE c CURSOR FOR SUBSCRIBE SUBSCRIPTION {feed}",
+                f"SUBSCRIBE SUBSCRIPTION {feed} WITH (progress)",
+            ):
+                if reader is own and not statement.startswith("DECLARE"):
+                    continue  # it would go on for ever
+                with reader.transaction(force_rollback=True):
+                    found = answer(reader, statement, rows=False)
+                    assert found == ([] if reader is own else DENIED), statement
+                    if reader is own:
+                        told: list[tuple[object, ...]] = []
+                        while (3, "z") not in told:  # rows come commit by commit
+                            told += [row[-2:] for row in reader.execute("FETCH 10 FROM c").fetchall()]
+            reader.execute(f"DROP SUBSCRIPTION {feed}")  # type: ignore[call-overload]

@@ -127,7 +127,7 @@ class SparkCluster:
     def options(self) -> list[str]:
         """What a server needs to use it, an executor per worker."""
         return [
-            "--spark-master", self.url,
+            "--spark-master", self.url, "--spark-conf", "spark.authenticate=false",
             "--spark-conf", f"spark.executor.memory={self.memory_mb - 50}m",
             "--spark-conf", f"spark.executor.cores={self.cores}",
             # Executors say which tasks they run, so that a test knows when to kill one.

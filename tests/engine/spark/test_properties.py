@@ -124,7 +124,24 @@ def test_secrets_are_not_shown() -> None:
     ],
 )
 def test_masters_of_this_machine(master: str) -> None:
-    assert check_master(master, {}) is None
+    assert check_master(master, {"spark.authenticate": "true"}) is None
+    if master.startswith("local"):
+        assert check_master(master, {}) is None
+
+
+def test_ports_of_a_driver_ask_for_a_secret() -> None:
+    """Or somebody has said that they need not; where the driver computes itself nobody may."""
+    for master in ("local[*]", "local[2]", "yarn", "k8s://https://10.0.0.1:6443"):
+        assert application(master, {}, Path("/d"))["spark.authenticate"] == "true"
+    for value in ("false", "False", "no", ""):
+        assert "runs code in it" in str(check_master("local[*]", {"spark.authenticate": value}))
+    assert application("local", {"spark.authenticate": "false"}, Path("/d"))["spark.authenticate"] == "true"
+    standalone = "spark://127.0.0.1:7077"
+    assert "spark.authenticate=true" in str(check_master(standalone, {}))
+    for value in ("true", "false"):
+        conf = {"spark.authenticate": value}
+        assert check_master(standalone, conf) is None
+        assert application(standalone, conf, Path("/d"))["spark.authenticate"] == value
 
 
 @pytest.mark.parametrize(
