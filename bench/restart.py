@@ -85,11 +85,20 @@ def _tool(server: ServerProcess, database: str, *command: str, text: str | None 
 
 
 def dump(server: ServerProcess, database: str) -> str:
-    """Return a database as pg_dump writes it, and what of it could not be read."""
-    text = _tool(server, database, "pg_dump", "--no-sync")
-    text = "\n".join(
-        line for line in text.splitlines() if not line.startswith(("\\restrict", "\\unrestrict"))
+    """Return a database as pg_dump writes it, the rows of each COPY in order, and what of it could not be read."""
+    lines: list[str] = []
+    rows: list[str] | None = (
+        None  # of the COPY that was begun; in which order a table is read is nobody's promise
     )
+    for line in _tool(server, database, "pg_dump", "--no-sync").split("\n"):
+        if rows is not None and line != "\\.":
+            rows.append(line)
+            continue
+        lines += sorted(rows or ())
+        rows = [] if line.startswith("COPY ") and line.endswith("FROM stdin;") else None
+        if not line.startswith(("\\restrict", "\\unrestrict")):
+            lines.append(line)
+    text = "\n".join(lines)
     lost = _tool(server, database, "psql", "-XAtc", "SELECT object, reason FROM holdfast_unreadable_objects")
     return text + lost
 
