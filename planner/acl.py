@@ -89,6 +89,12 @@ def inherited(role: RoleDef, role_of: RoleOf) -> frozenset[int]:
     return _closure(role, role_of, inheriting=True)
 
 
+def _whose(oid: int, role_of: RoleOf) -> frozenset[int]:
+    """Return the roles whose rights one has, by its oid; 0, everybody, has its own alone."""
+    role = role_of(oid)
+    return frozenset((oid,)) if role is None else inherited(role, role_of)
+
+
 def memberships(role: RoleDef, role_of: RoleOf) -> frozenset[int]:
     """Return the roles that a role is, directly or not, a member of, itself included: those it may SET ROLE to."""
     return _closure(role, role_of, inheriting=False)
@@ -162,12 +168,16 @@ def grant(
     grantee: int,
     letters: str,
     *,
-    option: bool,
-    roles: frozenset[int] = frozenset(),
+    option: RoleOf | None,
 ) -> tuple[AclItem, ...]:
-    """Return a list with a grant added; ``roles``: whose rights the grantor has. Raises SqlError 0LP01 for a grant back to who one's own option is from."""
-    if option and owner not in (grantor, *roles):
-        _refuse_circle(items, owner, {grantor, *roles}, grantee, letters)
+    """Return a list with a grant added; ``option``: with grant option, and how roles are looked up.
+
+    Raises SqlError 0LP01 for a grant back to who one's own option is from.
+    """
+    if option is not None:
+        roles = _whose(grantor, option)
+        if owner not in roles:
+            _refuse_circle(items, owner, roles, grantee, letters, option)
     made = AclItem(grantee=grantee, grantor=grantor, letters="")
     result = list(items)
     at = next((i for i, it in enumerate(result) if (it.grantee, it.grantor) == (grantee, grantor)), None)
@@ -178,18 +188,26 @@ def grant(
     result[at] = replace(
         old,
         letters=ordered(old.letters + letters),
-        grantable=ordered(old.grantable + (letters if option else "")),
+        grantable=ordered(old.grantable + ("" if option is None else letters)),
     )
     return tuple(result)
 
 
 def _refuse_circle(
-    items: Sequence[AclItem], owner: int, grantors: Collection[int], grantee: int, letters: str
+    items: Sequence[AclItem],
+    owner: int,
+    grantors: Collection[int],
+    grantee: int,
+    letters: str,
+    role_of: RoleOf,
 ) -> None:
     """Options may not come back to who they are from, or both could keep each other's: a grantor has to have its own without the grantee's."""
     left = tuple(items)
     while (theirs := next((i for i in left if i.grantee == grantee and i.grantable), None)) is not None:
-        left = revoke(left, owner, theirs.grantor, grantee, theirs.letters, option_only=False, cascade=True)
+        left = revoke(
+            left, owner, theirs.grantor, grantee, theirs.letters,
+            option_only=False, cascade=True, role_of=role_of,
+        )  # fmt: skip
     if set(letters) - {x for item in left if item.grantee in grantors for x in item.grantable}:
         raise SqlError("0LP01", "grant options cannot be granted back to your own grantor")
 
@@ -203,10 +221,12 @@ def revoke(
     *,
     option_only: bool,
     cascade: bool,
+    role_of: RoleOf,
 ) -> tuple[AclItem, ...]:
     """Return a list without what a grantor has granted.
 
-    What the grantee has granted on goes with its option: with ``cascade``, else SqlError 2BP01.
+    What the grantee has granted on goes with its option: with ``cascade``, else SqlError 2BP01. It stays where the grantee
+    has the option still: of another grantor, of a role it inherits from, or as the owner.
     """
     result: list[AclItem] = []
     lost = ""
@@ -219,14 +239,17 @@ def revoke(
                 continue
         result.append(item)
     left: tuple[AclItem, ...] = tuple(result)
-    if grantee == owner:  # whose options are its own
+    roles = _whose(grantee, role_of)
+    if owner in roles:  # whose options are its own
         return left
-    lost = ordered(set(lost) - {x for item in left if item.grantee == grantee for x in item.grantable})
+    lost = ordered(set(lost) - {x for item in left if item.grantee in roles for x in item.grantable})
     for item in items:
         if item.grantor == grantee and set(item.letters) & set(lost):
             if not cascade:
                 raise SqlError("2BP01", "dependent privileges exist", hint="Use CASCADE to revoke them too.")
-            left = revoke(left, owner, grantee, item.grantee, lost, option_only=False, cascade=True)
+            left = revoke(
+                left, owner, grantee, item.grantee, lost, option_only=False, cascade=True, role_of=role_of
+            )
     return left
 
 
@@ -236,7 +259,7 @@ def reowned(items: Sequence[AclItem], old: int, new: int) -> tuple[AclItem, ...]
     for item in items:
         grantee = new if item.grantee == old else item.grantee
         grantor = new if item.grantor == old else item.grantor
-        result = grant(result, new, grantor, grantee, item.letters, option=False)
+        result = grant(result, new, grantor, grantee, item.letters, option=None)
         last = next(i for i, it in enumerate(result) if (it.grantee, it.grantor) == (grantee, grantor))
         merged = replace(result[last], grantable=ordered(result[last].grantable + item.grantable))
         result = (*result[:last], merged, *result[last + 1 :])

@@ -71,7 +71,7 @@ def _made(
 
 def merged(items: tuple[AclItem, ...], item: AclItem) -> tuple[AclItem, ...]:
     """Return a list with another item added to it."""
-    result = grant(items, item.grantor, item.grantor, item.grantee, item.letters, option=False)
+    result = grant(items, item.grantor, item.grantor, item.grantee, item.letters, option=None)
     at = next(i for i, it in enumerate(result) if (it.grantee, it.grantor) == (item.grantee, item.grantor))
     more = replace(result[at], grantable=ordered(result[at].grantable + item.grantable))
     return (*result[:at], more, *result[at + 1 :])

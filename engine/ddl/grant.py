@@ -109,16 +109,15 @@ async def run_grant(conn: Connection, plan: Plan, statement: st.Grant, params: t
         if not letters:
             continue
         items = found.items
-        roles = Rights(session.catalog, session.catalog.role_by_oid(grantor)).roles
+        role_of = session.catalog.role_by_oid
         for grantee in grantees:
             if statement.is_grant:
-                items = grant(
-                    items, found.owner, grantor, grantee, letters, option=statement.option, roles=roles
-                )
+                option = role_of if statement.option else None
+                items = grant(items, found.owner, grantor, grantee, letters, option=option)
             else:
                 items = revoke(
                     items, found.owner, grantor, grantee, letters,
-                    option_only=statement.option, cascade=statement.cascade,
+                    option_only=statement.option, cascade=statement.cascade, role_of=role_of,
                 )  # fmt: skip
         changed.append(
             AclDef(class_oid=target.class_oid, object_oid=target.oid, sub_id=target.attnum, items=items)
@@ -194,6 +193,7 @@ def _columns_too(
             items = revoke(
                 items, relation.owner, grantor, grantee, letters,
                 option_only=statement.option, cascade=statement.cascade,
+                role_of=session.catalog.role_by_oid,
             )  # fmt: skip
         if items != before:
             yield AclDef(class_oid=target.class_oid, object_oid=target.oid, sub_id=column.attnum, items=items)

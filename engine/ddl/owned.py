@@ -235,6 +235,7 @@ async def default_privileges(
     schemas = dict.fromkeys(statement.schemas)  # each once, as the lists are changed together
     puts: list[Stored] = []
     deletes: list[StoredKey] = []
+    role_of = session.catalog.role_by_oid
     for name in statement.roles:
         role = named_role(session, name)
         for schema in schemas:
@@ -244,13 +245,12 @@ async def default_privileges(
             items = plain if before is None else before
             for grantee in grantees:
                 if statement.is_grant:
-                    items = grant(
-                        items, role.oid, role.oid, grantee, statement.letters, option=statement.option
-                    )
+                    option = role_of if statement.option else None
+                    items = grant(items, role.oid, role.oid, grantee, statement.letters, option=option)
                 else:
                     items = revoke(
                         items, role.oid, role.oid, grantee, statement.letters,
-                        option_only=statement.option, cascade=statement.cascade,
+                        option_only=statement.option, cascade=statement.cascade, role_of=role_of,
                     )  # fmt: skip
             made = AclDef(class_oid=PG_DEFAULT_ACL_OID, object_oid=role.oid, sub_id=sub, items=items)
             if set(items) != set(plain):
