@@ -172,6 +172,7 @@ class Connection:
     ) -> MaybeAwaitable[None]:
         """Create a portal with its parameter values."""
         self._idle_limit.stop()
+        self.session.cancelled.decided = False  # what was committed is answered
         logs = self.session.derived.logs
         try:
             if logs:
@@ -195,6 +196,7 @@ class Connection:
     def describe_statement(self, name: str) -> MaybeAwaitable[StatementDescription]:
         """Describe a prepared statement; runs nothing."""
         self._idle_limit.stop()
+        self.session.cancelled.decided = False  # what was committed is answered
         try:
             prepared = self.prepared.get(name)
             if self.session.block.state is FAILED and (
@@ -217,6 +219,7 @@ class Connection:
     def describe_portal(self, name: str) -> MaybeAwaitable[tuple[FieldDescription, ...] | None]:
         """Describe a portal with its result formats; runs nothing."""
         self._idle_limit.stop()
+        self.session.cancelled.decided = False  # what was committed is answered
         portal = self.portals.get(name)
         if portal is None:
             cursor = self.cursors.find(name)  # a SQL cursor is a portal too
@@ -251,6 +254,7 @@ class Connection:
         self, name: str, portal: Portal | None, max_rows: int, out: Responder
     ) -> MaybeAwaitable[None]:
         """Go on with a cursor, or with a portal that FETCH has read from."""
+        self.session.cancelled.decided = False
         cursor = self.cursors.find(name) if portal is None else None
         if portal is not None:
             work = shared_portals.execute_portal(self, portal, max_rows, out)

@@ -79,6 +79,8 @@ class Session:
 class MemoryTxn:
     """Just the reads of a transaction. With ``cold`` every read has to be awaited."""
 
+    writing = False
+
     def __init__(
         self, tables: dict[int, list[StoredRow]], catalog: MemoryCatalog, *, cold: bool = False
     ) -> None:
