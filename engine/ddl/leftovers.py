@@ -10,7 +10,8 @@ cannot be read.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, cast
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from engine.catalog.spaces import Space
 from engine.catalog.store import SPEC, write_changes
@@ -20,28 +21,32 @@ from engine.connection.settings import Settings
 from engine.ddl.drop import drop_rows
 from engine.ddl.temporary import drop_temporaries
 from engine.eager import settle
+from pgwire.backend import Responder
 from planner.catalog import RelationDef, RoleDef
 from txn.errors import Fenced
 
 if TYPE_CHECKING:
     from engine.database import Database
-    from pgwire.backend import Responder
-    from pgwire.errors import ErrorReport
 
 log = logging.getLogger("holdfast")
 PREFIX = "pg_temp_"
 
 
-class _Nobody:
-    """Who listens to a session without a client: all that DROP and a commit may say."""
+class _Nobody(Responder):
+    """Who listens to a session without a client: what is said to it is gone, as the protocol's own bodies do nothing."""
 
+    rests = False
+    sync_follows = False
+    paused = False
     lost = False
 
-    def notice(self, report: ErrorReport) -> None:
-        """Nobody hears it."""
+    def tcp_options(self) -> Mapping[str, int]:
+        """There is no socket."""
+        return {}
 
-    def parameter_status(self, name: str, value: str) -> None:
-        """Nobody keeps it."""
+    def copy_in(self, format: int, column_formats: Sequence[int]) -> AsyncIterator[bytes]:
+        """There is no data to copy."""
+        raise ConnectionError
 
 
 async def drop_leftovers(database: Database, space: Space) -> None:
@@ -63,7 +68,7 @@ def _session(database: Database, space: Space, pid: int) -> Session:
     )
     found = space.catalog.database_by_oid(space.oid)
     assert found is not None
-    out = cast("Responder", _Nobody())
+    out = _Nobody()  # type: ignore[abstract] # bodies that do nothing are what is wanted
     return Session(database, pid=pid, user=role, database_def=found, settings=settings, out=out)
 
 
