@@ -13,7 +13,7 @@ SF ?= 1
 # Processes that share the test files; all tests that need a Spark JVM are one process's.
 JOBS ?= 2
 
-.PHONY: rights serve diff diff-spark test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench instructions tpch bench-tpch crash fuzz hostile docs drivers clean
+.PHONY: rights serve diff diff-spark test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench instructions tpch bench-tpch crash fuzz hostile hostile-short docs drivers clean
 
 install: $(COMPILED)
 
@@ -112,7 +112,10 @@ SECONDS ?= 600
 fuzz: $(COMPILED)
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(FIRST)
 
-# The table of tests/hostile at its full sizes, against servers of 512 MB and 2 GB; for an idle machine, about an hour
+# The table of tests/hostile: all rows at their small sizes; and at its full sizes, against servers of 512 MB and 2 GB; for an idle machine, about an hour
+hostile-short: $(COMPILED)
+	$(BIN)/pytest -m "long or not long" tests/hostile
+
 hostile: $(COMPILED)
 	$(BIN)/python -m tests.hostile --out docs/evidence/hostile.json $(ARGS)
 

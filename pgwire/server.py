@@ -151,7 +151,6 @@ class Server:
         """Bind and accept connections; OSError if an address is taken."""
         loop = asyncio.get_running_loop()
         config = self.config
-        self._lobby = Lobby(loop, lambda: config.max_connections - len(self._admitted))
         if config.tls is not None:
             config.tls.set_alpn_protocols([ALPN])
         listener = await loop.create_server(
@@ -230,8 +229,12 @@ class Server:
 
     def accept(self, transport: asyncio.Transport) -> Session | None:
         """Return a session for a new socket; None while the server stops. One that waits for longer may go for it."""
-        if self._draining or self._lobby is None:
+        if self._draining:
             return None
+        if self._lobby is None:
+            self._lobby = Lobby(
+                asyncio.get_running_loop(), lambda: self.config.max_connections - len(self._admitted)
+            )
         transport.set_write_buffer_limits(high=self.config.output_limit_bytes)
         sock = transport.get_extra_info("socket")
         if sock is not None and sock.family != socket.AF_UNIX:

@@ -138,7 +138,9 @@ def test_the_past_is_read_with_the_rights_of_today(server: ServerProcess, root: 
         root.execute("ALTER TABLE of_eve OWNER TO postgres")
         root.execute("ALTER ROLE eve_too NOSUPERUSER")
         root.execute("DROP TABLE dropped")
-        with pytest.raises(errors.InsufficientPrivilege):  # what is dropped is its last owner's and superusers'
+        with pytest.raises(
+            errors.InsufficientPrivilege
+        ):  # what is dropped is its last owner's and superusers'
             eve.execute(f"SELECT * FROM dropped {then}".encode())
         for table in ("of_root", "of_eve", "closed_later.t"):
             with pytest.raises(errors.InsufficientPrivilege):

@@ -1,4 +1,4 @@
-"""Rows that fail at present, with what is missing. A row that is mended has to go from here: its test fails until it has."""
+"""Rows that fail at present, with what was measured. ``python -m tests.hostile --short --known`` writes them anew: what is mended goes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""No statement and no message of a client holds the loop, and none takes more memory than its share: the table, in its short form."""
+"""No statement and no message of a client holds the loop, and none takes more memory than its share: the table, in its short form.
+
+Each third row runs with ``make test``, but for those that are known to fail; all of them where ``long`` tests are asked for (``make hostile-short``).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,16 @@ from tests.hostile.row import Row
 from tests.hostile.rows import KINDS
 from tests.hostile.short import TRIES, Found, TimedServer, judge, try_row
 
-ROWS = [pytest.param(row, id=f"{kind}: {row.name}") for kind, rows in KINDS.items() for row in rows]
+EVERY = 3
+ROWS = [
+    pytest.param(
+        row,
+        id=f"{kind}: {row.name}",
+        marks=[pytest.mark.long] if number % EVERY or row.name in KNOWN else [],
+    )
+    for kind, rows in KINDS.items()
+    for number, row in enumerate(rows)
+]
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +35,7 @@ def timed() -> Iterator[TimedServer]:
 
 def test_the_table_has_what_was_promised() -> None:
     names = [row.name for rows in KINDS.values() for row in rows]
-    assert len(names) >= 150
+    assert len(names) >= 150 * EVERY
     assert len(names) == len(set(names))
     assert set(KNOWN) <= set(names)
 
@@ -34,12 +46,11 @@ def test_nothing_is_held_up_by(timed: TimedServer, row: Row) -> None:
     for _ in range(TRIES):
         tries.append(try_row(timed, row))
         problem = judge(row, tries)
-        if bool(problem) == (row.name in KNOWN) or tries[-1].held:
+        if not problem or tries[-1].held:
             break
-    if row.name in KNOWN:
-        assert problem, (
-            f"it holds nobody up any more: take it from tests/hostile/known.py ({KNOWN[row.name]})"
-        )
+    if (
+        problem and row.name in KNOWN
+    ):  # by how much a turn is too long depends on the processor, near the bound whether
         pytest.xfail(KNOWN[row.name])
     assert not problem, problem
 
