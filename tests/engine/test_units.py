@@ -128,6 +128,7 @@ _SAMPLES: dict[type[Exception], Exception] = {
     txn_errors.CommitWithdrawn: txn_errors.CommitWithdrawn(),
     txn_errors.CrossesTimelines: txn_errors.CrossesTimelines({ShardId(1): "a", ShardId(2): "b"}),
     txn_errors.DamagedFile: txn_errors.DamagedFile("a.parquet", "its checksum is wrong"),
+    txn_errors.FileTrouble: txn_errors.FileTrouble("a.parquet", "open", "Too many open files", "files"),
     txn_errors.DamagedEntry: txn_errors.DamagedEntry("log entry 7", "its checksum is wrong", None, None),
     txn_errors.LockTimeout: txn_errors.LockTimeout((_WAIT,)),
     txn_errors.LockNotAvailable: txn_errors.LockNotAvailable(_ROW, (_WAIT,)),
