@@ -72,8 +72,9 @@ OURS = (
         description="Sends holdfast.commit_ts to the client with each commit that wrote something.",
     ),
     SettingDef(
-        name="spark_max_queries", kind="integer", default="4", context="postmaster", minimum="1", maximum="256",
-        category="Holdfast", description="How many statements run jobs on Spark at once; others wait.",
+        name="spark_max_queries", kind="integer", default="4", context="superuser", minimum="1", maximum="256",
+        category="Holdfast",
+        description="How many statements of the role's sessions run jobs on Spark at once, at most the server's number; others wait.",
     ),
     SettingDef(
         name="statement_memory", kind="integer", unit="B", default="0", context="superuser", minimum="0", maximum=str(2**60),

@@ -131,10 +131,28 @@ class Settings:
         Raises SqlError 42704, 55P02, 42501, 22023, 0A000.
         """
         key = name.lower()
+        definition = self.allow(name, beginning=beginning)
+        if definition is None:
+            return value
+        canonical = normalise(definition, value, self.get(key), self.find_configuration)
+        if canonical == "0" and key in TCP_OPTIONS:
+            return self._default(key)  # what the system uses
+        if accepted(key, canonical) or any(key == ours.name for ours in OURS):
+            return canonical
+        if canonical == self.get(key):
+            return canonical  # asking for what already holds changes nothing
+        raise SqlError("0A000", f'setting "{definition.name}" to "{value}" is not supported')
+
+    def allow(self, name: str, *, beginning: bool = False) -> SettingDef | None:
+        """Return the definition of a setting that may be changed by who runs; None: a placeholder, which has none.
+
+        ``beginning``: as for ``check``. Raises SqlError 42704, 55P02, 42501.
+        """
+        key = name.lower()
         definition = definitions().get(key)
         if definition is None:
             if re.fullmatch(r"[A-Za-z_][\w$]*(\.[A-Za-z_][\w$]*)+", name):
-                return value  # a placeholder: any "class.name" may be set (manual 20.16)
+                return None  # any "class.name" may be set (manual 20.16)
             raise SqlError("42704", f'unrecognized configuration parameter "{name}"')
         if key in IDENTITY:  # whoever sets them asks ``engine.ddl.roles`` first
             raise SqlError("55P02", f'parameter "{definition.name}" cannot be changed here')
@@ -150,14 +168,7 @@ class Settings:
             raise SqlError("55P02", f'parameter "{definition.name}" cannot be set after connection start')
         if definition.context.startswith("superuser") and not self.by_superuser():
             raise SqlError("42501", f'permission denied to set parameter "{definition.name}"')
-        canonical = normalise(definition, value, self.get(key), self.find_configuration)
-        if canonical == "0" and key in TCP_OPTIONS:
-            return self._default(key)  # what the system uses
-        if accepted(key, canonical) or any(key == ours.name for ours in OURS):
-            return canonical
-        if canonical == self.get(key):
-            return canonical  # asking for what already holds changes nothing
-        raise SqlError("0A000", f'setting "{definition.name}" to "{value}" is not supported')
+        return definition
 
     def set(self, name: str, value: str | None, *, local: bool = False) -> str:
         """Change a setting (None: back to its default); returns the canonical value."""

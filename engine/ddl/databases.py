@@ -17,7 +17,7 @@ from engine.catalog.state import CatalogSnapshot
 from engine.catalog.store import is_shared, write_changes
 from engine.catalog.stored import PG_DATABASE_OID, CommentDef, Stored, StoredKey, key_of
 from engine.connection.portal import Command, Outcome
-from engine.connection.settings import TEXT_SEARCH
+from engine.connection.settings import IDENTITY, TEXT_SEARCH
 from engine.ddl.database_copy import copied, copy_rows
 from engine.ddl.drop import drop_rows
 from engine.ddl.members import named_role
@@ -178,9 +178,10 @@ async def alter_defaults(
     settings = dict(old.settings) if old is not None else {}
     name, value = statement.change.name, statement.change.value
     if name == "all" and value is None:
-        settings.clear()
+        settings = {name: kept for name, kept in settings.items() if not _may_reset(session, name)}
     elif value is None:
-        session.settings.get(name)  # 42704
+        if name.lower() not in IDENTITY:
+            session.settings.allow(name, beginning=True)
         settings.pop(name.lower(), None)
     else:
         _check_beginning(session, name, value)
@@ -192,6 +193,18 @@ async def alter_defaults(
     elif old is not None:
         await session.view.change([], [key_of(item)])
     return Command(plan.bound.tag)
+
+
+def _may_reset(session: Session, name: str) -> bool:
+    """Tell whether RESET ALL forgets a setting; what only superusers set stays, as it bounds the role."""
+    try:
+        session.settings.allow(name, beginning=True)
+    except SqlError as error:
+        if error.sqlstate == "42501":
+            return False
+        if error.sqlstate not in ("42704", "55P02"):  # of what no longer is, or no longer can be set
+            raise
+    return True
 
 
 def _check_beginning(session: Session, name: str, value: str) -> None:

@@ -38,7 +38,7 @@ from engine.spark.part_writer import OtherForm, Rows
 from engine.spark.relations import Inputs, plan_relations
 from engine.spark.running import CANCEL_POLL_S, Running
 from engine.spark.runtime import OFF, SMALL_ROWS, Live, SparkRuntime
-from engine.spark.slots import START
+from engine.spark.slots import START, Client, client_of
 from engine.spark.statistics import is_wanted
 from engine.spark.tasks import SparkTasks, translated
 from engine.statistics.keeper import Statistics
@@ -303,16 +303,16 @@ class SparkExecutor:
         Raises:
             SqlError: 0A000 if Spark is switched off, 58000 if it cannot start, 57014.
         """
-        return await self._tasks(await self._live(ctx), id(ctx.session))
+        return await self._tasks(await self._live(ctx), client_of(ctx.session))
 
     async def own_tasks(self, client: int) -> SparkTasks:
         """As ``tasks``, for work that is no session's; it waits for a start as long as that takes.
 
         ``client``: the ``id`` of whatever does it, which no session has. Raises SqlError 0A000, 58000 as ``tasks``.
         """
-        return await self._tasks(await self.runtime.live(), client)
+        return await self._tasks(await self.runtime.live(), Client(client))
 
-    async def _tasks(self, live: Live, client: int) -> SparkTasks:
+    async def _tasks(self, live: Live, client: Client) -> SparkTasks:
         loop = asyncio.get_running_loop()
         try:
             cores = await loop.run_in_executor(self.runtime.control, lambda: live.context.defaultParallelism)

@@ -23,7 +23,7 @@ from engine.spark.errors import lost, to_sql_error
 from engine.spark.overflow import type_of
 from engine.spark.part_writer import OtherForm, Rows, write_frame
 from engine.spark.runtime import CODEGEN, INTERPRETED
-from engine.spark.slots import JOB, POOL_PROPERTY
+from engine.spark.slots import JOB, POOL_PROPERTY, client_of
 from engine.spark.spool import (
     AHEAD_BYTES,
     DIRECT_BYTES,
@@ -85,7 +85,7 @@ class Running(EngineQuery):
         self._makes_rows = text.makes_rows
         self._integers = integers
         self._sql = ""  # as Spark was given it
-        self._client = id(ctx.session)
+        self._client = client_of(ctx.session)
         self._producer: asyncio.Task[None] | None = None
         self._in_job = False  # the producer waits for a job, not for a slot or the client
         self._position = 0  # the partition the client reads
@@ -126,14 +126,14 @@ class Running(EngineQuery):
     async def _one_job(self, work: Callable[..., Any], *args: Any) -> Any:
         """Run all of the query as one piece of work, in a thread."""
         pool = ""
-        self._runtime.waits.enter(self._client, JOB)
+        self._runtime.waits.enter(self._client.session, JOB)
         try:
             pool = await self._runtime.enter(self._client)
             found = await self._in_thread(self._tagged, pool, work, *args, pool=self._runtime.jobs)
             self._produced = True
             return found
         finally:
-            self._runtime.waits.leave(self._client, JOB)
+            self._runtime.waits.leave(self._client.session, JOB)
             if pool:
                 self._runtime.leave(self._client)
             self.close()
@@ -141,7 +141,7 @@ class Running(EngineQuery):
     async def _fetch(self) -> Any:
         producer = self._producer
         assert producer is not None
-        self._runtime.waits.enter(self._client, JOB)
+        self._runtime.waits.enter(self._client.session, JOB)
         try:
             while True:
                 if self._collected is not None or self._spool is not None:
@@ -166,7 +166,7 @@ class Running(EngineQuery):
                 else:
                     await asyncio.wait({producer}, timeout=LOOK_S)
         finally:
-            self._runtime.waits.leave(self._client, JOB)
+            self._runtime.waits.leave(self._client.session, JOB)
 
     def _next(self) -> Any:
         if self._collected is not None:
@@ -205,7 +205,7 @@ class Running(EngineQuery):
             await self._job(pool, self._begin, sql)
             while self._spool is not None and not self._spool.complete and not self._closed:
                 full = await self._job(pool, self._spool.unread_bytes) >= AHEAD_BYTES // 2
-                if full or self._runtime.slots.waiting:
+                if full or self._runtime.slots.wanted(self._client):
                     self._runtime.leave(self._client)
                     pool = ""
                     await self._until_read()

@@ -29,7 +29,7 @@ from engine.spark.hidden import HiddenViews
 from engine.spark.properties import PARTITIONS, application, is_local, shown, shuffle_partitions
 from engine.spark.reaper import Reaper
 from engine.spark.restarts import Restarts
-from engine.spark.slots import QUEUE, FairPools, Slots, Waits
+from engine.spark.slots import QUEUE, Client, FairPools, Slots, Waits
 from engine.spark.views import TableViews
 from planner.errors import SqlError
 
@@ -218,19 +218,19 @@ class SparkRuntime:
                 return
             await asyncio.sleep(WATCH_S)
 
-    async def enter(self, client: int) -> str:
-        """Wait for a slot to run jobs in; return the scheduler pool's name. ``client``: ``id(session)``."""
-        self.waits.enter(client, QUEUE)
+    async def enter(self, client: Client) -> str:
+        """Wait for a slot to run jobs in; return the scheduler pool's name."""
+        self.waits.enter(client.session, QUEUE)
         try:
-            await self.slots.enter()
+            await self.slots.enter(client)
         finally:
-            self.waits.leave(client, QUEUE)
-        return self.pools.enter(client)
+            self.waits.leave(client.session, QUEUE)
+        return self.pools.enter(client.session)
 
-    def leave(self, client: int) -> None:
+    def leave(self, client: Client) -> None:
         """Give the slot back."""
-        self.pools.leave(client)
-        self.slots.leave()
+        self.pools.leave(client.session)
+        self.slots.leave(client)
 
     def given_up(self, live: Live, tag: str) -> None:
         """Note that the query ``tag`` was cancelled or left: its tasks have to end."""

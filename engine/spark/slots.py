@@ -4,7 +4,8 @@
                               `--no--> waits: pg_stat_activity shows Extension / SparkQueue; cancel and
                                        statement_timeout take it out of the queue
 
-A slot is held exactly while a job of the statement runs, not while its client reads: what a job has made lies in files
+All sessions of a role together have as many slots as their own ``spark_max_queries`` says (``ALTER ROLE … SET``); who waits for that alone is
+passed by others. A slot is held exactly while a job of the statement runs, not while its client reads: what a job has made lies in files
 (``engine.spark.spool``), so a cursor nobody fetches from costs no slot. Jobs of one connection share one of Spark's FAIR
 pools, so connections share the cores alike however many cursors each has open.
 """
@@ -13,8 +14,13 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections import deque
-from typing import Final
+from collections import Counter, deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+if TYPE_CHECKING:
+    from engine.connection.session import Session
+    from planner.builtins.session import EvalSession
 
 QUEUE: Final = "SparkQueue"
 JOB: Final = "SparkJob"
@@ -47,14 +53,35 @@ class Waits:
         return events[-1] if events else None
 
 
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Who runs jobs.
+
+    Attributes:
+        session: its ``id``, or that of what the server does by itself.
+        role: oid of who logged in; 0 for the server.
+        most: how many slots the role's sessions may have together, at least 1; 0: any number.
+    """
+
+    session: int
+    role: int = 0
+    most: int = 0
+
+
+def client_of(session: EvalSession) -> Client:
+    """Return a session as who runs jobs."""
+    own = cast("Session", session)
+    return Client(id(own), own.identity.login, own.settings.integer("spark_max_queries"))
+
+
 class Slots:
     """FIFO admission. Use from the event loop."""
 
     def __init__(self, limit: int) -> None:
         """Let ``limit`` (at least 1) statements run jobs at once."""
         self._limit = max(limit, 1)
-        self._running = 0
-        self._queue: deque[asyncio.Future[None]] = deque()
+        self._running: Counter[int] = Counter()  # by role
+        self._queue: deque[tuple[asyncio.Future[None], Client]] = deque()
 
     @property
     def limit(self) -> int:
@@ -64,36 +91,54 @@ class Slots:
     @property
     def running(self) -> int:
         """How many run."""
-        return self._running
+        return self._running.total()
 
     @property
     def waiting(self) -> int:
         """How many wait."""
-        return sum(not future.done() for future in self._queue)
+        return sum(not turn.done() for turn, _client in self._queue)
 
-    async def enter(self) -> None:
+    def wanted(self, client: Client) -> bool:
+        """Whether somebody waits who could have the slot of ``client``."""
+        return any(
+            not turn.done() and (other.role == client.role or self._allows(other))
+            for turn, other in self._queue
+        )
+
+    def _allows(self, client: Client) -> bool:
+        return not client.most or self._running[client.role] < client.most
+
+    async def enter(self, client: Client) -> None:
         """Wait for a slot and take it; cancelling the wait gives up the place in the queue."""
-        if self._running < self._limit and not self._queue:
-            self._running += 1
-            return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queue.append(turn)
+        entry = (turn, client)
+        self._queue.append(entry)
+        self._next()
         try:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self.leave()  # its turn came in the moment it was cancelled
+                self.leave(client)  # its turn came in the moment it was cancelled
             else:
-                self._queue.remove(turn)
+                self._queue.remove(entry)
             raise
 
-    def leave(self) -> None:
-        """Give the slot back; the first that waits takes it."""
-        self._running -= 1
-        while self._queue and self._running < self._limit:
-            turn = self._queue.popleft()
-            if not turn.done():
-                self._running += 1
+    def leave(self, client: Client) -> None:
+        """Give the slot back; the first that waits and may take it does."""
+        self._running[client.role] -= 1
+        if not self._running[client.role]:
+            del self._running[client.role]
+        self._next()
+
+    def _next(self) -> None:
+        """Give free slots to those who wait."""
+        for entry in tuple(self._queue):
+            if self.running >= self._limit:
+                return
+            turn, client = entry
+            if not turn.done() and self._allows(client):
+                self._queue.remove(entry)
+                self._running[client.role] += 1
                 turn.set_result(None)
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 from engine.reads.engine_query import forget
 from engine.spark.errors import lost, text_of
 from engine.spark.runtime import Live, SparkRuntime
-from engine.spark.slots import JOB, POOL_PROPERTY
+from engine.spark.slots import JOB, POOL_PROPERTY, Client
 from engine.spark.workers import prepare_workers
 from planner.errors import SqlError
 
@@ -47,10 +47,10 @@ class Calls:
 class SparkTasks:
     """The Spark jobs of one statement. Used from the event loop."""
 
-    def __init__(self, runtime: SparkRuntime, live: Live, tag: str, parallelism: int, client: int) -> None:
+    def __init__(self, runtime: SparkRuntime, live: Live, tag: str, parallelism: int, client: Client) -> None:
         """Run under the job tag ``tag``, which nobody else has.
 
-        ``parallelism``: the application's. ``client``: ``id(session)``; each ``map`` takes one of its slots.
+        ``parallelism``: the application's. ``client``: who wants it; each ``map`` takes one of its slots.
         """
         self._client = client
         self._runtime = runtime
@@ -97,7 +97,7 @@ class SparkTasks:
         loop = asyncio.get_running_loop()
         pool = await self._runtime.enter(self._client)
         running = loop.run_in_executor(self._runtime.jobs, self._tagged, pool, work)
-        self._runtime.waits.enter(self._client, JOB)
+        self._runtime.waits.enter(self._client.session, JOB)
         try:
             while True:
                 finished, _ = await asyncio.wait({running}, timeout=POLL_S)
@@ -114,7 +114,7 @@ class SparkTasks:
         except Exception as error:
             raise translated(self._runtime, self._live, error) from error
         finally:
-            self._runtime.waits.leave(self._client, JOB)
+            self._runtime.waits.leave(self._client.session, JOB)
             self._runtime.leave(self._client)
 
     def _tagged(self, pool: str, work: Callable[[Live], T]) -> T:

@@ -13,6 +13,7 @@ from engine import accounts
 from engine.accounts import Account, Held, Sessions, Statements
 from engine.eager import settle
 from engine.memory import MemoryPlan
+from engine.spark.slots import client_of
 from planner.builtins.large import METER, foresee, made
 from planner.errors import SqlError
 from tests.support.engine import Failed, Session, open_database
@@ -170,6 +171,49 @@ def test_a_role_s_share_is_less_where_its_settings_say_so(tmp_path: Path) -> Non
         with pytest.raises(Failed) as caught:
             await session.run("SET statement_memory = 0")
         assert caught.value.report.sqlstate == "42501"
+
+    run(tmp_path, body)
+
+
+REFUSED = [
+    "SET {} = 4",
+    "RESET {}",
+    "SELECT set_config('{}', '4', false)",
+    "CREATE FUNCTION f() RETURNS int LANGUAGE sql SET {} = 4 AS 'SELECT 1'",
+    "ALTER ROLE r SET {} = 4",
+    "ALTER ROLE r RESET {}",
+    "ALTER ROLE r IN DATABASE theirs SET {} = 4",
+    "ALTER DATABASE theirs SET {} = 4",
+    "ALTER DATABASE theirs RESET {}",
+]
+
+
+@pytest.mark.parametrize("name", ["statement_memory", "spark_max_queries"])
+def test_what_bounds_a_role_it_cannot_change(name: str, tmp_path: Path) -> None:
+    async def body(session: Session, other: Session) -> None:
+        database = session.connection.db
+        for sql in (
+            "CREATE ROLE r LOGIN", "CREATE ROLE maker LOGIN CREATEROLE", "GRANT CREATE ON SCHEMA public TO r",
+            "CREATE DATABASE theirs OWNER r", f"ALTER ROLE r SET {name} = 1", "ALTER ROLE r SET datestyle = 'ISO, DMY'",
+            f"ALTER DATABASE theirs SET {name} = 1",
+        ):  # fmt: skip
+            await session.run(sql)
+        bound, maker = Session(database, 3, "r"), Session(database, 4, "maker")
+        for sql in REFUSED:
+            for who in (bound, maker):
+                with pytest.raises(Failed) as caught:
+                    await who.run(sql.format(name))
+                assert caught.value.report.sqlstate == "42501", sql
+        await bound.run("ALTER ROLE r RESET ALL")
+        await bound.run("ALTER DATABASE theirs RESET ALL")
+        await maker.run("ALTER ROLE r RESET ALL")
+        rows = await session.run("SELECT setconfig FROM pg_db_role_setting ORDER BY 1")
+        assert rows == [(f"{{{name}=1}}",), (f"{{{name}=1}}",)]
+        client = client_of(bound.connection.session)
+        assert (client.role, client.most) == (
+            bound.connection.session.role_oid,
+            1 if "spark" in name else 4,
+        )
 
     run(tmp_path, body)
 

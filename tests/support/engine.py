@@ -78,10 +78,10 @@ class Recorder:
 class Session:
     """One connection to a ``Database`` of this process."""
 
-    def __init__(self, database: Database, pid: int) -> None:
+    def __init__(self, database: Database, pid: int, user: str = "postgres") -> None:
         self._out = Recorder()
         connection, _status = database.connect(  # type: ignore[misc]
-            {"user": "postgres", "database": "postgres"},
+            {"user": user, "database": "postgres"},
             pid,
             "",
             self._out,  # type: ignore[arg-type]

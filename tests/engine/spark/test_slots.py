@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
-from engine.spark.slots import JOB, QUEUE, FairPools, Slots, Waits
+from engine.spark.slots import JOB, QUEUE, Client, FairPools, Slots, Waits
 
 
 def run(body: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(body, 60))
+
+
+ONE = Client(session=1)
 
 
 async def turns() -> None:
@@ -27,21 +30,21 @@ def test_those_beyond_the_limit_go_in_the_order_they_came() -> None:
         entered: list[int] = []
 
         async def client(number: int) -> None:
-            await slots.enter()
+            await slots.enter(ONE)
             entered.append(number)
 
         tasks = [asyncio.ensure_future(client(number)) for number in range(5)]
         await turns()
         assert (entered, slots.running, slots.waiting) == ([0, 1], 2, 3)
-        slots.leave()
+        slots.leave(ONE)
         await turns()
         assert (entered, slots.running, slots.waiting) == ([0, 1, 2], 2, 2)
-        slots.leave()
-        slots.leave()
+        slots.leave(ONE)
+        slots.leave(ONE)
         await turns()
         assert (entered, slots.running, slots.waiting) == ([0, 1, 2, 3, 4], 2, 0)
-        slots.leave()
-        slots.leave()
+        slots.leave(ONE)
+        slots.leave(ONE)
         await asyncio.gather(*tasks)
         assert slots.running == 0
 
@@ -51,14 +54,14 @@ def test_those_beyond_the_limit_go_in_the_order_they_came() -> None:
 def test_nobody_overtakes_the_queue() -> None:
     async def body() -> None:
         slots = Slots(1)
-        await slots.enter()
-        first = asyncio.ensure_future(slots.enter())
+        await slots.enter(ONE)
+        first = asyncio.ensure_future(slots.enter(ONE))
         await turns()
-        slots.leave()  # the slot is the first one's before it has run on
-        late = asyncio.ensure_future(slots.enter())
+        slots.leave(ONE)  # the slot is the first one's before it has run on
+        late = asyncio.ensure_future(slots.enter(ONE))
         await turns()
         assert (first.done(), late.done()) == (True, False)
-        slots.leave()
+        slots.leave(ONE)
         await late
 
     run(body())
@@ -68,21 +71,67 @@ def test_nobody_overtakes_the_queue() -> None:
 def test_who_is_cancelled_leaves_its_place_to_the_next(just_called: bool) -> None:
     async def body() -> None:
         slots = Slots(1)
-        await slots.enter()
-        gives_up = asyncio.ensure_future(slots.enter())
-        next_one = asyncio.ensure_future(slots.enter())
+        await slots.enter(ONE)
+        gives_up = asyncio.ensure_future(slots.enter(ONE))
+        next_one = asyncio.ensure_future(slots.enter(ONE))
         await turns()
         if just_called:
-            slots.leave()  # its turn comes, and it is cancelled before it knows
+            slots.leave(ONE)  # its turn comes, and it is cancelled before it knows
             gives_up.cancel()
         else:
             gives_up.cancel()
             await turns()
             assert slots.waiting == 1
-            slots.leave()
+            slots.leave(ONE)
         await next_one
         assert gives_up.cancelled()
         assert (slots.running, slots.waiting) == (1, 0)
+
+    run(body())
+
+
+def test_a_role_has_its_bound_over_all_its_sessions_and_others_pass() -> None:
+    async def body() -> None:
+        slots = Slots(3)
+        entered: list[str] = []
+        ann = [Client(session=n, role=10, most=1) for n in range(3)]
+        ben = [Client(session=n, role=11, most=2) for n in range(3, 6)]
+
+        async def client(name: str, who: Client) -> None:
+            await slots.enter(who)
+            entered.append(name)
+
+        tasks = [asyncio.ensure_future(client(f"ann {n}", who)) for n, who in enumerate(ann)]
+        tasks += [asyncio.ensure_future(client(f"ben {n}", who)) for n, who in enumerate(ben)]
+        tasks.append(asyncio.ensure_future(client("server", ONE)))
+        await turns()
+        assert entered == ["ann 0", "ben 0", "ben 1"]
+        assert (slots.running, slots.waiting) == (3, 4)
+        assert slots.wanted(ann[0])
+        slots.leave(ann[0])
+        await turns()
+        assert entered[3:] == ["ann 1"]  # of its own role, and first in the queue
+        slots.leave(ann[1])
+        slots.leave(ben[0])
+        await turns()
+        assert entered[4:] == ["ann 2", "ben 2"]
+        assert slots.wanted(ben[1])  # by the server
+        slots.leave(ben[1])
+        await turns()
+        assert entered[6:] == ["server"]
+        assert not slots.wanted(ben[2])
+        late = asyncio.ensure_future(client("ann 3", Client(session=9, role=10, most=1)))
+        await turns()
+        assert slots.wanted(ann[2])
+        assert not slots.wanted(ben[2])  # whose slot ann could not have
+        assert not slots.wanted(ONE)
+        slots.leave(ann[2])
+        await turns()
+        assert late.done()
+        await asyncio.gather(*tasks)
+        for who in (ann[0], ben[0], ONE):
+            slots.leave(who)
+        assert slots.running == 0
 
     run(body())
 
