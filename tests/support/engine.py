@@ -14,6 +14,8 @@ from engine.connection.backend import Connection
 from engine.database import COMMON_SHARDS, Database
 from engine.eager import settle
 from engine.index.executor import IndexExecutor
+from engine.loop import strands
+from pgwire import give_way
 from pgwire.errors import ErrorReport
 from tests.support.store import open_memory_store
 from txn.coordinator import TxnOptions
@@ -104,7 +106,8 @@ class Session:
 
 
 async def open_database(disk: MemoryDisk, options: TxnOptions | None = None, **settings: Any) -> Database:
-    """Open a database over ``disk`` with the row executor alone."""
+    """Open a database over ``disk`` with the row executor alone; what runs long gives way, as in ``Database.open``."""
+    give_way.install(strands.lay_aside, None)
     config = load(argparse.Namespace(config=None, spark_start="off", memory=1 << 28, **settings), {})
     options = replace(options or TxnOptions(), common_shards=COMMON_SHARDS)
     database = Database(config, await open_memory_store(disk, options))
