@@ -3,7 +3,7 @@
     server ─┬─ statements    1/2 of ``memory``     what running statements have gathered, together
             │    └─ statement      1/4              rows in sorts and hash tables, values that functions make, variables
             └─ sessions      1/4                   what stays between statements, together
-                 └─ session       1/8               settings, prepared statements, parameters of portals
+                 └─ session       1/8               settings, prepared statements, parameters of portals, uncommitted rows
 
     a slice of a statement            large values: promised             the slice ends: measured
     |--- entered --- charge(n) --- charge(n) --- (too much? measure) --- left ---|    taken += what the process has grown
@@ -234,7 +234,7 @@ class Held:
             "53200",
             "out of memory",
             detail=f"{who} {megabytes(size)} between statements; {megabytes(limit)} are allowed.",
-            hint="Settings, prepared statements and parameters of portals count. "
+            hint="Settings, prepared statements, parameters of portals and rows of the transaction count. "
             'A session may keep an eighth of the setting "memory", all together a quarter.',
         )
 

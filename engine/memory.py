@@ -14,7 +14,7 @@
                jvm        1/4      the heap of Spark's driver (``-Xmx``), a process of its own, beside ``memory``
 
 The shares add up to more than there is: they are bounds, of which most are not reached at once. ``engine.accounts`` keeps
-those of statements and sessions. Rows that a transaction has written row by row and not yet committed are not in here.
+those of statements and sessions; rows that a transaction has written row by row and not yet committed are its session's.
 """
 
 from __future__ import annotations

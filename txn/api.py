@@ -12,7 +12,7 @@ A transaction's life (docs/transactions.md):
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from txn.locks.mode import RowLock as RowLock
@@ -326,6 +326,12 @@ class Transaction(Protocol):
         """Undo intents and schema changes since ``savepoint``; locks stay.
 
         Much is undone in slices: then it has to be awaited, and can be asked for again if that is given up.
+        """
+
+    def written_between(self, start: int, stop: int) -> Iterator[Row | None]:
+        """Yield the rows that were written one by one between two savepoints, as they are now; None for what was deleted.
+
+        A row that was written twice comes twice; what was loaded or ended in bulk does not come.
         """
 
     def begin_statement(self) -> int:

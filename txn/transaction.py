@@ -20,7 +20,7 @@ functions over the transaction: ``entering``, ``reads``, ``row_locks``, ``writes
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeVar
 
 from txn import (
@@ -568,6 +568,14 @@ class StoreTransaction:
             return journal.undo_slowly(self, savepoint)
         journal.undo_to(self, savepoint)
         return None
+
+    def written_between(self, start: int, stop: int) -> Iterator[Row | None]:
+        """See ``txn.api``."""
+        for entry in self.journal[start:stop]:
+            if entry.__class__ is tuple:
+                own, row_id = entry
+                intent = own.rows.get(row_id)
+                yield None if intent is None else intent.values
 
     def on_undo(self, callback: Callable[[], object]) -> None:
         """See ``txn.api``."""

@@ -198,6 +198,10 @@ async def _insert_row(conn: Connection, portal: Portal, plan: Plan, out: Respond
         session.block.enter(plan.enters, plan.tables)
         statement: Any = plan.bound.statement
         outcome = await run_insert(session, plan, statement, portal.params)
+        if not alone and session.block.txn is not None:
+            counting = session.block.own_rows.count(session.block.txn)
+            if counting is not None:
+                await counting
     except (Replan, WriteConflict, Deadlock) as lost:
         if not isinstance(lost, Replan) and not (alone and plan.retryable):
             note_loss(session, lost)

@@ -105,6 +105,7 @@ class Session:
         self.database = database_def.name
         self.database_oid = database_def.oid
         self.space = database.spaces[database_def.oid]
+        self.held = Held(database.kept)  # between statements
         self.block = Block(self)
         self.view = CatalogView(self)
         self.timing = Timing()
@@ -119,7 +120,6 @@ class Session:
         self.log: StatementLog | None = None  # of its connection
         self.cancelled = CancelFlag()
         self.account = Account(database.statements)  # of its running statement
-        self.held = Held(database.kept)  # between statements
         self.copying: CopyProgress | None = None  # how far the COPY that runs is
         self.transaction_time_us = 0
         self.statement_time_us = 0

@@ -21,6 +21,7 @@ from engine.connection.limits import TransactionLimit
 from engine.reads.plans import Plan
 from engine.transaction import savepoints, snapshots
 from engine.transaction.block_state import BLOCK, END, FAILED, IDLE, STATEMENT, BlockEvent, next_state
+from engine.transaction.own_rows import OwnRows
 from engine.transaction.races import note_loss
 from engine.transaction.savepoints import Savepoint
 from engine.transaction.timelines import gone, outside
@@ -58,13 +59,14 @@ class Block:
         endings: transactions that the running statement has ended itself (``engine.transaction.within``).
         executes: Execute messages since the last Sync, or since a transaction has ended behind it, the running one included.
         reads_alone: the statement to run is a read and a transaction by itself.
+        own_rows: what it has written row by row, in bytes.
         optimistic: it may be run again, so that its scans need not lock their tables (U4).
         wrote: the running transaction writes, or the last one did if none runs.
     """
 
     __slots__ = (
         "_limit", "_limits", "_modes_set", "_owed", "_read_only", "_session", "endings", "executes", "exported", "lost_blocks", "observed_ts",
-        "on_end", "one_of_several", "optimistic", "reads_alone", "savepoints", "selection", "state", "txn",
+        "on_end", "one_of_several", "optimistic", "own_rows", "reads_alone", "savepoints", "selection", "state", "txn",
         "wrote",
     )  # fmt: skip
 
@@ -87,6 +89,7 @@ class Block:
         self.wrote = False
         self._modes_set = False
         self._read_only = False  # of the block whose transaction begins with its first statement
+        self.own_rows = OwnRows(session.held)
         self._owed: dict[Counter, int] = {}  # sequences, and how many of their calls have to be stored
         self._limits = (0, 0)  # lock and transaction timeout the running transaction goes by, milliseconds
         self._limit = TransactionLimit(self._timed_out)
@@ -513,6 +516,8 @@ class Block:
             self.savepoints.clear()
         if self._owed:
             self._owed = {}
+        if self.own_rows.written[0]:
+            self.own_rows.clear()
         session.timed = False
         session.view.end()
         session.timing.reset()
@@ -529,6 +534,7 @@ class Block:
             session.ahead.close()
         if not self.savepoints and self.txn is not None:
             self.txn.rollback()  # locks go now; the block stays failed until ROLLBACK
+            self.own_rows.clear()
         if self.exported and not self.savepoints:
             snapshots.withdraw(session)
         self.state = next_state(self.state, BlockEvent.ERROR)
@@ -545,6 +551,7 @@ class Block:
         if self.txn is not None:
             self.txn.rollback()
             self.txn = None
+            self.own_rows.clear()
         self._session.view.end()
 
     # -- savepoints --------------------------------------------------------------------------------

@@ -86,6 +86,11 @@ async def run_with_retries(
             # also one whose own scans locked their tables: what its functions read is watched
             if committed_here and plan.retryable and session.block.watching and _is_complete(outcome):
                 await session.block.commit()
+            txn = session.block.txn
+            if txn is not None and txn.writing and not by_itself:
+                counting = session.block.own_rows.count(txn)
+                if counting is not None:
+                    await counting
             return outcome, plan
         except Replan:
             replans += 1

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from engine.catalog.stored import Stored, StoredKey
 from engine.constraints.timing import Mark
+from engine.transaction.own_rows import Written
 from planner.errors import SqlError
 from txn.api import Transaction
 
@@ -23,19 +24,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Savepoint:
-    """The marks of txn, settings and deferred checks, and the catalog changes until then. ``name``: "" has none."""
+    """The marks of txn, settings and deferred checks, the rows counted and the catalog changes until then. ``name``: "" has none."""
 
     name: str
     handle: int
     settings: int
     changes: Mapping[StoredKey, Stored | None]
     timing: Mark
+    written: Written
 
 
 def mark(session: Session, txn: Transaction, name: str = "") -> Savepoint:
     """Return where the running transaction stands."""
     handle = txn.savepoint()
-    return Savepoint(name, handle, session.settings.mark(), session.view.own_changes, session.timing.mark())
+    settings, changes, timing = session.settings.mark(), session.view.own_changes, session.timing.mark()
+    return Savepoint(name, handle, settings, changes, timing, session.block.own_rows.written)
 
 
 async def go_back(session: Session, txn: Transaction, point: Savepoint) -> None:
@@ -46,6 +49,7 @@ async def go_back(session: Session, txn: Transaction, point: Savepoint) -> None:
     session.settings.undo_to(point.settings)
     session.view.go_back(point.changes)
     session.timing.go_back(point.timing)
+    session.block.own_rows.go_back(point.written)
 
 
 def position_of(points: Sequence[Savepoint], name: str) -> int:

@@ -14,6 +14,7 @@ from engine.accounts import Account, Held, Sessions, Statements
 from engine.eager import settle
 from engine.memory import MemoryPlan
 from engine.spark.slots import client_of
+from pgwire.errors import ErrorReport
 from planner.builtins.large import METER, foresee, made
 from planner.errors import SqlError
 from tests.support.engine import Failed, Session, open_database
@@ -320,5 +321,104 @@ def test_few_rows_of_many_bytes_are_written_as_parts(tmp_path: Path, monkeypatch
         assert rows == [("80", str(sum(range(1000001, 1000041)) + 200))]
         account = session.connection.session.account
         assert account.most < SHARE
+
+    run(tmp_path, body)
+
+
+# --- rows that are not committed ----------------------------------------------------------------------
+
+LARGE = 1_000_000
+ONE_BY_ONE = {
+    "INSERT of one row": "INSERT INTO t VALUES ({n}, repeat('x', 1000000 + {n}))",
+    "INSERT of several": "INSERT INTO t VALUES ({n}, repeat('x', 500000)), (-{n}, repeat('y', 500000))",
+    "INSERT of a query": "INSERT INTO t SELECT {n}, repeat('x', 1000000 + {n})",
+    "UPDATE": "UPDATE t SET d = repeat('x', 1000000 + {n}) WHERE id = 0",
+    "UPDATE of another column": "UPDATE t SET n = {n} WHERE id = 0",
+    "UPDATE of whatever there is": "UPDATE t SET d = repeat('x', 1000000 + {n})",
+    "ON CONFLICT": "INSERT INTO t VALUES (0, 'y') ON CONFLICT (id) DO UPDATE SET d = repeat('x', 1000000 + {n})",
+    "MERGE": "MERGE INTO t USING (VALUES (0)) v (id) ON t.id = v.id WHEN MATCHED THEN UPDATE SET d = repeat('x', 1000000 + {n})",
+    "WITH": "WITH w AS (INSERT INTO t VALUES ({n}, repeat('x', 1000000 + {n})) RETURNING id) SELECT * FROM w",
+    "a function": "SELECT f({n})",
+    "a loop": "DO $$ BEGIN FOR i IN 1..2 LOOP PERFORM f({n} * 2 + i); END LOOP; END $$",
+    "a trigger": "INSERT INTO fires VALUES ({n})",
+    "EXECUTE": "EXECUTE p({n}, repeat('x', 1000000 + {n}))",
+}
+
+
+async def until_refused(session: Session, sql: str) -> tuple[int, ErrorReport]:
+    """Run a statement with the numbers from 1 on; return the first that is refused, and how."""
+    for n in range(1, 100):
+        try:
+            await session.run(sql.format(n=n))
+        except Failed as failed:
+            return n, failed.report
+    raise AssertionError("never refused")
+
+
+@pytest.mark.parametrize("sql", ONE_BY_ONE.values(), ids=ONE_BY_ONE)
+def test_rows_of_a_transaction_count_until_it_ends(sql: str, tmp_path: Path) -> None:
+    async def body(session: Session, other: Session) -> None:
+        for ddl in (
+            "CREATE TABLE t (id int PRIMARY KEY, d text, n int)",
+            "CREATE TABLE fires (id int)",
+            "CREATE FUNCTION f(n int) RETURNS void LANGUAGE plpgsql AS $$ BEGIN INSERT INTO t VALUES (n, repeat('x', 1000000 + n)); END $$",
+            "CREATE FUNCTION g() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM f(NEW.id); RETURN NEW; END $$",
+            "CREATE TRIGGER g AFTER INSERT ON fires FOR EACH ROW EXECUTE FUNCTION g()",
+            "INSERT INTO t VALUES (0, repeat('z', 1000000))",
+            "PREPARE p AS INSERT INTO t VALUES ($1, $2)",
+        ):
+            await session.run(ddl)
+        held = session.connection.session.held
+        before = held.bytes
+        await session.run("BEGIN")
+        n, report = await until_refused(session, sql)
+        assert report.sqlstate == "53200"
+        assert "32 MB are allowed" in (report.detail or "")
+        assert 12 < n < 35
+        assert held.bytes == before  # the transaction is rolled back already
+        await session.run("ROLLBACK")
+        assert await session.run("SELECT count(*) FROM t") == [("1",)]
+
+    run(tmp_path, body)
+
+
+def test_what_a_savepoint_gives_back_counts_no_more(tmp_path: Path) -> None:
+    async def body(session: Session, other: Session) -> None:
+        held = session.connection.session.held
+        await session.run("CREATE TABLE t (id int, d text)")
+        await session.run("BEGIN")
+        await session.run("INSERT INTO t VALUES (0, repeat('x', 1000000))")
+        one = held.bytes
+        for n in range(1, 100):
+            await session.run("SAVEPOINT s")
+            await session.run(f"INSERT INTO t VALUES ({n}, repeat('x', 1000000 + {n}))")
+            assert held.bytes > one + LARGE
+            await session.run("ROLLBACK TO s" if n % 2 else "ROLLBACK TO s; RELEASE s")
+            assert held.bytes == one
+        await session.run("DELETE FROM t")
+        assert one < held.bytes < one + LARGE
+        await session.run("COMMIT")
+        assert held.bytes < one - LARGE // 2
+        # one statement by itself keeps nothing behind it, however many rows it writes
+        await session.run("INSERT INTO t SELECT g, 'x' FROM generate_series(1, 5000) g")
+        assert "rows" not in held.parts
+        await session.run("BEGIN; INSERT INTO t SELECT g, 'x' FROM generate_series(1, 5000) g")
+        assert held.parts["rows"] > 5000 * 400
+        await session.run("ROLLBACK")
+        assert "rows" not in held.parts
+
+    run(tmp_path, body)
+
+
+def test_rows_of_several_statements_without_a_block_count(tmp_path: Path) -> None:
+    async def body(session: Session, other: Session) -> None:
+        await session.run("CREATE TABLE t (id int, d text)")
+        with pytest.raises(Failed) as caught:
+            await session.run(
+                ";".join(f"INSERT INTO t VALUES ({n}, repeat('x', 1000000))" for n in range(40))
+            )
+        assert caught.value.report.sqlstate == "53200"
+        assert "rows" not in session.connection.session.held.parts
+        assert await session.run("SELECT count(*) FROM t") == [("0",)]
 
     run(tmp_path, body)

@@ -1,0 +1,82 @@
+"""What a transaction has written row by row and not yet committed, in bytes: its session keeps it (``engine.accounts.Held``).
+
+    BEGIN   INSERT   SAVEPOINT a   UPDATE   ROLLBACK TO a   INSERT    COMMIT
+              +1 kB                 +1 kB       -1 kB        +1 kB     all goes: to the hot rows, which have a share of their own
+
+Counted once a statement has ended that others of its transaction may follow; until then what it gathers is its own share. A transaction of
+one statement is not counted here at all, nor are parts, which are files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from pgwire.codecs.sizes import row_bytes
+
+if TYPE_CHECKING:
+    from engine.accounts import Held
+    from txn.api import Transaction
+
+ROW_BYTES: Final = 400
+"""Of a row beside its values: its intent, its locks, its places in the journal and in tables of rows."""
+SLICE_ROWS: Final = 2000
+"""Counted between two turns of the loop."""
+
+Written: TypeAlias = tuple[int, int]
+"""How far a transaction was counted (a handle as of a savepoint), and the bytes until then."""
+
+
+class OwnRows:
+    """The count of the running transaction.
+
+    Attributes:
+        written: what was counted so far.
+    """
+
+    __slots__ = ("_held", "written")
+
+    def __init__(self, held: Held) -> None:
+        """Nothing is written."""
+        self._held = held
+        self.written: Written = (0, 0)
+
+    def count(self, txn: Transaction) -> Awaitable[None] | None:
+        """Count what was written since the last time. Many rows in slices: then it has to be awaited.
+
+        Raises SqlError 53200 where the session keeps too much by now.
+        """
+        place, size = self.written
+        now = txn.savepoint()
+        if now == place:
+            return None
+        if now - place > SLICE_ROWS:
+            return self._count_slowly(txn, now)
+        for row in txn.written_between(place, now):
+            size += ROW_BYTES if row is None else ROW_BYTES + row_bytes(row)
+        self.written = (now, size)
+        self._held.hold("rows", size)
+        return None
+
+    async def _count_slowly(self, txn: Transaction, now: int) -> None:
+        place, size = self.written
+        while place < now:
+            stop = min(place + SLICE_ROWS, now)
+            for row in txn.written_between(place, stop):
+                size += ROW_BYTES if row is None else ROW_BYTES + row_bytes(row)
+            place = stop
+            await asyncio.sleep(0)
+            txn.savepoint()  # raises why it has ended, if it has meanwhile
+        self.written = (now, size)
+        self._held.hold("rows", size)
+
+    def go_back(self, written: Written) -> None:
+        """What was written since has been undone."""
+        self.written = written
+        self._held.hold("rows", written[1])
+
+    def clear(self) -> None:
+        """The transaction has ended, or nothing is left of it."""
+        if self.written[0]:
+            self.go_back((0, 0))
