@@ -7,9 +7,10 @@ as the registered Python form of that function; a test compares them.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
-from typing import NoReturn
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
 
+from pgwire.long_values import concatenated
 from planner.errors import SqlError
 from planner.facts import facts
 
@@ -49,7 +50,9 @@ def bigint_out_of_range() -> NoReturn:
 
 
 # Names that every generated namespace holds.
-HELPERS = {f.__name__: f for f in (smallint_out_of_range, integer_out_of_range, bigint_out_of_range)}
+HELPERS: dict[str, Callable[..., Any]] = {
+    f.__name__: f for f in (smallint_out_of_range, integer_out_of_range, bigint_out_of_range, concatenated)
+}
 
 
 @functools.cache
@@ -82,7 +85,7 @@ def inline_templates() -> Mapping[int, str]:
                         f"{{t}} if {low} <= ({{t}} := {{0}} {operator} {{1}}) <= {high}"
                         f" else {label}_out_of_range()"
                     )
-    out[by_signature["textcat(text,text)"]] = "{0} + {1}"
+    out[by_signature["textcat(text,text)"]] = "concatenated({0}, {1})"
     return out
 
 

@@ -122,17 +122,17 @@ class Outside:
         if self._closed:
             return OUTSIDE[name](*args)
         if strands.may_wait():
-            return strands.wait(self.call(name, args))
+            return self._value(strands.wait(self._asked(name, args)))
         if in_loop():
             return OUTSIDE[name](*args)
         return self._from_thread(name, args)
 
     def _from_thread(self, name: str, args: tuple[Any, ...]) -> Any:
-        future = asyncio.run_coroutine_threadsafe(self.call(name, args), self._loop)
+        future = asyncio.run_coroutine_threadsafe(self._asked(name, args), self._loop)
         try:
             while True:
                 try:
-                    return future.result(_LOOKS_S)
+                    return self._value(future.result(_LOOKS_S))
                 except TimeoutError:
                     give_way()  # raises when the statement is cancelled
         except BaseException:
@@ -145,10 +145,18 @@ class Outside:
         Raises DataError and SqlError as the function does; SqlError 53200 where it takes more memory than is allowed, 58000 where the process
         ends by itself.
         """
+        return self._value(await self._asked(name, args))
+
+    async def _asked(self, name: str, args: tuple[Any, ...]) -> Unpacking:
+        """Return what a process answers."""
         async with self._free:
             answer = None
             while answer is None:
                 answer = await self._answer(name, args)
+        return answer
+
+    def _value(self, answer: Unpacking) -> Any:
+        """Return the value of an answer, or raise its error. A long one is put together by whoever asked, who may give way."""
         values = answer.values
         if answer.tag == DONE:
             return values[0]

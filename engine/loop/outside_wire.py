@@ -18,6 +18,8 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
+from pgwire.long_values import joined, joined_bytes
+
 PIECE: Final = 256 << 10
 FRAME: Final = struct.Struct("=I")
 _HOW: Final = "surrogatepass"
@@ -59,6 +61,7 @@ class Unpacking:
         self.tag: Any
         self.tag, shown = marshal.loads(head)
         self._values: list[Any] = []
+        self._whole: list[int] = []  # places of values that came in pieces
         self._coming: list[tuple[int, int, list[Any]]] = []  # place, pieces, those that are there
         for place, (kind, value) in enumerate(shown):
             self._values.append(_unflat(value) if kind == PLAIN else None)
@@ -74,13 +77,18 @@ class Unpacking:
         held.append(piece.decode("utf-8", _HOW) if text else piece)
         self.left -= 1
         if len(held) == pieces + text:
-            self._values[place] = "".join(held) if text else b"".join(held)
+            self._values[place] = held
+            self._whole.append(place)
             self._coming.pop()
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The values, once no piece is to come."""
+        """The values, once no piece is to come; long ones are put together here, giving way."""
         assert not self.left
+        while self._whole:
+            place = self._whole.pop()
+            held = self._values[place]
+            self._values[place] = joined(held) if held and isinstance(held[0], str) else joined_bytes(held)
         return tuple(self._values)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import binascii
 import re
 
+from pgwire import long_values as long
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import give_way, paced
 
@@ -19,9 +20,9 @@ PIECE = 1 << 18
 def parse(text: str) -> bytes:
     """Read either format; 22P02 on syntax errors, with the wording of each format."""
     if text.startswith("\\x"):
-        return parse_hex(text[2:])
-    if "\\" not in text:
-        return text.encode("utf-8")
+        return parse_hex(long.cut(text, 2))
+    if long.find(text, "\\") < 0:
+        return long.encoded(text)
     out = bytearray()
     at = 0
     while (slash := text.find("\\", at)) >= 0:
@@ -33,13 +34,13 @@ def parse(text: str) -> bytes:
         out.append(0x5C if match[1] == "\\" else int(match[1], 8))
         at = match.end()
     out += text[at:].encode("utf-8")
-    return bytes(out)
+    return long.joined_bytes((out,))
 
 
 def parse_hex(digits: str) -> bytes:
     """Read hexadecimal digits with white space between pairs; 22023 on bad digits or an odd number of them."""
     try:
-        return b"".join(
+        return long.joined_bytes(
             [binascii.unhexlify(digits[at : at + PIECE]) for at in paced(range(0, len(digits), PIECE), 1)]
         )
     except ValueError:
@@ -69,7 +70,9 @@ def _nibble(char: str) -> int:
 
 def show_hex(value: bytes) -> str:
     r"""Print ``\x`` and lower-case hexadecimal digits."""
-    return "\\x" + "".join([value[at : at + PIECE].hex() for at in paced(range(0, len(value), PIECE), 1)])
+    return long.joined(
+        ["\\x", *(value[at : at + PIECE].hex() for at in paced(range(0, len(value), PIECE), 1))]
+    )
 
 
 _ESCAPED = {
@@ -80,7 +83,7 @@ _ESCAPED = {
 
 def show_escape(value: bytes) -> str:
     """Print the escape format: printable ASCII as it is, other bytes as octal."""
-    return "".join([_ESCAPED[byte] for byte in paced(value, 1024)])
+    return long.joined([_ESCAPED[byte] for byte in paced(value, 1024)])
 
 
 def copy(value: bytes) -> bytes:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
+from pgwire import long_values as long
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import PACE, give_way
 
@@ -139,6 +140,10 @@ def first_fault(encoding: Encoding, data: bytes, known: Callable[[bytes], object
     raise AssertionError("all characters are known one by one")
 
 
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
 class Utf8:
     """UTF8, and SQL_ASCII, whose bytes have to be valid UTF8 all the same: the server stores nothing else."""
 
@@ -152,17 +157,17 @@ class Utf8:
     def decode(self, data: bytes) -> str:
         """See ``Encoding``."""
         try:
-            text = data.decode()
+            text = long.decoded(data)
         except UnicodeDecodeError as error:
             at = error.start
             raise invalid("UTF8", data[at : at + self.announced(data, at)]) from None
-        if "\0" in text:
+        if long.find(text, "\0") >= 0:
             raise invalid("UTF8", b"\0")
         return text
 
     def encode(self, text: str) -> bytes:
         """See ``Encoding``; a lone surrogate, which no valid input brings in, becomes a question mark."""
-        return text.encode("utf-8", "replace")
+        return long.encoded(text, _utf8)
 
     def verify(self, data: bytes) -> None:
         """See ``Encoding``."""
@@ -198,16 +203,16 @@ class SingleByte:
         if b"\0" in data:
             raise first_fault(self, data, lambda one: one.decode(self._codec))
         try:
-            return data.decode(self._codec)
+            return long.joined([piece.decode(self._codec) for piece in long.byte_pieces(data)])
         except UnicodeDecodeError:
             raise first_fault(self, data, lambda one: one.decode(self._codec)) from None
 
     def encode(self, text: str) -> bytes:
         """See ``Encoding``."""
         try:
-            return text.encode(self._codec)
+            return long.encoded(text, lambda piece: piece.encode(self._codec))
         except UnicodeEncodeError as error:
-            raise missing(text[error.start], self.name) from None
+            raise missing(error.object[error.start], self.name) from None
 
     def verify(self, data: bytes) -> None:
         """See ``Encoding``: any byte but NUL is a character, known or not."""

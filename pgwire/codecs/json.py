@@ -17,12 +17,14 @@ from pgwire.codecs import numeric
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import decode
 from pgwire.give_way import give_way, outside, paced
+from pgwire.long_values import joined, mapped
 
 Json: TypeAlias = Any
 
 OUTSIDE_BYTES: Final = 1 << 18
 """Characters of a document that is read in this process: it takes some milliseconds."""
 MAX_DEPTH: Final = 6000
+_PIECE: Final = 1 << 13
 _ESCAPES: Final = re.compile(r'[\x00-\x1f"\\]')
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _PARTIAL_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)?(?:\.[0-9]*)?(?:[eE][+-]?[0-9]*)?")
@@ -100,9 +102,15 @@ def _decode(decoder: _json.JSONDecoder, text: str, *, unescape: bool = False) ->
 
 def quote(text: str) -> str:
     """Return ``text`` as a JSON string."""
+    if len(text) <= _PIECE:
+        return f'"{_escaped(text)}"'
+    return joined(('"', mapped(text, _escaped, _PIECE), '"'))
+
+
+def _escaped(text: str) -> str:
     if _ESCAPES.search(text):
-        text = _ESCAPES.sub(lambda m: _NAMED.get(m[0]) or f"\\u{ord(m[0]):04x}", text)
-    return f'"{text}"'
+        return _ESCAPES.sub(lambda m: _NAMED.get(m[0]) or f"\\u{ord(m[0]):04x}", text)
+    return text
 
 
 def key_order(key: str) -> tuple[int, bytes]:

@@ -12,6 +12,7 @@ character then costs a look-up.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
@@ -19,7 +20,8 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from pgwire.codecs.encodings import Encoding, first_fault, invalid, missing
-from pgwire.give_way import give_way
+from pgwire.give_way import give_way, paced_iter
+from pgwire.long_values import byte_pieces, decoded, encoded, joined, joined_bytes, pieces
 
 Rule: TypeAlias = Callable[[bytes, int], int]
 """Bytes and an offset to the number of bytes of a character; see ``Encoding``."""
@@ -151,8 +153,11 @@ class _Ruled:
         """See ``Encoding``."""
         if data.isascii() and b"\0" not in data:
             return
-        at, length = 0, self.length
+        at, length, steps = 0, self.length, 0
         while at < len(data):
+            steps += 1
+            if not steps % STEP:
+                give_way()
             size = -1 if data[at] == 0 else length(data, at)
             if size < 0:
                 raise invalid(self.name, data[at : at + self.announced(data, at)])
@@ -172,21 +177,31 @@ class _Direct(_Ruled):
         """See ``Encoding``."""
         try:
             if b"\0" not in data:
-                return data.decode(self._codec)
+                reader = codecs.getincrementaldecoder(self._codec)()
+                parts = [reader.decode(piece) for piece in byte_pieces(data, 16 * STEP)]
+                return joined([*parts, reader.decode(b"", True)])
         except UnicodeDecodeError:
             pass
         raise first_fault(self, data, lambda one: one.decode(self._codec))
 
     def encode(self, text: str) -> bytes:
         """See ``Encoding``."""
+        return joined_bytes([self._encoded(piece) for piece in pieces(text, STEP)])
+
+    def _encoded(self, text: str) -> bytes:
         try:
             return text.encode(self._codec)
-        except UnicodeEncodeError as error:
-            at = error.start
-            found = self._extra.get(text[at])
+        except UnicodeEncodeError:
+            return b"".join(map(self._character, text))
+
+    def _character(self, character: str) -> bytes:
+        try:
+            return character.encode(self._codec)
+        except UnicodeEncodeError:
+            found = self._extra.get(character)
             if found is None:
-                raise missing(text[at], self.name) from None
-            return text[:at].encode(self._codec) + found + self.encode(text[at + 1 :])
+                raise missing(character, self.name) from None
+            return found
 
 
 # -- tables ----------------------------------------------------------------------------------------------------
@@ -209,8 +224,11 @@ def base(codec: str, size: Rule) -> dict[bytes, str]:
     ]
     texts = b"\n".join(units).decode(codec, "replace").split("\n")
     back = "\n".join(texts).encode(codec, "replace").split(b"\n")
-    table = {unit: text for unit, text, sent in zip(units, texts, back, strict=True) if sent == unit}
-    return {unit: text for unit, text in table.items() if len(text) == 1 or min(text) >= "\x80"}
+    read = zip(units, texts, back, strict=True)
+    table = {unit: text for unit, text, sent in paced_iter(read, STEP) if sent == unit}
+    return {
+        unit: text for unit, text in paced_iter(table.items(), STEP) if len(text) == 1 or min(text) >= "\x80"
+    }
 
 
 def _run(text: str) -> Iterator[bytes]:
@@ -222,7 +240,7 @@ def _run(text: str) -> Iterator[bytes]:
 
 def sending(table: dict[bytes, str]) -> dict[str, bytes]:
     """Return the bytes of each text of a table: the first, where several mean the same."""
-    return {text: unit for unit, text in reversed(table.items())}
+    return {text: unit for unit, text in paced_iter(reversed(table.items()), STEP)}
 
 
 class Corrections:
@@ -241,7 +259,7 @@ class Corrections:
         self.means: dict[bytes, str] = {}
         self.nothing: list[bytes] = []
         self.sent: dict[str, bytes | None] = {}
-        for line in lines:
+        for line in paced_iter(lines):
             kind, key, *values = line.split()
             if kind == "=":
                 unit = int(key, 16)
@@ -259,13 +277,13 @@ class Corrections:
     def table(self, table: dict[bytes, str]) -> dict[bytes, str]:
         """Return a codec's table with what bytes really mean."""
         nothing = frozenset(self.nothing)
-        kept = {unit: text for unit, text in table.items() if unit not in nothing}
+        kept = {unit: text for unit, text in paced_iter(table.items(), STEP) if unit not in nothing}
         return kept | self.means
 
     def sending(self, table: dict[bytes, str]) -> dict[str, bytes]:
         """Return how texts are really sent, given what bytes mean."""
         sent = {**sending(table), **self.sent}
-        return {text: unit for text, unit in sent.items() if unit is not None}
+        return {text: unit for text, unit in paced_iter(sent.items(), STEP) if unit is not None}
 
 
 class _Table(_Ruled):
@@ -280,10 +298,12 @@ class _Table(_Ruled):
         self._sent = corrections.sending(table) | ascii_
         self.lookalikes = {
             ord(text): unit.decode("ascii")
-            for text, unit in self._sent.items()
+            for text, unit in paced_iter(self._sent.items(), STEP)
             if unit[0] < 0x80 and not text.isascii()
         }
-        self._means = {unit: text for unit, text in table.items() if rule(unit, 0) == len(unit)}
+        self._means = {
+            unit: text for unit, text in paced_iter(table.items(), STEP) if rule(unit, 0) == len(unit)
+        }
         self._means |= {unit: text for text, unit in ascii_.items()}
         self._cut = re.compile(pattern + rb"|[\x80-\xff][\x00-\xff]|[\x00-\xff]")
         pairs = [text for text in self._sent if len(text) > 1]
@@ -292,24 +312,32 @@ class _Table(_Ruled):
     def decode(self, data: bytes) -> str:
         """See ``Encoding``."""
         if data.isascii() and b"\0" not in data:
-            return data.decode("ascii")
+            return decoded(data)
         try:
             parts: list[str] = []
             units = (match[0] for match in self._cut.finditer(data))
             while some := "".join(map(self._means.__getitem__, islice(units, STEP))):
                 parts.append(some)
                 give_way()
-            return "".join(parts)
+            return joined(parts)
         except KeyError:
             raise first_fault(self, data, self._means.__getitem__) from None
 
     def encode(self, text: str) -> bytes:
         """See ``Encoding``."""
         if text.isascii():
-            return text.encode("ascii")
-        characters = text if self._pairs is None else self._pairs.findall(text)
+            return encoded(text)
+        characters: Iterable[str]
+        characters = text
+        if self._pairs is not None:
+            characters = (match[0] for match in self._pairs.finditer(text))
         try:
-            return b"".join(map(self._sent.__getitem__, characters))
+            parts: list[bytes] = []
+            units = map(self._sent.__getitem__, characters)
+            while some := b"".join(islice(units, STEP)):
+                parts.append(some)
+                give_way()
+            return joined_bytes(parts)
         except KeyError as error:
             raise missing(error.args[0], self.name) from None
 

@@ -5,6 +5,7 @@ Text and binary form are the same bytes (UTF-8). Lengths declared by a typmod ar
 
 from __future__ import annotations
 
+from pgwire import long_values as long
 from pgwire.codecs.errors import DataError
 
 NAME_BYTES = 63
@@ -27,7 +28,7 @@ def int_of(digits: str) -> int:
 
 def parse_text(text: str) -> str:
     """Return the text; 22021 if it holds a NUL character."""
-    if "\x00" in text:
+    if long.find(text, "\x00") >= 0:
         raise DataError("22021", 'invalid byte sequence for encoding "UTF8": 0x00')
     return text
 
@@ -35,10 +36,10 @@ def parse_text(text: str) -> str:
 def decode(data: bytes) -> str:
     """Decode UTF-8 as PostgreSQL verifies it; 22021 names the offending bytes."""
     try:
-        text = data.decode("utf-8") if isinstance(data, bytes) else bytes(data).decode("utf-8")
+        text = long.decoded(data if isinstance(data, bytes) else bytes(data))
     except UnicodeDecodeError as error:
         raise _bad_bytes(bytes(data), error.start) from None
-    if "\x00" in text:
+    if long.find(text, "\x00") >= 0:
         raise _bad_bytes(bytes(data), bytes(data).index(0))
     return text
 
@@ -57,14 +58,14 @@ def show_text(value: str) -> str:
 
 def send_text(value: str) -> bytes:
     """Return UTF-8."""
-    return value.encode("utf-8")
+    return long.encoded(value)
 
 
 def clip_bytes(text: str, limit: int) -> str:
     """Return the longest prefix of whole characters that fits ``limit`` bytes."""
     if len(text) * 4 <= limit:
         return text
-    data = text.encode("utf-8")
+    data = long.encoded(text)
     return text if len(data) <= limit else data[:limit].decode("utf-8", "ignore")
 
 

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+from pgwire.give_way import paced
+from pgwire.long_values import joined, joined_bytes
 from planner.builtins import floating, numeric
 from planner.builtins.compare import sort_key
 from planner.builtins.integer import check8
@@ -373,8 +375,8 @@ class StringAgg:
         """Return the concatenation; NULL for no values."""
         if not self.parts:
             return None
-        foresee(sum(map(len, self.parts)))
-        return self.empty.join(self.parts)
+        foresee(sum(map(len, paced(self.parts, 4096))))
+        return joined_bytes(self.parts) if self.empty == b"" else joined(self.parts)
 
 
 class ArrayAgg:

@@ -19,6 +19,7 @@ from planner.builtins.compare import hash_key, sort_key
 from planner.builtins.large import ITEM_BYTES, LARGE_BYTES, foresee, joined
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
+from planner.builtins.text import count, fields
 from planner.errors import SqlError
 from planner.typefacts import element_of
 
@@ -303,9 +304,8 @@ def string_to_array(text: str | None, delimiter: str | None, null: str | None = 
     if not text:
         return ()
     if len(text) >= LARGE_BYTES and delimiter != "":
-        foresee(len(text) + ITEM_BYTES * (len(text) if delimiter is None else text.count(delimiter)))
-    parts = list(text) if delimiter is None else text.split(delimiter) if delimiter else [text]
-    return tuple([None if part == null else part for part in parts] if null is not None else parts)
+        foresee(len(text) + ITEM_BYTES * (len(text) if delimiter is None else count(text, delimiter)))
+    return tuple(fields(text, delimiter, null))
 
 
 def _register() -> None:

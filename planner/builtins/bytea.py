@@ -6,9 +6,10 @@ import base64
 import functools
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from pgwire import long_values as long
 from pgwire.codecs import bytea as codec
 from pgwire.codecs.encodings import NAMES, canonical, convertible, encoding
 from pgwire.codecs.registry import binary_output, has_codec
@@ -33,7 +34,7 @@ def substring(data: bytes, start: int, length: int | None = None) -> bytes:
     end = len(data) + 1 if length is None else start + length
     if length is not None and length < 0:
         raise SqlError("22011", "negative substring length not allowed")
-    return data[max(start, 1) - 1 : max(end, 1) - 1]
+    return long.cut_bytes(data, max(start, 1) - 1, max(end, 1) - 1)
 
 
 def overlay(data: bytes, new: bytes, start: int, length: int | None = None) -> bytes:
@@ -43,7 +44,8 @@ def overlay(data: bytes, new: bytes, start: int, length: int | None = None) -> b
         raise SqlError("22011", "negative substring length not allowed")
     if start + count >= 2**31:
         raise SqlError("22003", "integer out of range")
-    return substring(data, 1, start - 1) + new + substring(data, start + count)
+    foresee(len(data) + len(new))
+    return long.joined_bytes((substring(data, 1, start - 1), new, substring(data, start + count)))
 
 
 def _checked(index: int, size: int) -> int:
@@ -60,7 +62,7 @@ def get_byte(data: bytes, index: int) -> int:
 def set_byte(data: bytes, index: int, value: int) -> bytes:
     """Return the data with a byte (modulo 256) changed; 2202E."""
     _checked(index, len(data))
-    return data[:index] + bytes([value & 0xFF]) + data[index + 1 :]
+    return overlay(data, bytes([value & 0xFF]), index + 1)
 
 
 def get_bit(data: bytes, index: int) -> int:
@@ -75,16 +77,20 @@ def set_bit(data: bytes, index: int, value: int) -> bytes:
     if value not in (0, 1):
         raise SqlError("22023", "new bit must be 0 or 1")
     byte = data[index // 8] & ~(1 << index % 8) | value << index % 8
-    return data[: index // 8] + bytes([byte]) + data[index // 8 + 1 :]
+    return overlay(data, bytes([byte]), index // 8 + 1)
 
 
 def _trim(data: bytes, chars: bytes, left: bool, right: bool) -> bytes:
     start, end, chosen = 0, len(data), frozenset(chars)
     while left and start < end and data[start] in chosen:
         start += 1
+        if not start & 1023:
+            give_way()
     while right and end > start and data[end - 1] in chosen:
         end -= 1
-    return data[start:end]
+        if not end & 1023:
+            give_way()
+    return long.cut_bytes(data, start, end)
 
 
 # -- encodings -----------------------------------------------------------------------------------
@@ -93,7 +99,7 @@ def _trim(data: bytes, chars: bytes, left: bool, right: bool) -> bytes:
 def byteacat(a: bytes, b: bytes) -> bytes:
     """SQL's ``||``."""
     foresee(len(a) + len(b))
-    return a + b
+    return long.joined_bytes((a, b))
 
 
 def encode(data: bytes, form: str) -> str:
@@ -101,12 +107,11 @@ def encode(data: bytes, form: str) -> str:
     match form.lower():
         case "hex":
             foresee(2 * len(data))
-            return data.hex()
+            return long.joined([piece.hex() for piece in long.byte_pieces(data)])
         case "base64":
-            text = base64.b64encode(data).decode("ascii")
-            return "\n".join([text[i : i + 76] for i in range(0, len(text), 76)])
+            return long.joined(list(_base64_lines(data)), "\n")
         case "escape":
-            return "".join(
+            return long.joined(
                 [
                     "\\\\" if byte == 0x5C else f"\\{byte:03o}" if byte == 0 or byte > 127 else chr(byte)
                     for byte in paced(data, 1024)
@@ -114,6 +119,13 @@ def encode(data: bytes, form: str) -> str:
             )
         case _:
             raise SqlError("22023", f'unrecognized encoding: "{form}"')
+
+
+def _base64_lines(data: bytes) -> Iterator[str]:
+    """Yield lines of 76 digits, 57 bytes each, some hundred of them in one text."""
+    for piece in long.byte_pieces(data, 57 * 256):
+        text = base64.b64encode(piece).decode("ascii")
+        yield "\n".join([text[i : i + 76] for i in range(0, len(text), 76)])
 
 
 def decode(text: str, form: str) -> bytes:
@@ -151,7 +163,8 @@ def _decode_base64(text: str) -> bytes:
             "invalid base64 end sequence",
             hint="Input data is missing padding, is truncated, or is otherwise corrupted.",
         )
-    return base64.b64decode(bytes(digits) + b"=" * padding)
+    digits += b"=" * padding
+    return long.joined_bytes([base64.b64decode(piece) for piece in long.byte_pieces(digits, 1 << 16)])
 
 
 def _decode_escape(text: str) -> bytes:
@@ -164,7 +177,8 @@ def _decode_escape(text: str) -> bytes:
             raise SqlError("22P02", "invalid input syntax for type bytea")
         out.append(0x5C if match[1] == "\\" else int(match[1], 8))
         at = match.end()
-    return bytes(out + text[at:].encode("utf-8"))
+    out += text[at:].encode("utf-8")
+    return long.joined_bytes((out,))
 
 
 def _encoding(name: str, what: str) -> str:
@@ -177,13 +191,13 @@ def _encoding(name: str, what: str) -> str:
 
 def convert_from(data: bytes, name: str) -> str:
     """Return the text of bytes in an encoding. Raises as ``convert``."""
-    return convert(data, name, "UTF8").decode()
+    return long.decoded(convert(data, name, "UTF8"))
 
 
 def convert_to(text: str, name: str) -> bytes:
     """Return a text's bytes in an encoding. Raises as ``convert``."""
     foresee(2 * len(text))  # as it is kept, and in the encoding
-    return convert(text.encode(), "UTF8", name)
+    return convert(long.encoded(text), "UTF8", name)
 
 
 def convert(data: bytes, source: str, target: str) -> bytes:
@@ -233,6 +247,8 @@ def characters(data: bytes, name: str) -> int:
     while at < len(data):
         at += of.length(data, at)
         count += 1
+        if not count % 256:
+            give_way()
     return count
 
 
@@ -287,8 +303,11 @@ def _register() -> None:
     python("bit_length(bytea)", lambda data: len(data) * 8)
     python("length(bytea,name)", characters)
     python("byteacat(bytea,bytea)", byteacat)
-    python("position(bytea,bytea)", lambda data, part: data.find(part) + 1)
-    python("bit_count(bytea)", lambda data: int.from_bytes(data, "big").bit_count())
+    python("position(bytea,bytea)", lambda data, part: long.find_bytes(data, part) + 1)
+    python(
+        "bit_count(bytea)",
+        lambda data: sum([int.from_bytes(piece, "big").bit_count() for piece in long.byte_pieces(data)]),
+    )
     python("get_byte(bytea,int4)", get_byte)
     python("set_byte(bytea,int4,int4)", set_byte)
     python("get_bit(bytea,int8)", get_bit)

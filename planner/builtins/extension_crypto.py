@@ -11,6 +11,7 @@ import hmac
 from typing import Final
 
 from pgwire.give_way import give_way, outside
+from pgwire.long_values import encoded
 from planner.builtins.bytea import HASHED_BYTES
 from planner.builtins.registry import REGISTRY, PythonForm
 from planner.builtins.session import EvalSession
@@ -123,9 +124,9 @@ def _register() -> None:
     def python(signature: str, form: PythonForm, *, needs_session: bool = False) -> None:
         REGISTRY.python(f"pgcrypto.{signature}", form, needs_session=needs_session)
 
-    python("digest(text,text)", lambda data, name: digest(data.encode(), name))
+    python("digest(text,text)", lambda data, name: digest(encoded(data), name))
     python("digest(bytea,text)", digest)
-    python("hmac(text,text,text)", lambda data, key, name: keyed(data.encode(), key.encode(), name))
+    python("hmac(text,text,text)", lambda data, key, name: keyed(encoded(data), encoded(key), name))
     python("hmac(bytea,bytea,text)", keyed)
     python("gen_random_bytes(int4)", random_bytes, needs_session=True)
     python("gen_random_uuid()", gen_random_uuid, needs_session=True)

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from pgwire import long_values as long
+from pgwire.give_way import give_way
 from planner.builtins.casts import from_text
 from planner.builtins.large import foresee
 from planner.builtins.reg import quote_ident
@@ -36,8 +38,10 @@ class Specifier(NamedTuple):
 
 def quote_literal(s: str) -> str:
     """SQL's ``quote_literal``: with an E prefix when there is a backslash."""
-    quoted = "'" + s.replace("'", "''") + "'"
-    return "E" + quoted.replace("\\", "\\\\") if "\\" in s else quoted
+    quoted = long.replaced(s, "'", "''")
+    if long.find(s, "\\") < 0:
+        return long.joined(("'", quoted, "'"))
+    return long.joined(("E'", long.replaced(quoted, "\\", "\\\\"), "'"))
 
 
 class _Template:
@@ -153,8 +157,10 @@ def format_string(
             text = _shown(piece.kind, None if value is None else text_of(session, oid, value))
         size += max(len(text), width)
         foresee(size)
-        out.append(text.ljust(width) if minus else text.rjust(width))
-    return "".join(out)
+        blanks = long.repeated(" ", width - len(text))
+        out += (text, blanks) if minus else (blanks, text)
+        give_way()
+    return long.joined(out)
 
 
 def _shown(kind: str, text: str | None) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from sys import getsizeof
 from typing import Any, Final
 
+from pgwire import long_values
 from planner.errors import SqlError
 
 LARGE_BYTES: Final = 8 << 10
@@ -55,7 +56,7 @@ def made(value: Any) -> Any:
 def joined(pieces: Sequence[str], separator: str = "") -> str:
     """Join texts, of which the result was foreseen."""
     foresee(sum(map(len, pieces)) + len(separator) * len(pieces))
-    return separator.join(pieces)
+    return long_values.joined(pieces, separator)
 
 
 def foresee(size: int) -> None:

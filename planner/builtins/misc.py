@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pgwire.codecs.encodings import longest_character
+from pgwire.long_values import concatenated, stripped
 from planner.builtins.casts import to_text
 from planner.builtins.compare import sort_key
 from planner.builtins.format_string import format_string, quote_literal
@@ -34,7 +35,7 @@ def _cast_text(session: EvalSession, oid: int, value: Any) -> str:
     """Return ``value::text``: what the cast gives, which for booleans and bpchar is not what output prints."""
     if oid == BOOL:
         return "true" if value else "false"
-    return str(value).rstrip(" ") if oid == BPCHAR else to_text(oid, value, session)
+    return stripped(str(value), " ", False, True) if oid == BPCHAR else to_text(oid, value, session)
 
 
 def concat(session: EvalSession, *args: Any, types: tuple[int, ...]) -> str:
@@ -248,10 +249,10 @@ def _register() -> None:
     python("quote_nullable(anyelement)", quote_nullable, **typed)
 
     def text_any(session: EvalSession, a: str, b: Any, types: tuple[int, ...]) -> str:
-        return a + _cast_text(session, types[1], b)
+        return concatenated(a, _cast_text(session, types[1], b))
 
     def any_text(session: EvalSession, a: Any, b: str, types: tuple[int, ...]) -> str:
-        return _cast_text(session, types[0], a) + b
+        return concatenated(_cast_text(session, types[0], a), b)
 
     python("textanycat(text,anynonarray)", text_any, **typed)
     python("anytextcat(anynonarray,text)", any_text, **typed)

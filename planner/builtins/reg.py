@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from pgwire.codecs import array
+from pgwire.give_way import paced
+from pgwire.long_values import joined, replaced
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.catalog import RelationDef, TextSearchDef, row_type_named
@@ -107,11 +109,11 @@ def quote_ident(name: str) -> str:
         name
         and (name[0].islower() or name[0] == "_")
         and name.isascii()
-        and all(c.islower() or c.isdigit() or c in "_" for c in name)
+        and all(c.islower() or c.isdigit() or c in "_" for c in paced(name, 1024))
         and name not in _keywords()
     ):
         return name
-    return '"' + name.replace('"', '""') + '"'
+    return joined(('"', replaced(name, '"', '""'), '"'))
 
 
 _KEYWORDS: frozenset[str] | None = None

@@ -10,6 +10,7 @@ import hashlib
 import unicodedata
 from typing import Any, Final
 
+from pgwire import long_values as long
 from pgwire.codecs.text import parse_char, recv_char, send_char
 from pgwire.give_way import give_way, outside, paced
 from planner.builtins.large import ITEM_BYTES, LARGE_BYTES, MAX_BYTES, foresee
@@ -37,14 +38,22 @@ def lower_char(c: str) -> str:
     return c.lower()[0]
 
 
+def _upper(s: str) -> str:
+    return "".join(map(upper_char, paced(s, _PACE)))
+
+
+def _lower(s: str) -> str:
+    return "".join(map(lower_char, paced(s, _PACE)))
+
+
 def upper(s: str) -> str:
     """SQL's ``upper``."""
-    return s.upper() if s.isascii() else "".join(map(upper_char, paced(s, _PACE)))
+    return long.mapped(s, str.upper if s.isascii() else _upper, _PIECE)
 
 
 def lower(s: str) -> str:
     """SQL's ``lower``."""
-    return s.lower() if s.isascii() else "".join(map(lower_char, paced(s, _PACE)))
+    return long.mapped(s, str.lower if s.isascii() else _lower, _PIECE)
 
 
 def initcap(s: str) -> str:
@@ -54,17 +63,17 @@ def initcap(s: str) -> str:
     for c in paced(s, _PACE):
         out.append(lower_char(c) if inside else upper_char(c))
         inside = c.isalnum()
-    return "".join(out)
+    return long.joined(out)
 
 
 def substr(s: str, start: int, length: int | None = None) -> str:
     """SQL's ``substring``: positions before 1 use up length; 22011 when it is negative."""
     if length is None:
-        return s[max(start - 1, 0) :]
+        return long.cut(s, max(start - 1, 0))
     if length < 0:
         raise SqlError("22011", "negative substring length not allowed")
     end = start + length
-    return s[max(start - 1, 0) : max(end - 1, 0)]
+    return long.cut(s, max(start - 1, 0), max(end - 1, 0))
 
 
 def overlay(s: str, new: str, start: int, length: int | None = None) -> str:
@@ -76,33 +85,32 @@ def overlay(s: str, new: str, start: int, length: int | None = None) -> str:
     end = start + length
     if end > INT4_MAX:
         raise SqlError("22003", "integer out of range")
-    return s[: start - 1] + new + s[max(end - 1, 0) :]
+    foresee(len(s) + len(new))
+    return long.joined((long.cut(s, 0, start - 1), new, long.cut(s, max(end - 1, 0))))
 
 
 def left(s: str, n: int) -> str:
     """SQL's ``left``: all but the last -n for a negative n."""
-    return s[:n] if n >= 0 or -n < len(s) else ""
+    return long.cut(s, 0, n) if n >= 0 or -n < len(s) else ""
 
 
 def right(s: str, n: int) -> str:
     """SQL's ``right``: all but the first -n for a negative n."""
-    if n < 0:
-        return s[-n:]
-    return s[-n:] if n else ""
+    return long.cut(s, -n) if n else ""
 
 
 def _pad(s: str, length: int, fill: str, at_left: bool) -> str:
     length = max(length, 0)
     if len(s) >= length:
-        return s[:length]
+        return long.cut(s, 0, length)
     if not fill:
         return s
     if length * 4 > MAX_BYTES:
         raise SqlError("54000", "requested length too large")
     foresee(length if fill.isascii() else 4 * length)
     missing = length - len(s)
-    padding = (fill * (missing // len(fill) + 1))[:missing]
-    return padding + s if at_left else s + padding
+    padding = (long.repeated(fill, missing // len(fill)), fill[: missing % len(fill)])
+    return long.joined((*padding, s) if at_left else (s, *padding))
 
 
 def lpad(s: str, length: int, fill: str = " ") -> str:
@@ -117,17 +125,17 @@ def rpad(s: str, length: int, fill: str = " ") -> str:
 
 def ltrim(s: str, characters: str = " ") -> str:
     """SQL's ``ltrim``."""
-    return s.lstrip(characters) if characters else s
+    return long.stripped(s, characters, True, False) if characters else s
 
 
 def rtrim(s: str, characters: str = " ") -> str:
     """SQL's ``rtrim``."""
-    return s.rstrip(characters) if characters else s
+    return long.stripped(s, characters, False, True) if characters else s
 
 
 def btrim(s: str, characters: str = " ") -> str:
     """SQL's ``btrim``."""
-    return s.strip(characters) if characters else s
+    return long.stripped(s, characters, True, True) if characters else s
 
 
 def replace(s: str, old: str, new: str) -> str:
@@ -135,18 +143,16 @@ def replace(s: str, old: str, new: str) -> str:
     if not old:
         return s
     if len(new) > len(old) and len(s) * len(new) >= LARGE_BYTES * len(old):
-        foresee(len(s) + s.count(old) * (len(new) - len(old)))
-    return s.replace(old, new)
+        foresee(len(s) + count(s, old) * (len(new) - len(old)))
+    return long.replaced(s, old, new)
 
 
 def translate(s: str, source: str, target: str) -> str:
     """SQL's ``translate``: characters of ``source`` become those of ``target``; the surplus disappears."""
     table: dict[int, str | None] = {}
-    for i, c in enumerate(source):
+    for i, c in enumerate(paced(source, _PACE)):
         table.setdefault(ord(c), target[i] if i < len(target) else None)
-    if len(s) <= _PIECE:
-        return s.translate(table)
-    return "".join([s[i : i + _PIECE].translate(table) for i in paced(range(0, len(s), _PIECE), 1)])
+    return long.mapped(s, lambda piece: piece.translate(table), _PIECE)
 
 
 def split_part(s: str, separator: str, n: int) -> str:
@@ -155,7 +161,7 @@ def split_part(s: str, separator: str, n: int) -> str:
         raise SqlError("22023", "field position must not be zero")
     if not s:
         return ""
-    parts = s.split(separator) if separator else [s]
+    parts = long.split(s, separator) if separator else [s]
     index = n - 1 if n > 0 else len(parts) + n
     return parts[index] if 0 <= index < len(parts) else ""
 
@@ -165,7 +171,7 @@ def repeat(s: str, n: int) -> str:
     if n <= 0 or not s:
         return ""
     foresee(n * octet_length(s))
-    return s * n
+    return long.repeated(s, n)
 
 
 def ascii_code(s: str) -> int:
@@ -191,19 +197,19 @@ def chr_(n: int) -> str:
 
 def octet_length(s: str) -> int:
     """Return the number of UTF-8 bytes."""
-    return len(s) if s.isascii() else len(s.encode())
+    return long.utf8_length(s)
 
 
 def bpchar_length(s: str) -> int:
     """Return the length without trailing blanks."""
-    return len(s.rstrip(" "))
+    return len(rtrim(s))
 
 
 def name_of(s: str) -> str:
     """Cut to 63 bytes, at a character's border."""
-    if len(s) <= 15 or octet_length(s) <= 63:
+    if len(s) <= 15 or (len(s) <= 63 and octet_length(s) <= 63):
         return s
-    return s.encode()[:63].decode(errors="ignore")
+    return s[:63].encode()[:63].decode(errors="ignore")
 
 
 def bpchar_to_length(s: str, typmod: int, explicit: bool) -> str:
@@ -299,7 +305,7 @@ def _is_normalized(s: str, form: str) -> bool:
 
 @outside(1 << 20)
 def _md5(s: str) -> str:
-    return hashlib.md5(s.encode(), usedforsecurity=False).hexdigest()
+    return hashlib.md5(long.encoded(s), usedforsecurity=False).hexdigest()
 
 
 def string_to_table(s: str | None, separator: str | None, null: str | None = None) -> list[str | None]:
@@ -309,17 +315,34 @@ def string_to_table(s: str | None, separator: str | None, null: str | None = Non
     if s == "":
         return []
     if len(s) >= LARGE_BYTES and separator != "":
-        foresee(len(s) + ITEM_BYTES * (len(s) if separator is None else s.count(separator)))
-    parts: list[str] = list(s) if separator is None else s.split(separator) if separator else [s]
-    return [None if null is not None and p == null else p for p in parts]
+        foresee(len(s) + ITEM_BYTES * (len(s) if separator is None else count(s, separator)))
+    return fields(s, separator, null)
+
+
+def count(s: str, part: str) -> int:
+    """Return ``s.count(part)`` at most; what is cut between two pieces is counted in neither."""
+    return sum([piece.count(part) for piece in long.pieces(s)])
+
+
+def fields(s: str, separator: str | None, null: str | None) -> list[str | None]:
+    """Split a text; a NULL separator gives characters, an empty one the whole text. What is ``null`` becomes NULL."""
+    parts: list[str | None] = []
+    if separator is None:
+        for piece in long.pieces(s, _PIECE):
+            parts += piece
+    else:
+        parts += long.split(s, separator) if separator else [s]
+    if null is None:
+        return parts
+    return [None if part == null else part for part in paced(parts, _PACE)]
 
 
 def _register() -> None:
     python = REGISTRY.python
-    python("textcat(text,text)", lambda a, b: a + b)
+    python("textcat(text,text)", long.concatenated)
     for name in ("upper", "lower", "initcap", "reverse", "md5", "unistr", "to_ascii"):
         function = {
-            "upper": upper, "lower": lower, "initcap": initcap, "reverse": lambda s: s[::-1],
+            "upper": upper, "lower": lower, "initcap": initcap, "reverse": long.reversed_text,
             "md5": _md5,
             "unistr": unistr, "to_ascii": to_ascii,
         }[name]  # fmt: skip
@@ -336,8 +359,8 @@ def _register() -> None:
         python(f"{name}(text,int4,int4)", substr)
     python("overlay(text,text,int4)", overlay)
     python("overlay(text,text,int4,int4)", overlay)
-    python("position(text,text)", lambda s, sub: s.find(sub) + 1)
-    python("strpos(text,text)", lambda s, sub: s.find(sub) + 1)
+    python("position(text,text)", lambda s, sub: long.find(s, sub) + 1)
+    python("strpos(text,text)", lambda s, sub: long.find(s, sub) + 1)
     python("left(text,int4)", left)
     python("right(text,int4)", right)
     for name, pad in (("lpad", lpad), ("rpad", rpad)):
@@ -357,7 +380,7 @@ def _register() -> None:
     python("is_normalized(text,text)", _is_normalized)
     python("string_to_table(text,text)", string_to_table)
     python("string_to_table(text,text,text)", string_to_table)
-    python("text(bpchar)", lambda s: s.rstrip(" "))
+    python("text(bpchar)", rtrim)
     python("text(name)", lambda s: s)
     python("text(char)", lambda s: s)
     python("varchar(name)", lambda s: s)
@@ -365,7 +388,7 @@ def _register() -> None:
     python("bpchar(char)", lambda s: s or " ")
     python("name(text)", name_of)
     python("name(varchar)", name_of)
-    python("name(bpchar)", lambda s: name_of(s.rstrip(" ")))
+    python("name(bpchar)", lambda s: name_of(rtrim(s)))
     python("char(text)", parse_char)
     python("char(int4)", _char_of_int)
     python("int4(char)", lambda s: int.from_bytes(send_char(s), signed=True))

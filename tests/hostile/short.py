@@ -36,7 +36,7 @@ HELD_MS: Final = 2000.0  # a turn that has taken so much is not waited for: the 
 MEMORY: Final = "512MB"
 BYTES: Final = 154 << 20  # a statement's share, a quarter of MEMORY, and 20 %
 GIVEN_MS: Final = 100.0  # processor time that a statement that does not end gets before it is cancelled
-GIVEN_S: Final = 1.0  # or so much time: what waits uses no processor
+GIVEN_S: Final = 0.4  # or so much time: what waits uses no processor
 POLL_S: Final = 0.004
 
 

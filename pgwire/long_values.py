@@ -1,0 +1,402 @@
+"""Long texts and bytea, made, cut, searched, compared and encoded piece by piece, so that others run in between.
+
+    repeat('x', 60 MB)     repeated("x", n) ──► one allocation, filled a piece at a time ──► give_way() ──► … ──► str
+    a || b || c            joined((a, b, c))
+    upper(a), a::bytea     mapped(a, str.upper), encoded(a)
+
+One operation of Python on a text of 60 MB is one long call of C: a copy takes about a millisecond for each megabyte, most of it for the
+pages that it touches first. What is shorter than ``LONG`` is left to Python. A text is allocated at its full length and
+width by CPython's documented ``PyUnicode_New`` and filled by ``PyUnicode_CopyCharacters``; nobody else sees it before it is whole.
+
+The length of a result is the caller's to bound (``planner.builtins.large.foresee``).
+"""
+
+from __future__ import annotations
+
+import codecs
+import ctypes
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+from pgwire.give_way import give_way, outside
+
+PIECE: Final = 1 << 20
+"""Characters or bytes of one call of C: about a millisecond."""
+LONG: Final = 2 * PIECE
+"""What is shorter is one call of C."""
+
+_API: Final = ctypes.pythonapi
+_new = _API.PyUnicode_New
+_new.restype, _new.argtypes = ctypes.c_void_p, (ctypes.c_ssize_t, ctypes.c_uint32)
+_copy = _API.PyUnicode_CopyCharacters
+_copy.restype = ctypes.c_ssize_t
+_copy.argtypes = (
+    ctypes.c_void_p, ctypes.c_ssize_t, ctypes.py_object, ctypes.c_ssize_t, ctypes.c_ssize_t,
+)  # fmt: skip
+_drop = _API.Py_DecRef
+_drop.restype, _drop.argtypes = None, (ctypes.c_void_p,)
+_new_bytes = _API.PyBytes_FromStringAndSize
+_new_bytes.restype, _new_bytes.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_ssize_t)
+_address = _API.PyBytes_AsString
+_address.restype, _address.argtypes = ctypes.c_void_p, (ctypes.py_object,)
+
+_WIDTHS: Final = {1: 0xFF, 2: 0xFFFF, 4: 0x10FFFF}
+_ASCII: Final = 0x7F
+
+
+class _Text:
+    """A text while it is made: ``add`` until it is full, then ``done``; ``close`` in a ``finally``."""
+
+    def __init__(self, length: int, widest: int) -> None:
+        """``widest``: the largest code point that may come, as ``_widest`` tells. Raises MemoryError."""
+        found = _new(length, widest)
+        if not found:
+            raise MemoryError
+        self._at = 0
+        self._address: int | None = found
+
+    def add(self, text: str, start: int = 0, end: int | None = None) -> None:
+        """Put ``text[start:end]`` behind what is there."""
+        end = len(text) if end is None else end
+        while start < end:
+            count = min(PIECE, end - start)
+            if _copy(self._address, self._at, text, start, count) != count:
+                raise SystemError("a text was not copied")
+            self._at += count
+            start += count
+            if count == PIECE:
+                give_way()
+
+    def done(self) -> str:
+        """Return the text."""
+        return str(ctypes.cast(ctypes.c_void_p(self._address), ctypes.py_object).value)
+
+    def close(self) -> None:
+        """Give up this object's hold on the text."""
+        address, self._address = self._address, None
+        if address is not None:
+            _drop(address)
+
+
+def _widest(text: str) -> int:
+    """Return the bound of the narrowest form that CPython has for a text; every string of it has that form."""
+    if text.isascii():
+        return _ASCII
+    found = 1
+    for piece in pieces(text):
+        if not piece.isascii():
+            # The form shows in the size of a copy that nobody has asked anything yet.
+            width = (sys.getsizeof(piece + piece) - sys.getsizeof(piece)) // len(piece)
+            found = max(found, width)
+    return _WIDTHS[found]
+
+
+def pieces(text: str, size: int = 0) -> Iterator[str]:
+    """Yield a text in slices, giving way behind each of a long one."""
+    size = size or PIECE
+    if len(text) <= size:
+        yield text
+        return
+    for at in range(0, len(text), size):
+        yield text[at : at + size]
+        give_way()
+
+
+def byte_pieces(data: bytes | bytearray, size: int = 0) -> Iterator[bytes]:
+    """Yield bytes in slices, giving way behind each of a long one."""
+    size = size or PIECE
+    if len(data) <= size:
+        yield bytes(data)
+        return
+    for at in range(0, len(data), size):
+        yield bytes(data[at : at + size])
+        give_way()
+
+
+# --- texts ----------------------------------------------------------------------------------------
+
+
+def joined(texts: Sequence[str], separator: str = "") -> str:
+    """Return ``separator.join(texts)``."""
+    total = len(separator) * max(len(texts) - 1, 0)
+    for at in range(0, len(texts), 4096):
+        total += sum(map(len, texts[at : at + 4096]))
+        if len(texts) > 4096:
+            give_way()
+    if total < LONG:
+        return separator.join(texts)
+    groups = list(_groups(texts, separator))
+    made = _Text(total, max(map(_widest, groups)))
+    try:
+        for group in groups:
+            made.add(group)
+        return made.done()
+    finally:
+        made.close()
+
+
+def _groups(texts: Sequence[str], separator: str) -> Iterator[str]:
+    """Yield texts that together are ``separator.join(texts)``: long ones as they are, short ones by the piece."""
+    held: list[str] = []
+    size = 0
+    last = len(texts) - 1
+    for number, text in enumerate(texts):
+        if len(text) >= PIECE:
+            if held:
+                yield separator.join(held) + separator
+                held, size = [], 0
+            yield text
+            if number != last and separator:
+                yield separator
+            continue
+        held.append(text)
+        size += len(text) + len(separator) + 8
+        if size >= PIECE:
+            yield separator.join(held) + (separator if number != last else "")
+            held, size = [], 0
+            give_way()
+    if held:
+        yield separator.join(held)
+
+
+def concatenated(a: str, b: str) -> str:
+    """Return ``a + b``."""
+    return a + b if len(a) + len(b) < LONG else joined((a, b))
+
+
+def repeated(text: str, count: int) -> str:
+    """Return ``text * count``."""
+    total = len(text) * max(count, 0)
+    if total < LONG:
+        return text * count
+    unit = text * max(PIECE // len(text), 1)
+    made = _Text(total, _widest(text))
+    try:
+        for at in range(0, total, len(unit)):
+            made.add(unit, 0, min(len(unit), total - at))
+        return made.done()
+    finally:
+        made.close()
+
+
+def cut(text: str, start: int, end: int | None = None) -> str:
+    """Return ``text[start:end]``."""
+    start, end, _ = slice(start, end).indices(len(text))
+    if end - start < LONG or end - start == len(text):
+        return text[start:end]
+    if text.isascii():
+        made = _Text(end - start, _ASCII)
+        try:
+            made.add(text, start, end)
+            return made.done()
+        finally:
+            made.close()
+    return joined([text[at : min(at + PIECE, end)] for at in _paced(range(start, end, PIECE))])
+
+
+def _paced(items: Iterable[int]) -> Iterator[int]:
+    for item in items:
+        yield item
+        give_way()
+
+
+def mapped(text: str, change: Callable[[str], str], size: int = 0) -> str:
+    """Return ``change(text)``, of a change that looks at each character by itself."""
+    size = size or PIECE
+    if len(text) <= size:
+        return change(text)
+    return joined([change(piece) for piece in pieces(text, size)])
+
+
+def reversed_text(text: str) -> str:
+    """Return the characters from the last to the first."""
+    if len(text) < LONG:
+        return text[::-1]
+    return joined([piece[::-1] for piece in pieces(text)][::-1])
+
+
+def replaced(text: str, old: str, new: str) -> str:
+    """Return ``text.replace(old, new)``; ``old`` is not empty."""
+    if len(text) + len(new) < PIECE // 4 or (len(text) * max(len(new), 1) < LONG and len(text) < PIECE):
+        return text.replace(old, new)
+    return joined(split(text, old), new)
+
+
+def split(text: str, separator: str) -> list[str]:
+    """Return ``text.split(separator)``; the separator is not empty."""
+    window = PIECE // 4
+    if len(text) <= window:
+        return text.split(separator)
+    found: list[str] = []
+    begun: list[str] = []  # of the field that has not ended yet
+    at, overlap = 0, len(separator) - 1
+    while at < len(text):
+        end = min(len(text), at + max(window, 2 * len(separator)))
+        parts = text[at:end].split(separator)
+        if len(parts) > 1:
+            found.append(joined([*begun, parts[0]]) if begun else parts[0])
+            found += parts[1:-1]
+            begun = []
+        # The tail may hold the beginning of a separator: it is looked at again with what follows.
+        kept = 0 if end == len(text) else min(len(parts[-1]), overlap)
+        begun.append(parts[-1][: len(parts[-1]) - kept])
+        at = end - kept
+        give_way()
+    found.append(joined(begun))
+    return found
+
+
+def find(text: str, part: str, start: int = 0) -> int:
+    """Return ``text.find(part, start)``."""
+    if len(text) - start < LONG:
+        return text.find(part, start)
+    if len(part) > PIECE:
+        return _find_long(text, part, start)
+    for at in range(start, len(text), PIECE):
+        found = text.find(part, at, at + PIECE + len(part) - 1)
+        if found >= 0:
+            return found
+        give_way()
+    return len(text) if not part and start <= len(text) else -1
+
+
+@outside(LONG)
+def _find_long(text: str, part: str, start: int) -> int:
+    return text.find(part, start)
+
+
+def stripped(text: str, characters: str, left: bool, right: bool) -> str:
+    """Return the text without any of ``characters`` at its ends."""
+    if len(text) <= PIECE // 16:
+        return (
+            text.strip(characters) if left and right
+            else text.lstrip(characters) if left
+            else text.rstrip(characters)
+        )  # fmt: skip
+    start, end, step = 0, len(text), PIECE // 16
+    while left and start < end:
+        piece = text[start : min(start + step, end)]
+        rest = len(piece.lstrip(characters))
+        start += len(piece) - rest
+        if rest:
+            break
+        give_way()
+    while right and start < end:
+        piece = text[max(end - step, start) : end]
+        rest = len(piece.rstrip(characters))
+        end -= len(piece) - rest
+        if rest:
+            break
+        give_way()
+    return cut(text, start, end)
+
+
+def equal(a: str, b: str) -> bool:
+    """Return ``a == b``."""
+    if len(a) != len(b):
+        return False
+    return a == b if len(a) < 8 * PIECE else compared(a, b) == 0
+
+
+def compared(a: str, b: str) -> int:
+    """Return -1, 0 or 1 as ``a`` is before, equal to or behind ``b``, by code points."""
+    if a is b:
+        return 0
+    shorter = min(len(a), len(b))
+    if shorter >= 8 * PIECE:
+        for at in range(0, shorter, PIECE):
+            one, other = a[at : at + PIECE], b[at : at + PIECE]
+            if one != other:
+                return -1 if one < other else 1
+            give_way()
+        return (len(a) > len(b)) - (len(a) < len(b))
+    return (a > b) - (a < b)
+
+
+# --- texts and bytes ------------------------------------------------------------------------------
+
+
+def encoded(text: str, encode: Callable[[str], bytes] = str.encode) -> bytes:
+    """Return ``encode(text)``, by default in UTF-8; of an encoding without shifts."""
+    if len(text) <= PIECE:
+        return encode(text)
+    return joined_bytes([encode(piece) for piece in pieces(text)])
+
+
+def utf8_length(text: str) -> int:
+    """Return ``len(text.encode())``."""
+    if text.isascii():
+        return len(text)
+    return sum([len(piece.encode("utf-8", "surrogatepass")) for piece in pieces(text)])
+
+
+def decoded(data: bytes) -> str:
+    """Return ``data.decode()``. Raises UnicodeDecodeError, whose ``start`` is that in ``data``."""
+    if len(data) <= PIECE:
+        return data.decode()
+    found: list[str] = []
+    at = 0
+    while at < len(data):
+        end = min(at + PIECE, len(data))
+        try:
+            text, used = codecs.utf_8_decode(data[at:end], "strict", end == len(data))
+        except UnicodeDecodeError as error:
+            raise UnicodeDecodeError(
+                error.encoding, data, at + error.start, at + error.end, error.reason
+            ) from None
+        found.append(text)
+        at += used  # a character that is cut off is left to the next piece
+        give_way()
+    return joined(found)
+
+
+def joined_bytes(parts: Sequence[bytes | bytearray]) -> bytes:
+    """Return ``b"".join(parts)``."""
+    total = sum(map(len, parts))
+    if total < LONG:
+        return b"".join(parts)
+    made: bytes = _new_bytes(None, total)
+    at: int = _address(made)
+    for part in parts:
+        for piece in byte_pieces(part):
+            ctypes.memmove(at, bytes(piece), len(piece))
+            at += len(piece)
+        if len(parts) > 1:
+            give_way()
+    return made
+
+
+def cut_bytes(data: bytes, start: int, end: int | None = None) -> bytes:
+    """Return ``data[start:end]``."""
+    start, end, _ = slice(start, end).indices(len(data))
+    if end - start < LONG or end - start == len(data):
+        return data[start:end]
+    return joined_bytes([data[at : min(at + PIECE, end)] for at in _paced(range(start, end, PIECE))])
+
+
+def mapped_bytes(data: bytes, change: Callable[[bytes], bytes], size: int = 0) -> bytes:
+    """Return ``change(data)``, of a change that looks at each ``size`` bytes by themselves."""
+    size = size or PIECE
+    if len(data) <= size:
+        return change(data)
+    return joined_bytes([change(piece) for piece in byte_pieces(data, size)])
+
+
+def find_bytes(data: bytes, part: bytes, start: int = 0) -> int:
+    """Return ``data.find(part, start)``."""
+    if len(data) - start < LONG:
+        return data.find(part, start)
+    if len(part) > PIECE:
+        return _find_long_bytes(data, part, start)
+    for at in range(start, len(data), PIECE):
+        found = data.find(part, at, at + PIECE + len(part) - 1)
+        if found >= 0:
+            return found
+        give_way()
+    return len(data) if not part and start <= len(data) else -1
+
+
+@outside(LONG)
+def _find_long_bytes(data: bytes, part: bytes, start: int) -> int:
+    return data.find(part, start)

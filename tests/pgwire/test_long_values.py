@@ -1,0 +1,96 @@
+"""Long values piece by piece: what they come to is what Python's own operations do, at every border of a piece."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from pgwire import long_values as long
+
+LETTERS = ("ab", "abé", "aé日", "a😀", "ab日😀é")
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces of 16 characters, so that short values have many borders."""
+    monkeypatch.setattr(long, "PIECE", 16)
+    monkeypatch.setattr(long, "LONG", 20)
+
+
+def some(rng: random.Random, most: int) -> str:
+    letters = rng.choice(LETTERS)
+    return "".join(rng.choice(letters) for _ in range(rng.randrange(most)))
+
+
+def outcome(decode: Callable[[bytes], str], data: bytes) -> str | int:
+    """The text, or where the first wrong byte is."""
+    try:
+        return decode(data)
+    except UnicodeDecodeError as error:
+        return error.start
+
+
+def same(found: str, expected: str) -> None:
+    """Equal, and in the same form: a text in a wider one is unequal to everything."""
+    assert found == expected
+    assert hash(found) == hash(expected)
+    assert sys.getsizeof(found) == sys.getsizeof(expected)
+
+
+def test_texts() -> None:
+    rng = random.Random(23)
+    for _ in range(600):
+        a, b, part = some(rng, 90), some(rng, 40), some(rng, 4) + "a"
+        texts = [some(rng, 30) for _ in range(rng.randrange(7))]
+        separator = rng.choice(["", ",", "日", part])
+        same(long.joined(texts, separator), separator.join(texts))
+        same(long.concatenated(a, b), a + b)
+        same(long.repeated(part, len(b)), part * len(b))
+        start, end = rng.randrange(-100, 100), rng.choice([None, rng.randrange(-100, 100)])
+        same(long.cut(a, start, end), a[start:end])
+        same(long.mapped(a, str.swapcase), a.swapcase())
+        same(long.reversed_text(a), a[::-1])
+        same(long.replaced(a, part, b), a.replace(part, b))
+        assert long.split(a, part) == a.split(part)
+        for wanted in (part, b, ""):
+            assert long.find(a, wanted, len(part)) == a.find(wanted, len(part))
+        same(long.stripped(a, part, True, True), a.strip(part))
+        same(long.stripped(a, part, True, False), a.lstrip(part))
+        same(long.stripped(a, part, False, True), a.rstrip(part))
+
+
+def test_comparison() -> None:
+    rng = random.Random(24)
+    for _ in range(600):
+        a = some(rng, 400)
+        for b in (a[:], a[: rng.randrange(len(a) + 1)] + rng.choice(["", "z", "日"]), some(rng, 400)):
+            assert long.compared(a, b) == (a > b) - (a < b)
+            assert long.equal(a, b) == (a == b)
+
+
+def test_bytes() -> None:
+    rng = random.Random(25)
+    for _ in range(600):
+        text, part = some(rng, 90), some(rng, 4).encode()
+        data = text.encode()
+        assert long.encoded(text) == data
+        assert long.utf8_length(text) == len(data)
+        same(long.decoded(data), text)
+        start, end = rng.randrange(-100, 100), rng.choice([None, rng.randrange(-100, 100)])
+        assert long.cut_bytes(data, start, end) == data[start:end]
+        assert long.find_bytes(data, part, 3) == data.find(part, 3)
+        parts = [some(rng, 30).encode() for _ in range(rng.randrange(7))]
+        assert long.joined_bytes(parts) == b"".join(parts)
+        assert long.mapped_bytes(data, lambda piece: piece.hex().encode()) == data.hex().encode()
+
+
+def test_bytes_that_are_no_text() -> None:
+    rng = random.Random(26)
+    for _ in range(600):
+        data = bytearray(some(rng, 90).encode() + b"a")
+        data[rng.randrange(len(data))] = rng.randrange(256)
+        found, expected = outcome(long.decoded, bytes(data)), outcome(bytes.decode, bytes(data))
+        assert found == expected
