@@ -53,7 +53,7 @@ class _Text:
         found = _new(length, widest)
         if not found:
             raise MemoryError
-        self._at = 0
+        self.filled = 0  # characters that are there
         self._address: int | None = found
 
     def add(self, text: str, start: int = 0, end: int | None = None) -> None:
@@ -61,9 +61,9 @@ class _Text:
         end = len(text) if end is None else end
         while start < end:
             count = min(PIECE, end - start)
-            if _copy(self._address, self._at, text, start, count) != count:
+            if _copy(self._address, self.filled, text, start, count) != count:
                 raise SystemError("a text was not copied")
-            self._at += count
+            self.filled += count
             start += count
             if count == PIECE:
                 give_way()
@@ -72,6 +72,10 @@ class _Text:
         """Return the text."""
         return str(ctypes.cast(ctypes.c_void_p(self._address), ctypes.py_object).value)
 
+    def begun(self) -> str:
+        """Return a copy of what is there, of a text that does not become full."""
+        return cut(self.done(), 0, self.filled)
+
     def close(self) -> None:
         """Give up this object's hold on the text."""
         address, self._address = self._address, None
@@ -79,17 +83,18 @@ class _Text:
             _drop(address)
 
 
-def _widest(text: str) -> int:
-    """Return the bound of the narrowest form that CPython has for a text; every string of it has that form."""
+def _widest(text: str, start: int = 0, end: int | None = None) -> int:
+    """Return the bound of the narrowest form that CPython has for ``text[start:end]``; every string of it has that form."""
     if text.isascii():
         return _ASCII
-    found = 1
-    for piece in pieces(text):
+    found = 0
+    for at in _paced(range(start, len(text) if end is None else end, PIECE)):
+        piece = text[at : at + PIECE if end is None else min(at + PIECE, end)]
         if not piece.isascii():
             # The form shows in the size of a copy that nobody has asked anything yet.
             width = (sys.getsizeof(piece + piece) - sys.getsizeof(piece)) // len(piece)
             found = max(found, width)
-    return _WIDTHS[found]
+    return _WIDTHS[found] if found else _ASCII
 
 
 def pieces(text: str, size: int = 0) -> Iterator[str]:
@@ -185,14 +190,12 @@ def cut(text: str, start: int, end: int | None = None) -> str:
     start, end, _ = slice(start, end).indices(len(text))
     if end - start < LONG or end - start == len(text):
         return text[start:end]
-    if text.isascii():
-        made = _Text(end - start, _ASCII)
-        try:
-            made.add(text, start, end)
-            return made.done()
-        finally:
-            made.close()
-    return joined([text[at : min(at + PIECE, end)] for at in _paced(range(start, end, PIECE))])
+    made = _Text(end - start, _widest(text, start, end))
+    try:
+        made.add(text, start, end)
+        return made.done()
+    finally:
+        made.close()
 
 
 def _paced(items: Iterable[int]) -> Iterator[int]:
@@ -206,45 +209,99 @@ def mapped(text: str, change: Callable[[str], str], size: int = 0) -> str:
     size = size or PIECE
     if len(text) <= size:
         return change(text)
-    return joined([change(piece) for piece in pieces(text, size)])
+    return _filled(len(text), text, (change(piece) for piece in pieces(text, size)))
+
+
+def _filled(length: int, like: str, parts: Iterator[str]) -> str:
+    """Return ``"".join(parts)``, of which it is likely that it has a length, and the form of ``like``: then no part is kept."""
+    if length < LONG:
+        return "".join(parts)
+    if not like.isascii():
+        return joined(list(parts))
+    made = _Text(length, _ASCII)
+    try:
+        for part in parts:
+            if not part.isascii() or made.filled + len(part) > length:
+                return joined([made.begun(), part, *parts])
+            made.add(part)
+        return made.done() if made.filled == length else made.begun()
+    finally:
+        made.close()
 
 
 def reversed_text(text: str) -> str:
     """Return the characters from the last to the first."""
     if len(text) < LONG:
         return text[::-1]
-    return joined([piece[::-1] for piece in pieces(text)][::-1])
+    ends = range(len(text), 0, -PIECE)
+    return _filled(len(text), text, (text[max(end - PIECE, 0) : end][::-1] for end in _paced(ends)))
 
 
 def replaced(text: str, old: str, new: str) -> str:
     """Return ``text.replace(old, new)``; ``old`` is not empty."""
     if len(text) + len(new) < PIECE // 4 or (len(text) * max(len(new), 1) < LONG and len(text) < PIECE):
         return text.replace(old, new)
-    return joined(split(text, old), new)
+    return joined([new.join(fields) for fields in _windows(text, old)])
 
 
-def split(text: str, separator: str) -> list[str]:
-    """Return ``text.split(separator)``; the separator is not empty."""
-    window = PIECE // 4
-    if len(text) <= window:
-        return text.split(separator)
+def _windows(text: str, separator: str) -> Iterator[list[str]]:
+    """Yield what ``split`` makes of one stretch of a text after the other; the last field of each goes on in the next."""
+    at = 0
+    while at < len(text):
+        end = min(len(text), at + max(PIECE // 4, 2 * len(separator)))
+        fields = text[at:end].split(separator)
+        # The tail may hold the beginning of a separator: it is looked at again with what follows.
+        kept = 0 if end == len(text) else min(len(fields[-1]), len(separator) - 1)
+        fields[-1] = fields[-1][: len(fields[-1]) - kept]
+        at = end - kept
+        yield fields
+        give_way()
+
+
+def split(text: str, separator: str, most: int = -1) -> list[str]:
+    """Return ``text.split(separator, most)``; the separator is not empty."""
+    if len(text) <= PIECE // 4:
+        return text.split(separator, most)
+    if most >= 0:
+        return _split_some(text, separator, most)
     found: list[str] = []
     begun: list[str] = []  # of the field that has not ended yet
-    at, overlap = 0, len(separator) - 1
-    while at < len(text):
-        end = min(len(text), at + max(window, 2 * len(separator)))
-        parts = text[at:end].split(separator)
-        if len(parts) > 1:
-            found.append(joined([*begun, parts[0]]) if begun else parts[0])
-            found += parts[1:-1]
-            begun = []
-        # The tail may hold the beginning of a separator: it is looked at again with what follows.
-        kept = 0 if end == len(text) else min(len(parts[-1]), overlap)
-        begun.append(parts[-1][: len(parts[-1]) - kept])
-        at = end - kept
-        give_way()
+    for fields in _windows(text, separator):
+        begun.append(fields[0])
+        if len(fields) > 1:
+            found.append(joined(begun))
+            found += fields[1:-1]
+            begun = [fields[-1]]
     found.append(joined(begun))
     return found
+
+
+def _split_some(text: str, separator: str, most: int) -> list[str]:
+    found: list[str] = []
+    at = 0
+    while len(found) < most and (end := find(text, separator, at)) >= 0:
+        found.append(cut(text, at, end))
+        at = end + len(separator)
+        give_way()
+    return [*found, cut(text, at)]
+
+
+def fields(text: str, separator: str) -> Iterator[str]:
+    """Yield what ``text.split(separator)`` holds, one by one; the separator is not empty."""
+    if len(text) <= PIECE // 4:
+        yield from text.split(separator)
+        return
+    at = 0
+    while (end := find(text, separator, at)) >= 0:
+        yield cut(text, at, end)
+        at = end + len(separator)
+        give_way()
+    yield cut(text, at)
+
+
+def count(text: str, part: str) -> int:
+    """Return ``text.count(part)``; of a long text and a part of several characters less by what stands at borders of pieces."""
+    return sum([piece.count(part) for piece in pieces(text)])
 
 
 def find(text: str, part: str, start: int = 0) -> int:
@@ -321,7 +378,9 @@ def encoded(text: str, encode: Callable[[str], bytes] = str.encode) -> bytes:
     """Return ``encode(text)``, by default in UTF-8; of an encoding without shifts."""
     if len(text) <= PIECE:
         return encode(text)
-    return joined_bytes([encode(piece) for piece in pieces(text)])
+    if not text.isascii():
+        return joined_bytes([encode(piece) for piece in pieces(text)])
+    return _filled_bytes(len(text), (encode(piece) for piece in pieces(text)))
 
 
 def utf8_length(text: str) -> int:
@@ -335,7 +394,18 @@ def decoded(data: bytes) -> str:
     """Return ``data.decode()``. Raises UnicodeDecodeError, whose ``start`` is that in ``data``."""
     if len(data) <= PIECE:
         return data.decode()
-    found: list[str] = []
+    return _filled(len(data), _like(data), _decoded(data))
+
+
+def _like(data: bytes) -> str:
+    """Return a text of the form that the bytes of a text in UTF-8 have: ASCII or not."""
+    for piece in byte_pieces(data):
+        if not piece.isascii():
+            return "\x80"
+    return ""
+
+
+def _decoded(data: bytes) -> Iterator[str]:
     at = 0
     while at < len(data):
         end = min(at + PIECE, len(data))
@@ -345,10 +415,9 @@ def decoded(data: bytes) -> str:
             raise UnicodeDecodeError(
                 error.encoding, data, at + error.start, at + error.end, error.reason
             ) from None
-        found.append(text)
+        yield text
         at += used  # a character that is cut off is left to the next piece
         give_way()
-    return joined(found)
 
 
 def joined_bytes(parts: Sequence[bytes | bytearray]) -> bytes:
@@ -356,14 +425,23 @@ def joined_bytes(parts: Sequence[bytes | bytearray]) -> bytes:
     total = sum(map(len, parts))
     if total < LONG:
         return b"".join(parts)
-    made: bytes = _new_bytes(None, total)
+    return _filled_bytes(total, parts)
+
+
+def _filled_bytes(length: int, parts: Iterable[bytes | bytearray]) -> bytes:
+    """Return ``b"".join(parts)``, which has ``length`` bytes."""
+    made: bytes = _new_bytes(None, length)
     at: int = _address(made)
+    end = at + length
     for part in parts:
         for piece in byte_pieces(part):
-            ctypes.memmove(at, bytes(piece), len(piece))
+            if at + len(piece) > end:
+                raise SystemError("more bytes than were said")
+            ctypes.memmove(at, piece, len(piece))
             at += len(piece)
-        if len(parts) > 1:
-            give_way()
+        give_way()
+    if at != end:
+        raise SystemError("fewer bytes than were said")
     return made
 
 

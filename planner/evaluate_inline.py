@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from pgwire.long_values import concatenated
+from planner.builtins.large import concatenated
 from planner.errors import SqlError
 from planner.facts import facts
 

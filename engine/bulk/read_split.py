@@ -197,8 +197,8 @@ class _Lines:
     def _careful(self, data: bytes) -> Iterator[Any]:
         at = 0
         while at < len(data):
-            # A line of many megabytes is put together in ever larger steps: each step copies what there is.
-            held = len(self._decoder.rest) if isinstance(self._decoder, LineDecoder | JsonDecoder) else 0
+            # Where a line has not ended for long, its end is not likely to be near.
+            held = self._decoder.rest.size if isinstance(self._decoder, LineDecoder | JsonDecoder) else 0
             size = max(self._careful_bytes, held)
             yield from row_batches(self._columns, self._loader.feed(self._decoder, data[at : at + size]))
             at += size

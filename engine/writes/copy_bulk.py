@@ -29,10 +29,12 @@ from pgwire.codecs.copy_columns import ColumnReader, PlainSplitter, column_reade
 from pgwire.codecs.copy_lines import CopyDecoder, LineDecoder
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.sizes import row_bytes
+from pgwire.give_way import openly
 from txn.columns import column_arrays, column_fields
 from txn.types import Row, ShardColumn
 
 SLICE_BYTES: Final = 2 << 10  # read row by row between two turns of the loop: some 0.1 ms of short rows
+LONG_SLICE_BYTES: Final = 16 << 10  # the same within a long row
 BLOCK_BYTES: Final = 128 << 10  # read by column at once: reading holds the GIL for parts of a millisecond
 PIECE_BYTES: Final = (
     64 << 10,
@@ -106,7 +108,7 @@ class BulkLoad:
                 accounts.check()
             while at < len(chunk):
                 end = at + self._slice_bytes()
-                rows += self._loader.feed(self._decoder, chunk[at:end])
+                rows += openly(self._loader.feed, self._decoder, chunk[at:end])
                 size += min(end, len(chunk)) - at
                 at = end
                 if rows and (len(rows) > limit or size > most_bytes):
@@ -114,7 +116,7 @@ class BulkLoad:
                     return rows
                 if at < len(chunk):
                     await asyncio.sleep(0)
-        rows += self._loader.finish(self._decoder)
+        rows += openly(self._loader.finish, self._decoder)
         if len(rows) > limit:
             self._chunks = _nothing()
         else:
@@ -132,15 +134,15 @@ class BulkLoad:
         rest = self._careful_stream() if self._by_column is None else self._column_stream(self._by_column)
         async for batch in rest:
             yield batch
-        for batch in row_batches(self._columns, self._loader.finish(self._decoder)):
+        for batch in row_batches(self._columns, openly(self._loader.finish, self._decoder)):
             yield batch
 
     # -- row by row --------------------------------------------------------------------------------
 
     def _slice_bytes(self) -> int:
-        # A line of many megabytes is put together in ever larger steps: each step copies what there is.
-        held = len(self._decoder.rest) if isinstance(self._decoder, LineDecoder) else 0
-        return max(SLICE_BYTES, held)
+        # Where a line has not ended for long, its end is not likely to be near.
+        held = self._decoder.rest.size if isinstance(self._decoder, LineDecoder) else 0
+        return max(SLICE_BYTES, min(held, LONG_SLICE_BYTES))
 
     async def _careful_stream(self) -> AsyncIterator[Any]:
         pending: list[Row] = []
@@ -150,7 +152,7 @@ class BulkLoad:
             size += len(chunk)
             while at < len(chunk):
                 end = at + self._slice_bytes()
-                pending += self._loader.feed(self._decoder, chunk[at:end])
+                pending += openly(self._loader.feed, self._decoder, chunk[at:end])
                 at = end
                 if len(pending) >= BATCH_ROWS or size > BATCH_BYTES:
                     size = 0
@@ -163,9 +165,8 @@ class BulkLoad:
 
     async def _careful(self, data: bytes) -> AsyncIterator[Any]:
         for at in range(0, len(data), SLICE_BYTES):
-            for batch in row_batches(
-                self._columns, self._loader.feed(self._decoder, data[at : at + SLICE_BYTES])
-            ):
+            rows = openly(self._loader.feed, self._decoder, data[at : at + SLICE_BYTES])
+            for batch in row_batches(self._columns, rows):
                 yield batch
             await asyncio.sleep(0)
 

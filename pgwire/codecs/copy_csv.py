@@ -12,10 +12,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from pgwire.codecs.copy import CopyOptions
-from pgwire.codecs.copy_lines import CopyRows, LineDecoder
+from pgwire.codecs.copy_lines import EMPTY, CopyRows, LineDecoder
+from pgwire.give_way import give_way, paced
+from pgwire.long_values import PIECE, count, cut, find, joined, replaced, split
+
+_SHORT: Final = 1 << 14  # characters that a pattern may look at in one call
 
 
 class CsvDecoder(LineDecoder):
@@ -37,7 +41,12 @@ class CsvDecoder(LineDecoder):
         )  # fmt: skip
         self.quoted = re.compile(rf"{quote}((?:{body})*){quote}(?={re.escape(self.delimiter)}|\Z)", re.DOTALL)
         self.forced = bool(options.force_null or options.force_not_null)
-        self.first_line = re.compile(rf"(?:[^{quote}\r\n]|{quote}(?:{body})*{quote})*".encode(), re.DOTALL)
+        self.special = re.compile(rf"[{quote}{escape}]")
+        self._outside = re.compile(rf"[{quote}\r\n]".encode())
+        self._inside = re.compile(rf"[{quote}{escape}]".encode())
+        self._quoted = self._escaped = (
+            False  # the data so far, in the first line: inside quotes; behind an escape
+        )
         self.first_row = True
 
     def resume(self, eol: str, line: int) -> None:
@@ -63,12 +72,35 @@ class CsvDecoder(LineDecoder):
     def _literal(self, lines: list[str], mark: str) -> None:
         """Checked per row."""
 
-    def opens(self, line: str) -> bool:
-        """Whether a quote is still open at the end of ``line``."""
+    def first_end(self, data: bytes) -> int:
+        """See LineDecoder."""
+        at, quote, escape = 0, self.quote.encode(), self.escape.encode()
+        while True:
+            give_way()
+            if self._escaped and at < len(data):
+                self._escaped = False
+                at += data[at : at + 1] in (quote, escape)
+            match = (self._inside if self._quoted else self._outside).search(data, at)
+            if match is None:
+                return -1
+            at = match.end()
+            if match[0] == quote:
+                self._quoted = not self._quoted
+            elif self._quoted:
+                self._escaped = True
+            else:
+                return match.start()
+
+    def look_again(self) -> None:
+        """See LineDecoder."""
+        self._quoted = self._escaped = False
+
+    def opens(self, line: str, inside: bool = False) -> bool:
+        """Whether a quote is open at the end of ``line``; ``inside``: at its beginning."""
         if self.quote == self.escape:
-            return line.count(self.quote) % 2 == 1
-        inside = escaped = False
-        for char in line:
+            return (count(line, self.quote) % 2 == 1) != inside
+        escaped = False
+        for char in paced(line, 1024):
             if inside and char == self.escape:
                 escaped = not escaped
             if char == self.quote and not escaped:
@@ -90,11 +122,9 @@ class CsvDecoder(LineDecoder):
             number += 1
             if self.open:
                 self.open.append(line)
-                if quote not in line:
+                if quote not in line or self.opens(line, True):
                     continue
-                whole = mark.join(self.open)
-                if self.opens(whole):
-                    continue
+                whole = joined(self.open, mark)
                 if self.first_row:
                     # PostgreSQL counts line ends inside quotes only once it knows how lines end.
                     number -= len(self.open) - 1
@@ -108,14 +138,18 @@ class CsvDecoder(LineDecoder):
                     raise self.error(self.newline_found, at=number, hint=self.newline_hint)
                 line = line[:-1]
             if line == "\\.":
-                self.ended, self.rest = True, b""
+                self.ended, self.rest = True, EMPTY
                 break
             if quote not in line:
                 if check_returns and "\r" in line:
                     raise self.error(self.return_found, at=number, hint=self.return_hint)
                 if mark == "\r" and "\n" in line:
                     raise self.error(self.newline_found, at=number, hint=self.newline_hint)
-                fields: list[Any] = line.split(delimiter)
+                fields: list[Any] = (
+                    split(line, delimiter, max(width, 1))
+                    if not self.header_pending
+                    else split(line, delimiter)
+                )
                 if plain_null and null in fields:
                     fields = [None if f == null else f for f in fields]
                 elif not plain_null:
@@ -144,7 +178,7 @@ class CsvDecoder(LineDecoder):
             # The common case: fields are quoted as a whole or not at all.
             null = self.null
             simple: list[str | None] = []
-            for part in line.split(delimiter):
+            for part in paced(split(line, delimiter), 1024):
                 if quote not in part:
                     if escape in part:
                         break
@@ -163,13 +197,14 @@ class CsvDecoder(LineDecoder):
         fields: list[tuple[str, bool]] = []
         at, end = 0, len(line)
         while True:
-            match = self.quoted.match(line, at)
-            if match is not None:
-                text = match[1]
-                if escape in text:
+            give_way()
+            close = self._close(line, at)
+            if close >= 0:
+                text = cut(line, at + 1, close)
+                if find(text, escape) >= 0:
                     text = self._unescape(text)
                 fields.append((text, True))
-                at = match.end()
+                at = close + 1
             else:
                 text, quoted, at = self._slow(line, at, number)
                 fields.append((text, quoted))
@@ -181,11 +216,47 @@ class CsvDecoder(LineDecoder):
                 break
         return self.apply_null(fields)
 
+    def _close(self, line: str, at: int) -> int:
+        """Return where the quote ends that begins at ``at``, if a field is quoted as a whole there, else -1."""
+        if len(line) - at <= _SHORT:
+            match = self.quoted.match(line, at)
+            return match.end() - 1 if match is not None else -1
+        if not line.startswith(self.quote, at):
+            return -1
+        at += 1
+        while at < len(line):
+            give_way()
+            found = self.special.search(line, at, at + PIECE)
+            if found is None:
+                at += PIECE
+                continue
+            at = found.end()
+            following = line[at : at + 1]
+            if found[0] == self.escape and following and following in (self.quote, self.escape):
+                at += 1
+            elif found[0] == self.quote:
+                return at - 1 if following in ("", self.delimiter) else -1
+        return -1
+
     def _unescape(self, text: str) -> str:
         if self.quote == self.escape:
-            return text.replace(self.quote * 2, self.quote)
+            return replaced(text, self.quote * 2, self.quote)
         quote, escape = re.escape(self.quote), re.escape(self.escape)
-        return re.sub(rf"{escape}([{quote}{escape}])", r"\1", text)
+        pairs = re.compile(rf"{escape}([{quote}{escape}])")
+        if len(text) <= _SHORT:
+            return pairs.sub(r"\1", text)
+        parts: list[str] = []
+        at = 0
+        while at < len(text):
+            give_way()
+            found = text.find(self.escape, at, at + PIECE)
+            parts.append(text[at:found] if found >= 0 else text[at : at + PIECE])
+            at += PIECE
+            if found >= 0:
+                pair = pairs.match(text, found)
+                parts.append(text[found] if pair is None else pair[1])
+                at = found + 1 if pair is None else pair.end()
+        return joined(parts)
 
     def _slow(self, line: str, at: int, number: int) -> tuple[str, bool, int]:
         """Read one field whose quotes begin or end inside it."""
@@ -193,6 +264,8 @@ class CsvDecoder(LineDecoder):
         quoted = inside = False
         while at < len(line):
             char = line[at]
+            if not at % 1024:
+                give_way()
             if not inside:
                 if char == self.delimiter:
                     break
@@ -218,13 +291,13 @@ class CsvDecoder(LineDecoder):
             at += 1
         if inside:
             raise self.error("unterminated CSV quoted field", line=line, at=number)
-        return "".join(out), quoted, at
+        return joined(out), quoted, at
 
     def apply_null(self, fields: list[tuple[str, bool]]) -> list[str | None]:
         """Turn the null string into None, as the FORCE options want it."""
         null = self.null
         if not self.forced:
-            return [None if not quoted and text == null else text for text, quoted in fields]
+            return [None if not quoted and text == null else text for text, quoted in paced(fields, 1024)]
         not_null, force_null = self.options.force_not_null, self.options.force_null
         return [
             None if text == null and (index in force_null if quoted else index not in not_null) else text
@@ -234,7 +307,7 @@ class CsvDecoder(LineDecoder):
     def end(self, rows: CopyRows) -> CopyRows:
         """Raise DataError 22P04 if a quote is open."""
         if self.open:
-            line = "\n".join(self.open) + ("" if self.unterminated else self.eol or "\n")
+            line = joined(self.open, "\n") + ("" if self.unterminated else self.eol or "\n")
             if self.first_row:
                 self.line -= len(self.open) - 1
             raise self.error("unterminated CSV quoted field", line=line)

@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from pgwire.codecs.copy import CopyOptions, copy_context
-from pgwire.codecs.copy_lines import MAX_LINE_BYTES, CopyRows
+from pgwire.codecs.copy_lines import EMPTY, MAX_LINE_BYTES, CopyRows
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import decode
 
@@ -40,7 +40,7 @@ class JsonDecoder:
         self.columns = tuple(columns)
         self.arrays = arrays
         self.line = 0
-        self.rest = b""
+        self.rest = EMPTY
         self._position = {name: i for i, name in enumerate(columns)}
 
     @property
@@ -63,17 +63,20 @@ class JsonDecoder:
 
     def feed(self, data: bytes) -> CopyRows:
         """Take more bytes; return the rows that are complete."""
-        data = self.rest + data if self.rest else bytes(data)
         cut = data.rfind(b"\n") + 1
-        self.rest = data[cut:]
-        if len(self.rest) > MAX_LINE_BYTES:
-            raise DataError("54000", "line is too long", where=copy_context(self.table, self.line + 1))
-        return self._take(data[:cut].split(b"\n")[:-1]) if cut else _EMPTY
+        if not cut:
+            self.rest = self.rest.plus(bytes(data))
+            if self.rest.size > MAX_LINE_BYTES:
+                raise DataError("54000", "line is too long", where=copy_context(self.table, self.line + 1))
+            return _EMPTY
+        first, *lines = bytes(data[:cut]).split(b"\n")[:-1]
+        first, self.rest = self.rest.whole(first), EMPTY.plus(bytes(data[cut:]))
+        return self._take([first, *lines])
 
     def finish(self) -> CopyRows:
         """Return what is left at the end of the data."""
-        rest, self.rest = self.rest, b""
-        return self._take([rest]) if rest else _EMPTY
+        rest, self.rest = self.rest, EMPTY
+        return self._take([rest.whole()]) if rest.size else _EMPTY
 
     def _take(self, lines: Sequence[bytes]) -> CopyRows:
         rows: list[list[str | None]] = []

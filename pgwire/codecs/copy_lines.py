@@ -3,21 +3,58 @@
     feed ──bytes──> rest │ complete lines ──decode──> lines ──take──> rows      what a line is worth: the format says
                     └ an incomplete line waits for more
 
-How lines end is learnt from the first one, and holds for all. Of several wrong lines in one block the first is reported: a block that
+What is kept of an incomplete line is put together once, when its end has come, and an end is looked for in what is new alone:
+a line of many megabytes costs as much as many lines. How lines end is learnt from the first one, and holds for all. Of several wrong lines in one block the first is reported: a block that
 fails is read again, line by line, from the state before it.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from pgwire.codecs.copy import CopyOptions, copy_context
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import decode
+from pgwire.give_way import give_way
+from pgwire.long_values import find, joined_bytes, split
 
 MAX_LINE_BYTES: Final = 1 << 30
+
+
+class Rest:
+    """The beginning of a line, piece by piece; unchangeable, so that a decoder can go back to it.
+
+    Attributes:
+        size: in bytes.
+    """
+
+    __slots__ = ("_before", "_data", "size")
+
+    def __init__(self, data: bytes = b"", before: Rest | None = None) -> None:
+        """``data`` behind what was ``before``."""
+        self._before = before
+        self._data = data
+        self.size: int = len(data) + (before.size if before is not None else 0)
+
+    def plus(self, data: bytes) -> Rest:
+        """Return the rest with more behind it."""
+        return Rest(data, self if self.size else None) if data else self
+
+    def whole(self, data: bytes = b"") -> bytes:
+        """Return what there is, and ``data`` behind it."""
+        if not self.size:
+            return bytes(data)
+        pieces = [data]
+        at: Rest | None = self
+        while at is not None:
+            pieces.append(at._data)
+            at = at._before
+        pieces.reverse()
+        return joined_bytes(pieces)
+
+
+EMPTY: Final = Rest()
 
 
 class CopyRows(NamedTuple):
@@ -60,10 +97,19 @@ class CopyDecoder(Protocol):
 NO_ROWS: Final = CopyRows([], ())
 
 
+def is_escaped(line: str, at: int) -> bool:
+    """Tell whether what stands at ``at`` has an odd number of backslashes before it."""
+    start = at
+    while start and line[start - 1] == "\\":
+        start -= 1
+        if not start % 4096:
+            give_way()
+    return (at - start) % 2 == 1
+
+
 class LineDecoder:
     """What text and CSV share: cutting into lines, header, end marker, errors."""
 
-    first_line: re.Pattern[bytes]  # everything before the first line end that is not data
     newline_found: str
     newline_hint: str
     return_found: str
@@ -77,11 +123,12 @@ class LineDecoder:
         self.width = len(self.columns)
         self.delimiter = options.effective_delimiter
         self.null = options.effective_null
-        self.rest = b""
+        self.rest = EMPTY
         self.line = 0
         self.eol = ""  # "\n", "\r\n" or "\r" once a line has ended
         self.header_pending = bool(options.header)
         self.ended = False
+        self._returned = False  # the data so far end in a carriage return that may be half a line end
         self.unterminated = False  # the last line had no line end
 
     def error(
@@ -96,19 +143,16 @@ class LineDecoder:
         """Take more bytes; return the rows that are complete."""
         if self.ended or not data:
             return NO_ROWS
-        data = self.rest + data if self.rest else bytes(data)
-        if not self.eol and not self._find_eol(data):
-            self.rest = data
-            self._check_rest()
-            return NO_ROWS
-        mark = b"\r" if self.eol == "\r" else b"\n"
-        cut = data.rfind(mark)
+        if not self.eol:
+            data = self._find_eol(data)
+        cut = data.rfind(b"\r" if self.eol == "\r" else b"\n") if self.eol else -1
         if cut < 0:
-            self.rest = data
+            self.rest = self.rest.plus(bytes(data))
             self._check_rest()
             return NO_ROWS
-        self.rest = data[cut + 1 :]
-        return self._block(data[:cut])
+        block = self.rest.whole(data[:cut])
+        self.rest = EMPTY.plus(bytes(data[cut + 1 :]))
+        return self._block(block)
 
     @property
     def next_line(self) -> int | None:
@@ -133,7 +177,7 @@ class LineDecoder:
     def between_rows(self) -> bool:
         """Whether what comes next is the beginning of a row of data, and rows end in newlines."""
         return self.eol in ("\n", "\r\n") and not (
-            self.rest or self.header_pending or self.ended or self.inside_row
+            self.rest.size or self.header_pending or self.ended or self.inside_row
         )
 
     @property
@@ -143,31 +187,47 @@ class LineDecoder:
 
     def take_rest(self) -> bytes:
         """Hand out the beginning of a line that ``feed`` keeps; it belongs before the next data."""
-        rest, self.rest = self.rest, b""
-        return rest
+        rest, self.rest = self.rest, EMPTY
+        self._returned = False
+        self.look_again()
+        return rest.whole()
 
     def pass_lines(self, count: int) -> None:
         """Count lines that were read elsewhere."""
         self.line += count
 
     def _check_rest(self) -> None:
-        if len(self.rest) > MAX_LINE_BYTES:
+        if self.rest.size > MAX_LINE_BYTES:
             raise DataError("54000", "line is too long", where=copy_context(self.table, self.line + 1))
 
-    def _find_eol(self, data: bytes) -> bool:
-        """Learn how lines end from the first one; False if no line has ended yet."""
-        match = self.first_line.match(data)
-        end = match.end() if match else 0
-        mark, following = data[end : end + 1], data[end + 1 : end + 2]
-        if mark == b"\n":
+    def _find_eol(self, data: bytes) -> bytes:
+        """Learn from what is new how lines end, if the first one does; returns that, or all there is where an end was cut in two."""
+        if self._returned:
+            at, self._returned = 0, False
+            data = b"\r" + data
+            self.rest = EMPTY.plus(self.rest.whole()[:-1])
+        else:
+            at = self.first_end(data)
+        mark, following = data[at : at + 1], data[at + 1 : at + 2]
+        if at >= 0 and mark == b"\n":
             self.eol = "\n"
-        elif mark == b"\r" and following:
+        elif at >= 0 and following:
             self.eol = "\r\n" if following == b"\n" else "\r"
-        return bool(self.eol)
+        else:
+            self._returned = at >= 0
+        return data
+
+    def first_end(self, data: bytes) -> int:
+        """Return where the first line end is that is no data, else -1; what came before was looked at by the same function."""
+        raise NotImplementedError
+
+    def look_again(self) -> None:
+        """Have ``first_end`` begin with the first byte of a row."""
+        raise NotImplementedError
 
     def finish(self) -> CopyRows:
         """Return what is left at the end of the data."""
-        rest, self.rest = self.rest, b""
+        rest = self.take_rest()
         if self.ended or not rest:
             if self.header_pending and self.width and not self.ended:
                 self.line += 1
@@ -216,12 +276,12 @@ class LineDecoder:
             error.where = copy_context(self.table, self.line + self._bad_line(block))
             raise
         if self.eol == "\r":
-            if "\n" in text:
-                self._literal(text.split("\r"), "\n")
-            lines = text.split("\r")
+            lines = split(text, "\r")
+            if find(text, "\n") >= 0:
+                self._literal(lines, "\n")
         else:
-            lines = text.split("\n")
-            if "\r" in text:
+            lines = split(text, "\n")
+            if find(text, "\r") >= 0:
                 lines = self._returns(lines)
             elif self.eol == "\r\n":
                 self._missing_return(lines)
@@ -258,10 +318,10 @@ class LineDecoder:
     def _all_escaped(self, line: str, mark: str) -> bool:
         at = line.find(mark)
         while at >= 0:
-            slashes = at - len(line[:at].rstrip("\\"))
-            if slashes % 2 == 0:
+            if not is_escaped(line, at):
                 return False
             at = line.find(mark, at + 1)
+            give_way()
         return True
 
     def take(self, lines: list[str]) -> CopyRows:

@@ -35,12 +35,14 @@ from pgwire.codecs.long_rows import (
 )
 from pgwire.codecs.registry import binary_encoder, codec, kept_for_settings, text_printer
 from pgwire.codecs.settings import CodecSettings
+from pgwire.long_values import joined, mapped, pieces, replaced
 
 CopyEncoder: TypeAlias = Callable[[Sequence[tuple[Any, ...]]], tuple[bytes, int]]
 
 _CONTROLS: Final = {
     "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\",
 }  # fmt: skip
+_PIECE: Final = 1 << 16
 # Types whose text holds neither backslash, control character nor any possible delimiter but these.
 _SAFE_CHARACTERS: Final = frozenset("0123456789+-.:eEtfaInNyi ")
 
@@ -69,11 +71,18 @@ def copy_trailer(options: CopyOptions) -> bytes:
 def _text_escaper(options: CopyOptions) -> Callable[[str], str]:
     delimiter = options.effective_delimiter
     special = re.compile("[\b\f\n\r\t\v\\\\" + re.escape(delimiter) + "]")
-    table = {**_CONTROLS}
+    table = {"\\": "\\\\", **_CONTROLS}  # the backslash first, which the others bring in
     if delimiter not in table:
         table[delimiter] = "\\" + delimiter
 
+    def escaped(text: str) -> str:
+        for character, written in table.items():
+            text = text.replace(character, written)
+        return text
+
     def escape(text: str) -> str:
+        if len(text) > 256:
+            return mapped(text, escaped, _PIECE)
         if special.search(text):
             return special.sub(lambda match: table[match[0]], text)
         return text
@@ -87,11 +96,12 @@ def _csv_quoter(options: CopyOptions, *, forced: bool, single: bool) -> Callable
     special = re.compile("[\r\n" + re.escape(delimiter + quote) + "]")
 
     def show(text: str) -> str:
-        if not (forced or text == null or special.search(text) or (single and text == "\\.")):
+        has = forced or text == null or (single and text == "\\.")
+        if not (has or any(map(special.search, pieces(text, _PIECE)))):
             return text
         if escape != quote:
-            text = text.replace(escape, escape + escape)
-        return quote + text.replace(quote, escape + quote) + quote
+            text = replaced(text, escape, escape + escape)
+        return joined((quote, replaced(text, quote, escape + quote), quote))
 
     return show
 

@@ -10,22 +10,26 @@ Lines without a backslash are split at once; the others field by field.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from pgwire.codecs.copy import CopyOptions, copy_context
-from pgwire.codecs.copy_lines import CopyRows, LineDecoder
+from pgwire.codecs.copy_lines import EMPTY, CopyRows, LineDecoder, is_escaped
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import decode
+from pgwire.give_way import give_way, paced
+from pgwire.long_values import PIECE, fields, joined, split
 
 _ESCAPE: Final = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.)|\Z)", re.DOTALL)
+_BEFORE_END: Final = re.compile(rb"(?:[^\\\r\n]++|\\.)*+", re.DOTALL)
+_SHORT: Final = 1 << 14
 _CONTROL: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 class TextDecoder(LineDecoder):
     """Text format: a row a line, fields apart by the delimiter, backslashes before what is special."""
 
-    first_line = re.compile(rb"(?:[^\\\r\n]|\\.)*", re.DOTALL)
     newline_found = "literal newline found in data"
     newline_hint = 'Use "\\n" to represent newline.'
     return_found = "literal carriage return found in data"
@@ -34,12 +38,29 @@ class TextDecoder(LineDecoder):
     def __init__(self, options: CopyOptions, table: str, columns: Sequence[str]) -> None:
         """See ``copy_decoder``."""
         super().__init__(options, table, columns)
-        self.open = ""  # a line that ended in a backslash: its line end is data
+        self.open: list[str] = []  # lines that ended in a backslash: their line end is data
+        self._escapes = False  # the data so far end in a backslash that escapes what comes
 
     @property
     def inside_row(self) -> bool:
         """Whether a line ended in a backslash."""
         return bool(self.open)
+
+    def first_end(self, data: bytes) -> int:
+        """See LineDecoder."""
+        match = _BEFORE_END.match(data, 1 if self._escapes else 0)
+        assert match is not None
+        at = match.end()
+        self._escapes = data[at : at + 1] == b"\\"
+        return at if at < len(data) and not self._escapes else -1
+
+    def look_again(self) -> None:
+        """See LineDecoder."""
+        self._escapes = False
+
+    def save(self) -> dict[str, Any]:
+        """See CopyDecoder."""
+        return self.__dict__ | {"open": list(self.open)}
 
     def take(self, lines: list[str]) -> CopyRows:
         """See LineDecoder."""
@@ -60,11 +81,11 @@ class TextDecoder(LineDecoder):
         elif special:
             careful = self.careful
             rows = [
-                careful(line, number) if "\\" in line else line.split(delimiter)
+                careful(line, number, width) if "\\" in line else split(line, delimiter, width)
                 for number, line in enumerate(lines, first)
             ]
         else:
-            rows = [line.split(delimiter) for line in lines]
+            rows = [split(line, delimiter, width) for line in lines]
         if "\\" not in null and width:
             rows = [
                 [None if f == null else f for f in row] if null in row else row for row in rows
@@ -81,11 +102,14 @@ class TextDecoder(LineDecoder):
     def _logical(self, lines: list[str]) -> list[str]:
         r"""Join lines whose end is escaped, and stop at ``\.``."""
         out: list[str] = []
-        open_, self.open = self.open, ""
+        open_, self.open = self.open, []
         mark = "\r" if self.eol == "\r" else "\n"
-        for line in lines:
+        for line in paced(lines, 1024):
+            if line.endswith("\\") and is_escaped(line, len(line)) and self._end_marker(line) < 0:
+                open_ += (line, mark)
+                continue
             if open_:
-                line, open_ = open_ + line, ""
+                line, open_ = joined([*open_, line]), []
             marker = self._end_marker(line) if "\\." in line else -1
             if marker >= 0:
                 if len(line) > marker + 2:
@@ -93,11 +117,8 @@ class TextDecoder(LineDecoder):
                 # What stands before the marker is a last row.
                 if marker:
                     out.append(line[:marker])
-                self.ended, self.rest = True, b""
+                self.ended, self.rest = True, EMPTY
                 break
-            if line.endswith("\\") and (len(line) - len(line.rstrip("\\"))) % 2:
-                open_ = line + mark
-                continue
             out.append(line)
         self.open = open_
         return out
@@ -107,15 +128,16 @@ class TextDecoder(LineDecoder):
         r"""Return where ``\.`` stands whose backslash is not escaped, or -1."""
         at = line.find("\\.")
         while at >= 0:
-            if (at - len(line[:at].rstrip("\\"))) % 2 == 0:
+            if not is_escaped(line, at):
                 return at
             at = line.find("\\.", at + 1)
+            give_way()
         return -1
 
     def end(self, rows: CopyRows) -> CopyRows:
         """Return the row whose last line end was escaped, too: what was open is its last field."""
         if self.open:
-            line, self.open = self.open, ""
+            line, self.open = joined(self.open), []
             more = self.take_open(line[:-1] if self.unterminated else line)
             return CopyRows(rows.rows + more.rows, [*rows.lines, *more.lines])
         return rows
@@ -127,28 +149,38 @@ class TextDecoder(LineDecoder):
         self.check_width(fields, line, self.line)
         return CopyRows([fields], [self.line])
 
-    def careful(self, line: str, number: int) -> list[str | None]:
-        """Split a line with backslashes."""
+    def careful(self, line: str, number: int, most: int = sys.maxsize) -> list[str | None]:
+        """Split a line with backslashes; of one with more than ``most`` fields not all are returned."""
         delimiter, null = self.delimiter, self.null
-        parts = line.split(delimiter)
-        if null == "\\N" and line.count("\\") == parts.count(null):
-            return [None if part == null else part for part in parts]
-        fields: list[str | None] = []
-        at = 0
-        while at < len(parts):
-            raw = parts[at]
-            # An escaped delimiter belongs to the field.
-            while raw.endswith("\\") and (len(raw) - len(raw.rstrip("\\"))) % 2 and at + 1 < len(parts):
-                at += 1
-                raw += delimiter + parts[at]
-            at += 1
+        if len(line) <= _SHORT:
+            parts = line.split(delimiter)
+            if null == "\\N" and line.count("\\") == parts.count(null):
+                return [None if part == null else part for part in parts]
+        found: list[str | None] = []
+        rest = fields(line, delimiter)
+        for raw in rest:
+            if raw.endswith("\\") and is_escaped(raw, len(raw)):
+                raw = self._with_delimiters(raw, rest)
             if raw == null:
-                fields.append(None)
+                found.append(None)
             elif "\\" in raw:
-                fields.append(self._unescape(raw, line, number))
+                found.append(self._unescape(raw, line, number))
             else:
-                fields.append(raw)
-        return fields
+                found.append(raw)
+            if len(found) > most:
+                break
+        return found
+
+    def _with_delimiters(self, raw: str, rest: Iterator[str]) -> str:
+        """Return a field whose escaped delimiters belong to it."""
+        parts = [raw]
+        while parts[-1].endswith("\\") and is_escaped(parts[-1], len(parts[-1])):
+            more = next(rest, None)
+            if more is None:
+                break
+            parts += (self.delimiter, more)
+            give_way()
+        return joined(parts)
 
     def _unescape(self, raw: str, line: str, number: int) -> str:
         high = False
@@ -164,12 +196,28 @@ class TextDecoder(LineDecoder):
                 return ""
             return _CONTROL.get(char, char)
 
-        text = _ESCAPE.sub(replace, raw)
+        if len(raw) <= _SHORT:
+            text = _ESCAPE.sub(replace, raw)
+        else:
+            parts: list[str] = []
+            at = 0
+            while at < len(raw):
+                slash = raw.find("\\", at, at + PIECE)
+                parts.append(raw[at:slash] if slash >= 0 else raw[at : at + PIECE])
+                at += PIECE
+                if slash >= 0 and (match := _ESCAPE.match(raw, slash)) is not None:
+                    parts.append(replace(match))
+                    at = match.end()
+                give_way()
+            text = joined(parts)
         if not high:
             return text
         # Bytes above 127 came by escapes: put them together as UTF-8.
         data = b"".join(
-            [bytes([ord(c) - 0xDC00]) if 0xDC80 <= ord(c) <= 0xDCFF else c.encode("utf-8") for c in text]
+            [
+                bytes([ord(c) - 0xDC00]) if 0xDC80 <= ord(c) <= 0xDCFF else c.encode("utf-8")
+                for c in paced(text, 1024)
+            ]
         )
         try:
             return decode(data)

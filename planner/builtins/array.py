@@ -11,6 +11,7 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from pgwire import long_values as long
 from pgwire.codecs.array import check_size, dimensions, flatten, nest
 from pgwire.codecs.domain import ARRAY_ELEMENT, INT2, INT2VECTOR, OID, OIDVECTOR, TUPLE_TYPES
 from pgwire.give_way import paced
@@ -19,7 +20,7 @@ from planner.builtins.compare import hash_key, sort_key
 from planner.builtins.large import ITEM_BYTES, LARGE_BYTES, foresee, joined
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
-from planner.builtins.text import count, fields
+from planner.builtins.text import fields
 from planner.errors import SqlError
 from planner.typefacts import element_of
 
@@ -304,7 +305,7 @@ def string_to_array(text: str | None, delimiter: str | None, null: str | None = 
     if not text:
         return ()
     if len(text) >= LARGE_BYTES and delimiter != "":
-        foresee(len(text) + ITEM_BYTES * (len(text) if delimiter is None else count(text, delimiter)))
+        foresee(len(text) + ITEM_BYTES * (len(text) if delimiter is None else long.count(text, delimiter)))
     return tuple(fields(text, delimiter, null))
 
 

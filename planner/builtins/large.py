@@ -59,6 +59,15 @@ def joined(pieces: Sequence[str], separator: str = "") -> str:
     return long_values.joined(pieces, separator)
 
 
+def concatenated(a: str, b: str) -> str:
+    """Return SQL's ``a || b``. Raises as ``foresee``."""
+    size = len(a) + len(b)
+    if size < LARGE_BYTES:
+        return a + b
+    foresee(size)
+    return long_values.concatenated(a, b)
+
+
 def foresee(size: int) -> None:
     """Say that a value of ``size`` bytes is about to be made.
 

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 from pgwire.codecs.encodings import longest_character
-from pgwire.long_values import concatenated, stripped
+from pgwire.long_values import stripped
 from planner.builtins.casts import to_text
 from planner.builtins.compare import sort_key
 from planner.builtins.format_string import format_string, quote_literal
-from planner.builtins.large import joined
+from planner.builtins.large import concatenated, joined
 from planner.builtins.reg import quote_ident
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession

@@ -13,7 +13,7 @@ from typing import Any, Final
 from pgwire import long_values as long
 from pgwire.codecs.text import parse_char, recv_char, send_char
 from pgwire.give_way import give_way, outside, paced
-from planner.builtins.large import ITEM_BYTES, LARGE_BYTES, MAX_BYTES, foresee
+from planner.builtins.large import ITEM_BYTES, LARGE_BYTES, MAX_BYTES, concatenated, foresee
 from planner.builtins.registry import REGISTRY
 from planner.errors import SqlError
 
@@ -143,7 +143,7 @@ def replace(s: str, old: str, new: str) -> str:
     if not old:
         return s
     if len(new) > len(old) and len(s) * len(new) >= LARGE_BYTES * len(old):
-        foresee(len(s) + count(s, old) * (len(new) - len(old)))
+        foresee(len(s) + long.count(s, old) * (len(new) - len(old)))
     return long.replaced(s, old, new)
 
 
@@ -315,13 +315,8 @@ def string_to_table(s: str | None, separator: str | None, null: str | None = Non
     if s == "":
         return []
     if len(s) >= LARGE_BYTES and separator != "":
-        foresee(len(s) + ITEM_BYTES * (len(s) if separator is None else count(s, separator)))
+        foresee(len(s) + ITEM_BYTES * (len(s) if separator is None else long.count(s, separator)))
     return fields(s, separator, null)
-
-
-def count(s: str, part: str) -> int:
-    """Return ``s.count(part)`` at most; what is cut between two pieces is counted in neither."""
-    return sum([piece.count(part) for piece in long.pieces(s)])
 
 
 def fields(s: str, separator: str | None, null: str | None) -> list[str | None]:
@@ -339,7 +334,7 @@ def fields(s: str, separator: str | None, null: str | None) -> list[str | None]:
 
 def _register() -> None:
     python = REGISTRY.python
-    python("textcat(text,text)", long.concatenated)
+    python("textcat(text,text)", concatenated)
     for name in ("upper", "lower", "initcap", "reverse", "md5", "unistr", "to_ascii"):
         function = {
             "upper": upper, "lower": lower, "initcap": initcap, "reverse": long.reversed_text,

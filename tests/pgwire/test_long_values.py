@@ -55,6 +55,7 @@ def test_texts() -> None:
         same(long.reversed_text(a), a[::-1])
         same(long.replaced(a, part, b), a.replace(part, b))
         assert long.split(a, part) == a.split(part)
+        assert long.split(a, part, 2) == a.split(part, 2)
         for wanted in (part, b, ""):
             assert long.find(a, wanted, len(part)) == a.find(wanted, len(part))
         same(long.stripped(a, part, True, True), a.strip(part))
