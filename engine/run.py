@@ -387,6 +387,8 @@ async def _close_cursor(
 async def _execute_prepared(
     conn: Connection, plan: Plan, statement: st.ExecutePrepared, params: tuple[Any, ...], out: Responder
 ) -> Outcome:
+    if plan.bound.functions:  # which its arguments call
+        check_privileges(conn.session, plan)
     inner, values = conn.prepared.to_execute(plan, statement, params)
     return await run(conn, inner, values, out)
 

@@ -36,6 +36,23 @@ def chain(catalog: Catalog, oid: int) -> list[TypeDef]:
     return found
 
 
+def demanded_calls(catalog: Catalog, oid: int) -> set[int]:
+    """Return the functions that are called for what a domain, or an array of domains, demands."""
+    from planner.bind.domain import stored_check
+
+    called: set[int] = set()
+    while names_domain(oid):
+        if not is_domain(oid):
+            oid = element_of(oid)
+            continue
+        domains = chain(catalog, oid)
+        for made in domains:
+            for constraint in made.checks:
+                stored_check(catalog, made, constraint.check_sql, called)
+        oid = domains[-1].base
+    return called
+
+
 def default_sql(catalog: Catalog, oid: int) -> str | None:
     """Return the default that a column declared as ``oid`` has where it has none of its own: its domain's.
 
@@ -115,14 +132,20 @@ def _shown(oid: int, session: EvalSession | None) -> str:
 
 
 def check_function(catalog: Catalog, made: TypeDef, sql: str) -> Callable[[Any, EvalSession | None], bool]:
-    """Return the function that says whether a value keeps one CHECK: it does unless that is false."""
+    """Return the function that says whether a value keeps one CHECK: it does unless that is false.
+
+    It raises SqlError 42501 where the session's user may not call what the CHECK calls; without a session that has been asked before.
+    """
     from planner.bind.domain import stored_check
     from planner.evaluate import Env, Layout, Shared, compile_expr
     from planner.query import DOMAIN_VALUE
 
-    function = compile_expr(stored_check(catalog, made, sql), Layout(columns={(0, DOMAIN_VALUE): 0}))
+    called: set[int] = set()
+    function = compile_expr(stored_check(catalog, made, sql, called), Layout(columns={(0, DOMAIN_VALUE): 0}))
 
     def holds(value: Any, session: EvalSession | None) -> bool:
+        if called and session is not None:
+            session.ask_calls(called)
         return function((value,), Env((), session, shared=Shared())) is not False
 
     return holds

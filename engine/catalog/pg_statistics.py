@@ -43,7 +43,7 @@ def pg_statistic(session: Session) -> Iterator[RowDict]:
 @relation("pg_stats", "session")
 def pg_stats(session: Session) -> Iterator[RowDict]:
     """Yield pg_stats: of columns that the user may read, in all rows."""
-    rights = Rights(session.catalog, session.role)
+    rights = Rights(session.rights_catalog, session.role)
     for item, column, found in _columns(session):
         if rights.column(item, column.attnum, "r") and not session.row_security_counts(item):
             yield {

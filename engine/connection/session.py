@@ -13,7 +13,7 @@ under.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -46,7 +46,7 @@ from planner.bind.context import RowSecurity
 from planner.bind.row_security import applies
 from planner.catalog import DatabaseDef, RelationDef, RoleDef, TextSearchDef
 from planner.errors import SqlError
-from planner.facts import REGCONFIG
+from planner.facts import REGCONFIG, facts
 from planner.rights import Rights
 from planner.textsearch.names import find_named
 
@@ -166,7 +166,7 @@ class Session:
     @property
     def reads_all_settings(self) -> bool:
         """Whether the current user may look at settings that tell where the server's files are."""
-        return self.is_superuser or PG_READ_ALL_SETTINGS in inherited(self.role, self.catalog.role_by_oid)
+        return self.is_superuser or PG_READ_ALL_SETTINGS in inherited(self.role, self.today.role_by_oid)
 
     def settings_to_list(self) -> Iterator[tuple[SettingDef, str]]:
         """Yield the settings that SHOW ALL and pg_settings tell the current user, each with what SHOW prints."""
@@ -413,6 +413,22 @@ class Session:
         # a role that has been dropped may do no more than become another
         role = catalog.role_by_oid(user) or RoleDef(oid=user, name="")
         return RowSecurity(role, self.derived.row_security, catalog, self.closed_schemas)
+
+    def ask_calls(self, functions: Collection[int]) -> None:
+        """Raise SqlError 42501 for a function that the current user may not call, by the rights of today."""
+        if self.role.superuser:
+            return
+        catalog = self.rights_catalog
+        rights = Rights(catalog, self.role)
+        for oid in sorted(functions):
+            function = catalog.function_by_oid(oid)
+            if function is None:
+                refused = not rights.system_function(oid)
+            else:
+                refused = not rights.function(function)
+            if refused:
+                name = facts().procs[oid].name if function is None else function.name
+                raise SqlError("42501", f"permission denied for function {name}")
 
     def row_security_counts(self, relation: RelationDef) -> bool:
         """Tell whether policies of a relation count for the current user."""

@@ -85,6 +85,8 @@ async def add_column(session: Session, plan: Plan, relation: RelationDef, action
     missing: Any = None
     volatile = spec.default is not None and is_volatile(spec.default)
     env = make_env(context(session, plan, ()))
+    if spec.default is not None:
+        session.ask_calls(_called_by(session, spec))
     if spec.default is not None and not volatile:
         missing = compile_expr(spec.default)((), env)
     column = ColumnDef(
@@ -268,6 +270,20 @@ async def drop_column(
     await session.view.change([], policy_comments(own_lost))
     await define.touch(session, define.referenced_oids(gone, [relation.oid]))
     await store_definition(session, changed)
+
+
+def _called_by(session: Session, spec: st.ColumnSpec) -> set[int]:
+    """Return the functions that the default of a new column calls, be it its domain's."""
+    called: set[int] = set()
+    column = ColumnDef(
+        attnum=1,
+        name=spec.name,
+        type=plain_type(spec.type),
+        default_sql=spec.default_sql,
+        domain=domain_named(spec.type),
+    )
+    column_default(column, session.catalog, called, calls=True)
+    return called
 
 
 async def add_computed_index(

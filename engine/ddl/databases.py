@@ -276,11 +276,11 @@ def _end_others(session: Session, database: DatabaseDef) -> None:
         connection = session.db.sessions.get(pid)
         if connection is None:
             continue
-        theirs = session.catalog.role_by_oid(connection.session.identity.session)
+        theirs = session.today.role_by_oid(connection.session.identity.session)
         if not session.is_superuser and theirs is not None:
             if theirs.superuser:
                 raise SqlError("42501", "must be a superuser to terminate superuser process")
-            if theirs.oid not in memberships(session.role, session.catalog.role_by_oid):
+            if theirs.oid not in memberships(session.role, session.today.role_by_oid):
                 raise SqlError(
                     "42501",
                     "must be a member of the role whose process is being terminated or member of pg_signal_backend",

@@ -49,7 +49,7 @@ def refuse_before_actions(session: Session, node: ast.Node) -> None:
         relation = session.catalog.relation(place, name)
         if relation is None:
             continue
-        rights = Rights(session.catalog, session.role)
+        rights = Rights(session.rights_catalog, session.role)
         if relation.kind in "rp" and not relation.virtual and rights.owns(relation.owner):
             refuse_change(session, relation, "ALTER TABLE")
         return

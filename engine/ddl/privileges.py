@@ -125,8 +125,9 @@ def _check_row_security(session: Session, plan: Plan) -> None:
 
 def maintainable(session: Session, oids: Sequence[int], what: str) -> list[int]:
     """Return those of ``oids`` that VACUUM and ANALYZE may work on; a WARNING names each of the others."""
-    rights = Rights(session.catalog, session.role)
-    every = rights.owns(database_owner(session.catalog, session.catalog.database))
+    today = session.rights_catalog
+    rights = Rights(today, session.role)
+    every = rights.owns(database_owner(today, today.database))
     kept = []
     for oid in oids:
         relation = session.catalog.relation_by_oid(oid)

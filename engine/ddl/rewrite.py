@@ -82,14 +82,16 @@ class RowCheck:
     """CHECK constraints of a table, for rows that are there already."""
 
     def __init__(self, session: Session, relation: RelationDef, constraints: Iterable[ConstraintDef]) -> None:
-        """Compile the constraints. Raises SqlError 42883 and others where one has no meaning."""
+        """Compile the constraints. Raises SqlError 42501 for functions that the user may not call, 42883 and others where one has no meaning."""
         self._relation = relation
         self._env = Env((), session, shared=Shared())
         layout = table_layout(relation)
+        called: set[int] = set()
         self._checks = [
-            (constraint.name, compile_expr(bound_check(constraint, relation, session), layout))
+            (constraint.name, compile_expr(bound_check(constraint, relation, session, called), layout))
             for constraint in constraints
         ]
+        session.ask_calls(called)
 
     def __call__(self, rows: Sequence[Row]) -> None:
         """Raise 23514 if a row breaks one."""

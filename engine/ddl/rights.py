@@ -215,7 +215,9 @@ RIGHTS: Final[Mapping[type, Row]] = total(
             "engine.connection.session:Session.setting", "it is asked of current_setting(), too"
         ),
         st.Prepare: Nothing("the statement is asked about when it is executed"),
-        st.ExecutePrepared: Nothing("the statement that it names is asked about, as who executes it"),
+        st.ExecutePrepared: Nothing(
+            "the statement that it names is asked about, as who executes it; functions in its arguments as of any call"
+        ),
         st.Fetch: Nothing("the session's own cursors, whose queries were asked about"),
         st.CloseCursor: Nothing("the session's own cursors"),
         st.Deallocate: Nothing("the session's own prepared statements"),

@@ -241,6 +241,7 @@ async def run_explain(
     body = statement.body
     inner = Plan(body, session.catalog)
     if isinstance(body.statement, st.ExecutePrepared):
+        check_privileges(session, inner)
         prepared, params = conn.prepared.to_execute(inner, body.statement, params)
         if prepared.as_of is not None:
             raise not_supported("EXPLAIN EXECUTE of a statement AS OF SYSTEM TIME")

@@ -24,7 +24,7 @@ _CODES: Final = {"FileNotFoundError": "58P01", "NotADirectoryError": "58P01", "P
 def check_allowed(session: Session, function: str) -> None:
     """Raise SqlError 42501 unless the user may read files of the server (lo_import), or write them (lo_export)."""
     wanted = READ_SERVER_FILES if function == "lo_import" else WRITE_SERVER_FILES
-    if not Rights(session.catalog, session.role).owns(wanted):
+    if not Rights(session.today, session.role).owns(wanted):
         raise SqlError("42501", f"permission denied for function {function}")
 
 

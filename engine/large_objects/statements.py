@@ -33,7 +33,7 @@ async def alter_owner(
     role = named_role(session, statement.role)
     if not session.is_superuser and role.oid != row.values[2]:
         access.check_owner(session, row)
-        if role.oid not in memberships(session.role, session.catalog.role_by_oid):
+        if role.oid not in memberships(session.role, session.today.role_by_oid):
             raise SqlError("42501", f'must be member of role "{role.name}"')
     await _give(session, [row], role.oid)
     return Command(plan.bound.tag)

@@ -36,7 +36,7 @@ class SessionSequences:
         if relation.sequence is None:
             raise SqlError("42809", f'"{relation.name}" is not a sequence')
         if letters and not (
-            session.is_superuser or Rights(session.catalog, session.role).relation(relation, letters)
+            session.is_superuser or Rights(session.rights_catalog, session.role).relation(relation, letters)
         ):
             raise SqlError("42501", f"permission denied for sequence {relation.name}")
         if session.is_others_temporary(relation):

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from engine.plpgsql.event import TriggerEvent
 from engine.triggers.call import call
-from engine.writes.shape import check_calls, row_record
+from engine.writes.shape import row_record
 from pgwire.give_way import openly
 from planner.bind.generated import generated_from
 from planner.bind.runnable import runnable
@@ -323,8 +323,8 @@ def compiled(session: Session, relation: RelationDef) -> Sequence[Compiled]:
         ]
         known = kept[key] = (tuple(found), called)
     triggers: Sequence[Compiled] = known[0]
-    if known[1] and not session.role.superuser:
-        check_calls(session, known[1])
+    if known[1]:
+        session.ask_calls(known[1])
     return triggers
 
 

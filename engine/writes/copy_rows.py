@@ -25,7 +25,6 @@ from engine.writes.shape import (
     bound_checks,
     bound_demands,
     bound_generations,
-    check_calls,
     table_layout,
 )
 from pgwire.codecs.copy import CopyOptions, copy_context, limited, with_context
@@ -36,7 +35,7 @@ from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.typmod import typmod_function
 from planner.builtins.reg import NAMED, named_input
 from planner.catalog import RelationDef
-from planner.domain_checks import Demand
+from planner.domain_checks import Demand, demanded_calls
 from planner.errors import SqlError
 from planner.evaluate import Env, compile_expr, compile_predicate
 from planner.query import Expr
@@ -77,8 +76,9 @@ class LoadSpec:
         called: set[int] = set()
         checks = bound_checks(relation, session, called)
         generated = bound_generations(relation, session, called)
-        if not session.role.superuser:
-            check_calls(session, called)
+        for column in relation.live:
+            called |= demanded_calls(session.catalog, column.domain)
+        session.ask_calls(called)
         return cls(
             relation=relation,
             attnums=statement.attnums,

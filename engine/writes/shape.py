@@ -54,7 +54,7 @@ class Shown:
         """Return what the current user may see of rows of a table."""
         if session.row_security_counts(relation):
             return cls(frozenset(), secured=True)
-        rights = Rights(session.catalog, session.role)
+        rights = Rights(session.rights_catalog, session.role)
         if session.role.superuser or rights.relation(relation, "r"):
             return ALL_SHOWN
         return cls(frozenset(c.attnum for c in relation.live if rights.column(relation, c.attnum, "r")))
@@ -123,8 +123,14 @@ class TableShape:
         self.refusals = [(position, refuse) for position, refuse in found if refuse is not None]
 
     @classmethod
-    def of(cls, relation: RelationDef, session: Session, *, routed: bool = False) -> TableShape:
-        """Return that of a table as a session sees it. ``routed``: it is a partition whose rows are brought to it, so its bound need not be asked."""
+    def of(
+        cls, relation: RelationDef, session: Session, *, routed: bool = False, stores: bool = True
+    ) -> TableShape:
+        """Return that of a table as a session sees it. Raises SqlError 42501 for functions in its expressions that the user may not call.
+
+        ``routed``: it is a partition whose rows are brought to it, so its bound need not be asked. ``stores``: rows are stored; who only
+        deletes them calls nothing.
+        """
         called: set[int] = set()
         computed = routed and _by_expressions(relation, session)
         checks = bound_checks(relation, session, called, bound=not routed or computed)
@@ -134,8 +140,8 @@ class TableShape:
         shape = cls(relation, session.codec_settings, checks, generated, bound_demands(relation, session))
         shape.session = session
         shape.shown = Shown.of(relation, session)
-        if not session.role.superuser:
-            check_calls(session, called)
+        if stores and called:
+            session.ask_calls(called)
         return shape
 
     def showing(self, attnums: Collection[int]) -> TableShape:
@@ -328,15 +334,6 @@ def bound_generations(
     """Return (attnum, expression) of a table's generated columns, for executors; ``called`` as in ``bound_checks``."""
     found = generations(relation, session.catalog, called)
     return tuple((attnum, without_domains(expr)) for attnum, expr in found)
-
-
-def check_calls(session: Session, called: Iterable[int]) -> None:
-    """Raise SqlError 42501 for a function in a table's expressions that the session's role may not call."""
-    rights = Rights(session.catalog, session.role)
-    for oid in sorted(called):
-        function = session.catalog.function_by_oid(oid)
-        if function is not None and not rights.function(function):
-            raise SqlError("42501", f"permission denied for function {function.name}")
 
 
 def bound_demands(relation: RelationDef, session: Session) -> tuple[tuple[int, Demand], ...]:

@@ -58,7 +58,7 @@ class ChangePlan:
         self.verb = "DELETE" if self.deletes else "UPDATE"
         self.none, self.one = Command(f"{self.verb} 0"), Command(f"{self.verb} 1")
         through = statement.through if isinstance(statement, Update) else None
-        self.shape = TableShape.of(relation, session).through(through)
+        self.shape = TableShape.of(relation, session, stores=not self.deletes).through(through)
         self.returning = returning_of(session, relation, statement.returning, statement.columns)
         checks = statement.row_checks if isinstance(statement, Update) else ()
         self.checks = RowChecks(session, relation, checks)

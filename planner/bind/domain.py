@@ -145,11 +145,13 @@ def _bound_check(context: BindContext, node: ast.Expression, base: SqlType) -> E
     return check
 
 
-def stored_check(catalog: Catalog, made: TypeDef, sql: str, *, plain: bool = True) -> Expr:
-    """Return the expression of a domain's CHECK; VALUE is a Var of range 0. ``plain``: for an executor."""
+def stored_check(
+    catalog: Catalog, made: TypeDef, sql: str, functions: set[int] | None = None, *, plain: bool = True
+) -> Expr:
+    """Return the expression of a domain's CHECK; VALUE is a Var of range 0. ``plain``: for an executor; ``functions`` as in ``runnable``."""
     context = stored_context(catalog, sql)
     expr: Expr = without_spans(_bound_check(context, parse_expression(sql), made.base_type))
-    return without_domains(runnable(expr, catalog)) if plain else expr
+    return without_domains(runnable(expr, catalog, functions)) if plain else expr
 
 
 # --- ALTER ----------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from planner.bind.changes import modifies
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_clause
 from planner.bind.options import boolean_option, check_words, option_text, redundant
-from planner.bind.runnable import runnable_now
+from planner.bind.runnable import restricted_calls, runnable_now
 from planner.bind.table_parts import PLURALS, check_clusterable
 from planner.catalog import RelationDef
 from planner.deparse_expr import quote_identifier
@@ -232,6 +232,7 @@ def bind_execute(context: BindContext, node: ast.Execute) -> st.ExecutePrepared:
     """EXECUTE: arguments without a context type; ``coerce_argument`` converts them when it runs."""
     scope = Scope(context=context)
     args = tuple(runnable_now(bind_clause(scope, arg, "EXECUTE"), context) for arg in node.args)
+    context.functions.update(*map(restricted_calls, args))
     return st.ExecutePrepared(name=node.name, args=args)
 
 

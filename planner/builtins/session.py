@@ -6,7 +6,7 @@ arguments - settings, clock, randomness, catalog - comes through here.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from planner.catalog import RelationDef, SystemCatalog
@@ -202,9 +202,16 @@ class EvalSession(Protocol):
     def row_security_counts(self, relation: RelationDef) -> bool:
         """Tell whether policies of a relation count for the current user."""
 
+    def ask_calls(self, functions: Collection[int]) -> None:
+        """Raise SqlError 42501 where the current user may not call one of ``functions``, by pg_proc oid."""
+
     @property
     def catalog(self) -> SystemCatalog:
         """The catalog the statement sees."""
+
+    @property
+    def today(self) -> SystemCatalog:
+        """The catalog whose roles count: the latest, whatever time the statement reads at."""
 
     @property
     def system(self) -> EvalSystem:

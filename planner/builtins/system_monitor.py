@@ -81,13 +81,14 @@ def _may_signal(session: EvalSession, pid: int, what: str) -> bool:
     if owner is None:
         session.system.warn(f"PID {pid} is not a PostgreSQL backend process")
         return False
-    mine = session.catalog.role(session.user)
-    theirs = session.catalog.role_by_oid(owner)
+    today = session.today
+    mine = today.role(session.user)
+    theirs = today.role_by_oid(owner)
     if mine is not None and mine.superuser:
         return True
     if theirs is not None and theirs.superuser:
         raise SqlError("42501", f"must be a superuser to {what} superuser {_NOUN[what]}")
-    if mine is None or inherited(mine, session.catalog.role_by_oid).isdisjoint((owner, PG_SIGNAL_BACKEND)):
+    if mine is None or inherited(mine, today.role_by_oid).isdisjoint((owner, PG_SIGNAL_BACKEND)):
         raise SqlError(
             "42501", f"must be a member of the role whose {_OBJECT[what]} or member of pg_signal_backend"
         )
