@@ -50,6 +50,7 @@ class DictBackend:
         param_formats: Sequence[int],
         params: Sequence[bytes | None],
         result_formats: Sequence[int],
+        small: bool = False,
     ) -> None:
         self.key = params[0]
 

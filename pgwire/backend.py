@@ -14,12 +14,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
 from pgwire.errors import ErrorReport
 
 T = TypeVar("T")
 MaybeAwaitable: TypeAlias = T | Awaitable[T]
+
+SMALL_BYTES: Final = 2048
+"""Of values that are converted, whatever their types, in no time worth naming."""
 
 
 async def settled(result: MaybeAwaitable[T]) -> T:
@@ -170,8 +173,12 @@ class Backend(Protocol):
         param_formats: Sequence[int],
         params: Sequence[bytes | None],
         result_formats: Sequence[int],
+        small: bool = False,
     ) -> MaybeAwaitable[None]:
-        """Create a portal; 26000 unknown statement, 42P03 named portal exists, 08P01 wrong counts."""
+        """Create a portal; 26000 unknown statement, 42P03 named portal exists, 08P01 wrong counts.
+
+        ``small``: of a message of at most ``SMALL_BYTES``.
+        """
 
     def describe_statement(self, name: str) -> MaybeAwaitable[StatementDescription]:
         """Describe a statement; never executes anything."""

@@ -72,10 +72,10 @@ def give_way() -> None:
 
 
 def paced(items: Sequence[T], every: int = PACE) -> Iterable[T]:
-    """Yield ``items``, giving way after each ``every`` of them; a short sequence is returned as it is."""
+    """Return ``items``, to be iterated over as often as one likes, giving way after each ``every`` of them; a short sequence as it is."""
     if every == 1:
         return _each(items)
-    return items if len(items) <= every else _paced(items, every)
+    return items if len(items) <= every else _Paced(items, every)
 
 
 def _each(items: Iterable[T]) -> Iterator[T]:
@@ -84,10 +84,18 @@ def _each(items: Iterable[T]) -> Iterator[T]:
         give_way()
 
 
-def _paced(items: Sequence[T], every: int) -> Iterator[T]:
-    for start in range(0, len(items), every):
-        yield from items[start : start + every]
-        give_way()
+class _Paced(Iterable[T]):
+    __slots__ = ("_every", "_items")
+
+    def __init__(self, items: Sequence[T], every: int) -> None:
+        self._items = items
+        self._every = every
+
+    def __iter__(self) -> Iterator[T]:
+        items, every = self._items, self._every
+        for start in range(0, len(items), every):
+            yield from items[start : start + every]
+            give_way()
 
 
 def paced_iter(items: Iterable[T], every: int = PACE) -> Iterator[T]:

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, cast
 
 from pgwire import decode, long_messages
-from pgwire.backend import FieldDescription, StatementDescription, settled
+from pgwire.backend import SMALL_BYTES, FieldDescription, StatementDescription, settled
 from pgwire.encode import (
     BIND_COMPLETE,
     CLOSE_COMPLETE,
@@ -61,11 +61,12 @@ def _on_parse(session: Session, data: bytes, start: int, stop: int) -> Step | No
 
 
 def _on_bind(session: Session, data: bytes, start: int, stop: int) -> Step | None:
-    if stop - start > LONG_BYTES:
+    small = stop - start <= SMALL_BYTES
+    if not small and stop - start > LONG_BYTES:
         return _long_bind(session, data, start, stop)
     read = session.connection.read
     portal, statement, param_formats, params, result_formats = decode.bind(data, start, stop, read)
-    pending = session.backend.bind(portal, statement, param_formats, params, result_formats)
+    pending = session.backend.bind(portal, statement, param_formats, params, result_formats, small)
     if pending is not None:
         return _await_reply(session, pending, BIND_COMPLETE)
     session.connection.out.append(BIND_COMPLETE)

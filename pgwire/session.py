@@ -43,6 +43,7 @@ LOG: Final = logging.getLogger("pgwire")
 TLS_HANDSHAKE: Final = 0x16  # the first byte of a ClientHello; no start-up packet is that long
 BATCH_MESSAGES: Final = 256  # handled in a row before other sessions get a turn
 LOOKS_AT_CLOCK: Final = 8  # messages between two looks whether that has taken a slice of time already
+MOST_LOOKS: Final = BATCH_MESSAGES // LOOKS_AT_CLOCK - 1
 MANY_ANSWERS: Final = 1024  # pieces of output that wait for a Sync or a Flush: then they leave without one
 CANCEL_GRACE_S: Final = 5.0  # what a cancelled statement gets to end by itself
 CLOSE_GRACE_S: Final = 10.0  # what a peer gets to take the last bytes
@@ -286,7 +287,8 @@ class Session:
         connection = self.connection
         next_frame = connection.next_frame
         responder = self.responder
-        budget = BATCH_MESSAGES
+        budget = LOOKS_AT_CLOCK
+        looks = MOST_LOOKS
         ends = 0.0
         step: Step | None = None
         self._pumping = True
@@ -301,17 +303,19 @@ class Session:
             if step is not None:
                 break
             budget -= 1
-            if not budget % LOOKS_AT_CLOCK:
+            if not budget and looks:
+                looks -= 1
                 now = perf_counter()
                 if not ends:
                     ends = now + SLICE_S
-                elif now > ends:
-                    budget = 0
-            if budget == 0 or responder.paused:
-                step = self._take_turns()
-                if len(connection.out) >= MANY_ANSWERS:
-                    self.flush_wanted = True
-                break
+                if now <= ends:
+                    budget = LOOKS_AT_CLOCK
+            if budget and not responder.paused:
+                continue
+            step = self._take_turns()
+            if len(connection.out) >= MANY_ANSWERS:
+                self.flush_wanted = True
+            break
         self._pumping = False
         if self.flush_wanted:
             self.flush_wanted = False

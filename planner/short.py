@@ -35,6 +35,7 @@ from planner.query import (
     CoerceTypmod,
     Const,
     CteRange,
+    CurrentSetting,
     DistinctExpr,
     Expr,
     FuncExpr,
@@ -53,7 +54,7 @@ from planner.walk import children
 MOST_NODES: Final = 200
 
 _EXPRS: Final = frozenset(
-    (BoolExpr, BooleanTest, CaseExpr, CoalesceExpr, Const, DistinctExpr, FuncExpr, NullTest, OpExpr, Param, RelabelType, Var)
+    (BoolExpr, BooleanTest, CaseExpr, CoalesceExpr, Const, CurrentSetting, DistinctExpr, FuncExpr, NullTest, OpExpr, Param, RelabelType, Var)
 )  # fmt: skip
 _FUNCTIONS: Final = (
     *("now", "transaction_timestamp", "statement_timestamp", "clock_timestamp", "nextval", "currval"),

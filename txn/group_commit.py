@@ -321,7 +321,10 @@ class Committer:
         self.yield_to_readers()
         batch = Batch(epoch=self._txns.epoch, writes=tuple(writes), swaps=tuple(swaps), bytes=size)
         try:
-            seq = await self._append(payload, members)  # <-- the durable point
+            try:
+                seq = await self._txns.append(payload)  # <-- the durable point
+            except OutOfSpace as error:
+                seq = await self._append_again(payload, members, error)
         except (Fenced, CommitUnknown):
             raise
         except TxnError as error:
@@ -338,16 +341,13 @@ class Committer:
         self._apply(members, batch, seq, len(payload), shards)
         self.yield_to_readers()
 
-    async def _append(self, payload: bytes, members: list[_Member]) -> int:
-        """Append an entry; where there is no space for it and it makes room, with that of the reserve."""
-        try:
+    async def _append_again(self, payload: bytes, members: list[_Member], error: OutOfSpace) -> int:
+        """Append an entry that there was no space for: if it makes room, with that of the reserve. Raises OutOfSpace."""
+        if self._find_room(members):
             return await self._txns.append(payload)
-        except OutOfSpace as error:
-            if self._find_room(members):
-                return await self._txns.append(payload)
-            if self.reserve is not None:
-                raise self.reserve.refusal(len(payload)) from error
-            raise
+        if self.reserve is not None:
+            raise self.reserve.refusal(len(payload)) from error
+        raise error
 
     def _find_room(self, members: Iterable[_Member]) -> bool:
         """Give the reserve up if one of the members makes room; tell whether that has made any."""

@@ -76,6 +76,7 @@ class Connection:
         self.log = session.log = StatementLog(session)
         self._idle_limit = IdleLimit(self._end)
         self._tag = ""  # of the Query whose commit is waited for
+        self._counted = False  # parameters of portals are among what the session keeps
         session.block.on_end.append(self._block_ended)
 
     # -- errors and interruption -------------------------------------------------------------------
@@ -169,24 +170,27 @@ class Connection:
         param_formats: Sequence[int],
         params: Sequence[bytes | None],
         result_formats: Sequence[int],
+        small: bool = False,
     ) -> MaybeAwaitable[None]:
         """Create a portal with its parameter values."""
         self._idle_limit.stop()
-        self.session.cancelled.decided = False  # what was committed is answered
-        logs = self.session.derived.logs
+        session = self.session
+        session.cancelled.decided = False  # what was committed is answered
+        logs = session.derived.logs
         try:
             if logs:
                 named = (statement or "<unnamed>") + (f"/{portal}" if portal else "")
                 self.log.begin(f"bind {named}: {shown(self.prepared.get(statement).text)}")
-            made: MaybeAwaitable[None] = None
-            if extended.binds_quickly(self, statement, params):
-                extended.bind_portal(self, portal, statement, param_formats, params, result_formats)
+            prepared = self.prepared.get(statement)
+            plan = prepared.plan
+            if small and (plan is None or plan.short):  # it surely takes no time worth naming
+                extended.bind_portal(self, portal, prepared, param_formats, params, result_formats)
             else:
                 made = self.interrupts.call(
-                    extended.bind_counted, self, portal, statement, param_formats, params, result_formats
+                    extended.bind_counted, self, portal, prepared, param_formats, params, result_formats
                 )
-            if made is not None:
-                return self._after(made, lambda: self.log.end(self.portals[portal]))
+                if made is not None:
+                    return self._after(made, lambda: self.log.end(self.portals[portal]))
         except Exception as error:
             raise self._fail(error) from error
         if logs:
@@ -300,12 +304,13 @@ class Connection:
 
     def count_portals(self) -> None:
         """Count what parameters of portals take between statements. SqlError 53200: then the last portal is none."""
-        held = self.session.held
+        size = sum(portal.param_bytes for portal in self.portals.values())
         try:
-            held.hold("portals", sum(portal.param_bytes for portal in self.portals.values()))
+            self.session.held.hold("portals", size)
         except SqlError:
             self.portals.popitem()
             raise
+        self._counted = size > 0
 
     def sync(self) -> MaybeAwaitable[None] | asyncio.Future[Any]:
         """End the implicit transaction."""
@@ -367,15 +372,18 @@ class Connection:
             self.log.begin(f"statement: {shown(sql)}")
             if cached is not None:
                 self.log.statement((level_of_plan(cached[0]),))
-        if cached is not None and simple.answer_point(self, *cached, out):
-            self._idle()
-            return None
         work: str | Coroutine[Any, Any, str | None] | None = None
-        if cached is not None and cached[0].alone is not None:
-            work = simple.change_alone(self, sql, *cached, out)
+        short = False
+        if cached is not None:
+            plan, values = cached
+            if simple.answer_point(self, plan, values, out):
+                self._idle()
+                return None
+            if plan.alone is not None:
+                work = simple.change_alone(self, sql, plan, values, out)
+            short = plan.short and (not plan.control or self.is_short(plan))
         if work is None:
             work = simple.run_text(self, sql, cached, out)
-        short = cached is not None and self.is_short(cached[0])
         result = work if isinstance(work, str) else self.interrupts.run(work, short=short)
         if isinstance(result, str):
             commit = simple.start_commit(self, result, out)
@@ -486,7 +494,7 @@ class Connection:
         for portal in self.portals.values():
             portal.close()
         self.portals.clear()
-        if "portals" in self.session.held.parts:
+        if self._counted:
             self.count_portals()
 
     def _block_ended(self, committed: bool) -> None:

@@ -18,8 +18,7 @@ from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.connection.output import encoder_of, send_ready, send_rows
-from engine.connection.portal import Command, Outcome, Portal, RowReader, Rows
-from engine.connection.prepared import SHORT_VALUE
+from engine.connection.portal import Command, Outcome, Portal, Prepared, RowReader, Rows
 from engine.connection.rows import ReadyRows
 from engine.ddl.privileges import check as check_privileges
 from engine.eager import settle
@@ -46,27 +45,20 @@ MAX_PORTALS = 1000
 _CHANGES = ("INSERT ", "UPDATE ", "DELETE ", "MERGE ")
 
 
-def binds_quickly(conn: Connection, statement: str, raw: Sequence[bytes | None]) -> bool:
-    """Tell whether making a portal surely takes no time worth naming: of a short statement, with short values."""
-    prepared = conn.prepared.find(statement)
-    if prepared is not None and prepared.plan is not None and not prepared.plan.short:
-        return False
-    return sum(map(len, filter(None, raw))) <= SHORT_VALUE
-
-
 def bind_portal(
     conn: Connection,
     name: str,
-    statement: str,
+    prepared: Prepared,
     param_formats: Sequence[int],
     raw: Sequence[bytes | None],
     result_formats: Sequence[int],
+    *,
+    small: bool = True,
 ) -> None:
-    """Make a portal of a prepared statement and its parameter values.
+    """Make a portal of a prepared statement and its parameter values; ``small``: of at most ``SMALL_BYTES``.
 
-    Raises SqlError 26000, 42P03, 08P01 (numbers that do not fit), 53400, 25P02, and what decoding a value raises.
+    Raises SqlError 42P03, 08P01 (numbers that do not fit), 53400, 25P02, and what decoding a value raises.
     """
-    prepared = conn.prepared.get(statement)
     if conn.session.block.state is FAILED and (prepared.plan is None or not _runs_when_failed(prepared.plan)):
         raise SqlError("25P02", IN_FAILED_BLOCK)
     oids = prepared.param_oids
@@ -74,7 +66,7 @@ def bind_portal(
         raise SqlError(
             "08P01",
             f"bind message supplies {len(raw)} parameters, but prepared statement "
-            f'"{statement}" requires {len(oids)}',
+            f'"{prepared.name}" requires {len(oids)}',
         )
     if len(param_formats) > 1 and len(param_formats) != len(raw):
         raise SqlError(
@@ -88,7 +80,7 @@ def bind_portal(
     if prepared.reads_clock:
         conn.session.begin_time(conn.db.clock_us())
     plan = conn.prepared.fresh_plan(prepared)
-    values = conn.prepared.wire_values(prepared, param_formats, raw, name) if oids else ()
+    values = conn.prepared.wire_values(prepared, param_formats, raw, name, small) if oids else ()
     old = conn.portals.pop(name, None)
     if old is not None:
         old.close()
@@ -110,13 +102,13 @@ def bind_portal(
 def bind_counted(
     conn: Connection,
     name: str,
-    statement: str,
+    prepared: Prepared,
     param_formats: Sequence[int],
     raw: Sequence[bytes | None],
     result_formats: Sequence[int],
 ) -> None:
     """As ``bind_portal``, of any values: large ones count as what the session keeps. Raises SqlError 53200 besides."""
-    bind_portal(conn, name, statement, param_formats, raw, result_formats)
+    bind_portal(conn, name, prepared, param_formats, raw, result_formats, small=False)
     size = sum(map(len, filter(None, raw)))
     if size >= LARGE_BYTES:
         conn.portals[name].param_bytes = size
@@ -152,7 +144,8 @@ def execute(
             return None
         if (plan.alone is not None or plan.one_row) and leading and session.derived.short_ways:
             return _change(conn, portal, plan, out)
-    return conn.interrupts.run(_execute(conn, portal, max_rows, out), short=conn.is_short(plan))
+    short = plan.short and (not plan.control or conn.is_short(plan))
+    return conn.interrupts.run(_execute(conn, portal, max_rows, out), short=short)
 
 
 def _change(conn: Connection, portal: Portal, plan: Plan, out: Responder) -> MaybeAwaitable[None]:
@@ -169,8 +162,8 @@ def _change(conn: Connection, portal: Portal, plan: Plan, out: Responder) -> May
         if block.txn is not None:
             block.restart()
     if plan.one_row:
-        return conn.interrupts.run(_insert_row(conn, portal, plan, out, alone), short=conn.is_short(plan))
-    return conn.interrupts.run(_execute(conn, portal, 0, out), short=conn.is_short(plan))
+        return conn.interrupts.run(_insert_row(conn, portal, plan, out, alone), short=plan.short)
+    return conn.interrupts.run(_execute(conn, portal, 0, out), short=plan.short)
 
 
 async def _changed(
@@ -304,7 +297,7 @@ async def _execute(conn: Connection, portal: Portal, max_rows: int, out: Respond
         if max_rows == 0 or len(rows) < max_rows or committed:
             suspended = 0 < max_rows <= len(rows)
             if rows:
-                await send_ready(rows[:max_rows] if suspended else rows, encode, out)
+                await send_ready(rows[:max_rows] if suspended else rows, encode, out, plan)
             portal.done = True
             if suspended:
                 out.portal_suspended()

@@ -27,7 +27,7 @@ from pgwire.codecs.registry import binary_decoder, text_decoder, type_size
 from pgwire.codecs.rows import LongRows, row_encoder
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.sizes import measure_of
-from pgwire.give_way import openly
+from pgwire.give_way import PACE, openly
 from planner.builtins.reg import NAMED, named_input, named_output
 from planner.errors import SqlError
 from planner.facts import INT2, INT4, INT8, TEXT
@@ -247,10 +247,10 @@ async def send_batch(batch: RowBatch, encode: Encoder, out: Responder) -> int:
     return len(batch)
 
 
-async def send_ready(rows: Sequence[RowTuple], encode: Encoder, out: Responder) -> None:
-    """Send rows that are all there: at once unless they are long."""
+async def send_ready(rows: Sequence[RowTuple], encode: Encoder, out: Responder, plan: Plan) -> None:
+    """Send rows of ``plan`` that are all there: at once unless they are long."""
     try:
-        data, count = openly(encode.rows, rows)
+        data, count = encode.rows(rows) if plan.short and len(rows) <= PACE else openly(encode.rows, rows)
     except LongRows:
         await send_batch(RowBatch(rows=rows), encode, out)
     else:

@@ -18,6 +18,7 @@ from engine.loop.collector import uncollected
 from engine.reads.planning import Planning
 from engine.reads.plans import Plan
 from engine.transaction.time_travel import catalog_at
+from pgwire.backend import SMALL_BYTES
 from pgwire.codecs.copy import with_context
 from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 MAX_PREPARED = 10_000
-SHORT_VALUE = 2048
-"""Bytes of a parameter that is decoded, whatever its type, in no time worth naming."""
 
 
 def _check_type(catalog: SystemCatalog, oid: int) -> None:
@@ -177,9 +176,16 @@ class PreparedStatements:
         return again
 
     def wire_values(
-        self, prepared: Prepared, formats: Sequence[int], raw: Sequence[bytes | None], portal: str
+        self,
+        prepared: Prepared,
+        formats: Sequence[int],
+        raw: Sequence[bytes | None],
+        portal: str,
+        small: bool = False,
     ) -> tuple[Any, ...]:
         """Return the parameter values that a Bind message carries; ``formats``: none, one for all, or one each.
+
+        ``small``: they have ``SMALL_BYTES`` at most, all together.
 
         Raises DataError with the parameter and ``portal`` in its CONTEXT.
         """
@@ -199,12 +205,19 @@ class PreparedStatements:
             prepared.decoders = made
             prepared.decoder_key = key
         try:
+            if small:
+                return tuple(
+                    [
+                        None if data is None else decode(data)
+                        for decode, data in zip(prepared.decoders, raw, strict=True)
+                    ]
+                )
             return tuple(
                 [
                     None
                     if data is None
                     else decode(data)
-                    if len(data) <= SHORT_VALUE
+                    if len(data) <= SMALL_BYTES
                     else openly(decode, data)
                     for decode, data in zip(prepared.decoders, raw, strict=True)
                 ]

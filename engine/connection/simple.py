@@ -307,7 +307,7 @@ async def _answer(
     if isinstance(result, ReadyRows):
         count = len(result.rows)
         if count:
-            await send_ready(result.rows, encode, out)
+            await send_ready(result.rows, encode, out, plan)
     else:
         reader = RowReader(result)
         try:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -92,6 +92,12 @@ class PointPlan:
     filters: tuple[RowFunction, ...]
     project: RowFunction
     short: bool
+    direct: IndexSource | None = field(init=False)
+    """The lookup, where it is short and never made in parts."""
+
+    def __post_init__(self) -> None:
+        source = self.source
+        self.direct = source if self.short and source is not None and source.following is None else None
 
     def finish(self, rows: Rows, env: Env) -> Rows:
         """Return what becomes of the rows that were found."""
@@ -133,6 +139,13 @@ class IndexExecutor:
         point = plan.point
         rows: Rows
         if point is not None:
+            source = point.direct
+            if source is not None:
+                found = source.request((), env, ctx)
+                if type(found) is list or not isinstance(found, Awaitable):  # a list it is nearly always
+                    rows = point.finish(source.extract(found), env) if found else []
+                    return ReadyRows(plan.columns, rows)
+                return self._point_later(plan, point, found, env)
             if point.source is None:
                 rows = point.finish([()], env) if point.short else openly(point.finish, [()], env)
                 return ReadyRows(plan.columns, rows)
@@ -140,7 +153,7 @@ class IndexExecutor:
             request = source.request
             if source.following is None or not source.in_parts(ctx):
                 found = request((), env, ctx) if point.short else openly(request, (), env, ctx)
-                if type(found) is list or not isinstance(found, Awaitable):  # a list it is nearly always
+                if not isinstance(found, Awaitable):
                     return ReadyRows(plan.columns, _finish(point, found, env))
                 return self._point_later(plan, point, found, env)
             found = openly(request, (), env, ctx, part=Part(None, FIRST_ROWS))

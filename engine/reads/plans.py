@@ -22,6 +22,7 @@ from pgwire.give_way import openly
 from planner.bind.locking import never_waits, statement_name
 from planner.evaluate import Env, Shared, compile_expr
 from planner.query import Delete, Insert, Merge, OutputColumn, Update
+from planner.short import is_short
 from planner.statements import (
     BoundStatement,
     Copy,
@@ -220,7 +221,7 @@ class Plan:
         self.control = _control(bound)
         self.as_of: Any = None  # its AS OF SYSTEM TIME (engine.transaction.time_travel.AsOfValue)
         self.compiled: dict[str, Any] = {}
-        self._stable: list[Any] | None = None
+        self._stable: tuple[bool, list[Any]] | None = None  # whether they are short, and the functions
         self.dml: Any = None
         # what runs a change of one row that begins its transaction, once it is known that nothing else is to be done
         # (engine.writes.one_row, engine.writes.by_key)
@@ -259,12 +260,14 @@ class Plan:
 
     def stable_values(self, session: Any, params: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the values of the statement's stable expressions, in the order of their parameters."""
-        functions = self._stable
-        if functions is None:
-            functions = self._stable = [compile_expr(expr) for expr in self.bound.stable]
+        if self._stable is None:
+            stable = self.bound.stable
+            self._stable = is_short(*stable), [openly(compile_expr, expr) for expr in stable]
+        short, functions = self._stable
         values = params
         for function in functions:
-            values = (*values, openly(function, (), Env(values, session, shared=Shared())))
+            env = Env(values, session, shared=Shared())
+            values = (*values, function((), env) if short else openly(function, (), env))
         return values[len(params) :]
 
     @property

@@ -285,7 +285,7 @@ def context(session: Session, plan: Plan, params: tuple[Any, ...], *, for_update
     """Return what an execution needs: the transaction, parameters and the statement's stable values."""
     stable = plan.bound.stable
     if stable:
-        params = params + openly(plan.stable_values, session, params)
+        params = params + plan.stable_values(session, params)
     return ExecContext(
         txn=session.block.txn or session.block.ensure_txn(),
         session=session,

@@ -63,8 +63,9 @@ async def run_with_retries(
     """
     session = conn.session
     session.running = plan
-    if conn.db.statements.crowded and not session.account.taken and not plan.control:
-        await conn.db.statements.room()
+    statements = conn.db.statements
+    if statements.taken > statements.limit and not session.account.taken and not plan.control:
+        await statements.room()
     alone = session.block.txn is None and session.block.state is IDLE
     if not plan.retryable:
         refuse_in_block(session, plan)

@@ -21,6 +21,7 @@ from engine.slices import in_slices
 from engine.writes.dml import outcome
 from engine.writes.one_row import LOST, begin_alone, lost
 from engine.writes.returning import make_env
+from pgwire.give_way import PACE
 from txn.types import RowId
 
 if TYPE_CHECKING:
@@ -83,7 +84,10 @@ async def _finish(
     if change.deletes:
         await settle(ctx.txn.delete(shard, [RowId(row[0]) for row in rows]))
     else:
-        changes = await in_slices(rows, lambda some: change.changed(some, env))
+        if change.short and len(rows) <= PACE:
+            changes = change.changed(rows, env)
+        else:
+            changes = await in_slices(rows, lambda some: change.changed(some, env))
         updating = ctx.txn.update(shard, changes, keys_kept=change.keys_kept)
         if type(updating) is not list:
             await settle(updating)

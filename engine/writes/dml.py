@@ -263,7 +263,7 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
     if statement.source is None:
         source: Sequence[Row] = [()]
     elif insert.row is not None and session.derived.executor == "auto":
-        source = [openly(insert.row, (), env)]
+        source = [insert.row((), env) if plan.short else openly(insert.row, (), env)]
     else:
         bulky = (
             BulkSource.serves(insert)
@@ -320,7 +320,10 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
             rows = list(await insert.checks.made("insert", shape, full, env))
             openly(shape.check_views, rows, env)
         else:
-            rows = list(openly(checked, source)) if len(source) == 1 else await in_slices(source, checked)
+            if plan.short:  # of one row
+                rows = list(checked(source))
+            else:
+                rows = await in_slices(source, checked)
         inserting = txn.insert(shape.shard, rows)
         row_ids = inserting if isinstance(inserting, list) else await inserting
     if session.parts is not None:

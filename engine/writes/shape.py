@@ -10,7 +10,7 @@ from engine.writes.storable import refusal
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.system import RecordValue
-from pgwire.give_way import paced
+from pgwire.give_way import PACE, paced
 from planner.bind import bind_check, generations
 from planner.bind.partition import partition_check
 from planner.bind.runnable import runnable
@@ -226,14 +226,15 @@ class TableShape:
 
     def check_stored(self, rows: Sequence[Row], session: EvalSession | None) -> None:
         """As ``check``, without the table's CHECK constraints; ``session``: for those of domains."""
+        each: Iterable[Row] = rows if len(rows) <= PACE else paced(rows)
         for position, check in self.demands:
-            for row in paced(rows):
+            for row in each:
                 check(row[position], session)
         for position, refuse in self.refusals:
-            for row in paced(rows):
+            for row in each:
                 refuse(row[position])
         for position, name in self.not_null:
-            for row in paced(rows):
+            for row in each:
                 if row[position] is None:
                     raise self.null_in(row, name)
 

@@ -47,7 +47,7 @@ class ChangePlan:
 
     __slots__ = (
         "assigned", "assigned_attnums", "by_key", "checks", "deletes", "effects", "extra_from", "firing", "for_update", "keys_kept", "new",
-        "none", "old", "one", "plain", "reach", "returning", "shape", "source", "statement", "values_from", "verb",
+        "none", "old", "one", "plain", "reach", "returning", "shape", "short", "source", "statement", "values_from", "verb",
     )  # fmt: skip
 
     def __init__(self, session: Session, statement: Update | Delete) -> None:
@@ -92,6 +92,7 @@ class ChangePlan:
         self.assigned_attnums = changed
         # the row executor's plan of a statement whose rows one key finds, once it has run: then nothing is left to decide
         self.by_key: IndexPlan | None = None
+        self.short = False  # then: what it computes for a row surely takes no time worth naming
         self.source = statement.source
         if self.plain and self.deletes:
             source = statement.source
@@ -104,7 +105,7 @@ class ChangePlan:
         alone = not (self.effects or self.checks or plan.locking)
         if by_key and alone and len(self.source.ranges) == 1 and query.tables:
             self.by_key = known
-            plan.short = self.shape.short and is_short(self.statement)
+            plan.short = self.short = self.shape.short and is_short(self.statement)
             if plan.short and self.returning is None and plan.retryable:
                 plan.alone = change_alone
 

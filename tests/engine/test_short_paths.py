@@ -17,6 +17,7 @@ import pytest
 
 from engine import run
 from engine.database import Database
+from pgwire import give_way
 from pgwire import messages as m
 from tests.engine.test_sync_commit import Client, keys, served
 from tests.support.server import ServerProcess
@@ -429,5 +430,71 @@ def test_changes_of_one_row_are_not_dispatched(
                 assert await said(bind, m.Execute(), m.Sync()) == tag
         monkeypatch.undo()
         assert await keys(two) == ["0"]
+
+    served(tmp_path, use)
+
+
+@pytest.mark.parametrize("by_text", [True, False])
+def test_short_statements_in_a_block_open_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_text: bool
+) -> None:
+    """What computes little is not opened for giving way, statement by statement: it would be asked for each."""
+    statements = (
+        "UPDATE kept SET n = n + {} WHERE k = 1",
+        "SELECT n FROM kept WHERE k = {}",
+        "INSERT INTO log (k, at) VALUES ({}, CURRENT_TIMESTAMP)",
+        "DELETE FROM kept WHERE k = 5 + {}",
+    )
+    opened: list[bool] = []
+
+    def counted(may: bool) -> bool:
+        opened.append(may)
+        return open_as_ever(may)
+
+    open_as_ever = give_way.opened
+
+    async def use(database: Database, one: Client, two: Client) -> None:
+        await one.run(m.Query("CREATE TABLE kept (k int PRIMARY KEY, n int)"))
+        await one.run(m.Query("CREATE TABLE log (k int, at timestamp)"))
+        await one.run(m.Query("INSERT INTO kept VALUES (1, 0)"))
+        for number, sql in enumerate(statements):
+            await one.run(m.Parse(f"s{number}", sql.format("$1"), ()), m.Sync())
+        for times in range(6):
+            await one.run(m.Query("BEGIN"))
+            if times == 5:
+                monkeypatch.setattr(give_way, "opened", counted)
+            for number, sql in enumerate(statements):
+                if by_text:
+                    events = await one.run(m.Query(sql.format(1)))
+                else:
+                    events = await one.run(m.Bind("", f"s{number}", (), (b"1",), ()), m.Execute(), m.Sync())
+                assert not [event for event in events if isinstance(event, m.ErrorResponse)]
+            monkeypatch.undo()
+            await one.run(m.Query("COMMIT"))
+        assert True not in opened
+
+    served(tmp_path, use)
+
+
+def test_an_update_of_many_rows_of_a_key_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However little it computes for each."""
+    opened: list[bool] = []
+
+    def counted(may: bool) -> bool:
+        opened.append(may)
+        return open_as_ever(may)
+
+    open_as_ever = give_way.opened
+
+    async def use(database: Database, one: Client, two: Client) -> None:
+        await one.run(m.Query("CREATE TABLE kept (k int, n int)"))
+        await one.run(m.Query("CREATE INDEX ON kept (k)"))
+        await one.run(m.Query("INSERT INTO kept SELECT i / 1000, 0 FROM generate_series(0, 1999) i"))
+        for _ in range(5):
+            await one.run(m.Query("UPDATE kept SET n = n + 1 WHERE k = 1"))
+        monkeypatch.setattr(give_way, "opened", counted)
+        await one.run(m.Query("UPDATE kept SET n = n + 1 WHERE k = 1"))
+        monkeypatch.undo()
+        assert True in opened
 
     served(tmp_path, use)

@@ -338,7 +338,8 @@ def test_strands_are_kept_up_to_a_bound(pass_time: Clock) -> None:
 
 def test_paced_loops_yield_what_there_is() -> None:
     for length in (0, 1, 63, 64, 65, 200):
-        assert list(paced(range(length))) == list(range(length))
+        items = paced(range(length))
+        assert list(items) == list(items) == list(range(length))
         assert list(paced_iter(iter(range(length)))) == list(range(length))
 
 

@@ -15,6 +15,7 @@ SHORT = (
     "SELECT $1::timestamptz + interval '1 day'",
     "SELECT $1::int4 + 1 < 7",
     "SELECT now()",
+    "SELECT CURRENT_TIMESTAMP::timestamp, CURRENT_USER",
 )
 LONG = (
     "SELECT $1::text ~ 'x'",

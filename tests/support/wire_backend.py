@@ -180,6 +180,7 @@ class TinyBackend:
         param_formats: Sequence[int],
         params: Sequence[bytes | None],
         result_formats: Sequence[int],
+        small: bool = False,
     ) -> Any:
         self.calls.append("bind")
         return self._answer(lambda: self._bind(portal, statement, param_formats, params, result_formats))
