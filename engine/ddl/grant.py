@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.stored import PG_CLASS_OID, Stored
+from engine.catalog.stored import PG_CLASS_OID, PG_LARGEOBJECT_OID, Stored
 from engine.connection.portal import Command, Outcome
-from engine.ddl.members import named_role
+from engine.ddl.members import OWN_NAMES, named_role
 from engine.large_objects.access import acl_of
 from engine.large_objects.statements import rows_of
 from engine.reads.plans import Plan
@@ -38,6 +38,7 @@ from planner.rights import (
 from txn.types import StoredRow
 
 if TYPE_CHECKING:
+    from engine.catalog.state import CatalogSnapshot
     from engine.connection.backend import Connection
     from engine.connection.session import Session
 
@@ -45,8 +46,13 @@ if TYPE_CHECKING:
 class _Object:
     """The object of a grant: its list, its owner, and how messages call it. ``large``: rows of large objects, by number."""
 
-    def __init__(self, session: Session, target: st.GrantTarget, large: Mapping[int, StoredRow]) -> None:
-        catalog = session.catalog
+    def __init__(
+        self,
+        session: Session,
+        target: st.GrantTarget,
+        large: Mapping[int, StoredRow],
+        catalog: CatalogSnapshot,
+    ) -> None:
         self.kind = target.kind
         self.column = ""
         if target.class_oid == PG_CLASS_OID:
@@ -104,7 +110,7 @@ async def run_grant(conn: Connection, plan: Plan, statement: st.Grant, params: t
     large = await rows_of(session, statement)
     changed: list[Stored] = []
     for target in statement.targets:
-        found = _Object(session, target, large)
+        found = _Object(session, target, large, session.catalog)
         grantor, letters = _grantor(session, me, found, target, statement)
         if not letters:
             continue
@@ -129,13 +135,33 @@ async def run_grant(conn: Connection, plan: Plan, statement: st.Grant, params: t
     return Command(plan.bound.tag)
 
 
+def refuse_strangers(session: Session, statement: st.Grant) -> None:
+    """Raise SqlError 42501 as ``run_grant``, by the rights of today, before it locks what others need.
+
+    Large objects are asked about with their rows, and roles that are not there are told when it runs.
+    """
+    catalog = session.rights_catalog
+    named = [name for name in (statement.grantor, *statement.grantees) if name is not None]
+    if all(name in OWN_NAMES or catalog.role(name) is not None for name in named):
+        for target in statement.targets:
+            if target.class_oid != PG_LARGEOBJECT_OID:
+                found = _Object(session, target, {}, catalog)
+                _grantor(session, session.role, found, target, statement, tell=False)
+
+
 def _grantor(
-    session: Session, me: RoleDef, found: _Object, target: st.GrantTarget, statement: st.Grant
+    session: Session,
+    me: RoleDef,
+    found: _Object,
+    target: st.GrantTarget,
+    statement: st.Grant,
+    *,
+    tell: bool = True,
 ) -> tuple[int, str]:
-    """Return who grants, and which of the letters asked for may be granted."""
+    """Return who grants, and which of the letters asked for may be granted. ``tell``: warn where that is not all of them."""
     if me.superuser:
         return found.owner, target.letters
-    roles = Rights(session.catalog, me).roles
+    roles = Rights(session.rights_catalog, me).roles
     items = (*found.whole, *found.items)
     grantor, options = best_grantor(items, roles, found.owner, target.kind, target.letters, me.oid)
     letters = options
@@ -153,7 +179,7 @@ def _grantor(
     ):
         _refuse_columns(session, target, roles, have + letters)
     every = target.every or (target.kind == "column" and target.letters == ALL["column"])
-    if not letters or (letters != target.letters and not every):
+    if tell and (not letters or (letters != target.letters and not every)):
         which = "not all" if letters else "no"
         done = "were granted" if statement.is_grant else "could be revoked"
         session.warning(f"{which} privileges {done} for {named}", "01007" if statement.is_grant else "01006")

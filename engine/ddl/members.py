@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.catalog.stored import predefined_roles
 from engine.connection.identity import existing
@@ -18,6 +18,10 @@ from planner.errors import SqlError
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
     from engine.connection.session import Session
+
+
+OWN_NAMES: Final = ("current_user", "current_role", "session_user")
+"""Names that mean a role of the session's."""
 
 
 def named_role(session: Session, name: str) -> RoleDef:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from engine.ddl.comment_needs import CommentNeeds
+from engine.ddl.grant import refuse_strangers
 from engine.ddl.shared_needs import SharedNeeds
 from planner import query as q
 from planner import statements as st
@@ -59,6 +60,10 @@ class Asked(CommentNeeds, SharedNeeds):
     def declare_subscribe(self, statement: st.DeclareSubscribe) -> None:
         """What its SUBSCRIBE asks."""
         self.subscribe(statement.subscribe)
+
+    def grant(self, statement: st.Grant) -> None:
+        """To hold something to grant, or some other privilege: which part of it is granted, and as whom, is decided as it runs."""
+        refuse_strangers(self.session, statement)
 
     def explain(self, statement: st.Explain) -> None:
         """What the statement asks, which may run."""
@@ -182,7 +187,7 @@ RIGHTS: Final[Mapping[type, Row]] = total(
         # roles, databases, and what they hold
         st.RoleStatement: Asks(Asked.role_statement),
         st.GrantRole: Asks(Asked.grant_role),
-        st.Grant: Elsewhere("engine.ddl.grant:run_grant", "as whom it grants decides what is granted"),
+        st.Grant: Asks(Asked.grant),
         st.AlterDefaultPrivileges: Asks(Asked.alter_default_privileges),
         st.ReassignOwned: Asks(Asked.reassign_owned),
         st.DropOwned: Asks(Asked.drop_owned),

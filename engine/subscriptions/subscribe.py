@@ -29,6 +29,7 @@ from engine.index.access import has_sublink
 from engine.reads.plans import Plan
 from engine.reads.query import CompiledQuery, check_populated, collect, execute
 from engine.subscriptions.named import Reading, readable
+from engine.subscriptions.rights import Permit
 from engine.transaction.block_state import BLOCK
 from engine.transaction.time_travel import timestamp_of
 from engine.transaction.timelines import gone
@@ -168,15 +169,15 @@ class _Searched:
 
 
 async def _poll(
-    session: Session, subscription: Subscription, statement: Subscribe, timeout_s: float | None
+    permit: Permit, subscription: Subscription, statement: Subscribe, timeout_s: float | None
 ) -> Changes | Progress | None:
     """Return the next event; a table that is dropped is called by the name under which it was subscribed.
 
-    Raises SqlError 42501 once a table has row-level security that counts for the user.
+    Raises SqlError 42501 and others once the user may not read it any more (``Permit``).
     """
     try:
         event = await subscription.poll(timeout_s)
-        _check_row_security(session, statement)
+        permit.check()
         return event
     except SubscriptionEnded as error:
         name = next(
@@ -191,16 +192,6 @@ async def _poll(
         ) from None
 
 
-def _check_row_security(session: Session, statement: Subscribe) -> None:
-    for item in walk(statement.query):
-        if isinstance(item, RelationRange):
-            relation = session.space.catalog.relation_by_oid(item.oid)
-            if relation is not None and session.row_security_counts(relation):
-                raise SqlError(
-                    "42501", f'table "{relation.name}" has row-level security now: the subscription ends'
-                )
-
-
 class TableSource:
     """One table's changes, each row filtered and projected by itself."""
 
@@ -213,6 +204,7 @@ class TableSource:
         project: Callable[[Any, Any], Any],
         env: Env,
         searched: _Searched,
+        permit: Permit,
     ) -> None:
         """``keep``: the WHERE clause over stored rows, by list; ``project``: the targets, by row."""
         self._session = session
@@ -224,10 +216,11 @@ class TableSource:
         self._project = project
         self._env = env
         self._searched = searched
+        self._permit = permit
 
     async def poll(self, timeout_s: float | None) -> list[RowTuple] | None:
         """See Source."""
-        event = await _poll(self._session, self._subscription, self._statement, timeout_s)
+        event = await _poll(self._permit, self._subscription, self._statement, timeout_s)
         if event is None:
             return None
         self._searched.check(self._session)
@@ -249,7 +242,13 @@ class QuerySource:
     """Any query: its whole result at each timestamp at which one of its tables changed, compared with the last."""
 
     def __init__(
-        self, session: Session, plan: Plan, statement: Subscribe, params: tuple[Any, ...], start: Timestamp
+        self,
+        session: Session,
+        plan: Plan,
+        statement: Subscribe,
+        params: tuple[Any, ...],
+        start: Timestamp,
+        permit: Permit,
     ) -> None:
         """``start``: the timestamp of the first result. ``self.subscription`` comes afterwards, if there are tables."""
         self.subscription: Subscription | None = None
@@ -259,6 +258,7 @@ class QuerySource:
         self._statement = statement
         self._params = params
         self._start = start
+        self._permit = permit
         self._framed = _Framed(statement)
         self._compiled: CompiledQuery | None = None
         self._last: Net | None = None
@@ -274,7 +274,7 @@ class QuerySource:
         if self.subscription is None:
             raise StopAsyncIteration
         if self._event is None:
-            self._event = await _poll(self._session, self.subscription, self._statement, timeout_s)
+            self._event = await _poll(self._permit, self.subscription, self._statement, timeout_s)
         event = self._event
         if event is None:
             return None
@@ -282,6 +282,7 @@ class QuerySource:
             self._event = None
             return self._framed.mark(event.ts)
         result = await self._result(event.ts)
+        self._permit.check()  # it may have taken a while
         net, self._last, self._event = result.minus(self._last), result, None
         return self._framed.rows(event.ts, net)
 
@@ -394,12 +395,12 @@ async def open_source(session: Session, plan: Plan, statement: Subscribe, params
             "22023", f"UP TO {up_to} is not above AS OF {start}", hint="UP TO itself is not included."
         )
     simple = _one_table(statement.query)
-    source = QuerySource(session, plan, statement, params, start)
+    permit = Permit(session, plan, statement)
+    source = QuerySource(session, plan, statement, params, start, permit)
     relations = [r for r in walk(statement.query) if isinstance(r, RelationRange)]
     shards = [ShardId(r.oid) for r in relations]
     if not shards:
         return source
-    _check_row_security(session, statement)  # a named one is bound as of its position
     check_populated(session, CompiledQuery(statement.query, session.space.at(start)))
     if as_of is not None:
         _check_columns(session, relations, start)
@@ -429,7 +430,7 @@ async def open_source(session: Session, plan: Plan, statement: Subscribe, params
     layout = Layout(columns={(_range_of(select), c.attnum): c.attnum - 1 for c in item.columns})
     keep = None if select.where is None else compile_filter(conjuncts_of(select.where), layout)
     project = compile_row([t.expr for t in select.targets], layout)
-    return opened(TableSource(session, subscription, statement, keep, project, env, searched))
+    return opened(TableSource(session, subscription, statement, keep, project, env, searched, permit))
 
 
 def moment_of(session: Session, expr: Expr, clause: str, env: Env, timeline: str | None) -> Timestamp:

@@ -1,0 +1,93 @@
+"""Whether who subscribed may go on: rights are today's, also of a SUBSCRIBE that has been running for a while.
+
+    REVOKE SELECT ON t FROM ann, a membership taken away, ALTER VIEW v OWNER TO …       42501 before the next row
+    row-level security that counts for the user                                         42501
+    CREATE OR REPLACE of a view or function that the query runs, of somebody else       55000: it would go on as it was
+    DROP VIEW, DROP FUNCTION, of somebody else                                          42P01, 42883
+
+What is left is asked again only when the catalog has changed. A table that is dropped, or has other columns, ends the subscription by
+itself, behind everything before that (``txn.wal.subscribe``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from engine.catalog.todays_rights import with_rights_of
+from engine.ddl.kinds import KIND_WORDS
+from engine.ddl.past_needs import catalog_read
+from engine.ddl.rights import Asked
+from planner.errors import SqlError
+from planner.query import RelationRange
+from planner.walk import walk
+
+if TYPE_CHECKING:
+    from engine.catalog.state import CatalogSnapshot
+    from engine.connection.session import Session
+    from engine.reads.plans import Plan
+    from planner.rights import Rights
+    from planner.statements import Subscribe
+
+
+class Permit:
+    """The rights of one subscription."""
+
+    __slots__ = ("_bound", "_plan", "_role", "_seen", "_session", "_statement")
+
+    def __init__(self, session: Session, plan: Plan, statement: Subscribe) -> None:
+        """``plan`` has just passed ``engine.ddl.privileges.check``. Raises SqlError 42501 for row-level security."""
+        self._session = session
+        self._plan = plan
+        self._statement = statement
+        self._role = session.identity.current
+        self._bound = catalog_read(session, plan)
+        self._seen = session.space.catalog
+        self._check_row_security(self._seen)
+
+    def check(self) -> None:
+        """Raise SqlError 42501, 55000, 42P01 or 42883 once the query may not be read any more as it was bound."""
+        now = self._session.space.catalog
+        if now is self._seen:
+            return
+        self._check_row_security(now)
+        role = now.role_by_oid(self._role)
+        if role is None:
+            raise SqlError("42501", "the role that subscribed was dropped: the subscription ends")
+        asked = Asked(self._session, role, with_rights_of(now, self._bound, self._session.space.history.last))
+        self._check_code(now, asked.rights)
+        asked.call(self._plan.bound.functions, self._statement)
+        asked.subscribe(self._statement)
+        self._seen = now
+
+    def _check_row_security(self, now: CatalogSnapshot) -> None:
+        for item in walk(self._statement.query):
+            if isinstance(item, RelationRange):
+                relation = now.relation_by_oid(item.oid)
+                if relation is not None and self._session.row_security_counts(relation):
+                    raise SqlError(
+                        "42501", f'table "{relation.name}" has row-level security now: the subscription ends'
+                    )
+
+    def _check_code(self, now: CatalogSnapshot, rights: Rights) -> None:
+        """Views and functions of others are run as they are, not as they were."""
+        for oid, _version in self._plan.bound.versions:
+            view, found = self._bound.relation_by_oid(oid), now.relation_by_oid(oid)
+            if view is None or view.kind != "v" or rights.owns((found or view).owner):
+                continue
+            if found is None:
+                raise _ended("42P01", f'{KIND_WORDS["v"]} "{view.name}" was dropped')
+            if found.version != view.version:
+                raise _ended("55000", f'{KIND_WORDS["v"]} "{view.name}" changed')
+        for oid in self._plan.bound.functions:
+            function, current = self._bound.function_by_oid(oid), now.function_by_oid(oid)
+            if function is None or rights.owns((current or function).owner):
+                continue
+            if current is None:
+                raise _ended("42883", f'function "{function.name}" was dropped')
+            if replace(function, owner=current.owner) != current:
+                raise _ended("55000", f'function "{function.name}" changed')
+
+
+def _ended(sqlstate: str, what: str) -> SqlError:
+    return SqlError(sqlstate, f"{what}: the subscription ends")
