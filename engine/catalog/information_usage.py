@@ -180,10 +180,11 @@ def routine_routine_usage(session: Session) -> Iterator[RowDict]:
 
 @of_each("information_schema.view_table_usage", keys={"view_name": by_name}, needs=relations_read)
 def view_table_usage(session: Session, item: RelationDef) -> Iterator[RowDict]:
-    """Yield the tables and views that views name."""
+    """Yield the tables and views that views name, to who owns these."""
+    rights = _rights(session)
     for oid in item.depends_on if item.kind == "v" else ():
         read = session.catalog.relation_by_oid(oid)
-        if read is not None and _counts(read):
+        if read is not None and _counts(read) and rights.owns(read.owner):
             yield {**_view(session, item), **_table(session, read)}
 
 

@@ -153,9 +153,10 @@ def pg_stat_database(session: Session) -> Iterator[RowDict]:
 
 @relation("pg_stat_gssapi", "session")
 def pg_stat_gssapi(session: Session) -> Iterator[RowDict]:
-    """Yield pg_stat_gssapi: no connection uses it."""
-    for pid in session.db.sessions:
-        yield {"pid": pid, "gss_authenticated": False, "encrypted": False}
+    """Yield pg_stat_gssapi, of sessions that the user may watch: no connection uses it."""
+    for pid, connection in session.db.sessions.items():
+        if session.may_watch(connection.session.identity.session):
+            yield {"pid": pid, "gss_authenticated": False, "encrypted": False}
 
 
 @relation("pg_stat_progress_create_index", "session")

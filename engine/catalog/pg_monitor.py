@@ -14,6 +14,7 @@ from engine.connection.setting_defs import OURS
 from pgwire.codecs.zone import ABBREVIATIONS, abbreviation_offset_at
 from planner.builtins.system_definitions import reader_of, view_text
 from planner.deparse import index_definition
+from planner.rights import Rights
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -82,12 +83,13 @@ def pg_matviews(session: Session) -> Iterator[RowDict]:
 
 @relation("pg_sequences", "session")
 def pg_sequences(session: Session) -> Iterator[RowDict]:
-    """Yield pg_sequences; where they stand is shown to those who may draw from them."""
+    """Yield pg_sequences; where they stand is shown to those who may read them or draw from them."""
+    rights = Rights(session.rights_catalog, session.role)
     for item in session.catalog.user_relations():
         made = item.sequence
         if made is not None:
             counter = session.db.sequences.of(item)
-            shown = counter.called and (session.is_superuser or item.owner == session.role_oid)
+            shown = counter.called and rights.relation(item, "rU")
             yield {
                 "schemaname": item.schema, "sequencename": item.name, "sequenceowner": _owner(session, item.owner),
                 "data_type": made.type_oid, "start_value": made.start, "min_value": made.minimum,

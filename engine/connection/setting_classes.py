@@ -69,7 +69,7 @@ WITHOUT_EFFECT: Final[Mapping[str, tuple[str, ...]]] = {
 
 FOR_SUPERUSERS: Final = frozenset((
     "config_file", "data_directory", "dynamic_library_path", "external_pid_file", "hba_file", "ident_file", "jit_provider",
-    "krb_server_keyfile", "log_directory", "log_filename", "primary_conninfo", "session_preload_libraries", "shared_preload_libraries",
+    "krb_server_keyfile", "log_directory", "log_filename", "primary_conninfo", "server_files", "session_preload_libraries", "shared_preload_libraries",
     "ssl_ciphers", "ssl_dh_params_file", "ssl_ecdh_curve", "ssl_max_protocol_version", "ssl_min_protocol_version", "ssl_passphrase_command",
     "unix_socket_directories",
 ))  # fmt: skip

@@ -228,7 +228,8 @@ class BindContext:
     # --- relations ------------------------------------------------------------------------------
 
     def find_relation(self, schema: str, name: str) -> RelationDef | None:
-        """Return the relation a name means (``schema`` "" searches the path), and note its version."""
+        """Return the relation a name means (``schema`` "" searches the path), and note its version. Raises SqlError 42501."""
+        self.check_open(schema)
         found: RelationDef | None = None
         schema = self.own_schema(schema)
         if schema:

@@ -26,9 +26,10 @@ _HINT: Final = "Specify the argument list to select the {} unambiguously."
 def find_function(context: BindContext, what: str, named: ast.FunctionName) -> FunctionDef:
     """Return the user's function that a statement names.
 
-    Raises SqlError 42883 (there is none), 42725 (a name alone means several), 3F000, 42704 (of a type), 2BP01 (built in).
+    Raises SqlError 42883 (there is none), 42725 (a name alone means several), 3F000, 42704 (of a type), 2BP01 (built in), 42501.
     """
     schema, name = named.name[-2] if len(named.name) > 1 else "", named.name[-1]
+    context.check_open(schema)
     shown = ".".join(named.name)
     if schema and schema != "pg_temp" and context.catalog.schema(schema) is None:
         raise SqlError("3F000", f'schema "{schema}" does not exist')

@@ -73,26 +73,26 @@ _LABEL = {
 class NamesOf:
     """What names of objects are looked up in, as much of a session as reading them takes.
 
-    ``closed``: the schemas in which the user may look nothing up.
+    ``closed_schemas``: those in which the user may look nothing up.
     """
 
     catalog: Any
     search_path: tuple[str, ...]
     database: str
-    closed: frozenset[str] = frozenset()
+    closed_schemas: frozenset[str] = frozenset()
 
     def check(self, oid: int, text: str) -> None:
         """Raise what reading ``text`` as a value of a type in NAMED would raise, and SqlError 42501 for a closed schema."""
-        for schema in self.closed:
+        for schema in self.closed_schemas:
             if schema in text and schema in split_identifier(text.partition("(")[0])[:-1]:
                 raise SqlError("42501", f"permission denied for schema {schema}")
         named_input(cast("EvalSession", self), oid, text)
 
     def search_name(self, oid: int, text: str) -> int:
         """Read a regconfig or regdictionary. Raises SqlError 42501 for a closed schema, and as ``planner.textsearch.names.read_name``."""
-        if self.closed:
+        if self.closed_schemas:
             for schema in split_identifier(text)[:-1]:
-                if schema in self.closed:
+                if schema in self.closed_schemas:
                     raise SqlError("42501", f"permission denied for schema {schema}")
         return read_name(oid, text, self.catalog, self.search_path, self.database)
 
@@ -130,7 +130,12 @@ def _keywords() -> frozenset[str]:
 
 
 def _schemas_of(session: EvalSession, names: Sequence[str]) -> Sequence[str]:
-    """Return the schemas in which a name of one or two parts is looked up; ``pg_temp`` is the session's own, once it exists."""
+    """Return the schemas in which a name of one or two parts is looked up; ``pg_temp`` is the session's own, once it exists.
+
+    Raises SqlError 42501 for a schema in which the user may look nothing up.
+    """
+    if len(names) > 1 and names[-2] in session.closed_schemas:
+        raise SqlError("42501", f"permission denied for schema {names[-2]}")
     if len(names) > 1 and names[0] == "pg_temp":
         return [next((entry for entry in session.search_path if entry.startswith("pg_temp_")), "pg_temp")]
     return names[:-1] or session.search_path

@@ -261,6 +261,10 @@ class EvalSession(Protocol):
         """Existing schemas of the search path, pg_catalog first unless listed."""
 
     @property
+    def closed_schemas(self) -> frozenset[str]:
+        """The schemas in which the current user may look nothing up (no USAGE)."""
+
+    @property
     def explicit_search_path(self) -> tuple[str, ...]:
         """Those that the setting names: current_schemas(false)."""
 
