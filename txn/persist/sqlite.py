@@ -43,6 +43,7 @@ from txn.persist.log_process import (
     settle,
 )
 from txn.persist.sqlite_check import check_rows, check_wal, meta_crc, register_crc, summed
+from txn.persist.sqlite_tail import cut_tail
 
 T = TypeVar("T")
 
@@ -86,6 +87,9 @@ class SqliteConsensus:
         self._closed = False
         self._written = Written()
         self._db: sqlite3.Connection
+        self._torn = (
+            False  # a write has failed: what it left in the file is to be cut off before anything else
+        )
         self._left = process_after  # appends, before a process for them is started
         self._appender: LogAppender | None = None
         self._starting: asyncio.Task[None] | None = None
@@ -124,6 +128,8 @@ class SqliteConsensus:
                 break
             work, future = job
             try:
+                if self._torn:
+                    self._cut_tail()
                 result = work()
             except BaseException as error:
                 self._post(future, None, error)
@@ -133,6 +139,15 @@ class SqliteConsensus:
                 self._checkpoint()
         if hasattr(self, "_db"):
             self._db.close()
+
+    def _cut_tail(self) -> None:
+        try:
+            cut_tail(self._db, self._path)
+        except sqlite3.Error as error:
+            raise _trouble("could not write the log", error) from error
+        except OSError as error:
+            raise Indeterminate(f"could not write the log: {error}") from error
+        self._torn = False
 
     def _checkpoint(self) -> None:
         checkpoint(self._db)
@@ -225,6 +240,7 @@ class SqliteConsensus:
 
     def _translate(self, error: sqlite3.Error) -> TxnError:
         """Undo what is open and say what the error means for the caller."""
+        self._torn = True
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         try:
             if self._db.in_transaction:
@@ -287,6 +303,7 @@ class SqliteConsensus:
             if await appender.append(epoch, seq, payload):
                 return
         except Indeterminate:
+            self._torn = True
             if self._appender is appender and not self._closed:
                 self._appender = None
                 _log.warning(

@@ -84,6 +84,19 @@ def _tells(data: bytes) -> bool:
     return False
 
 
+def valid_frames(path: str) -> int:
+    """Return how many frames of the write-ahead file of ``path`` SQLite takes for valid. Raises OSError, struct.error."""
+    with open(path + "-shm", "rb") as file:
+        (valid,) = _MX_FRAME.unpack(file.read(_MX_FRAME.size))
+    return int(valid)
+
+
+def frames_end(path: str, page_size: int) -> int:
+    """Return where the valid frames end, in bytes from the beginning of the write-ahead file. Raises OSError."""
+    valid = valid_frames(path)
+    return _WAL_HEADER.size + valid * (_FRAME_HEADER.size + page_size) if valid else 0
+
+
 def check_wal(path: str) -> None:
     """Check that SQLite has accepted all of the write-ahead file of ``path`` that was ever synced. Raises DamagedFile.
 
@@ -92,8 +105,7 @@ def check_wal(path: str) -> None:
     wal = path + "-wal"
     try:
         size = os.path.getsize(wal)
-        with open(path + "-shm", "rb") as file:
-            (valid,) = _MX_FRAME.unpack(file.read(_MX_FRAME.size))
+        valid = valid_frames(path)
     except (FileNotFoundError, struct.error):
         return
     if size < _WAL_HEADER.size + _FRAME_HEADER.size:
