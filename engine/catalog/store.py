@@ -120,6 +120,8 @@ _CANONICAL = STORED_TEXT
 def _portable(column: ColumnDef) -> ColumnDef:
     if column.missing_value is None:
         return column
+    if column.dropped:
+        return replace(column, missing_value=None)
     text = text_output(column.type.oid, column.missing_value, _CANONICAL)
     return replace(column, missing_value=text)
 
@@ -127,6 +129,8 @@ def _portable(column: ColumnDef) -> ColumnDef:
 def _restored(column: ColumnDef) -> ColumnDef:
     if column.missing_value is None:
         return column
+    if column.dropped:  # its type may have gone with it, and nobody can say what the text means
+        return replace(column, missing_value=None)
     value = text_input(column.type.oid, str(column.missing_value), column.type.typmod, _CANONICAL)
     return replace(column, missing_value=value)
 

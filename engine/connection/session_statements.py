@@ -119,7 +119,10 @@ async def discard(
         session.channels.listen("", on=False)
     if statement.what in ("all", "sequences"):
         session.system.sequences.forget()
-    if statement.what in ("all", "temp"):
+    if statement.what in ("all", "temp") and session.catalog.schema(session.temp_schema) is not None:
+        session.block.begin_writing().read_only = False  # READ ONLY binds what others see
+        session.block.wrote = True
+        await session.view.locks.take_schema(session.temp_schema)
         await drop.drop_temporary(session)
     return Command(f"DISCARD {statement.what.upper()}")
 

@@ -34,6 +34,7 @@ from engine.ddl.partitions import attach, attach_index, check_keys, detach, inhe
 from engine.ddl.policies import set_row_security
 from engine.ddl.rewrite import RowCheck, store_definition, validate_checks
 from engine.ddl.roles import shown_name
+from engine.ddl.temporary import refuse_temporary_move
 from engine.eager import settle
 from engine.reads.plans import Plan
 from engine.sequences.define import add_identity, drop_identity, set_identity
@@ -447,10 +448,9 @@ async def _set_schema(session: Session, relation: RelationDef, name: str) -> Non
     schema = session.catalog.schema(name)
     if schema is None and name != "pg_temp":
         raise SqlError("3F000", f'schema "{name}" does not exist')
-    if name in ("pg_catalog", "information_schema") or "pg_temp" in (name[:7], relation.schema[:7]):
-        raise SqlError("0A000", "cannot move objects into or out of temporary schemas"
-                       if "pg_temp" in (name[:7], relation.schema[:7])
-                       else f"cannot move objects into schema {name}")  # fmt: skip
+    refuse_temporary_move(name, relation.schema)
+    if name in ("pg_catalog", "information_schema"):
+        raise SqlError("0A000", f"cannot move objects into schema {name}")
     assert schema is not None
     if schema.name == relation.schema:
         return

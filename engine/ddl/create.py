@@ -39,6 +39,7 @@ from engine.ddl.partitions import (
 )
 from engine.ddl.privileges import check as check_privileges
 from engine.ddl.temporary import CommitActions
+from engine.ddl.view_nesting import check_nesting
 from engine.eager import settle
 from engine.executor import ExecContext, Result
 from engine.large_objects import statements as large_objects
@@ -353,6 +354,9 @@ async def create_view(conn: Connection, plan: Plan, statement: st.CreateView, pa
         if old.kind != "v":
             raise SqlError("42809", f'"{statement.name}" is not a view')
         _check_replaced_columns(old, statement)
+    else:
+        refuse_type_name(session, schema, statement.name)
+    check_nesting(session.catalog, statement.name, statement.depends_on, old)
     relation = RelationDef(
         oid=old.oid if old is not None else session.db.allocate_oids(OIDS_PER_RELATION),
         schema_oid=schema_oid,

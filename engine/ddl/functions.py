@@ -20,6 +20,7 @@ from engine.connection.session import Session
 from engine.ddl.dependents import Dependency, in_report_order, kept_by_extension, still_needed
 from engine.ddl.members import named_role
 from engine.ddl.roles import function_words
+from engine.ddl.temporary import refuse_temporary_move
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.acl import reowned
@@ -187,7 +188,9 @@ async def alter_function(
     elif statement.schema is not None:
         from engine.ddl.create import target_schema
 
-        schema, schema_oid = await target_schema(session, statement.schema, "p")
+        if statement.schema != function.schema:
+            refuse_temporary_move(statement.schema, function.schema)
+            schema, schema_oid = await target_schema(session, statement.schema, "p")
     if (name, schema) != (function.name, function.schema):
         if _same(session.catalog, schema, name, function.inputs) is not None:
             types = ", ".join(type_name(session, oid, None) or "" for oid in function.inputs)

@@ -76,6 +76,12 @@ class CommitActions:
                     )
 
 
+def refuse_temporary_move(*schemas: str) -> None:
+    """Raise SqlError 0A000 where one of the schemas of a SET SCHEMA, where from and where to, is a session's temporary one."""
+    if any(schema.startswith("pg_temp") for schema in schemas):
+        raise SqlError("0A000", "cannot move objects into or out of temporary schemas")
+
+
 async def _has_rows(session: Session, oid: int) -> bool:
     assert session.block.txn is not None
     session.block.txn.next_statement()

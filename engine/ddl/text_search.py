@@ -19,6 +19,7 @@ from engine.connection.session import Session
 from engine.ddl import functions
 from engine.ddl.dependents import Dependency, in_report_order, kept_by_extension, still_needed
 from engine.ddl.members import named_role
+from engine.ddl.temporary import refuse_temporary_move
 from engine.reads.plans import Plan, Replan
 from planner import statements as st
 from planner.bind.text_search import changed_options
@@ -198,6 +199,8 @@ async def alter_text_search(
     name, schema = statement.name or found.name, statement.schema or found.schema
     if statement.schema == found.schema:
         return Command(plan.bound.tag)
+    if schema != found.schema:
+        refuse_temporary_move(schema)
     check_free(session.catalog, found, schema, name)
     await session.view.change(
         [replace(found, name=name, schema=schema, schema_oid=_schema_oid(session, schema))]

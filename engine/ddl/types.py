@@ -32,6 +32,7 @@ from engine.ddl.drop import (
 )
 from engine.ddl.held_rows import columns_holding, repack_rows
 from engine.ddl.members import named_role
+from engine.ddl.temporary import refuse_temporary_move
 from engine.ddl.uses import dependency, drop_use, uses_of
 from engine.reads.plans import Plan
 from planner import statements as st
@@ -224,6 +225,7 @@ async def alter_type(conn: Connection, plan: Plan, statement: st.AlterType, para
     elif statement.schema is not None and statement.schema != type_.schema:
         if type_.kind == "r":
             raise not_supported("ALTER TYPE ... SET SCHEMA of a range type")
+        refuse_temporary_move(statement.schema, type_.schema)
         name, oid = await target_schema(session, statement.schema, "p")
         if session.catalog.type_oid(name, type_.name) is not None:
             raise SqlError("42710", f'type "{type_.name}" already exists in schema "{name}"')

@@ -25,7 +25,7 @@ from engine.constraints.standing import Standing, excluded
 from engine.eager import settle
 from engine.index.plan import Planning
 from engine.index.state import value_of
-from engine.reads.plans import Plan
+from engine.reads.plans import Plan, Replan
 from engine.reads.query import collect, compiled_query, context, prepare_source, run_query
 from engine.slices import in_slices
 from engine.transaction.block_state import BLOCK
@@ -52,10 +52,18 @@ if TYPE_CHECKING:
 
 
 def target_of(session: Session, oid: int) -> RelationDef:
-    """Return the table that a plan writes."""
+    """Return the table that a plan writes. Raises Replan where it was dropped since, before the statement has written anything."""
     relation = session.catalog.relation_by_oid(oid)
     if relation is None:
-        raise RuntimeError(f"plan refers to relation {oid}, which the catalog does not hold")
+        raise Replan
+    return relation
+
+
+def leaf_of(session: Session, oid: int) -> RelationDef:
+    """Return a partition that a running statement writes; its parent is locked, so that it is there."""
+    relation = session.catalog.relation_by_oid(oid)
+    if relation is None:
+        raise RuntimeError(f"partition {oid} is gone, though its table is locked")
     return relation
 
 

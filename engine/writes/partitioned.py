@@ -26,7 +26,7 @@ from engine.reads.query import collect, compiled_query, context, prepare_source,
 from engine.slices import SLICE_ROWS, in_slices
 from engine.triggers.firing import Firing, Operation, firing_of, updated_columns
 from engine.triggers.rows import begin, take_turns
-from engine.writes.dml import InsertPlan, insert_on_conflict, outcome, tables_to_lock, target_of
+from engine.writes.dml import InsertPlan, insert_on_conflict, leaf_of, outcome, tables_to_lock, target_of
 from engine.writes.returning import Returning, make_env, returning_of
 from engine.writes.routing import Routing
 from engine.writes.row_checks import RowChecks
@@ -364,7 +364,7 @@ async def store(
     by_row = False
     for oid in placed:
         await session.cancelled.turn()
-        leaf = target_of(session, oid)
+        leaf = leaf_of(session, oid)
         part = made.part(session, leaf)
         await part.prepare(session, "insert")
         if (

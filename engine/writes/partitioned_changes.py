@@ -23,7 +23,7 @@ from engine.reads.query import collect, compiled_query, context, prepare_source,
 from engine.slices import SLICE_ROWS
 from engine.triggers.firing import Operation, updated_columns
 from engine.triggers.rows import begin, changed_already, delete_each, refuse_changed
-from engine.writes.dml import outcome, tables_to_lock, target_of
+from engine.writes.dml import leaf_of, outcome, tables_to_lock
 from engine.writes.partitioned import Noted, Part, Partitioned, let_in, routed, statement_firing, store_in
 from engine.writes.returning import make_env
 from planner.catalog import RelationDef
@@ -269,7 +269,7 @@ async def update_routed(session: Session, plan: Plan, statement: Update, params:
         old = tuple(cells)
         for at, attnum in enumerate(statement.assigned, values_from):
             cells[attnum - 1] = row[at]
-        part = made.part(session, target_of(session, row[-1]))
+        part = made.part(session, leaf_of(session, row[-1]))
         await changes.update(part, RowId(row[0]), old, tuple(cells), statement.assigned, row[extra:-1])
         await session.cancelled.turn()
     await changes.stage()
@@ -288,7 +288,7 @@ async def delete_routed(session: Session, plan: Plan, statement: Delete, params:
     changes = Changes(session, made, env, noted)
     extra = 1 + len(made.parent.live)
     for row in _once(session, found):
-        part = made.part(session, target_of(session, row[-1]))
+        part = made.part(session, leaf_of(session, row[-1]))
         await changes.delete(part, RowId(row[0]), tuple(made.cells(row)), row[extra:-1])
         await session.cancelled.turn()
     await changes.stage()

@@ -15,7 +15,7 @@ from engine.reads.plans import Plan
 from engine.slices import SLICE_ROWS
 from engine.triggers.firing import Firing, updated_columns
 from engine.triggers.rows import begin
-from engine.writes.dml import target_of
+from engine.writes.dml import leaf_of
 from engine.writes.merge import OPERATIONS, VERB, Action, MergeActions, second_time
 from engine.writes.partitioned import Noted, Partitioned, routed, statement_firing
 from engine.writes.partitioned_changes import Changes, source_rows
@@ -67,7 +67,7 @@ class _Merging:
                 "merge delete" if action.what == "delete" else "merge update", [old], self.env
             )
         self._touch(row[-1], row[0])
-        part = self.made.part(self.session, target_of(self.session, row[-1]))
+        part = self.made.part(self.session, leaf_of(self.session, row[-1]))
         if action.what == "delete":
             await self.changes.delete(part, RowId(row[0]), old)
         else:

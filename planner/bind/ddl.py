@@ -108,6 +108,8 @@ def bind_create_view(context: BindContext, node: ast.CreateView) -> st.CreateVie
         check_checkable(query)
     depends = relations_named(query)
     temporary = any(_is_temporary(context, oid) for oid in depends)
+    if temporary and node.relation.schema and persistence_of(node.relation, schema) != "t":
+        raise SqlError("42P16", "cannot create temporary relation in non-temporary schema")
     return st.CreateView(
         schema="pg_temp" if temporary and not node.relation.schema else schema,
         name=node.relation.name,

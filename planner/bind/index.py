@@ -274,6 +274,7 @@ def dropped_column(column: ColumnDef) -> ColumnDef:
         dropped=True,
         not_null=False,
         default_sql=None,
+        missing_value=None,
         identity="",
         generated="",
         hidden=False,

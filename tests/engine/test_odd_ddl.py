@@ -1,0 +1,170 @@
+"""DDL that once broke something for others: catalogs that pg_dump cannot read, views that nobody can bind, objects that outlive their session."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import psycopg
+import pytest
+
+from engine.catalog.store import decode, encode
+from engine.catalog.stored import key_of
+from planner.catalog import ColumnDef, RelationDef
+from planner.typefacts import FIRST_USER_OID
+from planner.types import SqlType
+from tests.support.durable import run
+from tests.support.engine import Failed, Session, open_database
+from tests.support.server import ServerProcess
+from txn.persist.memory import MemoryDisk
+
+
+def state_of(statements: str, query: str = "") -> tuple[str, list[tuple[str | None, ...]]]:
+    """Run statements in a new database up to the first that fails; return its SQLSTATE and what ``query`` answers after it."""
+
+    async def body() -> tuple[str, list[tuple[str | None, ...]]]:
+        session = Session(await open_database(MemoryDisk()), 1)
+        state = ""
+        for statement in statements.split(";\n"):
+            try:
+                await session.run(statement)
+            except Failed as error:
+                state = error.report.sqlstate
+                break
+        return state, await session.run(query) if query else []
+
+    return run(body)
+
+
+COLUMNS = (
+    "SELECT attnum, attisdropped, atttypid = 0, relnatts FROM pg_attribute JOIN pg_class c ON c.oid = attrelid "
+    "WHERE attrelid = 't'::regclass AND attnum > 0 ORDER BY attnum"
+)
+
+
+@pytest.mark.parametrize("index", ["((a + 1))", "(a) WHERE a > 1", "((a + 1), (a + 2)) WHERE a > 1"])
+def test_columns_are_numbered_without_gaps_beside_what_an_index_keeps(index: str) -> None:
+    _, made = state_of(f"CREATE TABLE t (a int);\nCREATE INDEX ON t {index}", COLUMNS)
+    assert made == [("1", "f", "f", "1")]
+    _, rows = state_of(
+        f"CREATE TABLE t (a int);\nCREATE INDEX ON t {index};\nALTER TABLE t ADD c int;\nALTER TABLE t ADD d int", COLUMNS
+    )  # fmt: skip
+    assert [int(row[0] or 0) for row in rows] == list(range(1, int(rows[0][3] or 0) + 1))
+    assert [row[1] for row in rows].count("f") == 3
+    assert all(row[1] == row[2] for row in rows)
+
+
+def test_a_dropped_column_keeps_no_value_of_a_type_that_may_be_gone() -> None:
+    column = ColumnDef(
+        attnum=1, name="x", type=SqlType(FIRST_USER_OID + 99_999_999), dropped=True, missing_value="a"
+    )
+    table = RelationDef(
+        oid=FIRST_USER_OID + 1, schema_oid=2200, schema="public", name="t", kind="r", columns=(column,)
+    )
+    found = decode(key_of(table), encode(table))
+    assert isinstance(found, RelationDef)
+    assert found.columns[0].missing_value is None
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        "CREATE VIEW a AS SELECT 1 AS x;\nCREATE VIEW b AS SELECT * FROM a;\nCREATE OR REPLACE VIEW a AS SELECT * FROM b",
+        "CREATE VIEW a AS SELECT 1 AS x;\nCREATE OR REPLACE VIEW a AS SELECT * FROM a",
+        "CREATE VIEW a AS SELECT 1 AS x;\nCREATE VIEW b AS SELECT 1 AS x WHERE EXISTS (SELECT 1 FROM a);\n"
+        "CREATE VIEW c AS SELECT * FROM b;\nCREATE OR REPLACE VIEW a AS SELECT x FROM c UNION SELECT 2",
+    ],
+)
+def test_a_view_that_would_read_itself_is_refused_and_others_are_served(statements: str) -> None:
+    """PostgreSQL makes it, and refuses to read it; here nobody could list views any more."""
+    state, views = state_of(statements, "SELECT count(definition) > 0 FROM pg_views WHERE viewname = 'a'")
+    assert (state, views) == ("42P17", [("t",)])
+
+
+def _stack(name: str, height: int, base: str) -> list[str]:
+    below = [base, *(f"{name}{level}" for level in range(1, height))]
+    return [f"CREATE VIEW {name}{level} AS SELECT a FROM {on}" for level, on in enumerate(below, 1)]
+
+
+def test_views_are_nested_as_deep_as_they_can_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    deepest = 6
+    monkeypatch.setattr("planner.bind.context.MAX_VIEW_DEPTH", deepest)
+    monkeypatch.setattr("engine.ddl.view_nesting.MAX_VIEW_DEPTH", deepest)
+    query = "SELECT count(definition) FROM pg_views WHERE schemaname = 'public'"
+    deep = ["CREATE TABLE t (a int)", *_stack("v", deepest, "t")]
+    assert state_of(";\n".join(deep), query) == ("", [("6",)])
+    over = [*deep, "CREATE VIEW w AS SELECT a FROM v6"]
+    assert state_of(";\n".join(over), query) == ("42P17", [("6",)])
+    halves = [
+        "CREATE TABLE t (a int)",
+        *_stack("v", 4, "t"),
+        *_stack("w", 4, "t"),
+        "CREATE OR REPLACE VIEW v1 AS SELECT a FROM w4",
+    ]
+    assert state_of(";\n".join(halves), query) == ("42P17", [("8",)])
+
+
+@pytest.mark.parametrize(
+    ("statements", "state"),
+    [
+        ("CREATE TEMP TABLE t (a int);\nCREATE VIEW public.v AS SELECT * FROM t", "42P16"),
+        ("CREATE TEMP TABLE t (a int);\nCREATE VIEW v AS SELECT * FROM t", ""),
+        ("CREATE TYPE v AS ENUM ('a');\nCREATE VIEW v AS SELECT 1 AS a", "42710"),
+        ("CREATE TYPE pg_temp.e AS ENUM ('a');\nALTER TYPE pg_temp.e SET SCHEMA public", "0A000"),
+        ("CREATE FUNCTION pg_temp.f() RETURNS int LANGUAGE sql RETURN 1;\nALTER FUNCTION pg_temp.f() SET SCHEMA public", "0A000"),
+        ("CREATE TEMP TABLE t (a int);\nALTER TABLE t SET SCHEMA public", "0A000"),
+    ],
+)  # fmt: skip
+def test_nothing_becomes_permanent_that_is_temporary(statements: str, state: str) -> None:
+    assert state_of(statements)[0] == state
+
+
+@pytest.mark.parametrize("what", ["TEMP", "ALL"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        "CREATE FUNCTION pg_temp.f() RETURNS int LANGUAGE sql RETURN 1",
+        "CREATE TYPE pg_temp.e AS ENUM ('a')",
+        "CREATE DOMAIN pg_temp.d AS int;\nCREATE TABLE t (a pg_temp.d, b int)",
+        "CREATE FUNCTION pg_temp.f() RETURNS int LANGUAGE sql RETURN 1;\nCREATE VIEW v AS SELECT pg_temp.f()",
+    ],
+)
+def test_discard_takes_what_is_no_table(what: str, make: str) -> None:
+    left = (
+        "SELECT proname FROM pg_proc WHERE pronamespace = pg_my_temp_schema() UNION ALL "
+        "SELECT typname FROM pg_type WHERE typnamespace = pg_my_temp_schema()"
+    )
+    assert state_of(f"{make};\nDISCARD {what}", left) == ("", [])
+
+
+def test_a_prepared_insert_that_waits_for_a_drop_hears_that_the_table_is_gone(server: ServerProcess) -> None:
+    with (
+        psycopg.connect(server.url, autocommit=True) as boss,
+        psycopg.connect(server.url, autocommit=True) as client,
+    ):
+        boss.execute(
+            "CREATE TABLE waited (id int PRIMARY KEY, b int); CREATE TABLE child (b int REFERENCES waited)"
+        )
+        for number in range(3):
+            client.execute("INSERT INTO waited VALUES (%s, 1)", (number,), prepare=True)
+        answers: list[str | None] = []
+
+        def insert() -> None:
+            try:
+                client.execute("INSERT INTO waited VALUES (%s, 1)", (9,), prepare=True)
+                answers.append("")
+            except psycopg.Error as error:
+                answers.append(error.sqlstate)
+
+        boss.execute("BEGIN; DROP TABLE waited CASCADE")
+        worker = threading.Thread(target=insert)
+        worker.start()
+        waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid = %s"
+        for _ in range(400):
+            if boss.execute(waiting, (client.info.backend_pid,)).fetchone() == (1,) or not worker.is_alive():
+                break
+            time.sleep(0.005)
+        boss.execute("COMMIT")
+        worker.join(20)
+        boss.execute("DROP TABLE child")
+    assert answers == ["42P01"]
