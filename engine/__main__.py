@@ -21,7 +21,7 @@ from engine.loop.collector import collect_less, keep_survivors
 from engine.loop.descriptors import shortage
 from engine.loop.log_queue import QueuedLog
 from engine.loop.threads import put_loop_first, worker_pool
-from engine.private_files import prepare_data_directory
+from engine.private_files import prepare_data_directory, stored_secret
 from engine.spark import calibrate
 from engine.stalls import watch_stalls
 from pgwire.server import Server, ServerConfig
@@ -171,6 +171,7 @@ async def serve_forever(config: Config) -> None:
                 max_message_bytes=config.max_message_bytes,
                 authentication_timeout_s=config.authentication_timeout_s,
             ),
+            mock_secret=stored_secret(Path(config.data_dir)),
         )
         database.terminate = server.terminate
         database.turns = server.turns

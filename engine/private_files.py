@@ -2,6 +2,7 @@
 
     data directory     absent, or empty ──> made 0700      else 0700 or 0750, the user's own
     private key        0600 or less, the user's own; or root's, then 0640 or less
+    secret             0600, made at the first start
 
 PostgreSQL's rules and words (manual 19.2, 19.9). What is readable for others is rows, password verifiers, and a key that anybody could
 speak with as this server. Not asked of a ``blob`` directory that servers share: its permissions are its owner's to choose.
@@ -9,7 +10,9 @@ speak with as this server. Not asked of a ``blob`` directory that servers share:
 
 from __future__ import annotations
 
+import logging
 import os
+import secrets
 import shlex
 import stat
 from pathlib import Path
@@ -17,7 +20,11 @@ from typing import Final
 
 from engine.config import ConfigError
 
+log = logging.getLogger("holdfast")
+
 OWN: Final = 0o700
+SECRET: Final = "secret"
+_SECRET_BYTES: Final = 32
 _OTHERS: Final = stat.S_IWGRP | stat.S_IRWXO
 _KEY_OF_USER: Final = stat.S_IRWXG | stat.S_IRWXO
 _KEY_OF_ROOT: Final = stat.S_IWGRP | stat.S_IXGRP | stat.S_IRWXO
@@ -56,6 +63,32 @@ def prepare_data_directory(path: Path) -> None:
     problem = data_directory_problem(path)
     if problem is not None:
         raise ConfigError(problem)
+
+
+def stored_secret(path: Path) -> bytes:
+    """Return the secret that the salts of unknown users derive from, made at the first start.
+
+    With another one at each start these salts would change where those of roles stay. One that cannot be kept is good for this start.
+    """
+    file = path / SECRET
+    try:
+        secret = file.read_bytes()
+    except OSError:
+        secret = b""
+    if len(secret) == _SECRET_BYTES:
+        return secret
+    secret = secrets.token_bytes(_SECRET_BYTES)
+    new = path / f"{SECRET}.new"
+    try:
+        new.unlink(missing_ok=True)
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as out:
+            out.write(secret)
+            out.flush()
+            os.fsync(out.fileno())
+        new.replace(file)
+    except OSError as error:
+        log.warning("could not write %s: %s", file, error.strerror)
+    return secret
 
 
 def check_private_key(path: str) -> None:

@@ -89,6 +89,18 @@ def inherited(role: RoleDef, role_of: RoleOf) -> frozenset[int]:
     return _closure(role, role_of, inheriting=True)
 
 
+def nearest(role: RoleDef, role_of: RoleOf) -> tuple[int, ...]:
+    """Return what ``inherited`` does, the nearest first: the role, what it is a member of, by oid, then what these are members of."""
+    found = [role]
+    for member in found:
+        above = sorted(member.member_of, key=lambda m: m.role) if member.inherit else ()
+        for membership in above:
+            other = role_of(membership.role)
+            if other is not None and all(other.oid != known.oid for known in found):
+                found.append(other)
+    return tuple(known.oid for known in found)
+
+
 def _whose(oid: int, role_of: RoleOf) -> frozenset[int]:
     """Return the roles whose rights one has, by its oid; 0, everybody, has its own alone."""
     role = role_of(oid)
@@ -146,11 +158,11 @@ def grantable(items: Iterable[AclItem], roles: frozenset[int], owner: int, kind:
 
 
 def best_grantor(
-    items: Sequence[AclItem], roles: frozenset[int], owner: int, kind: str, wanted: str, role: int
+    items: Sequence[AclItem], roles: Sequence[int], owner: int, kind: str, wanted: str
 ) -> tuple[int, str]:
-    """Return as whom ``role``, which has the rights of ``roles``, grants: itself, or the first of them that may grant all or most of ``wanted``; and what that may."""
-    best, options = role, ""
-    for candidate in (role, *sorted(roles - {role})):
+    """Return as whom a role grants that has the rights of ``roles``, itself the first of them: the first that may grant all or most of ``wanted``; and what that may."""
+    best, options = roles[0], ""
+    for candidate in roles:
         may = ALL[kind] if candidate == owner else grantable(items, frozenset((candidate,)), owner, kind)
         may = ordered(set(may) & set(wanted))
         if len(may) > len(options):

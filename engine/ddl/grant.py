@@ -20,6 +20,7 @@ from planner.acl import (
     best_grantor,
     grant,
     held,
+    nearest,
     revoke,
 )
 from planner.catalog import AclDef, RoleDef
@@ -163,7 +164,9 @@ def _grantor(
         return found.owner, target.letters
     roles = Rights(session.rights_catalog, me).roles
     items = (*found.whole, *found.items)
-    grantor, options = best_grantor(items, roles, found.owner, target.kind, target.letters, me.oid)
+    near = nearest(me, session.rights_catalog.role_by_oid)
+    candidates = (*near, *sorted(roles.difference(near)))
+    grantor, options = best_grantor(items, candidates, found.owner, target.kind, target.letters)
     letters = options
     named = f'column "{found.column}" of relation "{found.name}"' if found.column else f'"{found.name}"'
     have = held(items, roles)

@@ -1,13 +1,14 @@
 """What queries and changes of rows need: privileges on tables, or on the columns that they name.
 
 A view's owner needs the right to read what the view reads; who reads the view needs only the view (manual 41.5). Of the target of a
-change the privilege to read is needed for those columns that its expressions name.
+change the privilege to read is needed for those columns that its expressions name. What each kind of range and query asks is a table
+with a row for all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from engine.ddl.kinds import KIND_WORDS
 from engine.ddl.needs import Needs, denied
@@ -17,6 +18,7 @@ from planner.errors import SqlError
 from planner.exprs import columns_named
 from planner.partition import column_map
 from planner.rights import Rights
+from planner.total import members, total
 from planner.typefacts import FIRST_USER_OID
 from planner.walk import children, walk
 
@@ -34,82 +36,41 @@ class RowNeeds(Needs):
 
         ``skip``: is checked elsewhere, but for what a view reads, or a policy.
         """
-        stack = [node]
-        used: dict[
-            int, frozenset[int]
-        ] = {}  # which columns of a view are named, by the identity of its range
-        while stack:
-            current = stack.pop()
-            if isinstance(current, q.RelationRange):
-                reader = self._reader(current, role)
-                if current is not skip:
-                    of_parent = current.parent != 0
-                    oid = current.parent if of_parent else current.oid
-                    named = current.asked if of_parent else current.used
-                    self._read(self._relation(oid), self._rights_of(reader), named)
-                if current.guard is not None:  # the columns that policies name need no right
-                    if reader is role:
-                        stack.append(current.guard.where)
-                    else:
-                        self.query(current.guard.where, reader)
-                continue
-            if isinstance(current, q.SubqueryRange) and current.parent:
-                reader = self._reader(current, role)
-                parent = self._relation(current.parent)
-                if current is not skip:
-                    self._read(parent, self._rights_of(reader), current.asked)
-                if parent.row_security:
-                    self._guards(current.query, reader)
-                continue
-            if isinstance(current, q.SubqueryRange) and current.view is not None:
-                view = self._relation(current.view[0])
-                if current is not skip:
-                    asked = self._rights_of(self._reader(current, role))
-                    self._read(view, asked, used.get(id(current), frozenset()))
-                owner = self._as_view(view)
-                if view.oid >= FIRST_USER_OID or not owner.superuser:
-                    self.query(current.query, owner)
-                continue
-            if isinstance(current, q.Select):
-                for number, item in enumerate(current.ranges):
-                    if isinstance(item, q.SubqueryRange) and item.view is not None:
-                        named = columns_named(current, number)
-                        used[id(item)] = (
-                            named if 0 not in named else frozenset(c.attnum for c in item.columns)
-                        )
-                for mark in current.row_marks:
-                    marked = current.ranges[mark.range]
-                    oid = _named_by(marked)
-                    if oid:
-                        rights = self._rights_of(self._reader(marked, role))
-                        relation = self._relation(oid)
-                        if not rights.columns(relation, (), "w"):
-                            raise denied(KIND_WORDS[relation.kind], relation.name)
-            stack.extend(children(current))
-
-    def _guards(self, query: q.QueryExpr, reader: RoleDef) -> None:
-        """Check what the policies of a partitioned table read, which are the same ones in all of its partitions."""
-        for node in walk(query):
-            if isinstance(node, q.RelationRange) and node.guard is not None:
-                self.query(node.guard.where, reader)
-                return
+        reading = _Reading(self, role, skip, [node])
+        while reading.stack:
+            current = reading.stack.pop()
+            ask = _ASKS.get(type(current))
+            below = children if ask is None else ask(reading, current)
+            reading.stack.extend(below(current))
 
     def _rights_of(self, role: RoleDef) -> Rights:
         return self.rights if role is self.role else Rights(self.catalog, role)
 
-    def _reader(self, range_: q.Range, role: RoleDef) -> RoleDef:
+    def reader(self, range_: q.Range, role: RoleDef) -> RoleDef:
         """Return the role as which a range is read that stands in what ``role`` reads."""
         if range_.invoker:
             return self.role
-        return self._as_view(self._relation(range_.within)) if range_.within else role
+        return self.as_view(self._relation(range_.within)) if range_.within else role
 
-    def _as_view(self, view: RelationDef) -> RoleDef:
+    def as_view(self, view: RelationDef) -> RoleDef:
         """Return the role as which a view reads, and is changed through."""
         if invokes(view):
             return self.role
         return self.catalog.role_by_oid(view.owner) or self.role
 
-    def _read(self, relation: RelationDef, rights: Rights, attnums: Collection[int]) -> None:
+    def relation(self, oid: int) -> RelationDef:
+        """Return a relation. Raises Replan for one that is gone."""
+        return self._relation(oid)
+
+    def lock(self, oid: int, reader: RoleDef) -> None:
+        """UPDATE on some column, for the rows that a SELECT locks."""
+        relation = self._relation(oid)
+        if not self._rights_of(reader).columns(relation, (), "w"):
+            raise denied(KIND_WORDS[relation.kind], relation.name)
+
+    def read(self, oid: int, reader: RoleDef, attnums: Collection[int]) -> None:
+        """SELECT on columns, of ``reader``; USAGE of the schema where that is who asks."""
+        relation, rights = self._relation(oid), self._rights_of(reader)
         if rights is self.rights and not relation.virtual:
             self._reach(relation)
         if not rights.columns(relation, attnums, "r"):
@@ -187,8 +148,115 @@ class RowNeeds(Needs):
             if use.read is not None:
                 checker._have_columns(used, use.read, "r")
             if use is not through.uses[-1]:
-                checker = RowNeeds(self.session, self._as_view(used), self.catalog)
+                checker = RowNeeds(self.session, self.as_view(used), self.catalog)
         return None if isinstance(statement, q.Insert) else statement.source.ranges[0]
+
+
+_Below: TypeAlias = Callable[[Any], Iterable[Any]]
+
+
+def _nothing(node: Any) -> Iterable[Any]:
+    """What is below a node that has been looked at with all that is in it."""
+    return ()
+
+
+class _Reading:
+    """One walk over what a tree reads; its methods ask what a node asks, and return what is below it that has to be looked at, too."""
+
+    __slots__ = ("_needs", "_role", "_skip", "_used", "stack")
+
+    def __init__(self, needs: RowNeeds, role: RoleDef, skip: q.Range | None, stack: list[Any]) -> None:
+        self._needs = needs
+        self._role = role
+        self._skip = skip
+        # which columns of a view are named, by the identity of its range
+        self._used: dict[int, frozenset[int]] = {}
+        self.stack = stack
+
+    def relation(self, item: q.RelationRange) -> _Below:
+        """A table: SELECT on the columns that are used of it, or of the partitioned one that it stands for."""
+        needs = self._needs
+        reader = needs.reader(item, self._role)
+        if item is not self._skip:
+            oid, named = (item.parent, item.asked) if item.parent else (item.oid, item.used)
+            needs.read(oid, reader, named)
+        if item.guard is not None:  # the columns that policies name need no right
+            if reader is self._role:
+                self.stack.append(item.guard.where)
+            else:
+                needs.query(item.guard.where, reader)
+        return _nothing
+
+    def subquery(self, item: q.SubqueryRange) -> _Below:
+        """A sub-query asks what is in it, a partitioned table as a table, a view as a view."""
+        if item.parent:
+            return self._partitioned(item)
+        return children if item.view is None else self._view(item, item.view[0])
+
+    def _partitioned(self, item: q.SubqueryRange) -> _Below:
+        """SELECT on the partitioned table; what its policies read, which are the same ones in all of its partitions."""
+        needs = self._needs
+        reader = needs.reader(item, self._role)
+        parent = needs.relation(item.parent)
+        if item is not self._skip:
+            needs.read(item.parent, reader, item.asked)
+        if parent.row_security:
+            for node in walk(item.query):
+                if isinstance(node, q.RelationRange) and node.guard is not None:
+                    needs.query(node.guard.where, reader)
+                    break
+        return _nothing
+
+    def _view(self, item: q.SubqueryRange, oid: int) -> _Below:
+        """SELECT on the view; of its owner, or of who asks where it is a security_invoker, what it reads."""
+        needs = self._needs
+        view = needs.relation(oid)
+        if item is not self._skip:
+            needs.read(oid, needs.reader(item, self._role), self._used.get(id(item), frozenset()))
+        owner = needs.as_view(view)
+        if oid >= FIRST_USER_OID or not owner.superuser:
+            needs.query(item.query, owner)
+        return _nothing
+
+    def select(self, node: q.Select) -> _Below:
+        """Which columns of views it names; UPDATE on what it locks."""
+        needs = self._needs
+        for number, item in enumerate(node.ranges):
+            if isinstance(item, q.SubqueryRange) and item.view is not None:
+                named = columns_named(node, number)
+                whole = frozenset(c.attnum for c in item.columns)
+                self._used[id(item)] = named if 0 not in named else whole
+        for mark in node.row_marks:
+            marked = node.ranges[mark.range]
+            oid = _named_by(marked)
+            if oid:
+                needs.lock(oid, needs.reader(marked, self._role))
+        return children
+
+    def below(self, node: Any) -> _Below:
+        """What is in it asks, if anything does."""
+        return children
+
+
+_ASKS: Final[Mapping[type, Callable[[_Reading, Any], _Below]]] = {
+    **total(
+        "rights of what stands in FROM",
+        dict.fromkeys(vars(q)[kind.__name__] for kind in q.Range.__subclasses__()),
+        {
+            q.RelationRange: _Reading.relation,
+            q.SubqueryRange: _Reading.subquery,
+            q.CteRange: _Reading.below,  # the query that it names is among the tree's
+            q.StepRange: _Reading.below,  # rows of a statement that was asked by itself, or of a trigger's
+            q.FunctionRange: _Reading.below,  # EXECUTE is asked for as of any call
+        },
+    ),
+    **total(
+        "rights of queries",
+        members(q.QueryExpr),
+        {q.Select: _Reading.select, q.SetOp: _Reading.below, q.Values: _Reading.below},
+    ),
+}  # fmt: skip
+"""What a node of a query asks, by its class; what is in neither table is an expression, which asks by what is in it."""
 
 
 def _named_by(marked: q.Range) -> int:

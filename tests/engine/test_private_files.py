@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from engine.config import ConfigError
-from engine.private_files import check_private_key, data_directory_problem, prepare_data_directory
+from engine.private_files import (
+    SECRET,
+    check_private_key,
+    data_directory_problem,
+    prepare_data_directory,
+    stored_secret,
+)
 from tests.support.server import ServerProcess
 
 
@@ -107,3 +113,15 @@ def test_a_server_makes_its_directory_private_and_refuses_an_open_one(
     assert f'FAIL data directory "{data}" has invalid permissions' in checked.stdout
     data.chmod(0o750)
     assert ServerProcess(data).stop() == 0
+
+
+def test_the_secret_of_a_data_directory_stays(tmp_path: Path) -> None:
+    secret = stored_secret(tmp_path)
+    assert len(secret) == 32
+    assert stored_secret(tmp_path) == secret
+    assert mode_of(tmp_path / SECRET) == 0o600
+    (tmp_path / SECRET).write_bytes(b"cut")
+    (tmp_path / f"{SECRET}.new").write_bytes(b"left by a crash")
+    again = stored_secret(tmp_path)
+    assert again not in (secret, b"cut")
+    assert stored_secret(tmp_path) == again
