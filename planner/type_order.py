@@ -109,14 +109,22 @@ def unordered_field(oid: int, find: FindRow, strategy: int) -> int:
     """Return the type of the first field of a composite type (or of an array or domain over one) that has no btree operator
     of ``strategy`` (3: nor a hash one), 0 where all have, and for every other type.
     """
+    return _unordered(oid, find, strategy, set())
+
+
+def _unordered(oid: int, find: FindRow, strategy: int, seen: set[int]) -> int:
     oid = base_oid(oid)
-    row = find(base_oid(element_of(oid) or oid))
+    row_oid = base_oid(element_of(oid) or oid)
+    if row_oid in seen:  # each type once, however many fields are of it
+        return 0
+    seen.add(row_oid)
+    row = find(row_oid)
     for column in () if row is None else row.live:
         field = column.type.oid
         lacks = find_equality(field) if strategy == 3 else _family_operator(field, strategy)
         if lacks is None:
             return field
-        inner = unordered_field(field, find, strategy)
+        inner = _unordered(field, find, strategy, seen)
         if inner:
             return inner
     return 0

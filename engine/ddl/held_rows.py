@@ -12,7 +12,7 @@ from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import row_array_oid, row_type_oid
 from engine.constraints.define import touch
 from engine.ddl.rewrite import locked_rows, rewrite_rows
-from pgwire.codecs.composite import pack, values_of
+from pgwire.codecs.composite import RowShape, pack, values_of
 from planner.catalog import ColumnDef, RelationDef
 from planner.errors import SqlError, not_supported
 from planner.typefacts import FIRST_USER_OID, element_of
@@ -83,11 +83,12 @@ async def repack_rows(session: Session, oid: int, holding: Iterable[tuple[Relati
         relation_now = session.catalog.relation_by_oid(table)
         if relation_now is None or relation_now.kind == "p":
             continue
+        known: dict[int, _Repack | None] = {}
         places = [
             (attnum - 1, repack)
             for attnum in attnums
             if not relation_now.column(attnum).dropped
-            and (repack := _repacker(session.catalog, relation_now.column(attnum).declared.oid, oid))
+            and (repack := _repacker(session.catalog, relation_now.column(attnum).declared.oid, oid, known))
         ]
         if not places:
             continue
@@ -107,20 +108,33 @@ async def repack_rows(session: Session, oid: int, holding: Iterable[tuple[Relati
 _Repack = Callable[[Any], Any]
 
 
-def _repacker(catalog: CatalogSnapshot, oid: int, of: int) -> _Repack | None:
-    """Return what stores a value of the type ``oid`` anew, None where there are no values of the composite type ``of`` in it."""
+def _repacker(
+    catalog: CatalogSnapshot, oid: int, of: int, known: dict[int, _Repack | None]
+) -> _Repack | None:
+    """Return what stores a value of the type ``oid`` anew, None where there are no values of the composite type ``of`` in it.
+
+    ``known`` keeps the answers of composite types: each is asked for once, however many attributes are of it.
+    """
     made = catalog.type_by_oid(oid)
     if made is not None and made.kind == "d" and oid == made.oid:
-        return _repacker(catalog, made.base, of)
+        return _repacker(catalog, made.base, of, known)
     element = element_of(oid)
     if element:
-        inner = _repacker(catalog, element, of)
+        inner = _repacker(catalog, element, of, known)
         return None if inner is None else _each(inner)
     shape = catalog.row_shape(oid)
     if shape is None:
         return None
-    parts = [_repacker(catalog, attribute.oid, of) for attribute in shape.attributes]
-    if oid != of and not any(parts):
+    if oid not in known:
+        known[oid] = _row_repacker(catalog, shape, oid == of, of, known)
+    return known[oid]
+
+
+def _row_repacker(
+    catalog: CatalogSnapshot, shape: RowShape, itself: bool, of: int, known: dict[int, _Repack | None]
+) -> _Repack | None:
+    parts = [_repacker(catalog, attribute.oid, of, known) for attribute in shape.attributes]
+    if not itself and not any(parts):
         return None
 
     def repack(value: Any) -> Any:

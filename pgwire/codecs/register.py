@@ -7,8 +7,9 @@ between databases, so they are looked up by the settings a codec is bound to (``
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from pgwire.codecs import composite, composite_keys, ranges, system, text
 from pgwire.codecs.errors import DataError
@@ -31,6 +32,8 @@ from pgwire.codecs.registry import (
 )
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.user_types import STORED, enum_parser, enum_printer, row_shape
+
+T = TypeVar("T")
 
 
 def register_enum(oid: int, array_oid: int) -> None:
@@ -68,12 +71,13 @@ def register_row(oid: int, array_oid: int) -> None:
         if settings.types is STORED:
             return bytes.fromhex
         shape = row_shape(oid, settings)
-        readers = [_attribute_reader(attribute, settings) for attribute in shape.attributes]
+        _refuse_domains(shape)
+        readers = [_once(text_decoder, at.oid, settings, at.typmod) for at in shape.attributes]
 
         def parse(value: str) -> bytes:
             fields = composite.parse_fields(value, len(readers))
             return composite.pack(
-                [None if item is None else read(item) for item, read in zip(fields, readers, strict=True)],
+                [None if item is None else read()(item) for item, read in zip(fields, readers, strict=True)],
                 shape,
             )
 
@@ -83,12 +87,12 @@ def register_row(oid: int, array_oid: int) -> None:
         if settings.types is STORED:
             return bytes.hex
         shape = row_shape(oid, settings)
-        printers = [text_printer(attribute.oid, settings) for attribute in shape.attributes]
+        printers = [_once(text_printer, attribute.oid, settings) for attribute in shape.attributes]
 
         def show(value: bytes) -> str:
             fields = composite.values_of(value, shape)
             shown = [
-                "" if item is None else system.quote_field(print_(item))
+                "" if item is None else system.quote_field(print_()(item))
                 for item, print_ in zip(fields, printers, strict=True)
             ]
             return f"({','.join(shown)})"
@@ -97,9 +101,7 @@ def register_row(oid: int, array_oid: int) -> None:
 
     def recv(settings: CodecSettings) -> Recv:
         shape = row_shape(oid, settings)
-
-        for attribute in shape.attributes:
-            _attribute_reader(attribute, settings)
+        _refuse_domains(shape)
 
         def read(type_oid: int, data: bytes) -> Any:
             return binary_input(type_oid, data, settings)
@@ -109,12 +111,13 @@ def register_row(oid: int, array_oid: int) -> None:
     def send(settings: CodecSettings) -> Send:
         shape = row_shape(oid, settings)
         types = tuple(attribute.oid for attribute in shape.attributes)
-        senders = [binary_encoder(type_oid, settings) for type_oid in types]
+        senders = [_once(binary_encoder, type_oid, settings) for type_oid in types]
 
         def write(value: bytes) -> bytes:
             fields = composite.values_of(value, shape)
             return system.send_record(
-                types, [None if item is None else to(item) for item, to in zip(fields, senders, strict=True)]
+                types,
+                [None if item is None else to()(item) for item, to in zip(fields, senders, strict=True)],
             )
 
         return write
@@ -127,13 +130,22 @@ def register_row(oid: int, array_oid: int) -> None:
     CODECS[array_oid] = array_codec(array_oid, CODECS[oid])
 
 
-def _attribute_reader(attribute: composite.Attribute, settings: CodecSettings) -> Parse:
-    if attribute.oid != attribute.plain:
-        raise DataError(
-            "0A000",
-            f'input of a composite value whose attribute "{attribute.name}" is of a domain is not supported',
-        )
-    return text_decoder(attribute.oid, settings, attribute.typmod)
+def _once(make: Callable[..., T], *args: Any) -> Callable[[], T]:
+    """Return what calls ``make(*args)`` when it is first called, and gives the same again from then on.
+
+    The codec of an attribute is made when a value has that attribute: a type over types that each have two attributes of
+    the one before has 2^n codecs below it, and its values, where they are null, none.
+    """
+    return functools.lru_cache(1)(functools.partial(make, *args))
+
+
+def _refuse_domains(shape: composite.RowShape) -> None:
+    for attribute in shape.attributes:
+        if attribute.oid != attribute.plain:
+            raise DataError(
+                "0A000",
+                f'input of a composite value whose attribute "{attribute.name}" is of a domain is not supported',
+            )
 
 
 def _type_name(oid: int) -> str:

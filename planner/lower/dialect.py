@@ -82,6 +82,8 @@ class Dialect(ABC):
     types: dict[str, str]
     calls_python: ClassVar[bool] = False
     """Whether the engine can ask Python for a value in the middle of a query (``callouts``)."""
+    series_in_order: ClassVar[bool] = False
+    """Whether rows of ``series_rows`` are numbered as they come."""
 
     def __init__(self) -> None:
         """Start numbering."""
@@ -310,7 +312,7 @@ class Dialect(ABC):
         """Return the array of generate_series(start, stop[, step]) of integers; 22023 for step 0."""
 
     def series_rows(self, args: Sequence[Val], label: str, column: str, result: SqlType) -> Node | None:
-        """Return generate_series of known integers as a SELECT of one column, where that beats an array."""
+        """Return generate_series of integers that need no column as a SELECT of one column, where that beats an array."""
         return None
 
     def any_order(self) -> list[Node]:

@@ -93,6 +93,7 @@ class DuckDialect(Dialect):
 
     name = "duckdb"
     calls_python = True
+    series_in_order = True
     types = {  # noqa: RUF012 - a constant table
         "bool": "BOOLEAN",
         "int16": "SMALLINT",
@@ -215,14 +216,25 @@ class DuckDialect(Dialect):
 
     def series(self, args: Sequence[Val], result: SqlType) -> Node:
         """generate_series, whose step must not be 0."""
+        made = b.fn("generate_series", *self._bounds_of_series(args))
+        return b.cast(made, self.list_of(self.engine_type(result)))
+
+    def series_rows(self, args: Sequence[Val], label: str, column: str, result: SqlType) -> Node | None:
+        """Return the function of FROM: an array takes memory that no limit counts, and its unnest looks for no interrupt."""
+        bounds = self._bounds_of_series(args)
+        if any(b.has_column(bound) for bound in bounds):
+            return None
+        value = b.cast(b.col(label, "generate_series"), self.engine_type(result))
+        return b.select([b.alias(value, column)], source=b.rows_of("generate_series", bounds, label))
+
+    def _bounds_of_series(self, args: Sequence[Val]) -> list[Node]:
         items = [b.cast(a.node, "BIGINT") for a in args]
         if len(items) == 3:
             items[2] = b.case(
                 [(b.op("=", items[2], b.integer(0)), self.error("22023", "step size cannot equal zero"))],
                 items[2],
             )
-        made = b.fn("generate_series", *items)
-        return b.cast(made, self.list_of(self.engine_type(result)))
+        return items
 
     def interval_value(self, value: Val) -> Node:
         """Add up months, days and microseconds."""

@@ -39,7 +39,9 @@ def function_range(lw: Lowering, range_: q.FunctionRange) -> Result:
         node: Node | None = None
         if name == "generate_series" and call.type.oid in (f.INT4, f.INT8):
             args = [lw.expr(a) for a in call.args]
-            if not range_.ordinality:  # rows of an array stay in order under row_number()
+            if (
+                not range_.ordinality or lw.d.series_in_order
+            ):  # else under row_number(), as those of an array do
                 node = lw.d.series_rows(args, lw.d.fresh("r"), columns[0].name, call.type)
             items = lw.d.series(args, call.type)
         elif (

@@ -111,6 +111,25 @@ def test_a_placeholder_in_a_text_is_only_text(world: World, executor: LocalExecu
     ]
 
 
+def test_a_series_of_a_known_range_is_no_array(world: World, executor: LocalExecutor) -> None:
+    long = "generate_series(1, 2000000000000)"
+    assert rows(world, executor, f"SELECT g FROM {long} g LIMIT 2") == [("1",), ("2",)]
+    assert rows(world, executor, f"SELECT g, n FROM {long} WITH ORDINALITY s(g, n) LIMIT 2") == [
+        ("1", "1"),
+        ("2", "2"),
+    ]
+    edge = 2**63 - 1
+    sql = f"SELECT g FROM generate_series({edge - 3}, {edge}, 2) g"
+    assert rows(world, executor, sql) == [(str(edge - 3),), (str(edge - 1),)]
+    down = "SELECT g FROM generate_series($1::int, 1, -2) g"
+    assert rows(world, executor, down, (5,), (f.INT4,)) == [("5",), ("3",), ("1",)]
+    assert rows(world, executor, down, (None,), (f.INT4,)) == []
+    lateral = "SELECT x, g FROM (VALUES (1), (2)) v(x), generate_series(1, x) g ORDER BY x, g"
+    assert rows(world, executor, lateral) == [("1", "1"), ("2", "1"), ("2", "2")]
+    with pytest.raises(SqlError, match="step size cannot equal zero"):
+        rows(world, executor, "SELECT g FROM generate_series(1, 2, $1::int) g", (0,), (f.INT4,))
+
+
 def test_a_result_streams_and_stops_when_closed(world: World, executor: LocalExecutor) -> None:
     async def run() -> int:
         plan = executor.prepare(world.bind("SELECT g FROM generate_series(1, 3000000) g"), world.catalog)

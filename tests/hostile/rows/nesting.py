@@ -20,6 +20,14 @@ def views(n: int) -> str:
     return "; ".join(made)
 
 
+def _doubling(n: int) -> str:
+    """Return a chain of temporary types, each of two attributes of the one before: 2^n attributes below the last."""
+    made = "; ".join(
+        f"CREATE TYPE pg_temp.double{i} AS (a double{i - 1}, b double{i - 1})" for i in range(1, n + 1)
+    )
+    return f"SET search_path = pg_temp, public; CREATE TYPE pg_temp.double0 AS (a int, b int); {made}"
+
+
 ROWS = (
     Row(name="views that double", sql=lambda n: f"{views(n)}; SELECT count(*) FROM v{n}", short=5, full=24, expect=DEEP + " 54000"),
     Row(name="views that double, explained", sql="EXPLAIN SELECT count(*) FROM v<n>", setup=(views,), short=5, full=9,
@@ -124,4 +132,10 @@ ROWS = (
     Row(name="look-ups along a long path", sql="SELECT count(*) FROM numbers a, numbers b WHERE a.id = 1 AND b.id = 1",
         setup=("SELECT set_config('search_path', (SELECT string_agg('s' || g, ',') FROM generate_series(1, <n>) g) || ',public', false)",),
         short=5000, full=200_000, answer="1"),
+    Row(name="composite types that double", sql=lambda n: f"SELECT x FROM (VALUES (ROW(NULL, NULL)::double{n}), ('(,)'::double{n})) v(x) "
+        "ORDER BY x", setup=(_doubling,), short=40, full=300, answer="(,)"),
+    Row(name="composite types that double, stored", sql=lambda n: f"CREATE TEMP TABLE held (x double{n}); INSERT INTO held VALUES ('(,)'); "
+        "SELECT a.x FROM held a JOIN held b ON a.x = b.x", setup=(_doubling,), short=40, full=300, answer="(,)"),
+    Row(name="composite types that double, an attribute less", sql="ALTER TYPE double0 DROP ATTRIBUTE b CASCADE",
+        setup=(_doubling, lambda n: f"CREATE TEMP TABLE held (x double{n})"), short=40, full=300),
 )  # fmt: skip
