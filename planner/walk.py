@@ -99,6 +99,7 @@ def placed(node: Any, kinds: AbstractSet[type]) -> Iterator[tuple[Any, int]]:
         top, depth = pending.pop()
         stack = [top]
         while stack:
+            give_way()
             for child in children(stack.pop()):
                 kind = child.__class__
                 if kind in kinds:

@@ -21,6 +21,7 @@ from typing import Literal, TypeAlias
 from engine.catalog.index_parts import index_parts
 from engine.index.computed_keys import holds_rows_of, key_expressions
 from engine.index.exact_patterns import exact_match
+from pgwire.give_way import give_way
 from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.comparisons import FLIP, Operator, key_operators
 from planner.facts import BPCHAR, FLOAT4, FLOAT8, INT2, INT4, INT8, NUMERIC, facts
@@ -61,6 +62,7 @@ def _collect(node: object, depth: int, out: set[int]) -> None:
         if node.level == depth and node.range >= 0:  # -1 stands for an array's element
             out.add(node.range)
         return
+    give_way()
     deeper = depth + 1 if isinstance(node, QueryBase) else depth
     for child in node if isinstance(node, tuple) else children(node):
         _collect(child, deeper, out)

@@ -38,6 +38,7 @@ from engine.index.setops import RecursiveUnion, SetOpNode, With
 from engine.index.sorting import order_items
 from engine.index.subplan import compile_sublink
 from engine.index.window import WindowNode
+from pgwire.give_way import give_way
 from planner.catalog import Catalog
 from planner.comparisons import conjuncts_of
 from planner.errors import not_supported
@@ -321,6 +322,7 @@ def _own(nodes: Any, kind: type) -> list[Any]:
     out: list[Any] = []
     stack: list[tuple[Any, int]] = [(n, 0) for n in reversed(list(nodes))]
     while stack:
+        give_way()
         node, depth = stack.pop()
         if isinstance(node, tuple):
             stack.extend((n, depth) for n in reversed(node))

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
+from pgwire.give_way import give_way
 from planner.comparisons import conjuncts_of
 from planner.facts import facts
 from planner.query import (
@@ -73,6 +74,7 @@ def _ranges(item: FromItem) -> set[int]:
 def _reduced(item: FromItem, refused: AbstractSet[int]) -> FromItem:
     if isinstance(item, RangeRef):
         return item
+    give_way()
     kind = item.kind
     if kind in (JoinKind.LEFT, JoinKind.FULL) and refused & _ranges(item.right):
         kind = JoinKind.INNER if kind is JoinKind.LEFT else JoinKind.RIGHT

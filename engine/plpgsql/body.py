@@ -131,9 +131,9 @@ class Body:
         self.steps: Mapping[str, WithStep] = steps or {}
         context = self.context()
         header = header_for_call(function, types, kind, new_type)
-        self.routine = parse_routine(function.source, header, CatalogTypes(context))
         self.catalog_version = session.catalog.version
         self.namespace_version = session.catalog.namespace_version
+        self.routine = openly(parse_routine, function.source, header, CatalogTypes(context))
         self.versions = dict(context.versions)
         self.row_form: RowForm | None = None  # of NEW and OLD, which are ``opened``
         self.opened: frozenset[int] = frozenset()
@@ -240,7 +240,7 @@ class Body:
         version = self.session.catalog.version
         found = self._programs.get(scalar)
         if found is None or found[0] != version:
-            found = self._programs[scalar] = version, compiled(self, scalar)
+            found = self._programs[scalar] = version, openly(compiled, self, scalar)
         return found[1]
 
     # -- types -------------------------------------------------------------------------------------

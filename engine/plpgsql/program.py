@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from engine.plpgsql.signals import RETURN, Signal, after
 from pgwire.codecs.errors import DataError
+from pgwire.give_way import give_way
 from planner.domains import is_domain
 from planner.errors import SqlError
 from planner.evaluate import Env, Shared
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
 TICKS: Final = 256
 """So many turns of loops run before others may have theirs."""
+
+MAX_LINES: Final = 1000
+"""Python compiles a text in one step, in which nobody else has a turn: a longer body is left to the interpreter."""
 
 Operation: TypeAlias = "Callable[[Any], Awaitable[Any]]"
 """What an interpreter is asked to do: a function of it."""
@@ -66,7 +70,7 @@ def _inner(block: tree.Block) -> list[tree.Statement]:
 
 
 def compiled(body: Body, scalar: SqlType | None) -> Program | None:
-    """Return the program of a body that returns ``scalar`` (None: a row or nothing); None where Python cannot nest it so deep."""
+    """Return the program of a body that returns ``scalar`` (None: a row or nothing); None where Python cannot nest it so deep, or takes long."""
     return _Compiler(body, scalar).program()
 
 
@@ -95,6 +99,8 @@ class _Compiler:
         self._block(self.body.routine.body)
         self._emit("return None")
         self._emit("yield")  # a generator in any case
+        if len(self.lines) > MAX_LINES:
+            return None
         source = "def program(v, e, f):\n" + "\n".join(self.lines) + "\n"
         try:
             exec(compile(source, "<plpgsql>", "exec"), self.names)
@@ -104,6 +110,7 @@ class _Compiler:
         return made
 
     def _emit(self, line: str) -> None:
+        give_way()
         self.lines.append("    " * self.depth + line)
 
     def _name(self, value: Any) -> str:

@@ -138,7 +138,7 @@ def compiled_query(plan: Plan, slot: str, query: QueryExpr) -> CompiledQuery:
     """Return the compiled form of ``query``, kept in ``plan`` under ``slot``."""
     found: CompiledQuery | None = plan.compiled.get(slot)
     if found is None:
-        found = plan.compiled[slot] = CompiledQuery(query)
+        found = plan.compiled[slot] = openly(CompiledQuery, query)
     return found
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pgwire.give_way import paced
 from planner import ast
 from planner.bind.context import WithStep
 from planner.bind.expr import bind_boolean
@@ -456,7 +457,7 @@ def _merged(scope: Scope, kind: JoinKind, left: Expr, right: Expr) -> Expr:
 def column_origins(scope: Scope, exprs: Sequence[Expr]) -> tuple[Origin, ...]:
     """Return where each expression's value comes from, for RowDescription."""
     found: list[Origin] = []
-    for expr in exprs:
+    for expr in paced(exprs):
         if isinstance(expr, Var) and expr.range >= 0:
             owner = scope.at(expr.level)
             made = owner.ranges[expr.range]

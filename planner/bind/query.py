@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pgwire.give_way import give_way
+from pgwire.give_way import give_way, paced
 from planner import ast
 from planner.bind.columns import expand_stars, star_of
 from planner.bind.context import BindContext
@@ -168,6 +168,7 @@ def resolve_targets(scope: Scope, targets: list[Target]) -> None:
     """Give text to the targets whose type is still unknown."""
     for index, target in enumerate(targets):
         if target.expr.type.oid == UNKNOWN:
+            give_way()
             expr = coerce_type(target.expr, SqlType(TEXT), CastContext.IMPLICIT, scope.context.env)
             targets[index] = replace(target, expr=expr)
 
@@ -179,7 +180,7 @@ def output_columns(scope: Scope, targets: Sequence[Target]) -> tuple[OutputColum
     return tuple(
         [
             OutputColumn(name=target.name, type=target.expr.type, table_oid=oid, attnum=attnum)
-            for target, (oid, attnum) in zip(shown, origins, strict=True)
+            for target, (oid, attnum) in paced(list(zip(shown, origins, strict=True)))
         ]
     )
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeAlias
 
+from pgwire.give_way import give_way
 from planner.errors import Span, SqlError
 from planner.plpgsql import tree
 from planner.plpgsql.stream import Stream, Token
@@ -194,6 +195,7 @@ class Declarations(Base):
         return found
 
     def _declaration(self) -> int | None:
+        give_way()
         stream = self.stream
         token = stream.peek()
         name = stream.next_name()

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from pgwire.give_way import give_way
 from planner import ast
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import BOOL, INT4, RECORD, TEXT
@@ -57,6 +58,7 @@ class Compound(Declarations):
 
     def one(self) -> list[tree.Statement]:
         """Read one statement."""
+        give_way()
         stream = self.stream
         label = self.label()
         line = stream.line(stream.place)

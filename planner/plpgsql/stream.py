@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
+from pgwire.give_way import paced
 from planner import ast
 from planner.errors import Span, SqlError
 from planner.parse import parse, scan
@@ -81,7 +82,7 @@ class Stream:
     def __init__(self, text: str) -> None:
         """Raises SqlError 42601 and its kin for what is no token."""
         self.text = text
-        self.tokens = [_token(text, t.start, t.end + 1, t.name, t.kind) for t in scan(text)]
+        self.tokens = [_token(text, t.start, t.end + 1, t.name, t.kind) for t in paced(scan(text))]
         self.at = 0
         self._lines = [i for i, char in enumerate(text) if char == "\n"]
 

@@ -138,4 +138,10 @@ ROWS = (
         "SELECT a.x FROM held a JOIN held b ON a.x = b.x", setup=(_doubling,), short=40, full=300, answer="(,)"),
     Row(name="composite types that double, an attribute less", sql="ALTER TYPE double0 DROP ATTRIBUTE b CASCADE",
         setup=(_doubling, lambda n: f"CREATE TEMP TABLE held (x double{n})"), short=40, full=300),
+    Row(name="EXISTS within EXISTS over series", sql=lambda n: "SELECT x FROM generate_series(1, 3) x WHERE " + "".join(
+        f"EXISTS (SELECT 1 FROM generate_series(1, 2) y{i} WHERE y{i} >= x AND " for i in range(n)) + "true" + ")" * n, short=40, full=500, expect=DEEP),
+    Row(name="a cross join of many", sql=lambda n: "SELECT count(*) FROM " + ",".join(f"(SELECT 1) a{i}" for i in range(n)), short=150, full=5000,
+        answer="1", expect=DEEP),
+    Row(name="full joins of many", sql=lambda n: "SELECT count(*) FROM (SELECT 1 a) a0" + "".join(
+        f" FULL JOIN (SELECT 1 a) a{i} USING (a)" for i in range(1, n + 1)), short=30, full=1000, answer="1", expect=DEEP),
 )  # fmt: skip

@@ -160,4 +160,10 @@ ROWS = (
         full=1_000_000, expect="done 53400 53200 54000"),
     Row(name="pg_sleep in a loop", sql=block("LOOP PERFORM pg_sleep(0.001); END LOOP;"), expect=RUNS),
     Row(name="clock_timestamp in a loop", sql=block("WHILE clock_timestamp() < '2999-01-01' LOOP END LOOP;"), expect=RUNS),
+    Row(name="a body of many statements", sql=lambda n: "DO $x$BEGIN " + "NULL;" * n + " END$x$", short=3000, full=500_000,
+        expect="done 53200"),
+    Row(name="a body of many declarations", sql=lambda n: "DO $x$DECLARE " + "".join(f"v{i} int;" for i in range(n)) + " BEGIN END$x$", short=1500,
+        full=100_000, expect="done 53200"),
+    Row(name="a body of many branches", sql=lambda n: "DO $x$BEGIN IF false THEN NULL; " + "ELSIF false THEN NULL; " * n + "END IF; END$x$", short=700,
+        full=50_000, expect="done 53200"),
 )  # fmt: skip
