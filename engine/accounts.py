@@ -12,7 +12,8 @@ Counting each value that a sort, a hash table or an aggregate keeps would cost e
 has taken is measured: the process's private memory before and after each of its slices, in which nobody else runs on
 the loop; a few microseconds per slice. A large value that a function makes (``planner.builtins.large``) is charged before
 that, as it comes, since one slice may make many; where the promises would be too much, the process is looked at: what was dropped
-meanwhile costs nothing. What threads take in the meantime is counted with it, and memory that was free inside the process is
+meanwhile costs nothing. Nobody is refused for what Arrow has taken meanwhile: row groups, batches, parts being written and hot rows for
+DuckDB have bounds of their own (``engine.memory``), and most of it is made for others. What threads take in the meantime is counted with it, and memory that was free inside the process is
 not: the bounds are coarse, and there to keep the server alive. What sessions keep is counted value by value.
 
 Short statements (``Interrupts.run``: point reads, one-row writes) are not measured; a large value of theirs is charged.
@@ -47,7 +48,18 @@ def megabytes(size: int) -> str:
     return f"{size >> 20} MB" if size >= 10 << 20 else f"{size >> 10} kB"
 
 
-_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
+_libc = ctypes.CDLL(None)
+_trim = getattr(_libc, "malloc_trim", None)  # glibc's
+_M_MMAP_THRESHOLD: Final = -3
+RETURNED_BYTES: Final = 4 << 20
+"""What is freed goes back to the system at once if it was allocated as one piece of so much."""
+
+
+def return_large() -> None:
+    """Have large pieces of memory returned when they are freed; glibc would keep up to 32 MB of each, once one has been freed."""
+    mallopt = getattr(_libc, "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_MMAP_THRESHOLD, RETURNED_BYTES)
 
 
 def give_back() -> None:
@@ -113,7 +125,7 @@ class Account:
         promised: bytes of large values made since the last measurement.
     """
 
-    __slots__ = ("_base", "_measures", "limit", "most", "promised", "statements", "taken")
+    __slots__ = ("_arrow", "_base", "_measures", "limit", "most", "promised", "statements", "taken")
 
     def __init__(self, statements: Statements) -> None:
         """Nothing is taken."""
@@ -124,6 +136,7 @@ class Account:
         self.most = 0  # that it had at once, since its session began
         self._base = 0  # what the process had when the slice began, or the last measurement was made
         self._measures = False
+        self._arrow = 0  # what Arrow had when it had taken nothing
 
     # -- a slice -------------------------------------------------------------------------------------
 
@@ -131,6 +144,8 @@ class Account:
         """A slice of a statement that may take long begins."""
         self._base = resident_bytes()[0]
         self._measures = True
+        if not self.taken:
+            self._arrow = pa.total_allocated_bytes()
 
     def ends(self) -> None:
         """A slice has ended."""
@@ -172,7 +187,8 @@ class Account:
         if self.taken + more > self.limit or (self.taken and statements.taken + more > statements.limit):
             give_back()  # what allocators keep for later is nobody's
             self._measure()
-        if self.taken + more > self.limit:
+        others = max(pa.total_allocated_bytes() - self._arrow, 0)
+        if max(self.taken - others, 0) + more > self.limit:
             raise SqlError(
                 "53200",
                 "out of memory",
@@ -294,6 +310,7 @@ def install(each: int) -> None:
     """Have large values charged; ``each``: what one statement may have. The calling thread is the loop's."""
     global _of_one_value, _loop_thread
     _of_one_value, _loop_thread = each, get_ident()
+    return_large()
     METER.charge = _charge
 
 

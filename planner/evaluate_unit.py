@@ -336,6 +336,7 @@ class Unit:
         if depth > MAX_DEPTH and not isinstance(expr, Var | Const | Param):
             return self.cut(expr)
         if not self.fixed and isinstance(expr, FuncExpr | OpExpr) and is_fixed(expr):
+            self.grows = self.grows or expr.type.oid in OF_ANY_SIZE  # each time anew, if it is large
             return f"{self.name(Once(expr), 'once')}(e)"
         method = NODES.get(type(expr))
         if method is None:

@@ -16,12 +16,15 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Context, Decimal
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn.types import PhysicalType, Row, ShardColumn, ShardSpec
+
+JOINED_BYTES: Final = 1 << 16
+"""Tables whose rows are larger, on average, are joined without being copied."""
 
 SCALE_NAN, SCALE_NEG_INF, SCALE_POS_INF = -1, -2, -3
 MAX_DIGITS = 38
@@ -366,6 +369,12 @@ def _lists_to_python(column: Any, type_: PhysicalType, dims: Any) -> list[Any]:
         shape = shapes[i]
         out.append(tuple(flat) if shape is None else _shape(flat, shape))
     return out
+
+
+def joined(tables: Sequence[Any]) -> Any:
+    """Return tables of one schema as one: in one chunk each column, unless the rows are so large that a copy counts."""
+    whole = pa.concat_tables(tables)
+    return whole if whole.nbytes > whole.num_rows * JOINED_BYTES else whole.combine_chunks()
 
 
 def one_chunk(column: Any) -> Any:

@@ -25,9 +25,7 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
-
-from txn.columns import rows_to_table
+from txn.columns import joined, rows_to_table
 from txn.compaction import Size, choose, worth_a_job
 from txn.coordinator import Coordinator, SwapJob, swap_key
 from txn.mvcc.eviction import evict_all, evict_segment
@@ -305,7 +303,7 @@ class Job:
             if table is not None:
                 tables.append(table)
             await asyncio.sleep(0)
-        return pa.concat_tables(tables).combine_chunks() if tables else None
+        return joined(tables) if tables else None
 
     def _table(self, segment: Segment, offsets: Sequence[int]) -> Any:
         if not offsets:
@@ -347,7 +345,7 @@ class Job:
                 row_ids, begins = segment.row_ids, segment.begins
                 ends_of.update({(row_ids[i], begins[i]): ends[i] for i in offsets})
             await asyncio.sleep(0)
-        part = await self._write(pa.concat_tables(tables).combine_chunks(), made) if tables else None
+        part = await self._write(joined(tables), made) if tables else None
         if part is None:
             return []
         self._core.written.history += part.ref.rows
@@ -377,7 +375,7 @@ class Job:
             gone = gone_before(part, self._watermark)
             hidden = await core.offload(partial(part.ended_before, gone))
             tables.append(await core.offload(partial(live_rows, table, hidden, self._stored)))
-        whole = await core.offload(lambda: pa.concat_tables(tables).combine_chunks())
+        whole = await core.offload(lambda: joined(tables))
         tables.clear()
         core.written.merges += 1
         core.written.merged += whole.num_rows

@@ -193,6 +193,7 @@ async def scan(txn: StoreTransaction, view: View) -> AsyncIterator[list[StoredRo
     """Yield the rows of a shard in chunks: hot ones, own ones, then those of parts."""
     async for rows in scan_captured(view, _capture(txn, view)):
         yield rows
+        del rows  # before the next ones are read: one may be large
 
 
 async def scan_captured(view: View, at: Capture) -> AsyncIterator[list[StoredRow]]:
@@ -222,9 +223,11 @@ async def scan_captured(view: View, at: Capture) -> AsyncIterator[list[StoredRow
     chunk.extend(StoredRow(row_id, values, Timestamp(0)) for row_id, values in at.own_rows)
     if chunk:
         yield chunk
+    del chunk
     for part in at.parts:
         async for rows in scan_part(part, spec, ts, hidden):
             yield rows
+            del rows
 
 
 async def scan_part(
@@ -233,16 +236,25 @@ async def scan_part(
     """Yield the rows of one part that a reader at ``ts`` sees, in the part's order."""
     plain = not part.ended and not hidden and not part.needs_begins(ts)
     file = part.file
+
+    def seen(rows: Sequence[Row], first: int) -> list[StoredRow]:
+        chunk: list[StoredRow] = []
+        for position, values in enumerate(rows, first):
+            if plain or part.visible(position, ts):
+                row_id = file.row_id(position)
+                if row_id not in hidden:
+                    chunk.append(StoredRow(row_id, values, Timestamp(part.begin(position))))
+        return chunk
+
     async for first, rows in file.scan(spec):
-        for start in range(0, len(rows), CHUNK_ROWS):
-            chunk: list[StoredRow] = []
-            for position, values in enumerate(rows[start : start + CHUNK_ROWS], first + start):
-                if plain or part.visible(position, ts):
-                    row_id = file.row_id(position)
-                    if row_id not in hidden:
-                        chunk.append(StoredRow(row_id, values, Timestamp(part.begin(position))))
+        count = len(rows)
+        for start in range(0, count, CHUNK_ROWS):
+            chunk = seen(rows[start : start + CHUNK_ROWS], first + start)
+            if start + CHUNK_ROWS >= count:
+                rows = []
             if chunk:
                 yield chunk
+            del chunk
             await asyncio.sleep(0)
 
 

@@ -367,6 +367,7 @@ class StoreTransaction:
             if self.life.state is not ACTIVE:
                 raise self.life.ended()
             yield rows
+            del rows  # before the next ones are read: one may be large
 
     def snapshot(
         self, shard: ShardId, *, predicate: Predicate | None = None

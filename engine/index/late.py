@@ -61,8 +61,10 @@ class Head(Node):
                     yield item
                     continue
                 head = item[:left]
+                item = None
                 left -= len(head)
                 yield head
+                del head
                 if left == 0:
                     return
         finally:

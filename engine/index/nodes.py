@@ -69,20 +69,24 @@ class Node:
 
 
 def apply(function: RowFunction, source: Pipe, e: Env) -> Pipe:
-    """Map a batch function over a pipeline."""
+    """Map a batch function over a pipeline. What was handed on is let go before more is asked for: one row may be large."""
     if function.may_suspend:
         for item in source:
             if item.__class__ is not list:
                 yield item
             elif not function.grows:
                 out = yield from evaluate_rows(function, item, e)
+                item = None
                 if out:
                     yield out
+                del out
             else:
                 for at in range(0, len(item), FEW):
                     out = yield from evaluate(function, item[at : at + FEW], e)
                     if out:
                         yield out
+                    del out
+                item = None
         return
     if function.grows:
         yield from _apply_by_bytes(function, source, e)
@@ -90,8 +94,10 @@ def apply(function: RowFunction, source: Pipe, e: Env) -> Pipe:
     for item in source:
         if item.__class__ is list:
             out = function(item, e)
+            item = None
             if out:
                 yield out
+            del out
         else:
             yield item
 
@@ -112,6 +118,8 @@ def _apply_by_bytes(function: RowFunction, source: Pipe, e: Env) -> Pipe:
                 step = max(step // 4, 1)
             elif step < BATCH:
                 step *= 4
+            if at >= len(item):
+                item = []
             if out:
                 yield out
             del out  # before the next ones are made
@@ -192,7 +200,10 @@ class Cut(Node):
         width = self.width
         for item in self.inputs[0].pipe(e):
             if item.__class__ is list:
-                yield [r[:width] for r in item]
+                rows = [r[:width] for r in item]
+                item = None
+                yield rows
+                del rows
             else:
                 yield item
 
@@ -440,6 +451,7 @@ class Limit(Node):
                     yield item
                     continue
                 rows: Rows = item
+                item = None
                 if skip:
                     dropped = min(skip, len(rows))
                     skip -= dropped
@@ -448,6 +460,7 @@ class Limit(Node):
                     continue
                 if left is None:
                     yield rows
+                    rows = []
                     continue
                 if left:
                     head = rows[:left]
@@ -456,6 +469,7 @@ class Limit(Node):
                     if left == 0 and self.ties is not None:
                         last = self.ties(head[-1])
                     yield head
+                    del head
                     if left == 0 and self.ties is None:
                         return
                 if left == 0 and self.ties is not None:

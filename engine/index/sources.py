@@ -255,9 +255,12 @@ class TableScan(Source):
         while True:
             wait = Wait(_next(iterator))
             yield wait
-            if wait.value is None:
+            rows, wait.value = wait.value, None  # whoever drives keeps what it has waited for
+            if rows is None:
                 return
-            yield extract(wait.value)
+            rows = extract(rows)
+            yield rows
+            del rows  # before the next ones are read: one may be large
 
 
 async def _next(iterator: Any) -> Any:

@@ -11,6 +11,7 @@ What a row has to come to is in ``judge``. The observer is a process of its own.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -74,19 +75,15 @@ class Sampler(threading.Thread):
 
 def tree_bytes(root: int) -> int:
     """Return the proportional set of a process and all below it, a JVM's apart."""
-    parents: dict[int, int] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    total = 0
+    found = [root]
+    for pid in found:  # which grows meanwhile
+        total += _pss(pid)
         try:
-            parents[int(stat.parent.name)] = int(stat.read_text().rsplit(")", 1)[1].split()[1])
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                found += map(int, Path(f"/proc/{pid}/task/{thread}/children").read_text().split())
         except (FileNotFoundError, ProcessLookupError):
             continue
-    total = 0
-    for pid in parents:
-        at: int | None = pid
-        while at is not None and at != root:
-            at = parents.get(at)
-        if at == root:
-            total += _pss(pid)
     return total
 
 

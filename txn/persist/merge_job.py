@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn.columns import column_arrays, table_schema
+from txn.columns import column_arrays, joined, table_schema
 from txn.encode import decode_spec
 from txn.persist.location import in_thread
 from txn.persist.part import RowGroupCache, open_part
@@ -68,7 +68,7 @@ class MergeJob:
             table = await part.read_arrow()
             before += table.num_rows
             tables.append(live_rows(table, piece.hidden, spec))
-        whole = pa.concat_tables(tables).combine_chunks()
+        whole = joined(tables)
         tables.clear()
         if not whole.num_rows:
             return MergedPart(None, before, before)

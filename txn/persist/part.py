@@ -451,6 +451,7 @@ class Part:
                 table = await self._offload(partial(self._read, number, columns))
                 for at in range(0, count, step):
                     yield first + at, await self._offload(partial(table_rows, table.slice(at, step), plan))
+                del table
             first += count
 
     def _decoded(self, number: int, columns: list[str], plan: RowPlan) -> list[Row]:

@@ -24,6 +24,10 @@ from txn.persist.sidecar import Buffers, build_key_sidecar, build_system_sidecar
 from txn.types import PartRef, ShardIndex, ShardSpec, Timestamp
 
 _ZSTD_LEVEL: Final = 1
+_BOUNDED_BYTES: Final = 4096
+"""Columns of larger values, on average, have no bounds in the file: Arrow leaves out longer ones, but only after it has kept copies of four."""
+_LISTED_BYTES: Final = 1 << 16
+"""Columns of larger values, on average, have no dictionaries."""
 _REPEATS: Final = 2
 """How often a value occurs, on average, where a dictionary is made."""
 
@@ -66,15 +70,26 @@ def _check_columns(table: Any, spec: ShardSpec) -> None:
 def _dictionary_paths(table: Any, size: int) -> Any:
     """Return the Parquet leaves worth a dictionary: those whose values repeat, in one row group, of ``size`` rows.
 
-    Where they hardly do, a dictionary takes twice the time to make, and more room than the values.
+    Where they hardly do, a dictionary takes twice the time to make, and more room than the values. Large values fill a
+    dictionary's page at once, and to count them keeps a copy of each.
     """
     middle = table.num_rows // 2 // size * size
     paths = []
+    most = _LISTED_BYTES * table.num_rows
     for name, column in zip(table.column_names, table.columns, strict=True):
+        if size < _REPEATS or column.nbytes > most:
+            continue
         for path, values in _leaves(name, one_chunk(column.slice(middle, size))):
             if pc.count_distinct(values).as_py() * _REPEATS <= len(values):
                 paths.append(path)
     return paths
+
+
+def _bounded_columns(table: Any) -> list[str]:
+    """Return the Parquet leaves whose least and greatest values are to be in the file."""
+    most = _BOUNDED_BYTES * table.num_rows
+    small = [(name, c) for name, c in zip(table.column_names, table.columns, strict=True) if c.nbytes <= most]
+    return [path for name, c in small for path, _values in _leaves(name, one_chunk(c.slice(0, 1)))]
 
 
 def _leaves(path: str, values: Any) -> Iterator[tuple[str, Any]]:
@@ -121,9 +136,11 @@ async def write_part(
             compression="zstd",
             compression_level=_ZSTD_LEVEL,
             use_dictionary=_dictionary_paths(ordered, size) or False,
+            write_statistics=_bounded_columns(ordered),
             write_page_checksum=True,
         )
         crcs.append((tee.crc, tee.footer_crc()))
+        pa.default_memory_pool().release_unused()  # what the writer had of pages of large values
 
     crcs: list[tuple[int, int]] = []
 

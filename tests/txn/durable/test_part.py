@@ -19,9 +19,11 @@ from hypothesis import strategies as st
 from tests.support.durable import run, two_column_spec
 from tests.support.physical import TYPES, P, name_of, same, values
 from tests.txn.durable.test_keycodec import compare_keys, in_range
+from txn import snapshot
 from txn.columns import column_arrays, rows_to_table, to_python, value_getter
 from txn.errors import DamagedFile, MissingFile, UnknownFormat
 from txn.keycodec import KeyCodec
+from txn.mvcc.parts import PartState
 from txn.persist.blobfs import LocalBlob
 from txn.persist.checksum import write_blocks
 from txn.persist.location import inline
@@ -446,5 +448,54 @@ def test_dictionaries_are_made_of_values_that_repeat_in_the_part(tmp_path: Path)
         made = {c.path_in_schema for c in columns if c.has_dictionary_page}
         assert made == {"c3.u", "c3.s", "c4.list.element", "c4_dims.list.element", "s_begin"}
         assert await all_rows(part, spec_of(*types)) == rows
+
+    run(body)
+
+
+def test_columns_of_large_values_have_neither_bounds_nor_dictionaries(tmp_path: Path) -> None:
+    """Arrow would keep copies of the least and the greatest value, and of each one that it counts."""
+
+    async def body() -> None:
+        types = P(kind="int32"), P(kind="text"), P(kind="bytes"), P(kind="list", element=P(kind="int64"))
+        rows: list[Row] = [(i, "short", b"x" * (1 << 17), (i, 1)) for i in range(64)]
+        part, _ = await make_part(tmp_path, spec_of(*types), rows)
+        group = pq.read_metadata(part.ref.path).row_group(0)
+        columns = [group.column(i) for i in range(group.num_columns)]
+        assert {c.path_in_schema for c in columns if not c.is_stats_set} == {"c3"}
+        assert not any(c.has_dictionary_page for c in columns if c.path_in_schema == "c3")
+        assert await all_rows(part, spec_of(*types)) == rows
+
+    run(body)
+
+
+def test_a_scan_keeps_no_row_that_it_has_handed_on(tmp_path: Path) -> None:
+    """Of rows larger than what a scan makes at once there is one at a time."""
+
+    class Watched(tuple[Any, ...]):
+        alive = 0
+
+        def __init__(self, _values: object) -> None:
+            Watched.alive += 1
+
+        def __del__(self) -> None:
+            Watched.alive -= 1
+
+    async def body() -> None:
+        spec = spec_of(P(kind="int32"), P(kind="bytes"))
+        part, _ = await make_part(tmp_path, spec, [(i, bytes([i]) * (SCAN_BYTES + 1)) for i in range(5)])
+        state = PartState(part, part.ref)
+        most: list[int] = []
+        original = snapshot.StoredRow
+
+        def watched(row_id: RowId, values: Row, begin: Any) -> Any:
+            most.append(Watched.alive)
+            return original(row_id, Watched(values), begin)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(snapshot, "StoredRow", watched)
+            async for rows in snapshot.scan_part(state, spec, 1 << 60):
+                assert len(rows) == 1
+                del rows
+        assert most == [0] * 5
 
     run(body)

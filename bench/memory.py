@@ -1,0 +1,448 @@
+"""Peaks of memory under attack: ``python -m bench.memory [--only WORD] [--json docs/evidence/memory.json]``.
+
+    server, fresh for each attack, on the data directory of its group     PSS of it and its helpers, the JVM apart, every 30 ms
+    client: sends, and reads nothing (``UNREAD_S``), or reads all and keeps nothing
+
+    hostile   512 MB   results and notices that nobody reads, strings that double, values of 200 MB, settings
+    stream    512 MB   2,000 rows of 1 MB, unread and read at full speed
+    wide        1 GB   a table of 1,500 rows of 1 MB: read, copied, updated, cursors both ways, indexes, rewrites
+    largest   512 MB   a table of values of an eighth of ``memory``: read, copied, updated, dumped, restored; larger ones are 53200
+
+Every peak has to stay below 1.2 times ``memory``, and what an attack ends with has to be what its line here says. Some ten minutes, on a machine
+with 4 GB free.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from engine.config import parse_bytes
+from sqllogictest.client import Client, ServerError
+from tests.hostile.long import tree_bytes
+from tests.support.server import ServerProcess
+
+SAMPLE_S: Final = 0.03
+UNREAD_S: Final = 5.0
+ATTACK_S: Final = 120.0
+"""After so long a statement is cancelled."""
+FACTOR: Final = 1.2
+CHUNK: Final = 1 << 20
+RUNS: Final = "runs"
+REFUSED: Final = "53200"
+EITHER: Final = f"{RUNS} {REFUSED}"
+
+
+class Peak(threading.Thread):
+    """Samples the proportional set of a process and those below it. ``bytes``: the most so far."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self._pid = pid
+        self._over = threading.Event()
+        self.bytes = 0
+
+    def run(self) -> None:
+        """Sample until ``stop``."""
+        while not self._over.wait(SAMPLE_S):
+            self.bytes = max(self.bytes, tree_bytes(self._pid))
+
+    def stop(self) -> int:
+        """End, and return the most that was seen."""
+        self._over.set()
+        self.join()
+        return self.bytes
+
+
+class Wire:
+    """A connection whose answers are read and thrown away, or not read at all."""
+
+    def __init__(self, server: ServerProcess) -> None:
+        self._client: Client = server.connect(ATTACK_S)
+        self._socket: socket.socket = self._client._socket
+
+    def close(self) -> None:
+        """Leave without a word."""
+        self._socket.close()
+
+    def send(self, kind: bytes, body: bytes) -> None:
+        """Send one message."""
+        self._socket.sendall(kind + struct.pack("!I", len(body) + 4) + body)
+
+    def query(self, sql: str) -> str:
+        """Run a Query, read all and keep nothing; return RUNS or the SQLSTATE of its first error."""
+        self.send(b"Q", sql.encode() + b"\0")
+        return self.read()
+
+    def read(self) -> str:
+        """Read up to ReadyForQuery; return as ``query``."""
+        said = RUNS
+        pending = bytearray()
+        buffer = memoryview(bytearray(CHUNK))
+        while True:
+            while len(pending) >= 5:
+                kind, size = pending[0], struct.unpack_from("!I", pending, 1)[0] + 1
+                if len(pending) < size:
+                    if kind in b"EZN":
+                        break
+                    left = size - len(pending)
+                    pending.clear()
+                    while left:
+                        left -= self._receive(buffer[: min(left, CHUNK)])
+                    continue
+                if kind == ord("E") and said == RUNS:
+                    fields = bytes(pending[5:size]).split(b"\0")
+                    said = next(f[1:].decode() for f in fields if f[:1] == b"C")
+                if kind == ord("G"):
+                    self.send(b"f", b"no rows\0")
+                done = kind == ord("Z")
+                del pending[:size]
+                if done:
+                    return said
+            got = self._receive(buffer)
+            pending += buffer[:got]
+
+    def _receive(self, into: memoryview) -> int:
+        got = self._socket.recv_into(into)
+        if not got:
+            raise ConnectionError("the server hung up")
+        return got
+
+    def copy_in(self, sql: str, lines: Callable[[], bytes], rows: int) -> str:
+        """COPY FROM STDIN of ``rows`` lines; return as ``query``."""
+        self.send(b"Q", sql.encode() + b"\0")
+        try:
+            for _ in range(rows):
+                self.send(b"d", lines())
+            self.send(b"c", b"")
+        except (BrokenPipeError, ConnectionError):
+            return "lost"
+        return self._skip_copy_response()
+
+    def _skip_copy_response(self) -> str:
+        header = b""
+        while len(header) < 5:
+            header += self._socket.recv(5 - len(header))
+        size = struct.unpack("!I", header[1:])[0] - 4
+        body = b""
+        while len(body) < size:
+            body += self._socket.recv(size - len(body))
+        if header[:1] == b"E":
+            self.read()
+            return next(f[1:].decode() for f in body.split(b"\0") if f[:1] == b"C")
+        return self.read()
+
+
+Does = Callable[[ServerProcess], str]
+
+
+def reads(*statements: str) -> Does:
+    """Run statements one after the other, reading at full speed; the first error ends it."""
+
+    def run(server: ServerProcess) -> str:
+        wire = Wire(server)
+        try:
+            said = RUNS
+            for sql in statements:
+                said = wire.query(sql)
+                if said != RUNS:
+                    break
+            return said
+        finally:
+            wire.close()
+
+    return run
+
+
+def unread(sql: str) -> Does:
+    """Send a statement and read nothing of its answer."""
+
+    def run(server: ServerProcess) -> str:
+        wire = Wire(server)
+        wire.send(b"Q", sql.encode() + b"\0")
+        time.sleep(UNREAD_S)
+        wire.close()
+        return RUNS
+
+    return run
+
+
+def at_once(clients: int, does: Does) -> Does:
+    """Do it in several connections at once; what most of them said, errors first."""
+
+    def run(server: ServerProcess) -> str:
+        said: list[str] = []
+        threads = [threading.Thread(target=lambda: said.append(does(server))) for _ in range(clients)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return max(said)
+
+    return run
+
+
+def fetches(query: str, *moves: str) -> Does:
+    """Open a scrollable cursor and move in it."""
+    return reads("BEGIN", f"DECLARE c SCROLL CURSOR FOR {query}", *moves, "COMMIT")
+
+
+def dump_and_restore(table: str) -> Does:
+    """pg_dump of a table in the custom format, then pg_restore of it under the same name, and a count."""
+
+    def run(server: ServerProcess) -> str:
+        host = ["-h", "127.0.0.1", "-p", str(server.port), "-U", "postgres"]
+        with tempfile.TemporaryDirectory(prefix="holdfast-dump-") as folder:
+            file = f"{folder}/dump"
+            for command in (
+                ["pg_dump", *host, "-Fc", "-Z", "1", "-t", table, "-f", file, "postgres"],
+                ["psql", *host, "-qc", f"CREATE DATABASE restored_{table}", "postgres"],
+                ["pg_restore", *host, "-d", f"restored_{table}", file],
+            ):
+                done = subprocess.run(command, capture_output=True, text=True)
+                if done.returncode:
+                    return f"{command[0]}: {done.stderr.strip()[-300:]}"
+        return RUNS
+
+    return run
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """What is done, and what it may end with: RUNS or SQLSTATEs, separated by spaces."""
+
+    name: str
+    does: Does
+    expect: str = RUNS
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Attacks on one data directory that ``setup`` has filled, by a server with ``memory``."""
+
+    name: str
+    memory: str
+    setup: Does
+    attacks: Sequence[Attack]
+
+
+LOOP: Final = "DO $$ DECLARE s text := 'x'; BEGIN LOOP {}; END LOOP; END $$"
+WIDE: Final = "convert_to(repeat(md5(g::text), 32768), 'UTF8')"
+BIG: Final = "SELECT repeat('x', 20000000 + g) AS a FROM generate_series(1, 4) g"
+
+
+def hostile() -> Group:
+    return Group("hostile", "512MB", reads("SELECT 1"), [
+        Attack("unread repeat", unread("SELECT repeat('x', 1000000) FROM generate_series(1, 100000)")),
+        Attack("unread repeat, eight clients", at_once(8, unread("SELECT repeat('x', 1000000 + g) FROM generate_series(1, 100000) g"))),
+        Attack("unread notices", unread(LOOP.format("RAISE NOTICE '%', repeat('x', 1000000)"))),
+        Attack("s := s || s", reads(LOOP.format("s := s || s")), REFUSED),
+        Attack("s := s || s, eight clients", at_once(8, reads(LOOP.format("s := s || s"))), REFUSED),
+        Attack("eight rows of 200 MB", reads("SELECT repeat('x', 200000000 + g) FROM generate_series(1, 8) g"), REFUSED),
+        Attack("eight rows of 60 MB", reads("SELECT repeat('x', 60000000 + g) FROM generate_series(1, 8) g")),
+        Attack("replace", reads("SELECT replace(repeat('x', 1000000 + g), 'x', repeat('y', 1000)) FROM generate_series(1, 3) g"), REFUSED),
+        Attack("||", reads(f"SELECT a || a || a || a || a || a || a || a FROM ({BIG}) t"), REFUSED),
+        Attack("concat", reads(f"SELECT concat(a, a, a, a, a, a, a, a) FROM ({BIG}) t"), REFUSED),
+        Attack("string_agg", reads("SELECT string_agg(repeat('x', 1000000 + g), '') FROM generate_series(1, 1000) g"), REFUSED),
+        Attack("array_to_string", reads("SELECT array_to_string(array_fill(repeat('x', 1000000), ARRAY[1000]), ',')"), REFUSED),
+        Attack("convert_to", reads("SELECT length(convert_to(a, 'UTF8') || convert_to(a, 'LATIN1')) FROM (SELECT repeat('x', 60000000) AS a) t"), EITHER),
+        Attack("set_config of 200 MB", reads(*(f"SELECT set_config('my.s{n}', repeat('x', 200000000), false)" for n in range(4))), REFUSED),
+        Attack("set_config, many", reads(*(f"SELECT set_config('my.s{n}', repeat('x', 20000000), false)" for n in range(8))), REFUSED),
+        Attack("a sort", reads("SELECT repeat('x', 1000000 + g) FROM generate_series(1, 2000) g ORDER BY 1"), REFUSED),
+        Attack("rows of a transaction", reads("CREATE TABLE own (d text)", "BEGIN", *(f"INSERT INTO own VALUES (repeat('x', {20000000 + n}))" for n in range(8))), REFUSED),
+    ])  # fmt: skip
+
+
+def stream() -> Group:
+    rows = "SELECT repeat('y', 1000000) FROM generate_series(1, 2000)"
+    return Group("stream", "512MB", reads("SELECT 1"), [
+        Attack("2,000 rows of 1 MB, unread", unread(rows)),
+        Attack("2,000 rows of 1 MB, read", reads(rows)),
+        Attack("2,000 different rows of 1 MB, read", reads("SELECT repeat('y', 1000000 + g) FROM generate_series(1, 2000) g")),
+        Attack("COPY of them", reads("COPY (SELECT repeat('y', 1000000 + g) FROM generate_series(1, 2000) g) TO STDOUT")),
+    ])  # fmt: skip
+
+
+def wide(rows: int) -> Group:
+    fill = f"INSERT INTO wide SELECT g, {WIDE}, 0 FROM generate_series(1, {rows}) g"
+    return Group("wide", "1GB", reads("CREATE TABLE wide (id int PRIMARY KEY, d bytea, n int)", fill), [
+        Attack("SELECT *", reads("SELECT * FROM wide")),
+        Attack("SELECT *, unread", unread("SELECT * FROM wide")),
+        Attack("COPY", reads("COPY wide TO STDOUT")),
+        Attack("COPY binary", reads("COPY wide TO STDOUT (FORMAT binary)")),
+        Attack("md5 of 300", reads("SELECT md5(d) FROM wide LIMIT 300")),
+        Attack("md5 of all", reads("SELECT md5(d) FROM wide")),
+        Attack("300 by id", reads("SELECT * FROM wide WHERE id <= 300")),
+        Attack("each by id", reads(*(f"SELECT * FROM wide WHERE id = {n}" for n in range(1, 301)))),
+        Attack("FETCH 50", fetches("SELECT * FROM wide", *("FETCH 50 FROM c" for _ in range(30)))),
+        Attack("FETCH ALL, then backward", fetches("SELECT * FROM wide", "FETCH ALL FROM c", *("FETCH BACKWARD 50 FROM c" for _ in range(10)))),
+        Attack("MOVE, then backward all", fetches("SELECT * FROM wide", "MOVE ALL FROM c", "FETCH BACKWARD ALL FROM c")),
+        Attack("WITH HOLD", reads("BEGIN", "DECLARE h CURSOR WITH HOLD FOR SELECT * FROM wide", "COMMIT", "FETCH ALL FROM h", "CLOSE h")),
+        Attack("a sort", reads("SELECT * FROM wide ORDER BY d"), EITHER),
+        Attack("a sort by key", reads("SELECT * FROM wide ORDER BY n, id DESC"), EITHER),
+        Attack("a group", reads("SELECT d, count(*) FROM wide GROUP BY d"), EITHER),
+        Attack("a join", reads("SELECT a.d FROM wide a JOIN wide b USING (d)"), EITHER),
+        Attack("a window", reads("SELECT lag(d) OVER (ORDER BY id) FROM wide"), EITHER),
+        Attack("UPDATE of another column", reads("UPDATE wide SET n = n + 1")),
+        Attack("UPDATE of the values", reads("UPDATE wide SET d = d || '\\x00'")),
+        Attack("UPDATE … RETURNING *", reads("UPDATE wide SET n = n + 1 RETURNING *"), EITHER),
+        Attack("UPDATE in a block", reads("BEGIN", "UPDATE wide SET n = n + 1", "UPDATE wide SET n = n + 1", "ROLLBACK"), EITHER),
+        Attack("CREATE TABLE AS", reads("CREATE TABLE as_ AS SELECT * FROM wide", "DROP TABLE as_")),
+        Attack("INSERT … SELECT", reads("CREATE TABLE sel (LIKE wide)", "INSERT INTO sel SELECT * FROM wide", "DROP TABLE sel")),
+        Attack("INSERT … SELECT, partitions", reads(
+            "CREATE TABLE pt (id int, d bytea, n int) PARTITION BY RANGE (id)",
+            *(f"CREATE TABLE pt{n} PARTITION OF pt FOR VALUES FROM ({n * 500}) TO ({n * 500 + 500})" for n in range(4)),
+            "INSERT INTO pt SELECT * FROM wide", "DROP TABLE pt")),
+        Attack("materialized view", reads("CREATE MATERIALIZED VIEW mv AS SELECT * FROM wide", "REFRESH MATERIALIZED VIEW mv", "DROP MATERIALIZED VIEW mv")),
+        Attack("MERGE", reads("MERGE INTO wide USING generate_series(1, 5000) g ON id = g WHEN MATCHED THEN UPDATE SET n = n + 1"), EITHER),
+        Attack("ON CONFLICT", reads("INSERT INTO wide SELECT g, '\\x00', 0 FROM generate_series(1, 300) g ON CONFLICT (id) DO UPDATE SET n = wide.n + 1"), EITHER),
+        Attack("data-modifying WITH", reads("WITH w AS (UPDATE wide SET n = n + 1 RETURNING *) SELECT count(*) FROM w"), EITHER),
+        Attack("ALTER TABLE, rewritten", reads("ALTER TABLE wide ALTER n TYPE bigint", "ALTER TABLE wide ADD e int DEFAULT random() * 10")),
+        Attack("CREATE INDEX", reads("CREATE INDEX wn ON wide (n)", "CREATE INDEX wm ON wide (md5(d))")),
+        Attack("VACUUM, CHECKPOINT", reads("VACUUM wide", "CHECKPOINT")),
+        Attack("four clients read", at_once(4, reads("SELECT * FROM wide"))),
+        Attack("dump and restore", dump_and_restore("wide")),
+        Attack("DELETE … RETURNING *", reads("BEGIN", "DELETE FROM wide RETURNING *", "ROLLBACK"), EITHER),
+        Attack("DELETE", reads("DELETE FROM wide")),
+    ])  # fmt: skip
+
+
+def largest() -> Group:
+    size = (64 << 20) - 4096
+    rows = 6
+
+    def fill(server: ServerProcess) -> str:
+        said = reads("CREATE TABLE largest (id int PRIMARY KEY, d text, n int)")(server)
+        for n in range(rows):
+            if said == RUNS:
+                said = reads(f"INSERT INTO largest VALUES ({n}, repeat('x', {size} - {n}), 0)")(server)
+        return said
+
+    def copied(server: ServerProcess) -> str:
+        wire = Wire(server)
+        try:
+            line = b"1\t" + b"z" * size + b"\n"
+            said = wire.query("CREATE TABLE copied (id int, d text)")
+            return said if said != RUNS else wire.copy_in("COPY copied FROM STDIN", lambda: line, rows)
+        finally:
+            wire.close()
+
+    return Group("largest", "512MB", fill, [
+        Attack("SELECT *", reads("SELECT * FROM largest")),
+        Attack("SELECT *, unread", unread("SELECT * FROM largest")),
+        Attack("by key", reads(*(f"SELECT * FROM largest WHERE id = {n}" for n in range(rows)))),
+        Attack("COPY", reads("COPY largest TO STDOUT")),
+        Attack("COPY binary", reads("COPY largest TO STDOUT (FORMAT binary)")),
+        Attack("COPY FROM STDIN", copied),
+        Attack("UPDATE of another column", reads("UPDATE largest SET n = n + 1")),
+        Attack("UPDATE of one by key", reads("UPDATE largest SET n = n + 1 WHERE id = 1")),
+        Attack("CREATE TABLE AS", reads("CREATE TABLE as_ AS SELECT * FROM largest", "DROP TABLE as_")),
+        Attack("ALTER TABLE", reads("ALTER TABLE largest ALTER n TYPE bigint"), EITHER),
+        Attack("CHECKPOINT", reads("VACUUM largest", "CHECKPOINT")),
+        Attack("dump and restore", dump_and_restore("largest")),
+        Attack("a larger value", reads("INSERT INTO largest VALUES (100, repeat('x', 200000000), 0)"), REFUSED),
+    ])  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What an attack came to. Memory in MB."""
+
+    group: str
+    attack: str
+    memory_mb: int
+    idle_mb: int
+    peak_mb: int
+    said: str
+    seconds: float
+    problem: str
+
+
+def measure(group: Group, attack: Attack, folder: Path) -> Figures:
+    """Start a server, do it, and look."""
+    server = ServerProcess(folder, "--memory", group.memory)
+    idle = tree_bytes(server.process.pid)
+    peak = Peak(server.process.pid)
+    peak.start()
+    began = time.monotonic()
+    try:
+        said = attack.does(server)
+    except (OSError, ServerError, TimeoutError) as error:
+        said = f"lost: {error!r}"
+    seconds = time.monotonic() - began
+    most = peak.stop()
+    ended = server.process.poll()
+    server.kill()
+    memory = parse_bytes(group.memory)
+    problems = []
+    if most > memory * FACTOR:
+        problems.append(f"{most >> 20} MB, over {int(memory * FACTOR) >> 20}")
+    if said not in attack.expect.split():
+        problems.append(f"it said {said}")
+    if ended is not None:
+        problems.append(f"the server has ended with {ended}")
+    return Figures(
+        group.name, attack.name, memory >> 20, idle >> 20, most >> 20, said, round(seconds, 1), "; ".join(problems)
+    )  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench.memory", description=__doc__)
+    parser.add_argument(
+        "--only",
+        action="append",
+        help="groups or attacks whose 'group: attack' has this in it; may be repeated",
+    )
+    parser.add_argument("--rows", type=int, default=1500, help="of the wide table")
+    parser.add_argument("--json", help="where to keep the figures")
+    arguments = parser.parse_args()
+    found: list[Figures] = []
+    words = arguments.only or [""]
+    with tempfile.TemporaryDirectory(prefix="holdfast-memory-") as folder:
+        for group in (hostile(), stream(), wide(arguments.rows), largest()):
+            chosen = [a for a in group.attacks if any(word in f"{group.name}: {a.name}" for word in words)]
+            if not chosen:
+                continue
+            for attack in (Attack("setup", group.setup), *chosen):
+                figures = measure(group, attack, Path(folder) / group.name)
+                found.append(figures)
+                print(
+                    f"{figures.memory_mb:5} MB {group.name}: {attack.name}: {figures.idle_mb} -> {figures.peak_mb} MB, "
+                    f"{figures.said}, {figures.seconds} s {'PROBLEM: ' + figures.problem if figures.problem else ''}",
+                    flush=True,
+                )
+    if arguments.json:
+        commit = subprocess.run(
+            ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
+        )
+        Path(arguments.json).write_text(
+            json.dumps(
+                {
+                    "commit": commit.stdout.strip(),
+                    "machine": f"{os.cpu_count()} processors, {platform.machine()}",
+                    "unit": "MB of proportional set, server and helpers without the JVM",
+                    "figures": [asdict(figures) for figures in found],
+                },
+                indent=1,
+                ensure_ascii=False,
+            )
+            + "\n"
+        )
+    return 1 if any(figures.problem for figures in found) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
