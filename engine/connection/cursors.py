@@ -287,17 +287,20 @@ class Cursors:
                 cursor.exhausted = True
 
     def stream(self, cursor: Cursor, statement: Fetch) -> AsyncIterator[RowBatch] | None:
-        """Return the rows of a FETCH of many rows forward, in pieces; None if it is another kind of FETCH or MOVE."""
+        """Return the rows of a FETCH of many rows, in pieces; None if it is another kind of FETCH or MOVE."""
         count = statement.count
         if cursor.live is not None or statement.timeout_us is not None:
             return None
         cursor.reader.check()
-        if statement.direction == "backward" and count is not None and count < 0:
-            count = -count
-        elif statement.direction != "forward" or (count is not None and count < 0):
+        if statement.direction not in ("forward", "backward") or (
+            count is not None and abs(count) <= READY_ROWS
+        ):
             return None
-        if count is not None and count <= READY_ROWS:
-            return None
+        forward = (statement.direction == "forward") == (count is None or count >= 0)
+        count = None if count is None else abs(count)
+        if not forward:
+            self._need_scroll(cursor)
+            return self._backward(cursor, count)
         return self._forward(cursor, None if count is None else cursor.position + count)
 
     async def _forward(self, cursor: Cursor, last: int | None) -> AsyncIterator[RowBatch]:
@@ -313,6 +316,20 @@ class Cursors:
             self._passed(cursor)
             if end < step:
                 return
+
+    async def _backward(self, cursor: Cursor, count: int | None) -> AsyncIterator[RowBatch]:
+        """Yield the ``count`` rows before the cursor's (None: all), the nearest first, then move it there."""
+        start = cursor.position
+        low, top = self._behind(cursor, count)
+        async for batch in cursor.store.batches_back(low, top):
+            yield batch
+        cursor.position = 0 if count is None else max(start - count, 0)
+
+    @staticmethod
+    def _behind(cursor: Cursor, count: int | None) -> tuple[int, int]:
+        """Return the first of the ``count`` rows before the cursor's (None: all), and the one after the last."""
+        start = cursor.position
+        return 0 if count is None else max(start - 1 - count, 0), max(min(start - 1, len(cursor.store)), 0)
 
     @staticmethod
     def _passed(cursor: Cursor) -> None:
@@ -357,9 +374,7 @@ class Cursors:
             self._passed(cursor)
             return rows
         self._need_scroll(cursor)
-        top = max(min(start - 1, len(cursor.store)), 0)
-        low = 0 if size is None else max(start - 1 - size, 0)
-        rows = (await cursor.store.rows(low, top))[::-1]
+        rows = (await cursor.store.rows(*self._behind(cursor, size)))[::-1]
         cursor.position = 0 if size is None else max(start - size, 0)
         return rows
 

@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 
+from engine import accounts
 from engine.connection.rows import RowBatch, RowTuple
 from pgwire.codecs.sizes import Measure
 from planner.errors import SqlError
@@ -157,16 +158,29 @@ class KeptRows:
             else:
                 yield RowBatch(arrow=batch.arrow.slice(low, high - low))
 
+    async def batches_back(self, start: int, end: int) -> AsyncIterator[RowBatch]:
+        """Yield rows ``end - 1`` .. ``start`` in this order, as far as they were read, a chunk or a part of one at a time."""
+        chunks = self._chunks
+        for at in range(len(chunks) - 1, -1, -1):
+            chunk = chunks[at]
+            if chunk.first + chunk.count <= start:
+                return
+            if chunk.first < end:
+                async for batch in self.batches(max(chunk.first, start), min(chunk.first + chunk.count, end)):
+                    rows = batch.rows if batch.rows is not None else self._to_rows(batch.arrow)
+                    yield RowBatch(rows=rows[::-1])
+
     def _loaded(self, chunk: _Chunk) -> RowBatch:
         assert self._file is not None
         self._file.seek(chunk.offset)
         return _unpacked(self._file.read(chunk.length))
 
     async def rows(self, start: int, end: int) -> list[RowTuple]:
-        """Return rows ``start`` .. ``end - 1`` as far as they were read."""
+        """Return rows ``start`` .. ``end - 1`` as far as they were read. Raises SqlError 53200 where they are too much for a statement."""
         found: list[RowTuple] = []
         async for batch in self.batches(start, end):
             found.extend(batch.rows if batch.rows is not None else self._to_rows(batch.arrow))
+            accounts.check()
         return found
 
     def forget(self, before: int) -> None:

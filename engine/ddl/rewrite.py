@@ -8,16 +8,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from engine import accounts
 from engine.bulk.changes import BULK_ROWS
 from engine.catalog.physical import shard_column, shard_spec
 from engine.ddl.keys import building_indexes
 from engine.eager import settle
 from engine.slices import SLICE_ROWS
 from engine.writes.shape import bound_check, table_layout
+from pgwire.codecs.sizes import row_bytes
 from pgwire.give_way import openly
 from planner.catalog import ConstraintDef, RelationDef
 from planner.errors import SqlError
@@ -27,6 +29,8 @@ from txn.types import Row, ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
+
+BATCH_BYTES: Final = 4 << 20
 
 
 async def store_definition(session: Session, relation: RelationDef) -> None:
@@ -39,12 +43,19 @@ async def store_definition(session: Session, relation: RelationDef) -> None:
 
 
 async def locked_rows(session: Session, relation: RelationDef) -> AsyncIterator[list[Row]]:
-    """Yield the values of every row, own changes included, in chunks; nobody changes any from here on."""
+    """Yield the values of every row, own changes included, in chunks; nobody changes any from here on.
+
+    Raises SqlError 53200 where the statement has gathered too much by then.
+    """
     txn = session.block.ensure_txn()
     await settle(txn.lock_table(ShardId(relation.oid), "X"))
     txn.next_statement()
     async for chunk in txn.scan(ShardId(relation.oid)):
-        yield [row.values for row in chunk]
+        rows = [row.values for row in chunk]
+        del chunk  # before the next one is read: a row may be large
+        yield rows
+        del rows
+        accounts.check()
 
 
 async def rewrite_rows(session: Session, relation: RelationDef, rows: Sequence[Row]) -> None:
@@ -62,13 +73,24 @@ async def batches_of(relation: RelationDef, rows: Sequence[Row]) -> AsyncIterato
     """Yield rows as Arrow batches of the table's live columns."""
     columns = [shard_column(column) for column in relation.stored_columns]
     schema = pa.schema([field for column in columns for field in column_fields(column)])
-    for start in range(0, len(rows), SLICE_ROWS):
-        some = rows[start : start + SLICE_ROWS]
+    start = 0
+    while start < len(rows):
+        some = _some_rows(rows, start)
+        start += len(some)
         arrays: list[Any] = []
         for column in columns:
             arrays += column_arrays([row[column.attnum - 1] for row in some], column)
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
         await asyncio.sleep(0)
+
+
+def _some_rows(rows: Sequence[Row], start: int) -> Sequence[Row]:
+    """Return the next rows for one batch: a slice of them, or fewer that are large."""
+    stop, size = start, 0
+    while stop < len(rows) and stop - start < SLICE_ROWS and size < BATCH_BYTES:
+        size += row_bytes(rows[stop])
+        stop += 1
+    return rows[start:stop]
 
 
 async def validate_checks(session: Session, relation: RelationDef, constraints: Any) -> None:

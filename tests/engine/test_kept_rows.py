@@ -57,6 +57,8 @@ def test_any_part_can_be_read_again(
                 start = data.draw(st.integers(forgotten, count + 3))
                 end = data.draw(st.integers(start, count + 6))
                 assert await kept.rows(start, end) == expected(start, min(end, count))
+                back = [list(batch.rows or ()) async for batch in kept.batches_back(start, end)]
+                assert [row for rows in back for row in rows] == expected(start, min(end, count))[::-1]
                 if data.draw(st.booleans()):
                     forgotten = data.draw(st.integers(forgotten, count))
                     kept.forget(forgotten)
@@ -121,6 +123,15 @@ STEPS: list[tuple[str, int | list[int]]] = [
     ("FETCH 1 FROM c", [10_007]),
     ("MOVE 30000 FROM c", 14_993),
     ("FETCH ABSOLUTE -1 FROM c", [25_000]),
+    ("FETCH BACKWARD 3 FROM c", [24_999, 24_998, 24_997]),
+    ("FETCH FORWARD -2 FROM c", [24_996, 24_995]),
+    ("FETCH BACKWARD 12000 FROM c", list(range(24_994, 12_994, -1))),
+    ("FETCH 2 FROM c", [12_996, 12_997]),
+    ("FETCH BACKWARD ALL FROM c", list(range(12_996, 0, -1))),
+    ("FETCH BACKWARD 5 FROM c", []),
+    ("FETCH BACKWARD -2 FROM c", [1, 2]),
+    ("FETCH BACKWARD 5 FROM c", [1]),
+    ("FETCH 1 FROM c", [1]),
 ]
 
 
