@@ -170,6 +170,11 @@ class Settings:
             raise SqlError("42501", f'permission denied to set parameter "{definition.name}"')
         return definition
 
+    def allow_kept(self, name: str, *, beginning: bool = False) -> None:
+        """As ``allow``, for what is kept with a role, a database or a function: placeholders are superusers', who know what may come to read them."""
+        if self.allow(name, beginning=beginning) is None and not self.by_superuser():
+            raise SqlError("42501", f'permission denied to set parameter "{name}"')
+
     def set(self, name: str, value: str | None, *, local: bool = False) -> str:
         """Change a setting (None: back to its default); returns the canonical value."""
         key = name.lower()

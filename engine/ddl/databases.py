@@ -180,8 +180,8 @@ async def alter_defaults(
     if name == "all" and value is None:
         settings = {name: kept for name, kept in settings.items() if not _may_reset(session, name)}
     elif value is None:
-        if name.lower() not in IDENTITY:
-            session.settings.allow(name, beginning=True)
+        if name.lower() not in IDENTITY and old is not None:
+            session.settings.allow_kept(name, beginning=True)
         settings.pop(name.lower(), None)
     else:
         _check_beginning(session, name, value)
@@ -198,7 +198,7 @@ async def alter_defaults(
 def _may_reset(session: Session, name: str) -> bool:
     """Tell whether RESET ALL forgets a setting; what only superusers set stays, as it bounds the role."""
     try:
-        session.settings.allow(name, beginning=True)
+        session.settings.allow_kept(name, beginning=True)
     except SqlError as error:
         if error.sqlstate == "42501":
             return False
@@ -209,6 +209,7 @@ def _may_reset(session: Session, name: str) -> bool:
 
 def _check_beginning(session: Session, name: str, value: str) -> None:
     """Check what a setting is to begin with; a text search configuration may come later. Raises SqlError as SET."""
+    session.settings.allow_kept(name, beginning=True)
     try:
         session.settings.check(name, value, beginning=True)
     except SqlError as error:

@@ -44,6 +44,8 @@ async def create_function(
     """CREATE [OR REPLACE] FUNCTION. Raises SqlError 42723, 42P13 (what cannot be replaced), 42501."""
     session = conn.session
     before = session.catalog
+    for setting, _value in statement.function.settings:
+        session.settings.allow_kept(setting)
     old, made = await _placed(session, statement.function, replacing=statement.replace)
     await session.view.change([made])
     await _refit(session, before, old, made)
@@ -200,6 +202,7 @@ async def alter_function(
     if statement.settings:
         for setting, value in statement.settings:
             if value is not None:
+                session.settings.allow_kept(setting)
                 session.settings.check(setting, value)
         changes["settings"] = with_settings(function.settings, statement.settings)
     made = replace(function, **changes)

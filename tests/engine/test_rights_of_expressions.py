@@ -113,3 +113,25 @@ def test_copy_asks_as_insert_does(ann: FieldsClient) -> None:
     for table in ("e.of_domain", "e.checked", "e.keyed"):
         error = ann.fails(f"COPY {table} (a) FROM STDIN")
         assert error["sqlstate"] == "42501"
+
+
+def test_placeholders_are_kept_by_superusers_alone(server: ServerProcess, ann: FieldsClient) -> None:
+    kept = "CREATE FUNCTION e.kept() RETURNS int LANGUAGE sql SET app.place = 'x' AS 'SELECT 1'"
+    for sql in (
+        "ALTER ROLE ann SET app.place = 'x'",
+        "ALTER ROLE ann IN DATABASE postgres SET app.place = 'x'",
+        kept,
+    ):
+        error = ann.fails(sql)
+        assert (error["sqlstate"], error["message"]) == (
+            "42501",
+            'permission denied to set parameter "app.place"',
+        )
+    ann.run("ALTER ROLE ann RESET app.place")  # nothing is kept
+    ann.run("SET app.place = 'x'")
+    root = connect(server.port)
+    root.run("ALTER ROLE ann SET app.place = 'x'")
+    root.close()
+    assert ann.fails("ALTER ROLE ann RESET app.place")["sqlstate"] == "42501"
+    ann.run("ALTER ROLE ann RESET ALL")
+    assert ann.run("SELECT rolconfig FROM pg_roles WHERE rolname = 'ann'").rows == [("{app.place=x}",)]
