@@ -189,12 +189,14 @@ class DefinitionNeeds(RowNeeds):
             self._member(statement.owner)
 
     def create_view(self, statement: st.CreateView) -> None:
-        """CREATE on the schema; to own what OR REPLACE finds there. What its query reads is for who reads the view."""
+        """CREATE on the schema, USAGE of its columns' types; to own what OR REPLACE finds there. What its query reads is for who reads the view."""
         self._create_in(statement.schema)
         schema = self.session.temp_schema if statement.schema == "pg_temp" else statement.schema
         old = self.catalog.relation(schema, statement.name) if statement.replace else None
         if old is not None:  # whose rights the new query would have
             self._own(old)
+        for column in statement.columns[0 if old is None else len(old.live) :]:
+            self._use_type(column.type.oid)
 
     def give_schema(self, statement: st.AlterSchemaOwner) -> None:
         """To own it, membership in the new owner, CREATE on the database; to the present owner nothing."""
@@ -207,8 +209,10 @@ class DefinitionNeeds(RowNeeds):
             raise denied("database", self.session.database)
 
     def create_materialized_view(self, statement: st.CreateMaterializedView) -> None:
-        """CREATE on the schema; what its query reads, if it is to be read."""
+        """CREATE on the schema, USAGE of its columns' types; what its query reads, if it is to be read."""
         self._create_in(statement.schema)
+        for column in statement.columns:
+            self._use_type(column.type.oid)
         if statement.with_data:
             self.query(statement.query, self.role)
 

@@ -135,3 +135,23 @@ def test_placeholders_are_kept_by_superusers_alone(server: ServerProcess, ann: F
     assert ann.fails("ALTER ROLE ann RESET app.place")["sqlstate"] == "42501"
     ann.run("ALTER ROLE ann RESET ALL")
     assert ann.run("SELECT rolconfig FROM pg_roles WHERE rolname = 'ann'").rows == [("{app.place=x}",)]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE VIEW e.v AS SELECT NULL::shut AS x", "CREATE MATERIALIZED VIEW e.m AS SELECT NULL::shut AS x", "CREATE TABLE e.c AS SELECT NULL::shut AS x",
+        "CREATE MATERIALIZED VIEW e.m AS SELECT NULL::shut AS x WITH NO DATA", "CREATE OR REPLACE VIEW e.old_view AS SELECT 1 AS a, NULL::shut AS x",
+    ],
+)  # fmt: skip
+def test_what_has_columns_of_a_type_asks_for_it(server: ServerProcess, ann: FieldsClient, sql: str) -> None:
+    root = connect(server.port)
+    root.run("CREATE TYPE shut AS ENUM ('x'); REVOKE USAGE ON TYPE shut FROM PUBLIC")
+    ann.run("CREATE VIEW e.old_view AS SELECT 1 AS a")
+    try:
+        error = ann.fails(sql)
+        assert (error["sqlstate"], error["message"]) == ("42501", "permission denied for type shut")
+    finally:
+        ann.run("DROP VIEW e.old_view")
+        root.run("DROP TYPE shut")
+        root.close()
