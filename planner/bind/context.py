@@ -230,6 +230,10 @@ class BindContext:
     def find_relation(self, schema: str, name: str) -> RelationDef | None:
         """Return the relation a name means (``schema`` "" searches the path), and note its version. Raises SqlError 42501."""
         self.check_open(schema)
+        return self.holder(schema, name)
+
+    def holder(self, schema: str, name: str) -> RelationDef | None:
+        """As ``find_relation``, of a name that is to be given: who may create in a schema need not have USAGE of it."""
         found: RelationDef | None = None
         schema = self.own_schema(schema)
         if schema:

@@ -38,7 +38,7 @@ def foreign_key_spec(
     reference = node.references
     assert reference is not None
     table = 0
-    taken = created is not None and context.find_relation(*created) is not None  # found to be so when it runs
+    taken = created is not None and context.holder(*created) is not None  # found to be so when it runs
     if not taken and not _means_created(context, reference, created):
         try:
             relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)

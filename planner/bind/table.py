@@ -222,7 +222,7 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
             check_key_columns(key, relation.columns, _constraint_span(constraints, key))
     checks = (*bound_checks(context, parts.checks, relation), *_copied(context, parts, relation))
     parts.keys += [exclusion_spec(context, one, relation) for one in parts.exclusions]
-    if context.find_relation(schema, node.relation.name) is None:  # else that is the error
+    if context.holder(schema, node.relation.name) is None:  # else that is the error
         _check_names(parts, checks)
     if node.partition_by is not None:
         if parts.exclusions:

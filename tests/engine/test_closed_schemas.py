@@ -66,3 +66,17 @@ def test_what_is_shown_to_owners_and_watchers_alone(ann: FieldsClient) -> None:
     assert ann.run(
         "SELECT last_value FROM pg_sequences WHERE sequencename = 's' AND schemaname = 'own'"
     ).rows == [("1",)]
+
+
+def test_who_may_create_in_a_schema_need_not_look_into_it(server: ServerProcess, ann: FieldsClient) -> None:
+    root = connect(server.port)
+    root.run("CREATE SCHEMA mailbox; GRANT CREATE ON SCHEMA mailbox TO ann")
+    for sql in (
+        "CREATE TABLE mailbox.t (a int PRIMARY KEY, CHECK (a > 0))", "CREATE TABLE mailbox.c AS SELECT 1",
+        "CREATE VIEW mailbox.v AS SELECT 1", "CREATE SEQUENCE mailbox.s", "CREATE TYPE mailbox.e AS ENUM ('x')", "CREATE DOMAIN mailbox.d AS int",
+        "CREATE FUNCTION mailbox.f() RETURNS int LANGUAGE sql AS 'SELECT 1'", "CREATE TYPE mailbox.p AS (a int)",
+    ):  # fmt: skip
+        ann.run(sql)
+    assert ann.fails("SELECT * FROM mailbox.c")["sqlstate"] == "42501"
+    root.run("DROP SCHEMA mailbox CASCADE")
+    root.close()
