@@ -8,14 +8,19 @@ scale where the SQL type has no typmod, so there the Arrow type itself decides.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from engine.catalog.physical import physical_type
+from pgwire.give_way import give_way, paced
 from planner.types import SqlType
 from txn.columns import to_python
 from txn.types import PhysicalType
+
+PIECE: Final = 8192
+"""Elements of lists that become values between two looks at the clock."""
 
 
 def result_physical_type(arrow: Any, type_: SqlType) -> PhysicalType:
@@ -35,7 +40,27 @@ def rows_of(batch: Any, types: Sequence[SqlType]) -> list[tuple[Any, ...]]:
     if not types:
         return [()] * int(batch.num_rows)
     columns = [
-        to_python(column, result_physical_type(column.type, type_))
+        _values(column, result_physical_type(column.type, type_))
         for column, type_ in zip(batch.columns, types, strict=True)
     ]
     return list(zip(*columns, strict=True))
+
+
+def _values(column: Any, type_: PhysicalType) -> list[Any]:
+    """Return a column's values; those of lists, one of which may have millions of elements, piece by piece."""
+    if type_.kind != "list" or type_.element is None or len(column.values) <= PIECE:
+        return to_python(column, type_)
+    elements: list[Any] = []
+    flat = column.flatten()  # without those of NULLs
+    for start in range(0, len(flat), PIECE):
+        elements += to_python(flat.slice(start, PIECE), type_.element)
+        give_way()
+    lists: list[Any] = []
+    at = 0
+    for length in paced(pc.list_value_length(column).to_pylist()):
+        if length is None:
+            lists.append(None)
+        else:
+            lists.append(tuple(elements[at : at + length]))
+            at += length
+    return lists

@@ -24,6 +24,7 @@ from engine.connection.rows import RowBatch
 from engine.executor import ExecContext
 from engine.reads.arrow import rows_of
 from engine.slices import SLICE_ROWS
+from pgwire.give_way import openly
 from planner.errors import not_supported
 from planner.evaluate import Env, Layout, RowFunction, Shared, compile_map
 from planner.lower.common import LoweredQuery
@@ -198,7 +199,7 @@ class EngineQuery(ABC):
                 upcoming = asyncio.ensure_future(self._fetch()) if batch.nbytes <= PREFETCH_BYTES else None
                 try:
                     for piece in pieces(batch, most_rows):
-                        yield self._result(piece)
+                        yield openly(self._result, piece)
                         if len(piece) < len(batch):
                             await asyncio.sleep(0)
                 except BaseException:

@@ -33,11 +33,13 @@ from pgwire.codecs.registry import binary_encoder, codec, kept_for_settings, tex
 from pgwire.codecs.rows import format_of
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.zone import zone
+from pgwire.give_way import give_way, paced
 
 BatchEncoder: TypeAlias = Callable[[Any], tuple[Any, int]]
 
 _TABLE: Final = 65536
 CHUNK_ROWS: Final = 16384
+_PIECE: Final = 8192  # elements of lists that become values between two looks at the clock
 _US: Final = {"s": 1_000_000, "ms": 1000, "us": 1}
 _MIN_ISO_US: Final = -62135596800000000  # 0001-01-01
 _END_ISO_US: Final = 253402300800000000  # 10000-01-01
@@ -122,12 +124,23 @@ def reshape(items: Any, dims: Any) -> tuple[Any, ...]:
     return tuple(level)
 
 
+def _in_pieces(column: Any) -> list[Any]:
+    """Return the elements of lists, of which one list may have millions."""
+    if len(column) <= _PIECE:
+        return values_of(column)
+    found: list[Any] = []
+    for start in range(0, len(column), _PIECE):
+        found += values_of(column.slice(start, _PIECE))
+        give_way()
+    return found
+
+
 def _list_values(column: Any) -> list[Any]:
-    flat = values_of(column.flatten())
+    flat = _in_pieces(column.flatten())
     lengths = pc.list_value_length(column).to_pylist()
     out: list[Any] = []
     at = 0
-    for length in lengths:
+    for length in paced(lengths):
         if length is None:
             out.append(None)
         else:

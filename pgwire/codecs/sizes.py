@@ -13,6 +13,7 @@ from sys import getsizeof
 from typing import Any, Final, TypeAlias
 
 from pgwire.codecs import domain
+from pgwire.give_way import PACE, paced_iter
 
 Measure: TypeAlias = Callable[[Sequence[tuple[Any, ...]]], int]
 """From rows to the bytes that their values of any size take."""
@@ -57,7 +58,7 @@ def value_bytes(value: Any) -> int:
     """Return the bytes that a value takes, with its parts."""
     if value.__class__ in _COMPOUND:
         parts = value.values() if value.__class__ is dict else value
-        return getsizeof(value) + sum(map(value_bytes, parts))
+        return getsizeof(value) + sum(map(value_bytes, parts if len(parts) <= PACE else paced_iter(parts)))
     return getsizeof(value)
 
 

@@ -145,4 +145,8 @@ ROWS = (
         expect="done 53200"),
     Row(name="regclass list", sql=lambda n: "SELECT array_length('{" + joined("numbers", n) + "}'::regclass[], 1)", short=5200, full=500_000,
         expect="done 53200"),
+    Row(name="a large array of DuckDB", sql="SELECT array_agg(g) FROM generate_series(1, <n>) g", short=250_000, full=5_000_000, executor="local",
+        expect="done 53200"),
+    Row(name="a large array of DuckDB as a value", sql="SELECT cardinality(array_agg(g) || 1) FROM generate_series(1, <n>) g", short=250_000,
+        full=5_000_000, executor="local", expect="done 53200"),
 )  # fmt: skip
