@@ -24,6 +24,7 @@ from pgwire.codecs.citext import key as citext_key
 from pgwire.codecs.domain import CITEXT, REG_TYPES, TUPLE_TYPES, XID8
 from pgwire.codecs.network import send_inet
 from pgwire.codecs.ranges import Span, element, range_type, unpack_multirange, unpack_range
+from pgwire.give_way import paced_iter
 from planner.builtins.compare import interval_length
 from planner.builtins.hash import (
     COMPUTED,
@@ -152,7 +153,7 @@ def _scalar(value: Any, seed: int) -> Halves:
 
 def _joined(hashes: Iterable[int]) -> Halves:
     found = 1
-    for one in hashes:
+    for one in paced_iter(hashes):
         found = (found * 31 + one) & _WHOLE
     return _halves(found)
 

@@ -149,4 +149,6 @@ ROWS = (
         expect="done 53200"),
     Row(name="a large array of DuckDB as a value", sql="SELECT cardinality(array_agg(g) || 1) FROM generate_series(1, <n>) g", short=250_000,
         full=5_000_000, executor="local", expect="done 53200"),
+    Row(name="hash_array", sql="SELECT hash_array(array_fill(1, ARRAY[<n>])) IS NULL", short=50_000, full=5_000_000, answer="f",
+        expect="done 53200"),
 )  # fmt: skip
