@@ -43,6 +43,9 @@ TROUBLES: Final[Mapping[txn_errors.TroubleKind, str]] = {
 }
 """SQLSTATEs of what the system may be short of."""
 
+MOST_CHARACTERS: Final = 1 << 20
+"""Of a text of a report."""
+
 Make = Callable[[Any, Catalog, Surroundings], ErrorReport]
 
 
@@ -250,6 +253,16 @@ _TXN: dict[type[Exception], Make] = {
         severity="FATAL",
     ),
 }
+
+
+def in_bounds(report: ErrorReport) -> ErrorReport:
+    """Return a report whose texts are cut after ``MOST_CHARACTERS``: they are copied as a whole, into the log too."""
+    long = {
+        name: text[:MOST_CHARACTERS] + "..."
+        for name in ("message", "detail", "hint", "where", "internal_query")
+        if (text := getattr(report, name)) is not None and len(text) > MOST_CHARACTERS
+    }
+    return replace(report, **long) if long else report
 
 
 def report_of(

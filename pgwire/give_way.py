@@ -230,7 +230,7 @@ class OverBudget(BaseException):
 
 @contextmanager
 def bounded(seconds: float) -> Iterator[None]:
-    """Have ``give_way`` raise OverBudget once the code within has taken longer; it is closed meanwhile. May be nested: the inner one counts.
+    """Have ``give_way`` raise OverBudget once the code within has taken longer, and what would run ``outside`` at once; it is closed meanwhile. May be nested: the inner one counts.
 
     A turn that has to be whole may hold it, as nobody runs meanwhile. In a thread it changes nothing.
     """
@@ -329,6 +329,8 @@ def outside(
             weight = size_of(args) if weigh is None else weigh(*args)
             if _run_outside is None or weight <= bytes_:
                 return function(*args, **kwargs)
+            if _bound_ends != _NEVER and in_loop():
+                raise OverBudget  # nothing can wait for a process here
             return cast("T", _run_outside(name, args))
 
         return call

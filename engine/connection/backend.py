@@ -32,7 +32,7 @@ from engine.connection.prepared import PreparedStatements
 from engine.connection.session import Session
 from engine.connection.statement_log import SHOWN, StatementLog, level_of_plan, shown
 from engine.ddl.temporary import drop_temporaries
-from engine.errors import report_of
+from engine.errors import in_bounds, report_of
 from engine.reads.planning import IN_FAILED_BLOCK, LONG_TEXT, Planning
 from engine.reads.plans import Plan
 from engine.transaction.block_state import FAILED, IDLE, IMPLICIT, status_byte
@@ -85,6 +85,7 @@ class Connection:
         """Return the report of an expected error, with what others run where it concerns them; None for a bug."""
         report = report_of(error, self.session.catalog, self.session.surroundings)
         if report is not None:
+            report = in_bounds(report)
             if self.session.cancelled.decided and report.severity == "ERROR":
                 report = replace(report, severity="FATAL", detail=COMMITTED)
             self.log.report(report)

@@ -34,6 +34,7 @@ from engine.connection.system import SystemView
 from engine.constraints.timing import Timing
 from engine.ddl.index_ahead import BuiltAhead
 from engine.ddl.temporary import CommitActions
+from engine.errors import in_bounds
 from engine.transaction.block import Block
 from engine.transaction.block_state import IDLE
 from engine.transaction.conflicts import Surroundings
@@ -464,6 +465,7 @@ class Session:
 
     def tell(self, report: ErrorReport) -> None:
         """As ``notice``, with all fields that a message may have."""
+        report = in_bounds(report)
         severity = report.severity
         if self.log is not None and severity != "LOG":
             self.log.report(report)

@@ -241,6 +241,11 @@ class LocalExecutor:
                 )
             return self._instance.cursor()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is an instance: opening one takes some ten milliseconds."""
+        return self._instance is not None
+
     def give_up_instance(self) -> None:
         """Let the next query open another instance: this one answers nothing more. Queries on it end by themselves."""
         with self._opening:
@@ -275,7 +280,9 @@ class _Running(EngineQuery):
 
     async def start(self, sql: str, values: dict[str, object], sources: Sources) -> Any:
         """Begin executing; return the first batch, or None for an empty result."""
-        self._cursor = self._owner.cursor()
+        self._cursor = (
+            self._owner.cursor() if self._owner.is_open else await self._in_thread(self._owner.cursor)
+        )
         return await self._in_thread(self._begin, sql, values, sources)
 
     def _begin(self, sql: str, values: dict[str, object], sources: Sources) -> Any:

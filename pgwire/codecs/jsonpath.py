@@ -18,6 +18,7 @@ from pgwire.codecs import numeric
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.json import quote
 from pgwire.codecs.text import decode, int_of
+from pgwire.give_way import give_way
 
 METHODS: Final = ("type", "size", "abs", "floor", "ceiling", "double", "keyvalue", "datetime")
 LAST: Final = 2**32 - 1  # ``last`` as a level of ``**``
@@ -101,6 +102,7 @@ def _tokens(text: str) -> list[_Token]:
     found: list[_Token] = []
     at, end = 0, len(text)
     while True:
+        give_way()
         blank = _BLANK.match(text, at)
         at = blank.end() if blank else at
         if at >= end:
@@ -305,6 +307,7 @@ class _Parser:
     def accessors(self) -> list[Item]:
         found: list[Item] = []
         while True:
+            give_way()
             if self.take("["):
                 found.append(self.subscripts())
             elif self.take("?"):
@@ -326,6 +329,7 @@ class _Parser:
             first = self.expression(self.sum())
             last = self.expression(self.sum()) if self.take("to") else None
             pairs.append((first, last))
+            give_way()
             if not self.take(","):
                 break
         self.need("]")

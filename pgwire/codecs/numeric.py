@@ -11,8 +11,10 @@ from __future__ import annotations
 import re
 import struct
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal, InvalidOperation, Overflow
+from typing import Final
 
 from pgwire.codecs.errors import DataError
+from pgwire.give_way import paced
 
 # Every Decimal here fits: 131072 digits before and 16383 after the point.
 CONTEXT = Context(
@@ -35,6 +37,10 @@ _NEGATIVE, _NAN, _PINF, _NINF = 0x4000, 0xC000, 0xD000, 0xF000
 def overflow() -> DataError:
     """Return the error for a number with too many digits."""
     return DataError("22003", "value overflows numeric format")
+
+
+_MANY: Final = 1000
+"""Groups of four digits that are put together as digits."""
 
 
 def from_parts(negative: bool, unscaled: int, scale: int) -> Decimal:
@@ -122,7 +128,9 @@ def recv(data: bytes) -> Decimal:
     digits = struct.unpack_from(f">{count}h", data, 8)
     if any(not 0 <= digit <= 9999 for digit in digits):
         raise DataError("22P03", 'invalid digit in external "numeric" value')
-    unscaled = int("".join([f"{digit:04d}" for digit in digits]) or "0") if count < 1000 else _join(digits)
+    if count >= _MANY:
+        return _joined(digits, weight, sign == _NEGATIVE, scale)
+    unscaled = int("".join([f"{digit:04d}" for digit in digits]) or "0")
     # The digits end at power 10000**(weight - count + 1); digits past dscale are dropped.
     power = 4 * (weight - count + 1) + scale
     if power >= 0:
@@ -132,8 +140,12 @@ def recv(data: bytes) -> Decimal:
     return from_parts(sign == _NEGATIVE, unscaled, scale)
 
 
-def _join(digits: tuple[int, ...]) -> int:
-    return int(Decimal("".join([f"{digit:04d}" for digit in digits])))
+def _joined(digits: tuple[int, ...], weight: int, negative: bool, scale: int) -> Decimal:
+    """Return what many digits mean: as decimal digits throughout, since thousands of them take long to become an integer."""
+    text = "".join([f"{digit:04d}" for digit in paced(digits, 1024)])
+    value = Decimal(text).scaleb(4 * (weight - len(digits) + 1), CONTEXT)
+    value = value.quantize(Decimal((0, (1,), -scale)), ROUND_DOWN, CONTEXT)
+    return value.copy_negate() if negative and value else value
 
 
 def send(value: Decimal) -> bytes:

@@ -20,6 +20,8 @@ from pgwire.codecs.calendar import (
 )
 from pgwire.codecs.domain import EPOCH_1970_JDATE, US_PER_DAY
 from pgwire.codecs.interval import split
+from pgwire.give_way import paced
+from pgwire.long_values import joined
 from planner.builtins.datetime_values import Interval, session_zone, truncated
 from planner.builtins.formatting_pattern import Pattern, ordinal_suffix, parse_template
 from planner.builtins.registry import REGISTRY
@@ -221,7 +223,7 @@ _NO_SUFFIX = frozenset(
 
 def _format(fields: _Fields, template: str) -> str:
     out: list[str] = []
-    for pattern in parse_template(template):
+    for pattern in paced(parse_template(template)):
         if pattern.kind != "action":
             out.append(pattern.text)
             continue
@@ -231,7 +233,7 @@ def _format(fields: _Fields, template: str) -> str:
         if pattern.ordinal and shown and pattern.key not in _NO_SUFFIX:
             shown += ordinal_suffix(shown, upper=pattern.ordinal == "TH")
         out.append(shown)
-    return "".join(out)
+    return joined(out)
 
 
 def _fields_of(us: int, offset: int | None = None, zone: str = "") -> _Fields:

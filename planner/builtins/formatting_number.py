@@ -16,7 +16,8 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from pgwire.codecs import numeric as codec
 from pgwire.codecs.typmod import apply_numeric
-from planner.builtins.formatting_pattern import ordinal_suffix
+from pgwire.give_way import give_way, paced
+from planner.builtins.formatting_pattern import KEPT_CHARACTERS, ordinal_suffix
 from planner.builtins.numeric import div
 from planner.builtins.registry import REGISTRY
 from planner.errors import SqlError
@@ -131,12 +132,16 @@ class _Template:
                 flags.add(word)
 
 
-@functools.lru_cache(maxsize=512)
 def parse_template(text: str) -> _Template:
     """Cut a number template; 42601."""
+    return (_kept if len(text) <= KEPT_CHARACTERS else _parse)(text)
+
+
+def _parse(text: str) -> _Template:
     template = _Template()
     at, end = 0, len(text)
     while at < end:
+        give_way()
         upper = text[at : at + 4].upper()
         same_case = text[at : at + 4].isupper() or text[at : at + 4].islower()
         word = "EEEE" if upper == "EEEE" and same_case else ""
@@ -168,6 +173,9 @@ def parse_template(text: str) -> _Template:
         template.nodes.append(("", char))
         at += 1
     return template
+
+
+_kept = functools.lru_cache(maxsize=512)(_parse)
 
 
 def roman(number: int) -> str:
@@ -222,7 +230,7 @@ class _Printer:
         if point < 0:
             return None
         last = point
-        for index in range(point + 1, len(self.digits)):
+        for index in paced(range(point + 1, len(self.digits)), 1024):
             if self.digits[index] != "0":
                 last = index
         if self.t.zero_end > self.blanks:
@@ -230,7 +238,7 @@ class _Printer:
         return last
 
     def run(self) -> str:
-        for word, text in self.t.nodes:
+        for word, text in paced(self.t.nodes):
             match word:
                 case "":
                     self.out.append(text)
@@ -459,7 +467,7 @@ class _NumberReader:
 
     def run(self) -> str:
         flags = self.t.flags
-        for word, _ in self.t.nodes:
+        for word, _ in paced(self.t.nodes):
             if self.at >= len(self.text):
                 break
             match word:

@@ -7,8 +7,9 @@ them (``FM``, ``TM`` before, ``TH``, ``th``, ``SP`` after), quoted text, separat
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from pgwire.give_way import give_way
 from planner.errors import SqlError
 
 _UPPER = [
@@ -123,12 +124,20 @@ class Pattern(NamedTuple):
         return "gregorian" if self.key in _GREGORIAN else "iso" if self.key in _ISO else ""
 
 
-@functools.lru_cache(maxsize=512)
+KEPT_CHARACTERS: Final = 256
+"""Of a template whose patterns are kept for the next call."""
+
+
 def parse_template(template: str) -> tuple[Pattern, ...]:
     """Cut a template into patterns. Anything is a template."""
+    return (_kept if len(template) <= KEPT_CHARACTERS else _parse)(template)
+
+
+def _parse(template: str) -> tuple[Pattern, ...]:
     out: list[Pattern] = []
     at, end = 0, len(template)
     while at < end:
+        give_way()
         fill = names = False
         if template[at : at + 2] in ("FM", "fm"):
             fill, at = True, at + 2
@@ -163,6 +172,9 @@ def parse_template(template: str) -> tuple[Pattern, ...]:
         out.append(Pattern(kind, char))
         at += 1
     return tuple(out)
+
+
+_kept = functools.lru_cache(maxsize=512)(_parse)
 
 
 def is_separator(char: str) -> bool:

@@ -22,6 +22,7 @@ from pgwire.codecs.calendar import (
     month_days,
 )
 from pgwire.codecs.domain import EPOCH_1970_JDATE, TIMESTAMP_INFINITY, US_PER_DAY
+from pgwire.give_way import paced
 from planner.builtins.datetime_values import session_zone
 from planner.builtins.formatting import ROMAN_MONTHS
 from planner.builtins.formatting_pattern import Pattern, is_separator, parse_template
@@ -77,7 +78,7 @@ class _Reader:
         fixed = False
         skipped = 0
         text = self.text
-        for index, p in enumerate(self.patterns):
+        for index, p in enumerate(paced(self.patterns)):
             if self.at >= len(text):
                 break
             if not fixed and (p.kind != "char" or p.text.isspace()) and (p.kind == "action" or index == 0):

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pgwire.codecs.encodings import longest_character
+from pgwire.give_way import paced
 from pgwire.long_values import stripped
 from planner.builtins.casts import to_text
 from planner.builtins.compare import sort_key
@@ -220,10 +221,10 @@ def bucket_of(value: Any, thresholds: tuple[Any, ...], types: tuple[int, ...]) -
     """Return how many of the sorted thresholds are at or below the value (width_bucket over an array)."""
     if thresholds and type(thresholds[0]) is tuple:
         raise SqlError("2202E", "thresholds must be one-dimensional array")
-    if None in thresholds:
+    if any(t is None for t in paced(thresholds, 1024)):
         raise SqlError("22004", "thresholds array must not contain NULLs")
-    key = sort_key(types[0]) or (lambda x: x)
-    return bisect.bisect_right([key(t) for t in thresholds], key(value))
+    key = sort_key(types[0])
+    return bisect.bisect_right(thresholds, value if key is None else key(value), key=key)
 
 
 def _register() -> None:
