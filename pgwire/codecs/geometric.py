@@ -21,6 +21,7 @@ from typing import Final, TypeAlias
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.float import float8_printer, parse_float8
 from pgwire.codecs.settings import CodecSettings
+from pgwire.give_way import paced
 
 Point: TypeAlias = tuple[float, float]
 Lseg: TypeAlias = tuple[Point, Point]
@@ -103,7 +104,7 @@ def unpack_circle(value: bytes) -> Circle:
 
 
 def _pack_points(points: Sequence[Point]) -> bytes:
-    return struct.pack(f">{2 * len(points)}d", *[c for point in points for c in point])
+    return struct.pack(f">{2 * len(points)}d", *[c for point in paced(points) for c in point])
 
 
 def _unpack_points(data: bytes) -> Points:
@@ -447,7 +448,7 @@ Show: TypeAlias = Callable[[bytes], str]
 
 def _pairs(settings: CodecSettings) -> Callable[[Sequence[Point]], str]:
     show = float8_printer(settings.extra_float_digits)
-    return lambda points: ",".join([f"({show(x)},{show(y)})" for x, y in points])
+    return lambda points: ",".join([f"({show(x)},{show(y)})" for x, y in paced(points)])
 
 
 def point_printer(settings: CodecSettings) -> Show:

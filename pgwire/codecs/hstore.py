@@ -18,6 +18,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import decode as decode_text
 from pgwire.codecs.text import parse_text
 from pgwire.give_way import give_way, paced, paced_iter
+from pgwire.long_values import joined_bytes
 
 Pairs = Mapping[str, str | None]
 
@@ -225,7 +226,7 @@ def send(value: bytes) -> bytes:
     """Return the binary form."""
     pairs = unpack(value)
     parts = [_INT32.pack(len(pairs))]
-    for item in (text for pair in pairs.items() for text in pair):
+    for item in (text for pair in paced_iter(pairs.items()) for text in pair):
         data = None if item is None else item.encode("utf-8", "surrogatepass")
         parts += [_INT32.pack(-1)] if data is None else [_INT32.pack(len(data)), data]
-    return b"".join(parts)
+    return joined_bytes(parts)

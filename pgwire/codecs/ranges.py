@@ -19,6 +19,7 @@ scale does not count in comparisons; ``numrange`` and ``nummultirange`` keep the
 
 from __future__ import annotations
 
+import heapq
 import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from pgwire.codecs.calendar import check_date
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.quoted import Unended, read_quoted
 from pgwire.codecs.range_elements import FIXED, SIGN, fixed_key, key_end, number_key, other_key, value_of
-from pgwire.give_way import give_way, paced
+from pgwire.give_way import PACE, give_way, paced, paced_iter
 
 _LOWEST, _FIXED, _OTHER, _HIGHEST = 1, 2, 3, 4
 _BELOW, _AT, _ABOVE = 1, 2, 3
@@ -206,7 +207,7 @@ def pack_range(type_: RangeType, span: Span | None) -> bytes:
 def pack_multirange(type_: RangeType, spans: Iterable[Span]) -> bytes:
     """Return the value of a multirange; ``spans`` in order and apart from each other (``normalized``)."""
     spans = tuple(spans)
-    key = b"".join([b"\x01" + low.key + high.key for low, high in spans]) + b"\x00"
+    key = b"".join([b"\x01" + low.key + high.key for low, high in paced(spans)]) + b"\x00"
     return _tailed(key, spans, type_.scaled)
 
 
@@ -245,6 +246,8 @@ def unpack_multirange(data: bytes) -> list[Span]:
     while data[at]:
         span, at = _read(data, at)
         spans.append(span)
+        if not len(spans) % PACE:
+            give_way()
     return _scaled(data, at + 1, spans)
 
 
@@ -253,10 +256,29 @@ def comparable(data: bytes) -> bytes:
     return data[: -4 - int.from_bytes(data[-4:], "big")]
 
 
+_SORTED_AT_ONCE: Final = 2048
+
+
+def _key(span: Span) -> tuple[bytes, bytes]:
+    return span[0].key, span[1].key
+
+
+def _sorted(spans: Iterable[Span]) -> Iterable[Span]:
+    """Yield ranges in order: of many some are sorted at a time, and merged."""
+    every = list(spans)
+    if len(every) <= _SORTED_AT_ONCE:
+        return sorted(every, key=_key)
+    runs = [
+        sorted(every[at : at + _SORTED_AT_ONCE], key=_key)
+        for at in paced(range(0, len(every), _SORTED_AT_ONCE), 1)
+    ]
+    return heapq.merge(*runs, key=_key)
+
+
 def normalized(spans: Iterable[Span]) -> list[Span]:
     """Return ranges in order, those that overlap or touch merged (PostgreSQL's multirange_canonicalize)."""
     out: list[Span] = []
-    for low, high in sorted(spans, key=lambda span: (span[0].key, span[1].key)):
+    for low, high in paced_iter(_sorted(spans)):
         if out and (low.key <= out[-1][1].key or touch(out[-1][1], low)):
             out[-1] = hull(out[-1], (low, high))
         else:

@@ -19,7 +19,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.text import int_of
 from pgwire.codecs.tsvector import LAST_POSITION, MAX_BYTES, MAX_LEXEME_BYTES, WEIGHTS, Scanner, quoted
-from pgwire.give_way import paced
+from pgwire.give_way import give_way, paced
 
 T = TypeVar("T")
 
@@ -140,6 +140,7 @@ def unpack(value: bytes) -> Query:
     open_: list[tuple[int, int]] = []  # places in ``found`` of operators, operands to go
     at, words = _HEAD.size, 0
     while len(found) < count:
+        give_way()
         if value[at] == 0:
             kind = 255 - value[at + 1]
             at += 2

@@ -18,6 +18,8 @@ from typing import Any
 
 from pgwire.codecs.ranges import comparable, range_type
 from pgwire.codecs.system import RecordValue
+from pgwire.give_way import give_way, paced, paced_iter
+from pgwire.long_values import stripped
 from planner.builtins.registry import REGISTRY
 from planner.facts import (
     BPCHAR,
@@ -50,7 +52,7 @@ def _nan_hash(value: float | Decimal) -> Any:
 
 
 def _strip(value: str) -> str:
-    return value.rstrip(" ")
+    return stripped(value, " ", False, True)
 
 
 def interval_length(value: tuple[int, int, int]) -> int:
@@ -78,7 +80,9 @@ def _array_key(element: Key | None, tuples: bool) -> Key:
     def key(value: tuple[Any, ...]) -> Any:
         items = value if tuples else _flat(value)
         shape = (len(value),) if tuples else _shape(value)
-        keyed = tuple((1, 0) if x is None else (0, x if element is None else element(x)) for x in items)
+        keyed = tuple(
+            [(1, 0) if x is None else (0, x if element is None else element(x)) for x in paced(items)]
+        )
         return keyed, len(shape), shape
 
     return key
@@ -117,15 +121,25 @@ def _json_rank(value: Any) -> Any:
     if isinstance(value, bool):
         return (3, value)
     if isinstance(value, list):
-        return (-1,) if not value else (4, len(value), [_json_rank(x) for x in value])
+        return (-1,) if not value else (4, len(value), [_json_rank(x) for x in paced(value)])
     if isinstance(value, dict):
         pairs = sorted(value.items(), key=lambda item: (len(item[0].encode()), item[0]))
-        return (5, len(pairs), [(key, _json_rank(item)) for key, item in pairs])
+        return (5, len(pairs), [(key, _json_rank(item)) for key, item in paced(pairs)])
     return (2, value)
 
 
+def _number(text: str) -> Decimal:
+    give_way()
+    return Decimal(text)
+
+
+def _object(value: dict[str, Any]) -> dict[str, Any]:
+    give_way()
+    return value
+
+
 def _json_load(text: str) -> Any:
-    return json.loads(text, parse_float=Decimal, parse_int=Decimal)
+    return json.loads(text, parse_float=_number, parse_int=_number, object_hook=_object)
 
 
 def _jsonb_sort(text: str) -> Any:
@@ -134,9 +148,9 @@ def _jsonb_sort(text: str) -> Any:
 
 def _freeze(value: Any) -> Any:
     if isinstance(value, list):
-        return ("a", *(_freeze(x) for x in value))
+        return ("a", *(_freeze(x) for x in paced(value)))
     if isinstance(value, dict):
-        return ("o", frozenset((k, _freeze(v)) for k, v in value.items()))
+        return ("o", frozenset((k, _freeze(v)) for k, v in paced_iter(value.items())))
     return (type(value).__name__, value)
 
 

@@ -15,6 +15,8 @@ from pgwire.codecs.hstore import Pairs, first_of_each, pack, parse, show, unpack
 from pgwire.codecs.json import parse_jsonb
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.system import RecordValue
+from pgwire.give_way import paced, paced_iter
+from pgwire.long_values import joined
 from planner.builtins.compare import register_comparisons
 from planner.builtins.compare_sql import comparison
 from planner.builtins.range import SYMBOLS, comparisons
@@ -33,7 +35,7 @@ def _null_key() -> SqlError:
 
 def _flat(array: Any) -> list[Any]:
     sizes = dimensions(array, False)
-    return list(flatten(array, len(sizes))) if sizes else []
+    return flatten(array, len(sizes)) if sizes else []
 
 
 # -- making ----------------------------------------------------------------------------------------------
@@ -57,7 +59,7 @@ def from_arrays(keys: Any, values: Any) -> bytes | None:
         raise SqlError("2202E", "arrays must have same bounds")
     if None in names:
         raise _null_key()
-    return pack(first_of_each(zip(names, texts, strict=True)))
+    return pack(first_of_each(paced_iter(zip(names, texts, strict=True))))
 
 
 def from_array(array: Any) -> bytes:
@@ -72,7 +74,7 @@ def from_array(array: Any) -> bytes:
     items = _flat(array)
     if None in items[::2]:
         raise _null_key()
-    return pack(first_of_each(zip(items[::2], items[1::2], strict=True)))
+    return pack(first_of_each(paced_iter(zip(items[::2], items[1::2], strict=True))))
 
 
 def from_record(session: EvalSession, record: Any) -> bytes | None:
@@ -86,7 +88,7 @@ def from_record(session: EvalSession, record: Any) -> bytes | None:
     return pack(
         {
             name: None if item is None else text_output(oid, item, settings)
-            for name, oid, item in zip(names, record.types, record, strict=True)
+            for name, oid, item in paced_iter(zip(names, record.types, record, strict=True))
         }
     )
 
@@ -111,7 +113,7 @@ def populate(
 
 
 def _texts(array: Any) -> list[str]:
-    return [item for item in _flat(array) if item is not None]
+    return [item for item in paced(_flat(array)) if item is not None]
 
 
 def _slice_array(value: bytes, keys: Any) -> Any:
@@ -119,7 +121,7 @@ def _slice_array(value: bytes, keys: Any) -> Any:
 
     def picked(item: Any) -> Any:
         if isinstance(item, tuple):
-            return tuple(picked(part) for part in item)
+            return tuple([picked(part) for part in paced(item)])
         return None if item is None else pairs.get(item)
 
     return picked(keys)
@@ -127,23 +129,25 @@ def _slice_array(value: bytes, keys: Any) -> Any:
 
 def _slice(value: bytes, keys: Any) -> bytes:
     pairs = unpack(value)
-    return pack({key: pairs[key] for key in _texts(keys) if key in pairs})
+    return pack({key: pairs[key] for key in paced(_texts(keys)) if key in pairs})
 
 
 def _without(value: bytes, keys: Any) -> bytes:
     gone = {keys} if isinstance(keys, str) else set(_texts(keys))
-    return pack({key: text for key, text in unpack(value).items() if key not in gone})
+    return pack({key: text for key, text in paced_iter(unpack(value).items()) if key not in gone})
 
 
 def _without_pairs(value: bytes, other: bytes) -> bytes:
     gone = unpack(other)
-    return pack({k: v for k, v in unpack(value).items() if not (k in gone and gone[k] == v)})
+    kept = paced_iter(unpack(value).items())
+    return pack({k: v for k, v in kept if not (k in gone and gone[k] == v)})
 
 
 def contains(value: bytes, other: bytes) -> bool:
     """SQL's ``@>``: whether all pairs of ``other`` are in ``value``."""
     pairs = unpack(value)
-    return all(key in pairs and pairs[key] == text for key, text in unpack(other).items())
+    wanted = paced_iter(unpack(other).items())
+    return all(key in pairs and pairs[key] == text for key, text in wanted)
 
 
 def _matrix(value: bytes) -> tuple[Texts, ...]:
@@ -151,7 +155,7 @@ def _matrix(value: bytes) -> tuple[Texts, ...]:
 
 
 def _in_turn(value: bytes) -> Texts:
-    return tuple(item for pair in unpack(value).items() for item in pair)
+    return tuple([item for pair in paced_iter(unpack(value).items()) for item in pair])
 
 
 def _each(value: bytes) -> Iterator[tuple[str, str | None]]:
@@ -159,7 +163,8 @@ def _each(value: bytes) -> Iterator[tuple[str, str | None]]:
 
 
 def _json(pairs: Pairs, *, loose: bool) -> str:
-    return "{" + ", ".join(f"{_string(k)}: {_member(v, loose)}" for k, v in pairs.items()) + "}"
+    parts = [f"{_string(k)}: {_member(v, loose)}" for k, v in paced_iter(pairs.items())]
+    return joined(("{", joined(parts, ", "), "}"))
 
 
 def _string(text: str) -> str:
@@ -193,8 +198,8 @@ _FUNCTIONS: Final[dict[str, PythonForm]] = {
     "slice(hstore,_text)": _slice,
     "isexists(hstore,text)": _exists,
     "exist(hstore,text)": _exists,
-    "exists_any(hstore,_text)": lambda value, keys: any(key in unpack(value) for key in _texts(keys)),
-    "exists_all(hstore,_text)": lambda value, keys: all(key in unpack(value) for key in _texts(keys)),
+    "exists_any(hstore,_text)": lambda value, keys: not unpack(value).keys().isdisjoint(_texts(keys)),
+    "exists_all(hstore,_text)": lambda value, keys: unpack(value).keys() >= set(_texts(keys)),
     "isdefined(hstore,text)": _defined,
     "defined(hstore,text)": _defined,
     "delete(hstore,text)": _without,

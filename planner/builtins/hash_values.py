@@ -24,7 +24,7 @@ from pgwire.codecs.citext import key as citext_key
 from pgwire.codecs.domain import CITEXT, REG_TYPES, TUPLE_TYPES, XID8
 from pgwire.codecs.network import send_inet
 from pgwire.codecs.ranges import Span, element, range_type, unpack_multirange, unpack_range
-from pgwire.give_way import paced_iter
+from pgwire.give_way import give_way, paced_iter
 from planner.builtins.compare import interval_length
 from planner.builtins.hash import (
     COMPUTED,
@@ -129,6 +129,7 @@ def _jsonb(text: str, seed: int) -> Halves:
     found = 0
     todo: list[Any] = [root if isinstance(root, list | dict) else [root]]
     while todo:
+        give_way()
         node = todo.pop()
         if isinstance(node, list):
             found ^= _ARRAY << 32 | _ARRAY

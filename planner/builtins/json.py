@@ -12,7 +12,8 @@ from typing import Any
 
 from pgwire.codecs import numeric as numeric_codec
 from pgwire.codecs.json import parse_jsonb
-from pgwire.give_way import give_way
+from pgwire.give_way import give_way, paced, paced_iter
+from pgwire.long_values import joined
 from planner.builtins.compare import register_comparisons, sort_key
 from planner.builtins.floating import numeric_to_float4, numeric_to_float8
 from planner.builtins.json_values import (
@@ -164,7 +165,7 @@ def _build_object(binary: bool) -> Callable[..., str]:
                 raise _invalid(f"argument {i + 1} cannot be null", "Object keys should be text.")
             key = quote(key_text(values[i], types[i], session))
             parts.append(f"{key} : {to_json(values[i + 1], types[i + 1], session)}")
-        text = "{" + ", ".join(parts) + "}"
+        text = joined(("{", joined(parts, ", "), "}"))
         return parse_jsonb(text) if binary else text
 
     return build
@@ -174,11 +175,11 @@ def _object_of(binary: bool) -> Callable[..., str]:
     def build(keys: tuple[Any, ...], values: tuple[Any, ...] | None = None) -> str:
         pairs = _pairs(keys) if values is None else _two_arrays(keys, values)
         parts: list[str] = []
-        for key, value in pairs:
+        for key, value in paced(pairs):
             if key is None:
                 raise SqlError("22004", "null value not allowed for object key")
             parts.append(f"{quote(key)} : {'null' if value is None else quote(value)}")
-        text = "{" + ", ".join(parts) + "}"
+        text = joined(("{", joined(parts, ", "), "}"))
         return parse_jsonb(text) if binary else text
 
     return build
@@ -259,7 +260,7 @@ def contains(value: Any, part: Any, *, root: bool = True) -> bool:
 
 
 def _exists(value: Any, key: str) -> bool:
-    if isinstance(value, (dict, list)):
+    if isinstance(value, (dict, list, set)):
         return key in value
     return isinstance(value, str) and value == key
 
@@ -295,9 +296,9 @@ def _delete_index(text: str, index: int) -> str:
 
 def _strip_nulls(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _strip_nulls(item) for key, item in value.items() if item is not None}
+        return {key: _strip_nulls(item) for key, item in paced_iter(value.items()) if item is not None}
     if isinstance(value, list):
-        return [_strip_nulls(item) for item in value]
+        return [_strip_nulls(item) for item in paced(value)]
     return value
 
 
@@ -316,11 +317,13 @@ def pretty(value: Any, indent: int = 0) -> str:
     """Return jsonb_pretty's text: four blanks per level."""
     inside = "\n" + " " * (indent + 4)
     if isinstance(value, dict):
-        parts = [f"{quote(key)}: {pretty(item, indent + 4)}" for key, item in value.items()]
+        parts = [f"{quote(key)}: {pretty(item, indent + 4)}" for key, item in paced_iter(value.items())]
         body = inside + ("," + inside).join(parts) if parts else ""
         return "{" + body + "\n" + " " * indent + "}"
     if isinstance(value, list):
-        body = inside + ("," + inside).join([pretty(item, indent + 4) for item in value]) if value else ""
+        body = (
+            inside + ("," + inside).join([pretty(item, indent + 4) for item in paced(value)]) if value else ""
+        )
         return "[" + body + "\n" + " " * indent + "]"
     return dump(value)
 
@@ -508,7 +511,9 @@ def _keyed(compare: Callable[[Any, Any], bool], key: Callable[[Any], Any]) -> Ca
 
 def _exists_some(text: str, keys: tuple[Any, ...], some: Callable[[Any], bool]) -> bool:
     value = load(text)
-    return some(_exists(value, key) for key in keys if key is not None)
+    if type(value) is list:  # of strings: asked for many keys it is looked through once
+        value = {item for item in paced(value) if type(item) is str}
+    return some(_exists(value, key) for key in paced(keys) if key is not None)
 
 
 _register_access()

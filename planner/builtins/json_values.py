@@ -34,7 +34,8 @@ from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.system import RecordValue
 from pgwire.codecs.user_types import row_record
-from pgwire.give_way import give_way
+from pgwire.give_way import give_way, paced
+from pgwire.long_values import joined
 from planner.builtins.casts import to_text
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError, not_supported
@@ -84,6 +85,7 @@ def elements(text: str) -> Iterator[str]:
     """Yield the text of each element of an array."""
     at = _skip(text, _skip(text, 0) + 1)
     while text[at] != "]":
+        give_way()
         _, end = _SCAN(text, at)
         yield text[at:end]
         at = _skip(text, end)
@@ -231,8 +233,10 @@ def _array(value: tuple[Any, ...], inner: int, session: EvalSession, pretty: boo
 
     def level(items: tuple[Any, ...], depth: int, comma: str) -> str:
         if depth > 1:
-            return "[" + comma.join([level(item, depth - 1, ",") for item in items]) + "]"
-        return "[" + comma.join([to_json(item, inner, session) for item in items]) + "]"
+            parts = [level(item, depth - 1, ",") for item in paced(items)]
+        else:
+            parts = [to_json(item, inner, session) for item in paced(items)]
+        return joined(("[", joined(parts, comma), "]"))
 
     return level(value, depth, ",\n " if pretty else ",")
 

@@ -9,8 +9,10 @@ import bisect
 import functools
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
+from pgwire.codecs import numeric
 from pgwire.codecs.encodings import longest_character
 from pgwire.give_way import paced
 from pgwire.long_values import stripped
@@ -169,11 +171,20 @@ def size_pretty(size: int) -> str:
     raise AssertionError("no unit")
 
 
+def numeric_pretty(value: Decimal) -> str:
+    """SQL's ``pg_size_pretty`` of a numeric, which may have any number of digits."""
+    from planner.builtins.numeric import add, div_trunc
+
+    if value.is_finite() and abs(value) < 1 << 100:
+        return size_pretty(int(value))
+    if value.is_finite():
+        halves = div_trunc(value, Decimal(1 << 49))
+        value = div_trunc(add(halves, Decimal(1 if halves > 0 else -1)), Decimal(2))
+    return f"{numeric.show(value)} PB"
+
+
 def size_bytes(text: str) -> int:
     """SQL's ``pg_size_bytes``."""
-    import re
-    from decimal import Decimal
-
     m = re.fullmatch(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z]*)\s*", text)
     if not m:
         raise SqlError("22023", f'invalid size: "{text}"')
@@ -230,7 +241,7 @@ def bucket_of(value: Any, thresholds: tuple[Any, ...], types: tuple[int, ...]) -
 def _register() -> None:
     python = REGISTRY.python
     python("width_bucket(anycompatible,anycompatiblearray)", bucket_of, needs_types=True)
-    python("oidvectortypes(oidvector)", lambda oids: ", ".join(format_type(oid) for oid in oids))
+    python("oidvectortypes(oidvector)", lambda oids: joined([format_type(oid) for oid in paced(oids)], ", "))
     typed: dict[str, Any] = {"needs_session": True, "needs_types": True}
     python("concat(any)", concat, **typed)
     python("concat_ws(text,any)", concat_ws, **typed)
@@ -286,7 +297,7 @@ def _register() -> None:
     python("getdatabaseencoding()", lambda: "UTF8")
     python("pg_encoding_max_length(int4)", longest_character)
     python("pg_size_pretty(int8)", size_pretty)
-    python("pg_size_pretty(numeric)", lambda value: size_pretty(int(value)))
+    python("pg_size_pretty(numeric)", numeric_pretty)
     python("pg_size_bytes(text)", size_bytes)
     python("pg_is_in_recovery()", lambda: False)
     python("pg_jit_available()", lambda: False)

@@ -10,6 +10,7 @@ A multirange is an ordered list of ranges that neither overlap nor touch; a rang
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from pgwire.codecs.ranges import (
@@ -27,6 +28,7 @@ from pgwire.codecs.ranges import (
     unpack_multirange,
     unpack_range,
 )
+from pgwire.give_way import PACE, give_way, paced
 from planner.builtins.range import Types, adjacent, common, contains, overlap, register_order
 from planner.builtins.registry import REGISTRY
 from planner.errors import SqlError
@@ -56,13 +58,15 @@ def spans_overlap(a: Spans, b: Spans) -> bool:
             i += 1
         else:
             j += 1
+        if not (i + j) % PACE:
+            give_way()
     return False
 
 
 def spans_contain(a: Spans, b: Spans) -> bool:
     """Whether each range of ``b`` is in one of ``a``; both are ordered."""
     i = 0
-    for span in b:
+    for span in paced(b):
         while i < len(a) and a[i][1].key < span[0].key:
             i += 1
         if i == len(a) or not contains(a[i], span):
@@ -74,11 +78,11 @@ def spans_minus(type_: RangeType, a: Spans, b: Spans) -> list[Span]:
     """Return what is in ``a`` and not in ``b``; both are ordered."""
     out: list[Span] = []
     first = 0
-    for low, high in a:
+    for low, high in paced(a):
         while first < len(b) and b[first][1].key < low.key:
             first += 1
         rest: Span | None = (low, high)
-        for other in b[first:]:
+        for other in islice(b, first, None):
             if rest is None or other[0].key > rest[1].key:
                 break
             if other[0].key > rest[0].key:
@@ -103,6 +107,8 @@ def spans_intersect(type_: RangeType, a: Spans, b: Spans) -> list[Span]:
             i += 1
         else:
             j += 1
+        if not (i + j) % PACE:
+            give_way()
     return out
 
 
@@ -126,7 +132,7 @@ def _test(left: str, right: str, test: Callable[[Spans, Spans], bool]) -> Callab
 def contains_element(value: bytes, item: Any, *, types: Types) -> bool:
     """SQL's ``multirange @> element``."""
     at = place(range_type(types[0]), item).key
-    return any(low.key <= at <= high.key for low, high in unpack_multirange(value))
+    return any(low.key <= at <= high.key for low, high in paced(unpack_multirange(value)))
 
 
 def _made(combine: Callable[[RangeType, Spans, Spans], Spans]) -> Callable[..., bytes]:
@@ -144,7 +150,7 @@ def multirange_constructor(type_: RangeType) -> Callable[..., bytes]:
         if values and isinstance(values[0], tuple):
             raise SqlError("21000", "multiranges cannot be constructed from multidimensional arrays")
         spans: list[Span] = []
-        for value in values:
+        for value in paced(values):
             if value is None:
                 raise SqlError("22004", "multirange values cannot contain null members")
             spans += _of_range(value)
@@ -161,7 +167,7 @@ def of_range(value: bytes, *, types: Types) -> bytes:
 def unnest(value: bytes, *, types: Types) -> Iterator[bytes]:
     """Return the ranges of a multirange."""
     type_ = range_type(types[0])
-    return iter([pack_range(type_, span) for span in unpack_multirange(value)])
+    return iter([pack_range(type_, span) for span in paced(unpack_multirange(value))])
 
 
 def merged(value: bytes, *, types: Types) -> bytes:
@@ -188,7 +194,7 @@ def _end(position: int, attribute: str) -> Callable[[bytes], bool]:
 
 def multirange_key(value: bytes) -> bytes:
     """Return what of a multirange is compared."""
-    return b"".join([b"\x01" + low.key + high.key for low, high in unpack_multirange(value)]) + b"\x00"
+    return b"".join([b"\x01" + low.key + high.key for low, high in paced(unpack_multirange(value))]) + b"\x00"
 
 
 class Union:

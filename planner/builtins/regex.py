@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
+from pgwire.give_way import give_way
 from planner.builtins.large import LARGE_BYTES, foresee, joined
 from planner.builtins.registry import REGISTRY
 from planner.errors import SqlError
@@ -63,6 +64,8 @@ def similar_escape(pattern: str | None, escape: str | None = "\\") -> str | None
     while i < len(pattern):
         c = pattern[i]
         i += 1
+        if not i % 256:
+            give_way()
         if escape and c == escape:
             if i >= len(pattern):
                 # PostgreSQL drops a trailing escape

@@ -60,7 +60,7 @@ def initcap(s: str) -> str:
     """First letter of each word upper case, the rest lower; words are runs of letters and digits."""
     out = []
     inside = False
-    for c in paced(s, _PACE):
+    for c in paced(s, 512):
         out.append(lower_char(c) if inside else upper_char(c))
         inside = c.isalnum()
     return long.joined(out)
@@ -245,7 +245,7 @@ def unistr(s: str) -> str:
         )
 
     while i < len(s):
-        if i % _PACE == 0:
+        if not len(out) % 256:
             give_way()
         if s[i] != "\\":
             if pending:

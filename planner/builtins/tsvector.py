@@ -19,6 +19,7 @@ from pgwire.codecs.tsvector import (
     unpack,
     weight,
 )
+from pgwire.give_way import paced, paced_iter
 from planner.builtins.compare import register_comparisons
 from planner.builtins.compare_sql import comparison
 from planner.builtins.range import SYMBOLS, comparisons
@@ -82,21 +83,24 @@ def without(value: bytes, lexemes: Iterable[str | None]) -> bytes:
 def filtered(value: bytes, letters: Any) -> bytes:
     """SQL's ``ts_filter``: positions of some weights. SqlError 22004, 22023."""
     wanted = set()
-    for letter in flat(letters):
+    for letter in paced(flat(letters)):
         if letter is None:
             raise SqlError("22004", "weight array may not contain nulls")
         found = WEIGHTS.find(letter.upper()) if letter else -1
         if found < 0:
             raise SqlError("22023", f'unrecognized weight: "{letter}"')
         wanted.add(found)
-    kept = ((lexeme, tuple(p for p in places if weight(p) in wanted)) for lexeme, places in unpack(value))
+    kept = (
+        (lexeme, tuple([p for p in places if weight(p) in wanted]))
+        for lexeme, places in paced_iter(unpack(value))
+    )
     return pack((lexeme, places) for lexeme, places in kept if places)
 
 
 def from_array(lexemes: Any) -> bytes:
     """SQL's ``array_to_tsvector``: 22004, 2200F, 54000."""
     found = list(flat(lexemes))
-    for lexeme in found:
+    for lexeme in paced(found):
         if lexeme is None:
             raise SqlError("22004", "lexeme array may not contain nulls")
         if not lexeme:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 
 from pgwire.codecs.geometric import Box, Circle, Lseg, Path, Point, Points, less, near, same_point
-from pgwire.give_way import give_way, paced
+from pgwire.give_way import give_way, paced, paced_iter
 from planner.builtins.floating import add, div, mul, sub
 from planner.errors import SqlError
 from planner.geometry import areas
@@ -50,7 +50,7 @@ def edges(polygon: Points) -> Iterator[Lseg]:
 def bounds(points: Points) -> Box:
     """Return the least box around points."""
     (left, bottom) = (right, top) = points[0]
-    for x, y in points[1:]:
+    for x, y in paced(points[1:]):
         left, right = (x if less(x, left) else left), (x if less(right, x) else right)
         bottom, top = (y if less(y, bottom) else bottom), (y if less(top, y) else top)
     return (right, top), (left, bottom)
@@ -65,7 +65,7 @@ def path_area(path: Path) -> float | None:
     if not closed:
         return None
     total = 0.0
-    for (x, y), (u, v) in zip(points, (*points[1:], points[0]), strict=True):
+    for (x, y), (u, v) in paced_iter(zip(points, (*points[1:], points[0]), strict=True)):
         total = add(total, mul(x, v))
         total = sub(total, mul(y, u))
     return div(abs(total), 2.0)
@@ -74,7 +74,7 @@ def path_area(path: Path) -> float | None:
 def path_length(path: Path) -> float:
     """Return the sum of the lengths of a path's segments."""
     total = 0.0
-    for a, b in segments(path):
+    for a, b in paced_iter(segments(path)):
         total = add(total, distance(a, b))
     return total
 
@@ -268,10 +268,10 @@ def circle_of(polygon: Points) -> Circle:
     """Return the circle around the mean of a polygon's points with their mean distance from it."""
     count = float(len(polygon))
     total: Point = (0.0, 0.0)
-    for point in polygon:
+    for point in paced(polygon):
         total = plus(total, point)
     center = div(total[0], count), div(total[1], count)
     radius = 0.0
-    for point in polygon:
+    for point in paced(polygon):
         radius = add(radius, distance(point, center))
     return center, div(radius, count)
