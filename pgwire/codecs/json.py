@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 from pgwire.codecs import numeric
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import decode
-from pgwire.give_way import give_way, outside, paced
+from pgwire.give_way import give_way, outside, paced, paced_iter
 from pgwire.long_values import joined, mapped
 
 Json: TypeAlias = Any
@@ -132,9 +132,10 @@ def dump(value: Json) -> str:
     if isinstance(value, dict):
         give_way()
         keys = sorted(value, key=key_order) if len(value) > 1 else value
-        return "{" + ", ".join([f"{quote(k)}: {dump(value[k])}" for k in keys]) + "}"
+        members = [f"{quote(k)}: {dump(value[k])}" for k in paced_iter(keys)]
+        return joined(("{", joined(members, ", "), "}"))
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join([dump(item) for item in paced(value)]) + "]"
+        return joined(("[", joined([dump(item) for item in paced(value)], ", "), "]"))
     if isinstance(value, Decimal):
         return numeric.show(value)
     return str(value)

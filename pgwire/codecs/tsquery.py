@@ -19,7 +19,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.text import int_of
 from pgwire.codecs.tsvector import LAST_POSITION, MAX_BYTES, MAX_LEXEME_BYTES, WEIGHTS, Scanner, quoted
-from pgwire.give_way import give_way, paced
+from pgwire.give_way import give_way, paced, paced_iter
 
 T = TypeVar("T")
 
@@ -519,6 +519,8 @@ def sender(settings: CodecSettings) -> Callable[[bytes], bytes]:
 
     def send(value: bytes) -> bytes:
         items = unpack(value)
-        return struct.pack(">I", len(items)) + b"".join(send_item(item) for item in reversed(items))
+        return struct.pack(">I", len(items)) + b"".join(
+            [send_item(item) for item in paced_iter(reversed(items))]
+        )
 
     return send

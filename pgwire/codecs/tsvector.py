@@ -327,8 +327,10 @@ def sender(settings: CodecSettings) -> Callable[[bytes], bytes]:
     def send(value: bytes) -> bytes:
         vector = unpack(value)
         return struct.pack(">I", len(vector)) + b"".join(
-            encode(lexeme) + b"\0" + struct.pack(f">{len(places) + 1}H", len(places), *places)
-            for lexeme, places in vector
+            [
+                encode(lexeme) + b"\0" + struct.pack(f">{len(places) + 1}H", len(places), *places)
+                for lexeme, places in paced(vector)
+            ]
         )
 
     return send

@@ -14,7 +14,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from planner.builtins.registry import Registry
 
 DATA: Final = Path(__file__).parent / "data" / "costs.txt"
 
@@ -38,3 +41,17 @@ def read() -> dict[str, Cost]:
             raise LookupError(f"{signature} has two costs")
         found[signature] = Cost(cost)
     return found
+
+
+def settle(registry: Registry) -> None:
+    """Give each builtin with a Python form its cost. LookupError for one without, and for a cost of nothing."""
+    costs = read()
+    for row in registry.functions.values():
+        if row.python is None:
+            continue
+        cost = costs.pop(row.signature, None)
+        if cost is None:
+            raise LookupError(f"{row.signature} has no cost in {DATA.name}")
+        row.cost = cost
+    if costs:
+        raise LookupError(f"costs of no builtin in {DATA.name}: {', '.join(sorted(costs))}")

@@ -37,6 +37,7 @@ from pgwire.codecs.geometric import (
     unpack_two,
 )
 from pgwire.codecs.registry import text_input, text_output
+from pgwire.give_way import paced
 from planner.builtins.floating import add, mul, sub
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
@@ -86,7 +87,7 @@ def _flipped(function: Form) -> Form:
 
 def _each(function: Form) -> Form:
     """Return a function of the points of a path and a point."""
-    return lambda path, point: (path[0], tuple([function(p, point) for p in path[1]]))
+    return lambda path, point: (path[0], tuple([function(p, point) for p in paced(path[1])]))
 
 
 def _lseg_nearest_to_lseg(a: Lseg, b: Lseg) -> Point | None:

@@ -275,11 +275,11 @@ def jsonb_concat(left: str, right: str) -> str:
 
 def _delete_keys(text: str, keys: tuple[Any, ...]) -> str:
     value = load(text)
-    gone = {key for key in keys if key is not None}
+    gone = {key for key in paced(keys) if key is not None}
     if isinstance(value, dict):
-        return dump({key: item for key, item in value.items() if key not in gone})
+        return dump({key: item for key, item in paced_iter(value.items()) if key not in gone})
     if isinstance(value, list):
-        return dump([item for item in value if not (isinstance(item, str) and item in gone)])
+        return dump([item for item in paced(value) if not (isinstance(item, str) and item in gone)])
     raise _invalid("cannot delete from scalar")
 
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from planner.builtins.costs import Cost
 from planner.facts import facts
 from planner.query.expressions import Const, Expr
 from planner.typefacts import FIRST_USER_OID
@@ -55,6 +56,8 @@ class Builtin:
     it takes the session first. ``python`` then is for constants that are PostgreSQL's own objects.
 
     ``note`` says in one sentence how PostgreSQL's behaviour is reached, for the generated docs table.
+
+    ``cost``: what a call of the Python form costs as its arguments grow; None without one, and before all families are registered.
     """
 
     signature: str
@@ -66,6 +69,7 @@ class Builtin:
     for_rows: PythonForm | None = None
     of_users: PythonForm | None = None
     note: str = ""
+    cost: Cost | None = None
 
     def form_for(self, args: Sequence[Expr]) -> tuple[PythonForm | None, bool]:
         """Return the Python form of a call with these arguments, and whether it takes the session first."""

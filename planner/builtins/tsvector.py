@@ -62,22 +62,22 @@ def strip(value: bytes) -> bytes:
 def concat(a: bytes, b: bytes) -> bytes:
     """SQL's ``||``: the second's positions begin behind the first's last one."""
     first = unpack(a)
-    shift = max((position(p) for _, places in first for p in places), default=0)
+    shift = max((position(p) for _, places in paced(first) for p in places), default=0)
     joined: dict[str, Places] = dict(first)
-    for lexeme, places in unpack(b):
+    for lexeme, places in paced_iter(unpack(b)):
         found = list(joined.get(lexeme, ()))
         for place in places:
             if len(found) >= MAX_PLACES or (found and position(found[-1]) == LAST_POSITION):
                 break
             found.append(limited(position(place) + shift) | weight(place) << 14)
         joined[lexeme] = tuple(found)
-    return pack((lexeme, joined[lexeme]) for lexeme in sorted(joined))
+    return pack((lexeme, joined[lexeme]) for lexeme in paced(sorted(joined)))
 
 
 def without(value: bytes, lexemes: Iterable[str | None]) -> bytes:
     """SQL's ``ts_delete``; NULL is passed over."""
-    gone = set(lexemes)
-    return pack(entry for entry in unpack(value) if entry[0] not in gone)
+    gone = set(paced_iter(lexemes))
+    return pack(entry for entry in paced_iter(unpack(value)) if entry[0] not in gone)
 
 
 def filtered(value: bytes, letters: Any) -> bytes:

@@ -112,7 +112,7 @@ def _giving_way(lsegs: Iterable[Lseg]) -> Iterator[Lseg]:
 
 def distance_to_path(path: Path, point: Point) -> float:
     """Return the distance of a point from a path, 0 from a single open point."""
-    found = [lseg_nearest(segment, point) for segment in segments(path)]
+    found = [lseg_nearest(segment, point) for segment in _giving_way(segments(path))]
     return nearest_of(found)[0] if found else 0.0
 
 
@@ -121,9 +121,10 @@ def on_path(point: Point, path: Path) -> bool:
     closed, points = path
     if closed:
         return inside(point, points)
-    lengths = [distance(point, end) for end in points]
+    lengths = [distance(point, end) for end in paced(points)]
     return any(
-        near(add(lengths[i], lengths[i + 1]), distance(a, b)) for i, (a, b) in enumerate(segments(path))
+        near(add(lengths[i], lengths[i + 1]), distance(a, b))
+        for i, (a, b) in enumerate(_giving_way(segments(path)))
     )
 
 
@@ -144,9 +145,9 @@ def polygon_of(path: Path) -> Points:
 
 def inside(point: Point, polygon: Points) -> bool:
     """Whether a point is in a polygon or on its border."""
-    around = [(sub(x, point[0]), sub(y, point[1])) for x, y in polygon]
+    around = [(sub(x, point[0]), sub(y, point[1])) for x, y in paced(polygon)]
     total = 0
-    for before, (x, y) in zip(around, around[1:] + around[:1], strict=True):
+    for before, (x, y) in paced_iter(zip(around, around[1:] + around[:1], strict=True)):
         crossed = _crossing(x, y, *before)
         if crossed is _ON:
             return True
@@ -256,7 +257,7 @@ def distance_to_polygon(polygon: Points, point: Point) -> float:
     if inside(point, polygon):
         return 0.0
     around = [(polygon[0], polygon[-1]), *pairwise(polygon)]
-    return nearest_of(lseg_nearest(edge, point) for edge in around)[0]
+    return nearest_of(lseg_nearest(edge, point) for edge in _giving_way(around))[0]
 
 
 def polygon_distance(one: Points, other: Points) -> float | None:

@@ -72,7 +72,7 @@ def _read(pattern: str) -> tuple[list[_Segment], bool]:
     characters: list[str | None] = []
     i = 0
     while i < len(pattern):
-        if i % 4096 == 4095:
+        if i % 1024 == 1023:
             spend(4096)
         c = pattern[i]
         if c == "\\":

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from pgwire.codecs.json import quote
+from pgwire.give_way import paced_iter
 from planner.errors import SqlError
 
 STRINGS: Final = frozenset(("string",))
@@ -58,12 +59,12 @@ def texts(document: str, kinds: frozenset[str]) -> Iterator[str]:
 
 def _texts(value: Any, kinds: frozenset[str]) -> Iterator[str]:
     if isinstance(value, _Object):
-        for key, item in value:
+        for key, item in paced_iter(value):
             if "key" in kinds:
                 yield key
             yield from _texts(item, kinds)
     elif isinstance(value, list):
-        for item in value:
+        for item in paced_iter(value):
             yield from _texts(item, kinds)
     elif isinstance(value, bool):
         if "boolean" in kinds:
@@ -81,7 +82,9 @@ def with_strings(document: str, change: Callable[[str], str], *, spaces: bool) -
 
     def show(value: Any) -> str:
         if isinstance(value, _Object):
-            return "{" + comma.join(f"{quote(key)}{colon}{show(item)}" for key, item in value) + "}"
+            return (
+                "{" + comma.join(f"{quote(key)}{colon}{show(item)}" for key, item in paced_iter(value)) + "}"
+            )
         if isinstance(value, list):
             return "[" + comma.join(map(show, value)) + "]"
         if value is None:

@@ -1,0 +1,96 @@
+"""Every builtin costs what it says: a walk over all of them with arguments that grow (``tests.planner.builtins.costs``).
+
+One part of ``PARTS`` runs with ``make test``, all with ``long`` tests; what is counted are lines of Python, so that no clock counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from planner import builtins
+from planner.builtins.costs import DATA, Cost, read
+from planner.builtins.registry import Builtin, Registry
+from planner.facts import facts
+from tests.planner.builtins.costs import Measured, grows, measured
+from tests.support.engine import Session, open_database
+from txn.persist.memory import MemoryDisk
+
+PARTS = 40
+FEW = 2_500
+"""Lines of a call that is one pass of C, whatever its arguments are."""
+SLICE = 70_000
+"""Lines between two looks at the clock: some milliseconds, less than a slice."""
+ROWS = sorted(
+    ((oid, row) for oid, row in builtins.load().functions.items() if row.python is not None and oid in facts().procs),
+    key=lambda item: item[1].signature,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Any]:
+    """A session of an empty database, of which functions may ask what they like."""
+
+    async def opened() -> Any:
+        database = await open_database(MemoryDisk())
+        found = Session(database, 1)
+        await found.run("SELECT 1")
+        return found.connection.session
+
+    loop = asyncio.new_event_loop()
+    yield loop.run_until_complete(opened())
+    loop.close()
+
+
+def test_the_table_is_in_order_and_complete() -> None:
+    lines = DATA.read_text(encoding="utf-8").splitlines()
+    assert lines == sorted(lines, key=lambda line: line.partition(" ")[2])
+    assert all(row.cost is not None for _, row in ROWS)
+
+
+def test_what_has_no_cost_is_not_imported() -> None:
+    from planner.builtins import costs
+
+    registry = Registry()
+    registry.python("int4pl(int4,int4)", lambda a, b: a + b)
+    with pytest.raises(LookupError, match="costs of no builtin"):
+        costs.settle(registry)
+    registry.functions[0] = Builtin(signature="unheard_of()", python=lambda: None)
+    with pytest.raises(LookupError, match="has no cost"):
+        costs.settle(registry)
+
+
+def problem(oid: int, row: Builtin, found: Measured) -> str:
+    """What a builtin does that its cost does not say."""
+    said = f"{row.signature} is {row.cost}: {found}"
+    if row.cost is Cost.LINEAR:
+        return said if found.lines > FEW or found.outside else ""
+    if row.cost is Cost.PROCESS:
+        return "" if found.outside else said
+    if row.cost is Cost.BOUNDED and not found.failed and found.looks and found.lines > SLICE:
+        return said
+    return said if found.longest > SLICE else ""
+
+
+@pytest.mark.parametrize(
+    "part", [pytest.param(part, marks=[pytest.mark.long] if part else []) for part in range(PARTS)]
+)
+def test_builtins_cost_what_they_say(session: Any, part: int) -> None:
+    problems = []
+    for oid, row in ROWS[part::PARTS]:
+        if not grows(oid):
+            assert row.cost in (Cost.CONSTANT, Cost.BOUNDED), row.signature
+            continue
+        try:
+            found = measured(oid, row, session)
+        except LookupError:
+            continue  # there are values of its argument's type in catalogs alone
+        problems += filter(None, [problem(oid, row, found)])
+    assert not problems, "\n".join(problems)
+
+
+def test_costs_are_read_once_each() -> None:
+    assert len(read()) == len(ROWS)
