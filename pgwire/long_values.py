@@ -136,6 +136,7 @@ def joined(texts: Sequence[str], separator: str = "") -> str:
     try:
         for group in groups:
             made.add(group)
+            give_way()
         return made.done()
     finally:
         made.close()
@@ -248,7 +249,7 @@ def _windows(text: str, separator: str) -> Iterator[list[str]]:
     """Yield what ``split`` makes of one stretch of a text after the other; the last field of each goes on in the next."""
     at = 0
     while at < len(text):
-        end = min(len(text), at + max(PIECE // 4, 2 * len(separator)))
+        end = min(len(text), at + max(PIECE // 16, 2 * len(separator)))
         fields = text[at:end].split(separator)
         # The tail may hold the beginning of a separator: it is looked at again with what follows.
         kept = 0 if end == len(text) else min(len(fields[-1]), len(separator) - 1)
@@ -301,7 +302,7 @@ def fields(text: str, separator: str) -> Iterator[str]:
 
 def count(text: str, part: str) -> int:
     """Return ``text.count(part)``; of a long text and a part of several characters less by what stands at borders of pieces."""
-    return sum([piece.count(part) for piece in pieces(text)])
+    return sum([piece.count(part) for piece in pieces(text, PIECE // 16)])
 
 
 def find(text: str, part: str, start: int = 0) -> int:

@@ -329,6 +329,7 @@ class Unit:
 
     def value(self, expr: Expr, depth: int) -> str:
         """Return a source whose value is the expression's."""
+        give_way()
         if self.layout.exprs or self.layout.outer is not None:
             ready = self.computed(expr)
             if ready is not None:

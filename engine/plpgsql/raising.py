@@ -12,6 +12,7 @@ from engine.routines.where import settled
 from pgwire.codecs.domain import TUPLE_TYPES
 from pgwire.codecs.registry import text_output
 from pgwire.errors import ErrorReport
+from pgwire.give_way import openly
 from pgwire.long_values import joined
 from planner.errors import Span, SqlError
 from planner.facts import TEXT
@@ -129,7 +130,7 @@ async def _formatted(frame: Frame, message: str, params: list[tree.Piece]) -> st
             value = await _text_of(frame, next(given))
             parts.append("<NULL>" if value is None else value)
         at += 1
-    return joined(parts)
+    return openly(joined, parts)
 
 
 async def _text_of(frame: Frame, piece: tree.Piece) -> str | None:

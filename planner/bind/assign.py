@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pgwire.give_way import give_way
 from planner import ast
 from planner.bind.assign_part import with_part
 from planner.bind.columns import expand_stars
@@ -235,6 +236,7 @@ def complete_assignments(
     result: dict[int, Expr] = {}
     whole: set[int] = set()
     for item in bound:
+        give_way()
         column = target_column(relation, item.node)
         parts = bool(item.node.steps)
         if column.attnum in whole or (column.attnum in result and not parts):

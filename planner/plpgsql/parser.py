@@ -53,6 +53,7 @@ class Compound(Declarations):
         """Read statements up to a word that ends them. Raises SqlError 42601 and what they raise."""
         found: list[tree.Statement] = []
         while self.stream.peek() is not None and self.stream.word() not in _ENDS:
+            give_way()
             found += self.one()
         return found
 

@@ -58,7 +58,7 @@ ROWS = (
         expect=DEEP),
     Row(name="EXISTS within EXISTS", sql=lambda n: "SELECT 1 WHERE " + "EXISTS (SELECT 1 WHERE " * n + "true" + ")" * n, short=230, full=50_000,
         expect=DEEP),
-    Row(name="WITH within WITH", sql=lambda n: "WITH a AS (" * n + "SELECT 1 x" + ") SELECT * FROM a" * n, short=500, full=50_000, expect=DEEP),
+    Row(name="WITH within WITH", sql=lambda n: "WITH a AS (" * n + "SELECT 1 x" + ") SELECT * FROM a" * n, short=150, full=50_000, expect=DEEP),
     Row(name="joins within joins", sql=lambda n: "SELECT count(*) FROM " + "(" * n + "(VALUES (1)) t0(a)" + "".join(
         f" CROSS JOIN (VALUES (1)) t{i + 1}(a{i}))" for i in range(n)), short=80, full=5000, expect=DEEP + " 54000"),
     Row(name="many joins", sql=lambda n: "SELECT count(*) FROM numbers t0" + "".join(f" JOIN numbers t{i + 1} USING (id)" for i in range(n)) +

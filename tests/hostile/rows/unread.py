@@ -124,7 +124,7 @@ def slow_reader(talk: Talk, n: int) -> None:
 
 ROWS = (
     Row(name="a result that is not read", sql=LARGE, short=600, full=100_000, unread=True, expect="57014 53200"),
-    Row(name="a result of DuckDB that is not read", sql="SELECT repeat('x', 1000000) || a.id FROM numbers a WHERE id <= <n>", short=600, full=3000,
+    Row(name="a result of DuckDB that is not read", sql=lambda n: f"SELECT '{'x' * 500_000}' || a.id FROM numbers a WHERE id <= {n}", short=600, full=3000,
         executor="local", unread=True, expect="57014 53200"),
     Row(name="small rows that are not read", sql="SELECT a.s, b.s FROM numbers a, numbers b WHERE a.id <= <n>", short=200, full=3000, unread=True,
         expect="57014 53200", executor="index"),
@@ -143,7 +143,7 @@ ROWS = (
     Row(name="COPY TO that is not read", talk=unread_copy_out, short=600, full=100_000),
     Row(name="a result that is read a byte at a time", talk=slow_reader, short=600, full=100_000),
     Row(name="answers of a pipeline that are not read", talk=unread_pipeline, short=3000, full=1_000_000),
-    Row(name="a cursor of large rows", sql="FETCH ALL FROM c", setup=("BEGIN", "DECLARE c CURSOR FOR " + LARGE), short=600, full=100_000, unread=True,
+    Row(name="a cursor of large rows", sql="BEGIN; DECLARE c CURSOR FOR " + LARGE + "; FETCH ALL FROM c", short=600, full=100_000, unread=True,
         expect="57014 53200"),
     Row(name="a cursor WITH HOLD", sql="BEGIN; DECLARE c CURSOR WITH HOLD FOR " + LARGE + "; COMMIT", short=300, full=100_000,
         expect="done 53200"),
