@@ -19,7 +19,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from pgwire.give_way import give_way, outside
+from pgwire.give_way import give_way, outside, paced
 
 PIECE: Final = 1 << 20
 """Characters or bytes of one call of C: about a millisecond."""
@@ -131,8 +131,12 @@ def joined(texts: Sequence[str], separator: str = "") -> str:
             give_way()
     if total < LONG:
         return separator.join(texts)
-    groups = list(_groups(texts, separator))
-    made = _Text(total, max(map(_widest, groups)))
+    groups: Iterable[str] = _groups(texts, separator)
+    widest = _ASCII
+    if not (separator.isascii() and all(map(str.isascii, paced(texts, 4096)))):
+        groups = list(groups)
+        widest = max(map(_widest, groups))
+    made = _Text(total, widest)
     try:
         for group in groups:
             made.add(group)
