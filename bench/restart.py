@@ -4,8 +4,8 @@
                                        └────────────── equal ──────────────┴────────────────── equal ────────┘
 
 Scripts: those of ``tests/differential/scripts``, the statements of ``tests/golden/sql``, permanent objects over temporary ones
-(``tests.differential.temporaries``), and PostgreSQL's regression tests where ``../shared/suites`` has them. Several databases share a kill
-(``--batch``). Sessions with temporary objects are open when the server is killed. Nothing may be unreadable after a start.
+(``tests.differential.temporaries``), random DDL (``tests.support.random_ddl``, ``RANDOM`` seeds), and PostgreSQL's regression tests where
+``../shared/suites`` has them. Several databases share a kill (``--batch``). Sequences may skip a block in a crash, and nothing else may. Sessions with temporary objects are open when the server is killed. Nothing may be unreadable after a start.
 The figures go to ``docs/evidence/restart.json``.
 
 Needs psql and pg_dump of PostgreSQL 15. Exit status 1 where a dump differs.
@@ -18,9 +18,11 @@ import datetime
 import difflib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -29,16 +31,20 @@ import psycopg
 
 from tests.differential.temporaries import lives
 from tests.golden.harness import parse
+from tests.support.random_ddl import SETUP, RandomDdl
 from tests.support.server import ServerProcess
 
 ROOT = Path(__file__).resolve().parents[1]
 EVIDENCE = ROOT / "docs" / "evidence" / "restart.json"
 SUITES = ROOT.parent / "shared" / "suites"
 SCRIPT_S = 120
+RANDOM = 20
+RANDOM_STATEMENTS = 300
+_SET = re.compile(r"(SELECT pg_catalog\.setval\('[^']*', )-?\d+, \w+\);")
 
 
 class Script(NamedTuple):
-    """SQL for psql; errors in it are no matter. ``kind``: where it is from."""
+    """SQL for psql; errors in it are no matter. ``kind``: where it is from. Of random DDL ``name`` is the seed, and there is no text."""
 
     kind: str
     name: str
@@ -58,6 +64,8 @@ def scripts(suites: Path) -> Iterator[Script]:
     for life in lives("t"):
         text = [*life.make, *(s for script in life.scripts for s in script.statements)]
         yield Script("temporary", life.name, "\n".join(f"{s};" for s in text))
+    for seed in range(1, RANDOM + 1):
+        yield Script("random", str(seed), "")
     for path in sorted(suites.glob("postgres_regress/**/sql/*.sql")):
         yield Script("regress", path.name, path.read_text(errors="replace"))
 
@@ -97,10 +105,38 @@ def dump(server: ServerProcess, database: str) -> str:
         lines += sorted(rows or ())
         rows = [] if line.startswith("COPY ") and line.endswith("FROM stdin;") else None
         if not line.startswith(("\\restrict", "\\unrestrict")):
-            lines.append(line)
+            lines.append(_SET.sub(r"\1...);", line))
     text = "\n".join(lines)
     lost = _tool(server, database, "psql", "-XAtc", "SELECT object, reason FROM holdfast_unreadable_objects")
     return text + lost
+
+
+def random_ddl(server: ServerProcess, database: str, seed: int) -> None:
+    """Run random DDL in two sessions, and end them; a block of one ends before the other goes on."""
+    url = f"host=127.0.0.1 port={server.port} user=postgres dbname={database}"
+    ddl = RandomDdl(seed)
+    sessions = [psycopg.connect(url, autocommit=True) for _ in range(2)]
+    for statement in SETUP:
+        sessions[0].execute(statement.encode())
+    for _ in range(RANDOM_STATEMENTS):
+        busy = [s for s in sessions if s.info.transaction_status != psycopg.pq.TransactionStatus.IDLE]
+        session = busy[0] if busy else sessions[ddl.chance(0.4)]
+        statement = ddl.statement()
+        if session.info.transaction_status == psycopg.pq.TransactionStatus.INERROR and ddl.chance(0.7):
+            statement = "ROLLBACK"
+        try:
+            session.execute(statement.encode())
+        except psycopg.Error:
+            ddl.told(succeeded=False)
+        else:
+            ddl.told(succeeded=True)
+    for session in sessions:
+        session.close()
+    left = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'pg_temp%'"
+    for _ in range(200):  # until what was theirs is gone
+        if _tool(server, database, "psql", "-XAtc", left).strip() == "0":
+            return
+        time.sleep(0.05)
 
 
 class Outcome(NamedTuple):
@@ -123,7 +159,10 @@ def prove(folder: Path, chosen: list[Script], batch: int) -> Outcome:
         held.execute(f"CREATE TABLE over_held_{at} (k int, c held)")
         for database, script in some:
             server.sql(f"CREATE DATABASE {database}")
-            _tool(server, database, "psql", "-Xq", text=script.text)
+            if script.kind == "random":
+                random_ddl(server, database, int(script.name))
+            else:
+                _tool(server, database, "psql", "-Xq", text=script.text)
         for database, _script in some:
             before[database] = dump(server, database)
         for _kill in range(2):

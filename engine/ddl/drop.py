@@ -320,13 +320,15 @@ async def drop_relations(
     ]
     used = used_types(session.catalog)
     typed = [
-        target
-        for target in targets
-        if target.kind in "rvmp" and used & {row_type_oid(target.oid), row_array_oid(target.oid)}
+        gone
+        for gone in (*targets, *dependents)
+        if gone.kind in "rvmp" and used & {row_type_oid(gone.oid), row_array_oid(gone.oid)}
     ]
     row_types = [row_type_of(target) for target in typed]
     of_rows, words = type_dependencies(session, row_types)
-    within = oids | {part for target in targets for part in part_oids(target)}
+    within = (
+        oids | {view.oid for view in dependents} | {part for target in targets for part in part_oids(target)}
+    )
     of_rows = [one for one in of_rows if one.oid not in within]
     found += of_rows
     over_rows = [t for t in with_types_over(session.catalog, row_types) if t not in row_types]

@@ -8,6 +8,7 @@ import time
 import psycopg
 import pytest
 
+from engine.catalog.references import missing
 from engine.catalog.store import decode, encode
 from engine.catalog.stored import key_of
 from planner.catalog import ColumnDef, RelationDef
@@ -34,6 +35,45 @@ def state_of(statements: str, query: str = "") -> tuple[str, list[tuple[str | No
         return state, await session.run(query) if query else []
 
     return run(body)
+
+
+def dangling(statements: str) -> list[str]:
+    """Run statements, which succeed, in a new database; return what of its catalog refers to what is not there."""
+
+    async def body() -> list[str]:
+        session = Session(await open_database(MemoryDisk()), 1)
+        for statement in statements.split(";\n"):
+            await session.run(statement)
+        items = session.connection.session.space.catalog.items.values()
+        return [f"{item} {reference}" for item, reference in missing(items)]
+
+    return run(body)
+
+
+@pytest.mark.parametrize(
+    ("made", "dropped"),
+    [
+        ("CREATE TABLE t (a int);\nCREATE VIEW v AS SELECT a FROM t", "DROP TABLE t CASCADE"),
+        ("CREATE TABLE t (a int);\nCREATE VIEW w AS SELECT a FROM t;\nCREATE MATERIALIZED VIEW v AS SELECT a FROM w", "DROP VIEW w CASCADE"),
+        ("CREATE SEQUENCE s;\nCREATE VIEW v AS SELECT nextval('s') AS a", "DROP SEQUENCE s CASCADE"),
+        ("CREATE SCHEMA z;\nCREATE TABLE z.t (a int);\nCREATE VIEW v AS SELECT a FROM z.t", "DROP SCHEMA z CASCADE"),
+        ("CREATE TABLE t (a int, b int);\nCREATE VIEW v AS SELECT b FROM t", "ALTER TABLE t DROP COLUMN b CASCADE"),
+        ("CREATE TYPE e AS ENUM ('a');\nCREATE VIEW v AS SELECT 'a'::e AS a", "DROP TYPE e CASCADE"),
+        ("CREATE TEMP TABLE t (a int);\nCREATE VIEW v AS SELECT a FROM t", "DISCARD TEMP"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "over",
+    [
+        "CREATE DOMAIN d AS v;\nCREATE TABLE u (k int, x v, y d)",
+        "CREATE TABLE u (k int, x v);\nCREATE VIEW uv AS SELECT x FROM u;\nCREATE VIEW uw AS SELECT k FROM u",
+        "CREATE TYPE c AS (x v, y int);\nCREATE FUNCTION f(c) RETURNS int LANGUAGE sql AS 'SELECT 1'",
+        "CREATE TABLE u (k int);\nCREATE INDEX ON u ((NULL::v IS NULL AND k > 0));\nCREATE POLICY p ON u USING (NULL::v IS NULL)",
+    ],
+)
+def test_what_uses_the_rows_of_a_view_goes_with_it(made: str, dropped: str, over: str) -> None:
+    """However the view goes: it was left behind, and the next start could not read it."""
+    assert dangling(f"{made};\n{over};\n{dropped}") == []
 
 
 COLUMNS = (
