@@ -68,6 +68,7 @@ async def create_enum(conn: Connection, plan: Plan, statement: st.CreateEnum, pa
         session, statement.schema, "t" if statement.schema == "pg_temp" else "p"
     )
     check_free(session.catalog, schema, statement.name)
+    await session.db.oids_ready(2 + len(statement.labels))
     first = session.db.allocate_oids(2 + len(statement.labels))
     known: set[str] = set()
     for label in statement.labels:

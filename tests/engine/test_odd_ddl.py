@@ -11,6 +11,7 @@ import pytest
 from engine.catalog.references import missing
 from engine.catalog.store import decode, encode
 from engine.catalog.stored import key_of
+from engine.ddl.oids import BLOCK
 from planner.catalog import ColumnDef, RelationDef
 from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
@@ -157,6 +158,14 @@ def test_views_are_nested_as_deep_as_they_can_be_shown(monkeypatch: pytest.Monke
 )  # fmt: skip
 def test_nothing_becomes_permanent_that_is_temporary(statements: str, state: str) -> None:
     assert state_of(statements)[0] == state
+
+
+def test_an_enum_may_have_more_labels_than_oids_are_reserved_at_once() -> None:
+    labels = ", ".join(f"'l{number}'" for number in range(BLOCK + 100))
+    assert state_of(f"CREATE TYPE e AS ENUM ({labels})", "SELECT count(*) FROM pg_enum") == (
+        "",
+        [(str(BLOCK + 100),)],
+    )
 
 
 @pytest.mark.parametrize("what", ["TEMP", "ALL"])
