@@ -7,7 +7,7 @@ What is not listed here is not short, so that what is forgotten costs a fraction
 from __future__ import annotations
 
 import functools
-from typing import Final
+from typing import Any, Final
 
 from planner.evaluate_inline import inline_templates
 from planner.facts import (
@@ -56,6 +56,7 @@ MOST_NODES: Final = 200
 _EXPRS: Final = frozenset(
     (BoolExpr, BooleanTest, CaseExpr, CoalesceExpr, Const, CurrentSetting, DistinctExpr, FuncExpr, NullTest, OpExpr, Param, RelabelType, Var)
 )  # fmt: skip
+_LEAVES: Final = frozenset((Const, CurrentSetting, Param, Var))
 _FUNCTIONS: Final = (
     *("now", "transaction_timestamp", "statement_timestamp", "clock_timestamp", "nextval", "currval"),
     *(f"numeric_{what}" for what in ("add", "sub", "eq", "ne", "lt", "le", "gt", "ge")),
@@ -91,28 +92,64 @@ def _procs() -> frozenset[int]:
     return frozenset(casts.union(*named.values()) | inline_templates().keys())
 
 
-def is_short(*nodes: object) -> bool:
-    """Tell whether queries and expressions, those below them included, surely compute little for each row."""
+_PLAIN, _LEAF, _LONG, _QUERY, _COERCED, _CALLED = range(6)
+
+
+class _Kinds(dict[type, int]):
+    """Class of a node -> what has to be looked at."""
+
+    def __missing__(self, kind: type) -> int:
+        """Look once."""
+        if issubclass(kind, FunctionRange | SubqueryRange | CteRange | SqlCall):
+            found = _LONG
+        elif issubclass(kind, QueryBase):
+            found = _QUERY
+        elif issubclass(kind, CoerceTypmod):
+            found = _COERCED
+        elif issubclass(kind, Expr) and kind not in _EXPRS:
+            found = _LONG
+        elif issubclass(kind, FuncExpr | OpExpr):
+            found = _CALLED
+        else:
+            found = _LEAF if kind in _LEAVES else _PLAIN
+        self[kind] = found
+        return found
+
+
+_KINDS: Final = _Kinds()
+
+
+def is_short(*nodes: object, but: object = None) -> bool:
+    """Tell whether queries and expressions, those below them included, surely compute little for each row.
+
+    ``but``: the query among them that is known to.
+    """
     left = MOST_NODES
     stack = list(nodes)
     outermost = True
+    procs = _procs()
+    kinds = _KINDS
     while stack:
-        node = stack.pop()
+        node: Any = stack.pop()
         left -= 1
-        if left < 0 or isinstance(node, FunctionRange | SubqueryRange | CteRange | SqlCall):
+        if left < 0:
             return False
-        if isinstance(node, QueryBase):
-            if not outermost:
+        kind = kinds[node.__class__]
+        if kind:
+            if kind == _LEAF:
+                continue
+            if kind == _LONG:
                 return False
-            outermost = False
-        if isinstance(node, CoerceTypmod):
-            if node.type.oid not in _CONVERTED:
+            if kind == _QUERY:
+                if not outermost:
+                    return False
+                outermost = False
+                if node is but:
+                    continue
+            elif kind == _COERCED:
+                if node.type.oid not in _CONVERTED:
+                    return False
+            elif node.proc not in procs or (isinstance(node, FuncExpr) and node.returns_set):
                 return False
-        elif isinstance(node, Expr) and type(node) not in _EXPRS:
-            return False
-        if isinstance(node, FuncExpr | OpExpr) and (
-            node.proc not in _procs() or (isinstance(node, FuncExpr) and node.returns_set)
-        ):
-            return False
-        stack.extend(children(node))
+        stack += children(node)
     return True

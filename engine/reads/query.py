@@ -371,7 +371,9 @@ async def run_query(
     )
     if slot == "query" and decided and plan.quick_serves:
         plan.quick = executable
-        plan.short = is_short(plan.bound.statement, *plan.bound.stable)
+        point, stable = executable.point, plan.bound.stable
+        short = is_short(plan.bound.statement) if point is None else point.short
+        plan.short = short and (not stable or is_short(*stable))
         plan.point = _point_of(plan, executable) if plan.short else None
     return await _run_on(session, compiled, ctx, route, executable)
 

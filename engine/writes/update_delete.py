@@ -101,11 +101,13 @@ class ChangePlan:
     def note_key(self, plan: Plan, query: CompiledQuery) -> None:
         """Remember that one key finds the rows, if nothing else is looked at and nothing follows from what becomes of them."""
         known: IndexPlan | None = query.compiled.get("index")
-        by_key = known is not None and known.point is not None and known.is_small and not query.virtual
+        point = None if known is None else known.point
+        by_key = known is not None and point is not None and known.is_small and not query.virtual
         alone = not (self.effects or self.checks or plan.locking)
         if by_key and alone and len(self.source.ranges) == 1 and query.tables:
             self.by_key = known
-            plan.short = self.short = self.shape.short and is_short(self.statement)
+            found = self.source if point is not None and point.short else None
+            plan.short = self.short = self.shape.short and is_short(self.statement, but=found)
             if plan.short and self.returning is None and plan.retryable:
                 plan.alone = change_alone
 

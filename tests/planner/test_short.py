@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from planner.short import is_short
@@ -32,6 +34,12 @@ LONG = (
 @pytest.mark.parametrize("sql", SHORT)
 def test_what_computes_little_is_short(sql: str) -> None:
     assert is_short(bind(sql).statement)
+
+
+def test_the_query_that_is_known_to_be_is_not_looked_at() -> None:
+    statement: Any = bind("SELECT repeat($1, 9)").statement
+    assert is_short(statement, but=statement.query)
+    assert not is_short(statement, *statement.query.targets, but=statement.query)
 
 
 @pytest.mark.parametrize("sql", LONG)
