@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 ROW_BYTES: Final = 400
 """Of a row beside its values: its intent, its locks, its places in the journal and in tables of rows."""
+STEP_BYTES: Final = 16 << 10
+"""The session is told of so many more: a few rows are not worth asking what is left."""
 SLICE_ROWS: Final = 2000
 """Counted between two turns of the loop."""
 
@@ -35,11 +37,12 @@ class OwnRows:
         written: what was counted so far.
     """
 
-    __slots__ = ("_held", "written")
+    __slots__ = ("_held", "_told", "written")
 
     def __init__(self, held: Held) -> None:
         """Nothing is written."""
         self._held = held
+        self._told = 0  # bytes that the session keeps for them, as far as it knows
         self.written: Written = (0, 0)
 
     def count(self, txn: Transaction) -> Awaitable[None] | None:
@@ -56,8 +59,13 @@ class OwnRows:
         for row in txn.written_between(place, now):
             size += ROW_BYTES if row is None else ROW_BYTES + row_bytes(row)
         self.written = (now, size)
-        self._held.hold("rows", size)
+        if size - self._told >= STEP_BYTES:
+            self._tell(size)
         return None
+
+    def _tell(self, size: int) -> None:
+        self._held.hold("rows", size)
+        self._told = size
 
     async def _count_slowly(self, txn: Transaction, now: int) -> None:
         place, size = self.written
@@ -69,12 +77,13 @@ class OwnRows:
             await asyncio.sleep(0)
             txn.savepoint()  # raises why it has ended, if it has meanwhile
         self.written = (now, size)
-        self._held.hold("rows", size)
+        self._tell(size)
 
     def go_back(self, written: Written) -> None:
         """What was written since has been undone."""
         self.written = written
-        self._held.hold("rows", written[1])
+        if self._told:
+            self._tell(written[1])
 
     def clear(self) -> None:
         """The transaction has ended, or nothing is left of it."""

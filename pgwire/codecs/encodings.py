@@ -167,7 +167,7 @@ class Utf8:
 
     def encode(self, text: str) -> bytes:
         """See ``Encoding``; a lone surrogate, which no valid input brings in, becomes a question mark."""
-        return long.encoded(text, _utf8)
+        return text.encode("utf-8", "replace") if len(text) <= long.LONG else long.encoded(text, _utf8)
 
     def verify(self, data: bytes) -> None:
         """See ``Encoding``."""
