@@ -398,6 +398,8 @@ def test_what_a_savepoint_gives_back_counts_no_more(tmp_path: Path) -> None:
             await session.run("ROLLBACK TO s" if n % 2 else "ROLLBACK TO s; RELEASE s")
             assert held.bytes == one
         await session.run("DELETE FROM t")
+        assert one <= held.bytes < one + LARGE  # one row, which is less than a step
+        await session.run("INSERT INTO t SELECT g, 'x' FROM generate_series(1, 100) g")
         assert one < held.bytes < one + LARGE
         await session.run("COMMIT")
         assert held.bytes < one - LARGE // 2
