@@ -91,9 +91,9 @@ def _widest(text: str, start: int = 0, end: int | None = None) -> int:
     for at in _paced(range(start, len(text) if end is None else end, PIECE)):
         piece = text[at : at + PIECE if end is None else min(at + PIECE, end)]
         if not piece.isascii():
-            # The form shows in the size of a copy that nobody has asked anything yet.
-            width = (sys.getsizeof(piece + piece) - sys.getsizeof(piece)) // len(piece)
-            found = max(found, width)
+            # The form shows in what one more character takes, of copies that hold nothing else yet: ``piece`` may be a text that
+            # keeps its encoded form beside it.
+            found = max(found, sys.getsizeof(piece + "  ") - sys.getsizeof(piece + " "))
     return _WIDTHS[found] if found else _ASCII
 
 

@@ -221,8 +221,10 @@ def normalise(
         raise invalid(setting.name, value, f"Available values: {', '.join(setting.choices)}.")
     if setting.kind == "integer":
         if re.fullmatch(r"\s*0[xX][0-9a-fA-F]+\s*", value):
-            value = str(int(value, 16))
+            value = str(min(int(value, 16), 2**63))
         number = _number_with_unit(setting, value)
+        if abs(number) >= (2**31 if abs(int(setting.maximum or 0)) < 2**31 else 2**63):
+            raise invalid(setting.name, value, "Value exceeds integer range.")
         whole = int(number.to_integral_value())
         if setting.minimum and not int(setting.minimum) <= whole <= int(setting.maximum):
             raise _range_error(setting, str(whole))

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pgwire import long_values as long
+from pgwire.codecs.text import int_of
 from pgwire.give_way import give_way
 from planner.builtins.casts import from_text
 from planner.builtins.large import foresee
@@ -107,7 +108,7 @@ class _Template:
             self.at += 1
         if self.at == start:
             return None
-        number = int(self.text[start : self.at])
+        number = int_of(self.text[start : self.at])
         if number > 2**31 - 1:
             raise SqlError("22003", "number is out of range")
         return number

@@ -22,6 +22,7 @@ from pgwire.codecs.calendar import (
     month_days,
 )
 from pgwire.codecs.domain import EPOCH_1970_JDATE, TIMESTAMP_INFINITY, US_PER_DAY
+from pgwire.codecs.text import int_of
 from pgwire.give_way import paced
 from planner.builtins.datetime_values import session_zone
 from planner.builtins.formatting import ROMAN_MONTHS
@@ -185,7 +186,7 @@ class _Reader:
             if match is None:
                 raise _error('invalid input string for "Y,YYY"')
             self.at = match.end()
-            self.found.put("year", int(match[1]) * 1000 + int(match[2]), p)
+            self.found.put("year", int_of(match[1]) * 1000 + int(match[2]), p)
             self.found.year_digits = 4
             return
         width = {"YYYY": 4, "IYYY": 4, "YYY": 3, "IYY": 3, "YY": 2, "IY": 2, "Y": 1, "I": 1}[p.key]
@@ -223,7 +224,7 @@ class _Reader:
             match = _INTEGER.match(self.text, start)
             if match is None:
                 raise self.no_integer(p, start, width)
-            value, self.at = int(match[0]), match.end()
+            value, self.at = int_of(match[0].lstrip()), match.end()
         else:
             self.blanks()
             piece = self.text[self.at : self.at + width]
@@ -243,7 +244,7 @@ class _Reader:
                     f"Field requires {width} characters, but only {used} could be parsed.",
                     _FM_HINT,
                 )
-            value = int(match[0])
+            value = int_of(match[0].lstrip())
             self.at += used
         if not -(2**31) <= value < 2**31:
             raise _error(

@@ -33,6 +33,7 @@ from pgwire.codecs.json import dump, key_order, load, quote, read
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.system import RecordValue
+from pgwire.codecs.text import int_of
 from pgwire.codecs.user_types import row_record
 from pgwire.give_way import give_way, paced
 from pgwire.long_values import joined
@@ -188,7 +189,7 @@ def integer(text: str) -> int | None:
     """Read a path step as an array index, or None."""
     if re.fullmatch(r"\s*[+-]?[0-9]+", text, re.ASCII) is None:
         return None
-    value = int(text)
+    value = int_of(text.lstrip())
     return value if -(2**31) <= value < 2**31 else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
 import sys
 from collections.abc import Callable
@@ -61,6 +62,16 @@ def test_texts() -> None:
         same(long.stripped(a, part, True, True), a.strip(part))
         same(long.stripped(a, part, True, False), a.lstrip(part))
         same(long.stripped(a, part, False, True), a.rstrip(part))
+
+
+def test_texts_that_keep_their_encoded_form() -> None:
+    """Single letters are shared by the whole process, so that anybody may have had one encoded."""
+    encode = ctypes.pythonapi.PyUnicode_AsUTF8
+    encode.restype, encode.argtypes = ctypes.c_char_p, (ctypes.py_object,)
+    for letter in ("é", "日", "😀", "日é"):
+        assert encode(letter) == letter.encode()
+        same(long.repeated(letter, 50), letter * 50)
+        same(long.joined([letter] * 50), letter * 50)
 
 
 def test_comparison() -> None:
