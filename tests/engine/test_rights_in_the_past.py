@@ -183,12 +183,15 @@ def answer(connection: psycopg.Connection[tuple[object, ...]], query: str, *, ro
 
 
 @pytest.fixture(scope="module")
-def roles(server: ServerProcess) -> ServerProcess:
+def roles(server: ServerProcess) -> Iterator[ServerProcess]:
     for role in ("own", "ann"):
         server.sql(f"CREATE ROLE {role} LOGIN")
     server.sql("GRANT ann TO own")
     server.sql("GRANT CREATE ON DATABASE postgres TO own; REVOKE own FROM ann; REVOKE ann FROM own")
-    return server
+    yield server
+    server.sql(
+        "DROP SCHEMA IF EXISTS twins CASCADE; DROP ROLE IF EXISTS twin; DROP OWNED BY own, ann CASCADE; DROP ROLE own, ann"
+    )
 
 
 def set_up(server: ServerProcess, case: Case) -> tuple[str, int]:
