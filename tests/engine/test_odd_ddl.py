@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 
@@ -11,6 +12,7 @@ import pytest
 from engine.catalog.references import missing
 from engine.catalog.store import decode, encode
 from engine.catalog.stored import key_of
+from engine.database import Database
 from engine.ddl.oids import BLOCK
 from planner.catalog import ColumnDef, RelationDef
 from planner.typefacts import FIRST_USER_OID
@@ -20,12 +22,21 @@ from tests.support.engine import Failed, Session, open_database
 from tests.support.server import ServerProcess
 from txn.persist.memory import MemoryDisk
 
+_opened = itertools.count(1)
+
+
+async def fresh_database() -> Database:
+    """Open a database whose oids no other of this process has had: what types are is kept for the process."""
+    database = await open_database(MemoryDisk())
+    await database._oids.open(FIRST_USER_OID + 10_000_000 + next(_opened) * BLOCK)
+    return database
+
 
 def state_of(statements: str, query: str = "") -> tuple[str, list[tuple[str | None, ...]]]:
     """Run statements in a new database up to the first that fails; return its SQLSTATE and what ``query`` answers after it."""
 
     async def body() -> tuple[str, list[tuple[str | None, ...]]]:
-        session = Session(await open_database(MemoryDisk()), 1)
+        session = Session(await fresh_database(), 1)
         state = ""
         for statement in statements.split(";\n"):
             try:
@@ -42,7 +53,7 @@ def dangling(statements: str) -> list[str]:
     """Run statements, which succeed, in a new database; return what of its catalog refers to what is not there."""
 
     async def body() -> list[str]:
-        session = Session(await open_database(MemoryDisk()), 1)
+        session = Session(await fresh_database(), 1)
         for statement in statements.split(";\n"):
             await session.run(statement)
         items = session.connection.session.space.catalog.items.values()
