@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.physical import physical_type
-from engine.catalog.stored import key_of
+from engine.catalog.stored import key_of, row_array_oid, row_type_oid
 from engine.constraints import define
 from engine.ddl import functions
 from engine.ddl.column_dependents import Losses, dependencies
 from engine.ddl.dependents import in_report_order, still_needed
 from engine.ddl.drop import described, drop_defaults, drop_relations, notice_cascade, table_of
-from engine.ddl.held_rows import refuse_held_rows, renew_holders
+from engine.ddl.held_rows import columns_holding, refuse_held_rows, renew_holders, repack_rows
 from engine.ddl.in_use import refuse_change
 from engine.ddl.keys import add_checks, add_keys
 from engine.ddl.policies import comments_of as policy_comments
@@ -172,7 +172,8 @@ async def drop_column(
             raise SqlError("42703", message)
         session.notice(f"{message}, skipping", sqlstate="00000")
         return
-    refuse_held_rows(session.catalog, relation, "DROP COLUMN")
+    row_type = row_type_oid(relation.oid)
+    holding = list(columns_holding(session.catalog, row_type, row_array_oid(relation.oid)))
     computed = generated_from(relation, (column.attnum,), session.catalog)
     generated = [relation.column(a) for a in computed if not relation.column(a).hidden]
     gone_too = {column.attnum, *computed}
@@ -270,6 +271,8 @@ async def drop_column(
     await session.view.change([], policy_comments(own_lost))
     await define.touch(session, define.referenced_oids(gone, [relation.oid]))
     await store_definition(session, changed)
+    await renew_holders(session, changed)
+    await repack_rows(session, row_type, holding)
 
 
 def _called_by(session: Session, spec: st.ColumnSpec) -> set[int]:

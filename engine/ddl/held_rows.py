@@ -14,7 +14,7 @@ from engine.constraints.define import touch
 from engine.ddl.rewrite import locked_rows, rewrite_rows
 from pgwire.codecs.composite import RowShape, pack, values_of
 from planner.catalog import ColumnDef, RelationDef
-from planner.errors import SqlError, not_supported
+from planner.errors import SqlError
 from planner.typefacts import FIRST_USER_OID, element_of
 from txn.types import Row
 
@@ -55,16 +55,9 @@ def columns_holding(
                 yield relation, column
 
 
-def refuse_held_rows(catalog: CatalogSnapshot, relation: RelationDef, what: str = "") -> None:
-    """Raise SqlError 0A000 for a change of a table whose rows are values of columns elsewhere.
-
-    ``what``: a change that PostgreSQL makes, and that is not supported here: values would compare otherwise.
-    """
+def refuse_held_rows(catalog: CatalogSnapshot, relation: RelationDef) -> None:
+    """Raise SqlError 0A000 for a change of a table whose rows are values of columns elsewhere."""
     for other, column in columns_holding(catalog, row_type_oid(relation.oid), row_array_oid(relation.oid)):
-        if what:
-            raise not_supported(
-                f'{what} of table "{relation.name}", whose row type column "{other.name}.{column.name}" uses,'
-            )
         raise SqlError(
             "0A000",
             f'cannot alter table "{relation.name}" because column "{other.name}.{column.name}" uses its row type',

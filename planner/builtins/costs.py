@@ -16,6 +16,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from planner.typefacts import FIRST_USER_OID
+
 if TYPE_CHECKING:
     from planner.builtins.registry import Registry
 
@@ -44,10 +46,13 @@ def read() -> dict[str, Cost]:
 
 
 def settle(registry: Registry) -> None:
-    """Give each builtin with a Python form its cost. LookupError for one without, and for a cost of nothing."""
+    """Give each builtin with a Python form its cost. LookupError for one without, and for a cost of nothing.
+
+    Constructors of users' ranges, which may have been registered before, keep the cost that they have.
+    """
     costs = read()
-    for row in registry.functions.values():
-        if row.python is None:
+    for oid, row in registry.functions.items():
+        if row.python is None or oid >= FIRST_USER_OID:
             continue
         cost = costs.pop(row.signature, None)
         if cost is None:

@@ -128,10 +128,15 @@ def _bind(session: EvalSession, sql: str, relation: RelationDef) -> Expr:
 
 
 def for_reader(session: EvalSession, text: str) -> str:
-    """Write relations named by regclass literals as the reader's search path shows them."""
+    """Write relations named by regclass literals as the reader's search path shows them; what the reader cannot find, as it stands."""
 
     def find(name: str) -> RelationDef | None:
-        return session.catalog.relation_by_oid(int(name)) if name.isdigit() else find_relation(session, name)
+        if name.isdigit():
+            return session.catalog.relation_by_oid(int(name))
+        try:
+            return find_relation(session, name)
+        except SqlError:  # of a schema that is gone, closed to the reader, or another session's temporary one
+            return None
 
     return _named(text, find, lambda relation: relation_visible(session, relation))
 

@@ -14,6 +14,7 @@ from engine.catalog.store import decode, encode
 from engine.catalog.stored import key_of
 from engine.database import Database
 from engine.ddl.oids import BLOCK
+from engine.eager import settle
 from planner.catalog import ColumnDef, RelationDef
 from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
@@ -228,3 +229,96 @@ def test_a_prepared_insert_that_waits_for_a_drop_hears_that_the_table_is_gone(se
         worker.join(20)
         boss.execute("DROP TABLE child")
     assert answers == ["42P01"]
+
+
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize(
+    ("keys", "name"),
+    [
+        ("(a) INCLUDE (b) WHERE a IS NOT NULL", "d_a_b_idx"),
+        ("((a + 1), b) INCLUDE (c)", "d_expr_b_c_idx"),
+        ("((a + 1)) INCLUDE (c, b) WHERE b > 0", "d_expr_c_b_idx"),
+    ],
+)
+def test_a_partition_has_its_part_of_a_computed_index_that_includes_columns(
+    keys: str, name: str, before: bool
+) -> None:
+    steps = ["CREATE TABLE d PARTITION OF p DEFAULT", f"CREATE INDEX ON p {keys}"]
+    made = ";\n".join(
+        [
+            "CREATE TABLE p (a int, b int, c text) PARTITION BY LIST (c)",
+            *(steps if before else reversed(steps)),
+        ]
+    )
+    assert state_of(made, "SELECT indexname FROM pg_indexes WHERE tablename = 'd'") == ("", [(name,)])
+
+
+_APART = itertools.count(100_000, 1000)
+ROWS_HELD = (
+    "CREATE TABLE a (k int, c {used}, z text);\nCREATE TABLE b (r a, s a[], n int);\nCREATE TYPE over AS (p a);\n"
+    "CREATE TABLE u (q over);\nCREATE TABLE h (r a) PARTITION BY LIST (((r).k));\nCREATE TABLE h1 PARTITION OF h DEFAULT;\n"
+    "INSERT INTO b VALUES (ROW(1, NULL, 'x'), ARRAY[ROW(2, NULL, 'y')::a, NULL], 5);\nINSERT INTO u VALUES (ROW(ROW(3, NULL, 'z')));\n"
+    "INSERT INTO h VALUES (ROW(4, NULL, 'w'))"
+)
+"""Rows of ``a``, whose second column goes, are values elsewhere."""
+
+
+@pytest.mark.parametrize(
+    ("made", "used", "dropped"),
+    [
+        ("CREATE TYPE ty AS (x int)", "ty", "DROP TYPE ty CASCADE"),
+        ("CREATE DOMAIN ty AS int", "ty", "DROP DOMAIN ty CASCADE"),
+        ("CREATE SCHEMA s;\nCREATE TYPE s.ty AS ENUM ('a')", "s.ty", "DROP SCHEMA s CASCADE"),
+        ("CREATE TABLE ty (x int)", "ty[]", "DROP TABLE ty CASCADE"),
+        ("CREATE TYPE pg_temp.ty AS (x int)", "pg_temp.ty", "DISCARD TEMP"),
+        ("CREATE TYPE pg_temp.ty AS (x int)", "pg_temp.ty", ""),
+        ("CREATE TEMP TABLE tt (x int);\nCREATE DOMAIN ty AS tt", "ty", ""),
+        ("SELECT", "int", "ALTER TABLE a DROP COLUMN c"),
+    ],
+)
+@pytest.mark.parametrize("ends", [True, False])
+def test_values_of_a_row_lose_the_column_that_its_table_has_lost(
+    made: str, used: str, dropped: str, ends: bool
+) -> None:
+    """However it went, and though the server is killed: "" is the end of the session."""
+
+    async def body() -> tuple[list[tuple[str | None, ...]], ...]:
+        disk = MemoryDisk()
+        session = Session(await open_database(disk), 1)
+        # what a process knows of types it knows by their oids, which no two databases of a server share
+        apart, database = next(_APART), session.connection.session.db
+        await database.oids_ready(apart)
+        database.allocate_oids(apart)
+        for statement in f"{made};\n{ROWS_HELD.format(used=used)};\n{dropped or 'SELECT'}".split(";\n"):
+            await session.run(statement)
+        if ends:
+            await settle(session.connection.close())
+        again = Session(await open_database(disk), 2)
+        return (
+            await again.run("SELECT r, s, (r).z FROM b WHERE r = ROW(1, 'x')::a"),
+            await again.run("SELECT q FROM u"),
+            await again.run("SELECT r FROM h"),
+            await again.run("SELECT object FROM holdfast_unreadable_objects"),
+            await again.run("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'pg_temp%'"),
+        )
+
+    assert run(body) == ([("(1,x)", '{"(2,y)",NULL}', "x")], [('("(3,z)")',)], [("(4,w)",)], [], [])
+
+
+def test_what_names_a_temporary_object_is_shown_to_other_sessions() -> None:
+    """One constraint that is read against another session's path fails no list of all of them, which pg_dump asks for."""
+
+    async def body() -> list[tuple[str | None, ...]]:
+        database = await open_database(MemoryDisk())
+        owner, other = Session(database, 1), Session(database, 2)
+        await owner.run("CREATE TEMP SEQUENCE q")
+        await owner.run("CREATE TABLE t (a oid, CONSTRAINT c CHECK (a <> 'pg_temp.q'::regclass))")
+        await owner.run("CREATE DOMAIN d AS oid CONSTRAINT cd CHECK (VALUE <> 'pg_temp.q'::regclass)")
+        return await other.run(
+            "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE oid >= 16384 ORDER BY conname"
+        )
+
+    assert run(body) == [
+        ("c", "CHECK ((a <> ('pg_temp.q'::regclass)::oid))"),
+        ("cd", "CHECK ((VALUE <> ('pg_temp.q'::regclass)::oid))"),
+    ]
