@@ -23,13 +23,15 @@ from tests.support.engine import Failed, Session, open_database
 from tests.support.server import ServerProcess
 from txn.persist.memory import MemoryDisk
 
-_opened = itertools.count(1)
+_APART = itertools.count(1000, 1000)
 
 
-async def fresh_database() -> Database:
-    """Open a database whose oids no other of this process has had: what types are is kept for the process."""
-    database = await open_database(MemoryDisk())
-    await database._oids.open(FIRST_USER_OID + 10_000_000 + next(_opened) * BLOCK)
+async def _opened(disk: MemoryDisk) -> Database:
+    """Open a new database, with other oids than those before: what a process knows of types it knows by oids, as a server has each once."""
+    database = await open_database(disk)
+    apart = next(_APART)
+    await database.oids_ready(apart)
+    database.allocate_oids(apart)
     return database
 
 
@@ -37,7 +39,7 @@ def state_of(statements: str, query: str = "") -> tuple[str, list[tuple[str | No
     """Run statements in a new database up to the first that fails; return its SQLSTATE and what ``query`` answers after it."""
 
     async def body() -> tuple[str, list[tuple[str | None, ...]]]:
-        session = Session(await fresh_database(), 1)
+        session = Session(await _opened(MemoryDisk()), 1)
         state = ""
         for statement in statements.split(";\n"):
             try:
@@ -54,7 +56,7 @@ def dangling(statements: str) -> list[str]:
     """Run statements, which succeed, in a new database; return what of its catalog refers to what is not there."""
 
     async def body() -> list[str]:
-        session = Session(await fresh_database(), 1)
+        session = Session(await _opened(MemoryDisk()), 1)
         for statement in statements.split(";\n"):
             await session.run(statement)
         items = session.connection.session.space.catalog.items.values()
@@ -253,7 +255,6 @@ def test_a_partition_has_its_part_of_a_computed_index_that_includes_columns(
     assert state_of(made, "SELECT indexname FROM pg_indexes WHERE tablename = 'd'") == ("", [(name,)])
 
 
-_APART = itertools.count(100_000, 1000)
 ROWS_HELD = (
     "CREATE TABLE a (k int, c {used}, z text);\nCREATE TABLE b (r a, s a[], n int);\nCREATE TYPE over AS (p a);\n"
     "CREATE TABLE u (q over);\nCREATE TABLE h (r a) PARTITION BY LIST (((r).k));\nCREATE TABLE h1 PARTITION OF h DEFAULT;\n"
@@ -284,11 +285,7 @@ def test_values_of_a_row_lose_the_column_that_its_table_has_lost(
 
     async def body() -> tuple[list[tuple[str | None, ...]], ...]:
         disk = MemoryDisk()
-        session = Session(await open_database(disk), 1)
-        # what a process knows of types it knows by their oids, which no two databases of a server share
-        apart, database = next(_APART), session.connection.session.db
-        await database.oids_ready(apart)
-        database.allocate_oids(apart)
+        session = Session(await _opened(disk), 1)
         for statement in f"{made};\n{ROWS_HELD.format(used=used)};\n{dropped or 'SELECT'}".split(";\n"):
             await session.run(statement)
         if ends:
@@ -309,7 +306,7 @@ def test_what_names_a_temporary_object_is_shown_to_other_sessions() -> None:
     """One constraint that is read against another session's path fails no list of all of them, which pg_dump asks for."""
 
     async def body() -> list[tuple[str | None, ...]]:
-        database = await open_database(MemoryDisk())
+        database = await _opened(MemoryDisk())
         owner, other = Session(database, 1), Session(database, 2)
         await owner.run("CREATE TEMP SEQUENCE q")
         await owner.run("CREATE TABLE t (a oid, CONSTRAINT c CHECK (a <> 'pg_temp.q'::regclass))")
@@ -322,3 +319,27 @@ def test_what_names_a_temporary_object_is_shown_to_other_sessions() -> None:
         ("c", "CHECK ((a <> ('pg_temp.q'::regclass)::oid))"),
         ("cd", "CHECK ((VALUE <> ('pg_temp.q'::regclass)::oid))"),
     ]
+
+
+SELECTING = (
+    "CREATE TYPE ty AS (x int);\nCREATE TABLE a (k int, c ty, z int);\n"
+    "CREATE TABLE b (r a, n int, CONSTRAINT gone CHECK (((r).c).x > 0), g int GENERATED ALWAYS AS (((r).c).x) STORED);\n"
+    "CREATE VIEW v AS SELECT (r).c FROM b;\nCREATE VIEW vv AS SELECT c FROM v;\nCREATE VIEW kept AS SELECT (r).k FROM b;\n"
+    "CREATE INDEX gone ON b ((((r).c).x));\nCREATE INDEX kept_index ON b (((r).k));\nCREATE POLICY p ON b USING ((r).c IS NULL);\n"
+    "CREATE FUNCTION f(q a) RETURNS int LANGUAGE sql BEGIN ATOMIC SELECT ((q).c).x; END;\n"
+    "CREATE DOMAIN d AS a CHECK (((VALUE).c).x > 0);\nINSERT INTO b VALUES (ROW(1, ROW(2), 3))"
+)
+
+
+@pytest.mark.parametrize("dropped", ["ALTER TABLE a DROP COLUMN c CASCADE", "DROP TYPE ty CASCADE"])
+def test_what_selects_the_column_from_rows_elsewhere_goes_with_it(dropped: str) -> None:
+    assert state_of(f"{SELECTING};\nALTER TABLE a DROP COLUMN c", "SELECT (r).c FROM b") == (
+        "2BP01",
+        [("(2)",)],
+    )
+    left = """
+        SELECT indexname FROM pg_indexes WHERE schemaname = 'public' UNION ALL SELECT viewname FROM pg_views WHERE schemaname = 'public'
+        UNION ALL SELECT conname FROM pg_constraint WHERE oid >= 16384 UNION ALL SELECT proname FROM pg_proc WHERE oid >= 16384
+        UNION ALL SELECT polname FROM pg_policy UNION ALL SELECT attname FROM pg_attribute WHERE attrelid = 'b'::regclass AND attname = 'g'
+        UNION ALL SELECT k::text FROM kept"""
+    assert state_of(f"{SELECTING};\n{dropped}", left) == ("", [("kept_index",), ("kept",), ("1",)])
