@@ -18,9 +18,12 @@ from typing import TYPE_CHECKING, Any
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl.create import target_schema
+from engine.ddl.dependents import still_needed
 from engine.ddl.domains import domains_over
+from engine.ddl.drop import described
 from engine.ddl.field_names import rename_fields
 from engine.ddl.held_rows import columns_holding, parts_of, repack_rows
+from engine.ddl.roles import function_words
 from engine.ddl.types import changed_type, check_free, new_type, without_attribute
 from engine.reads.plans import Plan
 from planner import statements as st
@@ -87,7 +90,10 @@ async def alter_composite(
     before = session.catalog
     holding = list(columns_holding(before, type_.oid, type_.array_oid))
     for action in statement.actions:
-        type_ = _altered(session, type_, action)
+        changed = _altered(session, type_, action)
+        if isinstance(action, st.DropAttribute) and changed is not type_:
+            _refuse_selected(session, changed, action.name)
+        type_ = changed
     await session.view.change([type_])
     if any(isinstance(action, st.DropAttribute) for action in statement.actions):
         await repack_rows(session, type_.oid, holding)
@@ -97,6 +103,20 @@ async def alter_composite(
         else:
             _check_domains(session, type_, action)
     return Command(plan.bound.tag)
+
+
+def _refuse_selected(session: Session, changed: TypeDef, name: str) -> None:
+    """Raise SqlError 2BP01 where something selects an attribute that ``changed`` has no more."""
+    from engine.ddl.field_uses import field_uses  # it drops columns
+
+    trial = session.catalog.with_changes([changed], [], session.db.next_catalog_version())
+    uses = field_uses(session.catalog, trial, name, changed.family)
+    column = f"column {name} of composite type {type_name(session, changed.oid, None)}"
+    lines = [f"{one.what} depends on {column}" for one in uses.dependencies(session, None)]
+    lines += [f"{described(session, view)} depends on {column}" for view in uses.views]
+    lines += [f"{function_words(session, function)} depends on {column}" for function in uses.functions]
+    if lines:
+        raise still_needed(column, lines)
 
 
 def _check_domains(session: Session, type_: TypeDef, action: st.AttributeAction) -> None:

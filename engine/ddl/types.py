@@ -528,9 +528,19 @@ async def _drop_attributes(session: Session, type_: TypeDef) -> None:
 
 
 async def drop_attribute(session: Session, type_: TypeDef, attnum: int) -> None:
-    """Drop an attribute of a composite type, and its values from all rows that are stored somewhere."""
+    """Drop an attribute of a composite type, what selects it, and its values from all rows that are stored somewhere."""
+    from engine.ddl.field_uses import field_uses  # it drops columns
+
+    without = without_attribute(type_, attnum)
+    trial = session.catalog.with_changes([without], [], session.db.next_catalog_version())
+    name = type_.attributes[attnum - 1].name
+    uses = field_uses(session.catalog, trial, name, type_.family)
+    await functions.drop_functions(session, uses.functions, cascade=True, quiet=True)
+    await uses.drop_parts(session)
+    views = [view for view in uses.views if session.catalog.relation_by_oid(view.oid) is not None]
+    await drop_relations(session, views, cascade=True, quiet=True)
     holding = list(columns_holding(session.catalog, type_.oid, type_.array_oid))
-    await session.view.change([without_attribute(type_, attnum)])
+    await session.view.change([without])
     await repack_rows(session, type_.oid, holding)
 
 

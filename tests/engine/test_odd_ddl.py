@@ -343,3 +343,16 @@ def test_what_selects_the_column_from_rows_elsewhere_goes_with_it(dropped: str) 
         UNION ALL SELECT polname FROM pg_policy UNION ALL SELECT attname FROM pg_attribute WHERE attrelid = 'b'::regclass AND attname = 'g'
         UNION ALL SELECT k::text FROM kept"""
     assert state_of(f"{SELECTING};\n{dropped}", left) == ("", [("kept_index",), ("kept",), ("1",)])
+
+
+def test_what_selects_an_attribute_keeps_it_and_goes_with_its_type() -> None:
+    made = (
+        "CREATE TYPE ty AS (x int);\nCREATE TYPE c AS (k int, f ty);\nCREATE TABLE b (r c, CONSTRAINT gone CHECK ((r).f IS NULL));\n"
+        "CREATE VIEW v AS SELECT (r).f FROM b;\nCREATE VIEW kept AS SELECT (r).k FROM b"
+    )
+    views = "SELECT viewname FROM pg_views WHERE schemaname = 'public' ORDER BY 1"
+    assert state_of(f"{made};\nALTER TYPE c DROP ATTRIBUTE f", views) == ("2BP01", [("kept",), ("v",)])
+    assert state_of(f"{made};\nDROP TYPE ty CASCADE;\nINSERT INTO b VALUES (ROW(1))", views) == (
+        "",
+        [("kept",)],
+    )
