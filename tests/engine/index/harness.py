@@ -52,6 +52,7 @@ class Session:
         self.pid = 42
         self.search_path = ("pg_catalog", "public")
         self.explicit_search_path = ("public",)
+        self.closed_schemas: frozenset[str] = frozenset()
         self.transaction_time_us = self.statement_time_us = 1_700_000_000_000_000
 
     def random(self) -> float:
