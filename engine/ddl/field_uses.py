@@ -80,16 +80,15 @@ def field_uses(
         return False
 
     found = FieldUses([], [], [], [])
+    broken: set[int] = set()  # views, those of who drops the column included
     for relation in catalog.user_relations():
         if relation.oid == table:
             continue
-        if (
-            relation.kind in "vm"
-            and table not in relation.depends_on
-            and breaks(relation.view_sql, partial(rebase_view, relation, trial, trial))
-        ):
-            found.views.append(relation)
-            continue
+        if relation.kind in "vm" and breaks(relation.view_sql, partial(rebase_view, relation, trial, trial)):
+            broken.add(relation.oid)
+            if table not in relation.depends_on:
+                found.views.append(relation)
+                continue
         if relation.kind in "rmp":
             found.parts.extend(_parts(relation, trial, breaks))
     for made in catalog.user_types():
@@ -100,10 +99,9 @@ def field_uses(
     for function in catalog.functions():
         if table not in function.depends_on and _function_breaks(function, trial, breaks):
             found.functions.append(function)
-    broken = {view.oid for view in found.views}
-    found.views[:] = [
-        view for view in found.views if broken.isdisjoint(view.depends_on)
-    ]  # others go with these
+    # Others go with these.
+    found.views[:] = [view for view in found.views if broken.isdisjoint(view.depends_on)]
+    found.functions[:] = [function for function in found.functions if broken.isdisjoint(function.depends_on)]
     return found
 
 
