@@ -17,7 +17,7 @@ import codecs
 import ctypes
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from typing import AnyStr, Final
 
 from pgwire.give_way import give_way, outside, paced
 
@@ -309,23 +309,23 @@ def count(text: str, part: str) -> int:
     return sum([piece.count(part) for piece in pieces(text, PIECE // 16)])
 
 
-def find(text: str, part: str, start: int = 0) -> int:
-    """Return ``text.find(part, start)``."""
-    if len(text) - start < LONG:
-        return text.find(part, start)
+def find(value: AnyStr, part: AnyStr, start: int = 0) -> int:
+    """Return ``value.find(part, start)``, of a text or bytea."""
+    if len(value) - start < LONG:
+        return value.find(part, start)
     if len(part) > PIECE:
-        return _find_long(text, part, start)
-    for at in range(start, len(text), PIECE):
-        found = text.find(part, at, at + PIECE + len(part) - 1)
+        return _find_long(value, part, start)
+    for at in range(start, len(value), PIECE):
+        found = value.find(part, at, at + PIECE + len(part) - 1)
         if found >= 0:
             return found
         give_way()
-    return len(text) if not part and start <= len(text) else -1
+    return len(value) if not part and start <= len(value) else -1
 
 
 @outside(LONG)
-def _find_long(text: str, part: str, start: int) -> int:
-    return text.find(part, start)
+def _find_long(value: AnyStr, part: AnyStr, start: int) -> int:
+    return value.find(part, start)
 
 
 def stripped(text: str, characters: str, left: bool, right: bool) -> str:
@@ -464,22 +464,3 @@ def mapped_bytes(data: bytes, change: Callable[[bytes], bytes], size: int = 0) -
     if len(data) <= size:
         return change(data)
     return joined_bytes([change(piece) for piece in byte_pieces(data, size)])
-
-
-def find_bytes(data: bytes, part: bytes, start: int = 0) -> int:
-    """Return ``data.find(part, start)``."""
-    if len(data) - start < LONG:
-        return data.find(part, start)
-    if len(part) > PIECE:
-        return _find_long_bytes(data, part, start)
-    for at in range(start, len(data), PIECE):
-        found = data.find(part, at, at + PIECE + len(part) - 1)
-        if found >= 0:
-            return found
-        give_way()
-    return len(data) if not part and start <= len(data) else -1
-
-
-@outside(LONG)
-def _find_long_bytes(data: bytes, part: bytes, start: int) -> int:
-    return data.find(part, start)

@@ -165,7 +165,7 @@ async def drop_column(
 
     ``quiet``: what CASCADE drops has been told.
     """
-    from engine.ddl.field_uses import field_uses  # it drops columns of other tables
+    from engine.ddl.field_uses import selecting  # it drops columns of other tables
 
     column = next((c for c in relation.live if c.name == action.name), None)
     if column is None:
@@ -232,11 +232,9 @@ async def drop_column(
     own_lost = [policy for table, policy in lost_policies if table.oid == relation.oid]
     changed = replace(changed, policies=tuple(p for p in changed.policies if p not in own_lost))
     called = functions.functions_that_break(session, relation, changed)
-    trial = session.catalog.with_changes([changed], [], session.db.next_catalog_version())
-    family = {row_type, row_array_oid(relation.oid)}
-    selecting = field_uses(session.catalog, trial, column.name, family, relation.oid)
-    broken += selecting.views
-    called += selecting.functions
+    uses = selecting(session, changed, column.name, {row_type, row_array_oid(relation.oid)})
+    broken += uses.views
+    called += uses.functions
     views_too, _, links = functions.dependents(session, [f.oid for f in called])
     broken += [v for v in views_too if v not in broken]
     sequences = owned_by(session, relation.oid, column.attnum)
@@ -251,7 +249,7 @@ async def drop_column(
         views={c.attnum: views_that_break(session, relation, without_columns(relation, {c.attnum})) for c in shown},
         triggers=fired, keys=keys, functions=called, links=links, sequences=sequences, drawing=drawing,
     )  # fmt: skip
-    hanging = dependencies(session, losses) + selecting.dependencies(session, losses.root)
+    hanging = dependencies(session, losses) + uses.dependencies(session, losses.root)
     told = [one for one in in_report_order([losses.root], hanging) if one.what]
     if told and not action.cascade:
         lines = [f"{one.what} depends on {functions.words_of(session, one.on)}" for one in told]
@@ -260,7 +258,7 @@ async def drop_column(
         if not quiet:
             notice_cascade(session, [one.what for one in told])
         await functions.drop_functions(session, called, cascade=True, quiet=True)
-        await selecting.drop_parts(session)
+        await uses.drop_parts(session)
         broken = [v for v in broken if session.catalog.relation_by_oid(v.oid) is not None]
         await drop_relations(session, broken, cascade=True, quiet=True)
         await define.drop_foreign_keys(session, [key for key in keys if key[0].oid != relation.oid])

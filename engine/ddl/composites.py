@@ -107,10 +107,9 @@ async def alter_composite(
 
 def _refuse_selected(session: Session, changed: TypeDef, name: str) -> None:
     """Raise SqlError 2BP01 where something selects an attribute that ``changed`` has no more."""
-    from engine.ddl.field_uses import field_uses  # it drops columns
+    from engine.ddl.field_uses import selecting  # it drops columns
 
-    trial = session.catalog.with_changes([changed], [], session.db.next_catalog_version())
-    uses = field_uses(session.catalog, trial, name, changed.family)
+    uses = selecting(session, changed, name, changed.family)
     column = f"column {name} of composite type {type_name(session, changed.oid, None)}"
     lines = [f"{one.what} depends on {column}" for one in uses.dependencies(session, None)]
     lines += [f"{described(session, view)} depends on {column}" for view in uses.views]

@@ -4,8 +4,8 @@
 
     ALTER TABLE a DROP COLUMN c CASCADE      the constraint of b, the view v
 
-Texts have fields by name (``engine.ddl.field_names``), so each one that has the name, or the type itself, is bound against a catalog in
-which the field is gone.
+Texts have fields by name (``engine.ddl.field_names``), so each one that may select it is bound against a catalog in which the field is
+gone: one that has the type itself, or the field's name, and that of the type, too, where no column or function has values of it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from engine.catalog.state import CatalogSnapshot
 from engine.connection.session import Session
 from engine.ddl.dependents import Dependency
 from engine.ddl.field_names import mentions
+from engine.ddl.held_rows import parts_of
 from engine.ddl.uses import Use, dependency, drop_use
+from pgwire.give_way import give_way, openly
 from planner.bind import bind_check
 from planner.bind.domain import stored_check
 from planner.bind.functions import rebase_body, rebase_default
@@ -32,6 +34,7 @@ from planner.catalog import ConstraintDef, FunctionDef, RelationDef, TypeDef
 from planner.errors import SqlError
 from planner.named_oids import named_oids
 from planner.partition import key_exprs
+from planner.typefacts import FIRST_USER_OID
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,15 @@ class FieldUses:
         await drop_domain_checks(session, self.checks)
 
 
+def selecting(
+    session: Session, changed: RelationDef | TypeDef, name: str, family: Collection[int]
+) -> FieldUses:
+    """As ``field_uses``, of a table or composite type that is ``changed`` and has lost the field; others have their turn in between."""
+    trial = session.catalog.with_changes([changed], [], session.db.next_catalog_version())
+    table = changed.oid if isinstance(changed, RelationDef) else 0
+    return openly(field_uses, session.catalog, trial, name, family, table)
+
+
 def field_uses(
     catalog: CatalogSnapshot, trial: CatalogSnapshot, name: str, family: Collection[int], table: int = 0
 ) -> FieldUses:
@@ -69,13 +81,23 @@ def field_uses(
     by who drops the column.
     """
     has = mentions(name)
+    types = () if _reached(catalog, family) else _names(catalog, family)
 
     def breaks(text: str | None, bind: Callable[[], Any]) -> bool:
-        if text is None or not (has(text) or named_oids(text).intersection(family)):
+        give_way()
+        if text is None:
+            return False
+        selects = has(text) and (not types or any(one in text for one in types))
+        if not selects and not named_oids(text).intersection(family):
             return False
         try:
             bind()
-        except SqlError:
+        except SqlError as error:
+            if error.sqlstate[:2] in (
+                "53",
+                "57",
+            ):  # of the statement, which is interrupted or has no room, not of the text
+                raise
             return True
         return False
 
@@ -105,12 +127,33 @@ def field_uses(
     return found
 
 
+def _reached(catalog: CatalogSnapshot, family: Collection[int]) -> bool:
+    """Tell whether a column, or what a function takes or returns, has values of the type, be it within others."""
+    types = {column.declared.oid for relation in catalog.user_relations() for column in relation.live}
+    for function in catalog.functions():
+        types.update((*function.types, function.result))
+    return any(oid >= FIRST_USER_OID and _holds(catalog, oid, family) for oid in types)
+
+
+def _holds(catalog: CatalogSnapshot, oid: int, family: Collection[int]) -> bool:
+    made = catalog.type_by_oid(oid)
+    is_range = made is not None and made.kind == "r"  # of anything
+    return is_range or oid in family or any(part in family for part in parts_of(catalog, oid))
+
+
+def _names(catalog: CatalogSnapshot, family: Collection[int]) -> tuple[str, ...]:
+    """Return what stands in a text that names the type, in quotes or not."""
+    found = {made.name for oid in family if (made := catalog.type_by_oid(oid)) is not None}
+    found |= {item[0].name for oid in family if (item := catalog.row_type_relation(oid)) is not None}
+    return tuple(name.replace('"', '""') for name in found)
+
+
 _Breaks = Callable[[str | None, Callable[[], Any]], bool]
 
 
 def _parts(table: RelationDef, trial: CatalogSnapshot, breaks: _Breaks) -> Iterator[Use]:
     key = table.partition_key
-    if key is not None and breaks(" ".join(key.expressions), lambda: key_exprs(table, trial)):
+    if key is not None and breaks(" ".join(key.expressions), partial(key_exprs, table, trial)):
         yield Use("table", table, 0)
         return
     for column in table.live:
@@ -118,38 +161,38 @@ def _parts(table: RelationDef, trial: CatalogSnapshot, breaks: _Breaks) -> Itera
             continue
         sql, declared, attnum = column.default_sql, column.declared, column.attnum
         if column.generated:
-            if breaks(sql, lambda at=attnum: stored_generation(table, at, trial)):  # type: ignore[misc]
+            if breaks(sql, partial(stored_generation, table, attnum, trial)):
                 yield Use("column", table, attnum)
-        elif breaks(sql, lambda s=sql, d=declared: rebase_default_text(s, d, trial, trial)):  # type: ignore[misc]
+        elif sql is not None and breaks(sql, partial(rebase_default_text, sql, declared, trial, trial)):
             yield Use("default", table, attnum)
     for constraint in table.constraints:
         if constraint.kind != "x" and breaks(
             constraint.check_sql,
-            lambda c=constraint: bind_check(c.check_sql, table, trial),  # type: ignore[misc]
+            partial(bind_check, constraint.check_sql, table, trial),
         ):
             yield Use("check", table, constraint.name)
     for index in table.indexes:
         text = " ".join((*index.expressions, index.where_sql))
-        if index.computed and breaks(text, lambda i=index: index_keys(i, table, trial)):  # type: ignore[misc]
+        if index.computed and breaks(text, partial(index_keys, index, table, trial)):
             served = next((c for c in table.exclusions if c.index_oid == index.oid), None)
             yield Use("index", table, index.oid) if served is None else Use("check", table, served.name)
     for trigger in table.triggers:
-        if breaks(trigger.when_sql, lambda t=trigger: stored_condition(t, table, trial)):  # type: ignore[misc]
+        if breaks(trigger.when_sql, partial(stored_condition, trigger, table, trial)):
             yield Use("trigger", table, trigger.name)
     for policy in table.policies:
         alone = replace(table, policies=(policy,))
         if breaks(
             f"{policy.using_sql} {policy.check_sql}",
-            lambda t=alone: rebound_policies(t, t, trial, lambda expr: expr),  # type: ignore[misc]
+            partial(rebound_policies, alone, alone, trial, lambda expr: expr),
         ):
             yield Use("policy", table, policy.name)
 
 
 def _function_breaks(function: FunctionDef, trial: CatalogSnapshot, breaks: _Breaks) -> bool:
-    if function.body_sql and breaks(function.body_sql, lambda: rebase_body(function, trial, trial)):
+    if function.body_sql and breaks(function.body_sql, partial(rebase_body, function, trial, trial)):
         return True
     inputs = function.inputs[len(function.inputs) - len(function.defaults) :]
     return any(
-        breaks(text, lambda t=text, o=oid: rebase_default(t, o, trial, trial))  # type: ignore[misc]
+        breaks(text, partial(rebase_default, text, oid, trial, trial))
         for text, oid in zip(function.defaults, inputs, strict=True)
     )

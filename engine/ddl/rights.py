@@ -4,8 +4,8 @@
     Elsewhere("engine.ddl.grant:run_grant", why)    is asked where the statement runs, for a reason
     Nothing(why)                    everybody may, for a reason
 
-A class without a row fails when this module is imported, and so do kinds of objects and actions of ALTER TABLE in the tables beside it;
-nothing is allowed because nobody thought of it. Whose rights count for what a query reads is code, in ``row_needs``.
+A class without a row fails when this module is imported, and so do kinds of objects and actions of ALTER TABLE in the tables beside it,
+and ranges and queries in that of ``row_needs``; nothing is allowed because nobody thought of it.
 ``tests/rights/test_walk.py`` walks all rows beside what PostgreSQL answers.
 
 What functions a statement calls is asked for whatever class it is of (``Needs.call``).

@@ -529,12 +529,10 @@ async def _drop_attributes(session: Session, type_: TypeDef) -> None:
 
 async def drop_attribute(session: Session, type_: TypeDef, attnum: int) -> None:
     """Drop an attribute of a composite type, what selects it, and its values from all rows that are stored somewhere."""
-    from engine.ddl.field_uses import field_uses  # it drops columns
+    from engine.ddl.field_uses import selecting  # it drops columns
 
     without = without_attribute(type_, attnum)
-    trial = session.catalog.with_changes([without], [], session.db.next_catalog_version())
-    name = type_.attributes[attnum - 1].name
-    uses = field_uses(session.catalog, trial, name, type_.family)
+    uses = selecting(session, without, type_.attributes[attnum - 1].name, type_.family)
     await functions.drop_functions(session, uses.functions, cascade=True, quiet=True)
     await uses.drop_parts(session)
     views = [view for view in uses.views if session.catalog.relation_by_oid(view.oid) is not None]

@@ -303,7 +303,7 @@ def _register() -> None:
     python("bit_length(bytea)", lambda data: len(data) * 8)
     python("length(bytea,name)", characters)
     python("byteacat(bytea,bytea)", byteacat)
-    python("position(bytea,bytea)", lambda data, part: long.find_bytes(data, part) + 1)
+    python("position(bytea,bytea)", lambda data, part: long.find(data, part) + 1)
     python(
         "bit_count(bytea)",
         lambda data: sum([int.from_bytes(piece, "big").bit_count() for piece in long.byte_pieces(data)]),

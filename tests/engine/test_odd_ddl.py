@@ -15,6 +15,7 @@ from engine.catalog.stored import key_of
 from engine.database import Database
 from engine.ddl.oids import BLOCK
 from engine.eager import settle
+from planner.bind.stored import rebase_view
 from planner.catalog import ColumnDef, RelationDef
 from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
@@ -356,3 +357,22 @@ def test_what_selects_an_attribute_keeps_it_and_goes_with_its_type() -> None:
         "",
         [("kept",)],
     )
+
+
+def test_dropping_a_column_binds_no_text_of_others_that_has_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only where values of the table's row type are somewhere does a name alone make a text one to look at."""
+    bound: list[str] = []
+
+    def rebase(view: RelationDef, *args: object) -> object:
+        bound.append(view.name)
+        return rebase_view(view, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("engine.ddl.field_uses.rebase_view", rebase)
+    views = [f"CREATE TABLE a{n} (id int);\nCREATE VIEW v{n} AS SELECT a{n}.id FROM a{n}" for n in range(3)]
+    assert (
+        dangling(";\n".join([*views, "CREATE TABLE gone (id int, k int)", "ALTER TABLE gone DROP id"])) == []
+    )
+    assert bound == []
+    held = "CREATE TABLE gone (id int, k int);\nCREATE TABLE holder (r gone)"
+    assert dangling(";\n".join([*views, held, "ALTER TABLE gone DROP id"])) == []
+    assert bound == ["v0", "v1", "v2"]

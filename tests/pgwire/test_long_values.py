@@ -93,7 +93,7 @@ def test_bytes() -> None:
         same(long.decoded(data), text)
         start, end = rng.randrange(-100, 100), rng.choice([None, rng.randrange(-100, 100)])
         assert long.cut_bytes(data, start, end) == data[start:end]
-        assert long.find_bytes(data, part, 3) == data.find(part, 3)
+        assert long.find(data, part, 3) == data.find(part, 3)
         parts = [some(rng, 30).encode() for _ in range(rng.randrange(7))]
         assert long.joined_bytes(parts) == b"".join(parts)
         assert long.mapped_bytes(data, lambda piece: piece.hex().encode()) == data.hex().encode()
