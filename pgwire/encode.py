@@ -31,6 +31,8 @@ Write: TypeAlias = Callable[[str], bytes]
 
 def cstring(text: str, write: Write = UTF8.encode) -> bytes:
     """Return NUL-terminated text. A NUL inside, which the protocol cannot carry, is dropped."""
+    if not text:  # as most names of portals are
+        return b"\0"
     data = write(text)
     return (data.replace(b"\0", b"") if 0 in data else data) + b"\0"
 

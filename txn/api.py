@@ -12,7 +12,7 @@ A transaction's life (docs/transactions.md):
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from txn.locks.mode import RowLock as RowLock
@@ -328,10 +328,11 @@ class Transaction(Protocol):
         Much is undone in slices: then it has to be awaited, and can be asked for again if that is given up.
         """
 
-    def written_between(self, start: int, stop: int) -> Iterator[Row | None]:
-        """Yield the rows that were written one by one between two savepoints, as they are now; None for what was deleted.
+    def written_since(self, start: int, most: int) -> tuple[int, Sequence[Row | None]]:
+        """Return the rows written one by one since a savepoint, as they are now (None: deleted), and the savepoint until which they are.
 
-        A row that was written twice comes twice; what was loaded or ended in bulk does not come.
+        ``most``: changes that are looked at; where they are used up there may be more. A row that was written twice comes
+        twice; what was loaded or ended in bulk does not come.
         """
 
     def begin_statement(self) -> int:

@@ -20,7 +20,7 @@ functions over the transaction: ``entering``, ``reads``, ``row_locks``, ``writes
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, TypeVar
 
 from txn import (
@@ -570,13 +570,20 @@ class StoreTransaction:
         journal.undo_to(self, savepoint)
         return None
 
-    def written_between(self, start: int, stop: int) -> Iterator[Row | None]:
+    def written_since(self, start: int, most: int) -> tuple[int, Sequence[Row | None]]:
         """See ``txn.api``."""
-        for entry in self.journal[start:stop]:
-            if entry.__class__ is tuple:
-                own, row_id = entry
-                intent = own.rows.get(row_id)
-                yield None if intent is None else intent.values
+        stop = len(self.journal)
+        if stop == start:
+            return start, ()
+        if stop - start == 1:  # as a short statement leaves it
+            entry = self.journal[start]
+            if type(entry) is not tuple:
+                return stop, ()
+            intent = entry[0].rows.get(entry[1])
+            return stop, (None if intent is None else intent.values,)
+        stop = min(stop, start + most)
+        intents = [entry[0].rows.get(entry[1]) for entry in self.journal[start:stop] if type(entry) is tuple]
+        return stop, [None if intent is None else intent.values for intent in intents]
 
     def on_undo(self, callback: Callable[[], object]) -> None:
         """See ``txn.api``."""

@@ -174,7 +174,8 @@ class Connection:
         small: bool = False,
     ) -> MaybeAwaitable[None]:
         """Create a portal with its parameter values."""
-        self._idle_limit.stop()
+        if self._idle_limit.timer is not None:
+            self._idle_limit.stop()
         session = self.session
         session.cancelled.decided = False  # what was committed is answered
         logs = session.derived.logs
@@ -223,7 +224,8 @@ class Connection:
 
     def describe_portal(self, name: str) -> MaybeAwaitable[tuple[FieldDescription, ...] | None]:
         """Describe a portal with its result formats; runs nothing."""
-        self._idle_limit.stop()
+        if self._idle_limit.timer is not None:
+            self._idle_limit.stop()
         self.session.cancelled.decided = False  # what was committed is answered
         portal = self.portals.get(name)
         if portal is None:
@@ -366,7 +368,8 @@ class Connection:
     def query(self, sql: str, out: Responder) -> MaybeAwaitable[None] | asyncio.Future[Any]:
         """Run all statements of a Query message."""
         self.prepared.close("")
-        self.close_portal("")
+        if "" in self.portals:
+            self.close_portal("")
         self.touch(sql)
         cached = self.planning.cached(sql)
         if self.session.derived.logs:
@@ -465,7 +468,8 @@ class Connection:
     def touch(self, text: str) -> None:
         """A statement begins."""
         session = self.session
-        self._idle_limit.stop()
+        if self._idle_limit.timer is not None:
+            self._idle_limit.stop()
         self.interrupts.reset()
         if self.db.lease is not None:
             session.out.rests = True

@@ -71,14 +71,18 @@ class TransactionLimit:
 
 
 class IdleLimit:
-    """The clock of a connection whose client says nothing."""
+    """The clock of a connection whose client says nothing.
 
-    __slots__ = ("_end", "_timer")
+    Attributes:
+        timer: what ends the connection; None while nothing does: ``stop`` need not be called then.
+    """
+
+    __slots__ = ("_end", "timer")
 
     def __init__(self, end: Callable[[ErrorReport], None]) -> None:
         """Call ``end`` with the reason when the client has been silent for too long."""
         self._end = end
-        self._timer: asyncio.TimerHandle | None = None
+        self.timer: asyncio.TimerHandle | None = None
 
     def start(self, derived: Derived, *, in_block: bool) -> None:
         """The server waits for the client from now on."""
@@ -86,10 +90,10 @@ class IdleLimit:
         limit_ms = derived.idle_in_transaction_ms if in_block else derived.idle_session_ms
         if limit_ms:
             report = IDLE_IN_TRANSACTION if in_block else IDLE_SESSION
-            self._timer = asyncio.get_running_loop().call_later(limit_ms / 1000, self._end, report)
+            self.timer = asyncio.get_running_loop().call_later(limit_ms / 1000, self._end, report)
 
     def stop(self) -> None:
         """The client has said something, or has gone."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None

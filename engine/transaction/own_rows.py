@@ -51,33 +51,30 @@ class OwnRows:
         Raises SqlError 53200 where the session keeps too much by now.
         """
         place, size = self.written
-        now = txn.savepoint()
-        if now == place:
-            return None
-        if now - place > SLICE_ROWS:
-            return self._count_slowly(txn, now)
-        for row in txn.written_between(place, now):
+        now, rows = txn.written_since(place, SLICE_ROWS)
+        for row in rows:
             size += ROW_BYTES if row is None else ROW_BYTES + row_bytes(row)
         self.written = (now, size)
         if size - self._told >= STEP_BYTES:
             self._tell(size)
-        return None
+        return self._count_slowly(txn) if now - place == SLICE_ROWS else None
 
     def _tell(self, size: int) -> None:
         self._held.hold("rows", size)
         self._told = size
 
-    async def _count_slowly(self, txn: Transaction, now: int) -> None:
-        place, size = self.written
-        while place < now:
-            stop = min(place + SLICE_ROWS, now)
-            for row in txn.written_between(place, stop):
-                size += ROW_BYTES if row is None else ROW_BYTES + row_bytes(row)
-            place = stop
+    async def _count_slowly(self, txn: Transaction) -> None:
+        more = SLICE_ROWS
+        while more == SLICE_ROWS:
             await asyncio.sleep(0)
             txn.savepoint()  # raises why it has ended, if it has meanwhile
-        self.written = (now, size)
-        self._tell(size)
+            place, size = self.written
+            now, rows = txn.written_since(place, SLICE_ROWS)
+            for row in rows:
+                size += ROW_BYTES if row is None else ROW_BYTES + row_bytes(row)
+            self.written = (now, size)
+            self._tell(size)
+            more = now - place
 
     def go_back(self, written: Written) -> None:
         """What was written since has been undone."""
