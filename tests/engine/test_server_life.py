@@ -188,7 +188,7 @@ sys.exit(start.main(sys.argv[1:]))
 
 
 def test_sigterm_lets_a_running_statement_finish_and_sends_idle_clients_away(tmp_path: Path) -> None:
-    server = ServerProcess(tmp_path / "data")
+    server = ServerProcess(tmp_path / "data", fresh=True)
     busy, idle = connect(server.port), connect(server.port, timeout_s=20)
     rows: list[object] = []
     thread = threading.Thread(target=lambda: rows.extend(busy.run("SELECT 'done', pg_sleep(1)").rows))
@@ -307,7 +307,7 @@ def test_modules_of_functions_are_loaded_before_a_statement_asks(
 ) -> None:
     """The first aggregate would import them on the loop: 0.3 s in which nobody is answered."""
     monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
-    server = ServerProcess(tmp_path / "data")
+    server = ServerProcess(tmp_path / "data", fresh=True)
     try:
         until = time.monotonic() + 60
         # one that the last family imports: -X importtime does not show the families themselves

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sqllogictest.client import Client, Target
+from tests.support.forked import ForkedProcess
 
 START_TIMEOUT_S = 180.0
 STOP_TIMEOUT_S = 60.0
@@ -26,7 +27,11 @@ class ServerProcess:
 
     With ``wait`` False it may take its time (a standby): call ``wait_ready`` before connecting. ``odd``: variables of
     ``tests.support.odd_server``, which is run then. ``timed``: the files of ``tests.hostile.server``, which is run then.
+    These, and what is ``fresh``, start as a user's server does; the others under pytest are forked, their modules loaded.
     """
+
+    forked = False
+    """Whether servers are forked (``tests.support.forked``): set by tests/conftest.py."""
 
     def __init__(
         self,
@@ -35,6 +40,7 @@ class ServerProcess:
         wait: bool = True,
         odd: Mapping[str, str] | None = None,
         timed: Sequence[str] = (),
+        fresh: bool = False,
     ) -> None:
         self.data_dir = data_dir
         environment = {k: v for k, v in os.environ.items() if not k.startswith("HOLDFAST_")}
@@ -49,15 +55,28 @@ class ServerProcess:
             environment["PYTHONPATH"] = os.pathsep.join(
                 filter(None, (ROOT, environment.get("PYTHONPATH", "")))
             )
-        command = [
-            sys.executable, "-m", *module, "serve", "--port", "0", "--data-dir", str(data_dir),
-            "--spark-start", "off", "--disk-reserve", "0", *options,
-        ]  # fmt: skip
+        words = [
+            "serve",
+            "--port",
+            "0",
+            "--data-dir",
+            str(data_dir),
+            "--spark-start",
+            "off",
+            "--disk-reserve",
+            "0",
+            *options,
+        ]
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self._started = time.perf_counter()
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=self._log, env=environment, text=True
-        )
+        self.process: subprocess.Popen[str] | ForkedProcess
+        if fresh or not self.forked or module != ["engine"]:
+            command = [sys.executable, "-m", *module, *words]
+            self.process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=self._log, env=environment, text=True
+            )
+        else:
+            self.process = ForkedProcess("engine", words, self._log, environment)
         self.port = 0
         self.start_seconds = 0.0
         self.said = ""
