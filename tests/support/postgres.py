@@ -1,11 +1,14 @@
-"""A private PostgreSQL 15 to compare with: started once per test session, on loopback, in a temporary folder.
+"""A private PostgreSQL 15 to compare with: started once per module, on loopback, in a temporary folder.
 
 Tests that need it ask for the fixture ``postgres`` (import it in the test module or a conftest); it gives the DSN,
 or skips with a reason when there are no server binaries. ``HOLDFAST_TEST_POSTGRES`` names a running server instead.
+``initdb`` runs once in a process of tests: each server begins with a copy of what it made, and so without another's roles.
 """
 
 from __future__ import annotations
 
+import atexit
+import functools
 import itertools
 import os
 import pwd
@@ -44,6 +47,20 @@ def _as_server_user(command: list[str]) -> list[str]:
     return ["runuser", "-u", "postgres", "--", *command]
 
 
+@functools.cache
+def _pristine() -> Path:
+    """Return the folder of a data directory that ``initdb`` has just made; it goes with this process."""
+    folder = tempfile.mkdtemp(prefix="holdfast-pg-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    if os.geteuid() == 0:
+        shutil.chown(folder, "postgres")
+    data = f"{folder}/data"
+    init = [str(BINARIES / "initdb"), "-D", data, "-E", "UTF8", "--locale=C.UTF-8", "-A", "trust", "-U", "postgres",
+            "--no-sync", "--wal-segsize=1"]  # fmt: skip
+    subprocess.run(_as_server_user(init), check=True, capture_output=True)
+    return Path(data)
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """Yield the DSN of a PostgreSQL 15 server."""
@@ -66,9 +83,7 @@ def postgres() -> Iterator[str]:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         data = f"{folder}/data"
-        init = [str(BINARIES / "initdb"), "-D", data, "-E", "UTF8", "--locale=C.UTF-8", "-A", "trust", "-U",
-                "postgres", "--no-sync"]  # fmt: skip
-        subprocess.run(_as_server_user(init), check=True, capture_output=True)
+        subprocess.run(["cp", "-a", str(_pristine()), data], check=True, capture_output=True)
         options = (
             f"-p {port} -c listen_addresses=127.0.0.1 -c fsync=off -c shared_buffers=16MB -c wal_level=logical "
             f"-c unix_socket_directories={folder}"
