@@ -33,7 +33,7 @@ serve: $(COMPILED)
 	@exec $(BIN)/holdfast serve $(ARGS)
 
 test: $(COMPILED)
-	$(BIN)/pytest -n $(JOBS) --dist loadgroup $(PYTEST_ARGS)
+	$(BIN)/pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
 fmt: $(STAMP)
 	$(BIN)/ruff format .
@@ -69,6 +69,7 @@ rights: $(COMPILED)
 
 proofs: $(COMPILED)
 	$(BIN)/pytest -m "long and not spark and not isolation" tests/engine tests/sim tests/txn
+	HOLDFAST_FULL=1 $(BIN)/pytest tests/planner/builtins
 
 spark-conformance: $(STAMP)
 	$(BIN)/pytest -m long tests/conformance/executors

@@ -9,7 +9,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.objects import object_store, proxy  # noqa: F401 - fixtures of several suites
+from tests.support.server import ServerProcess
 from tests.support.tls import certificate  # noqa: F401
+
+ServerProcess.forked = True
 
 # No deadlines: how long an example takes, or its making, says more about the machine than about the code. In CI the
 # examples are the same every time, so that a red run is about the change.
@@ -28,22 +31,41 @@ def _quiet_interpreter_exit() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
-JVM = (
-    "tests/engine/spark/",
-    "tests/engine/bulk/",
-    "tests/engine/sources/test_files_on_spark",
-    "tests/conformance/executors/",
-)
+JVM = ("tests/engine/spark/", "tests/engine/sources/test_files_on_spark")
 """Where tests share one Spark JVM of their process."""
+LONGEST = (
+    "tests/engine/spark/test_through_the_wire.py",
+    "tests/sim/test_mutations.py",
+    "tests/conformance/executors/test_executors.py",
+    "tests/hostile/test_hostile.py",
+    "tests/differential/test_scripts.py",
+    "tests/sim/test_seeds.py",
+    "tests/rights/test_walk.py",
+    "tests/fuzz/test_fuzz.py",
+    "tests/engine/local/test_varying_numeric.py",
+    "tests/engine/test_object_store.py",
+    "tests/engine/test_takeover.py",
+    "tests/engine/test_server_life.py",
+    "tests/engine/test_full_disk.py",
+    "tests/engine/test_sequences.py",
+    "tests/engine/test_subscribe.py",
+    "tests/engine/sources/test_crash.py",
+    "tests/isolation/test_specs.py",
+)
+"""Files that take twenty seconds and more (``make test PYTEST_ARGS=--durations=100``): they begin first, so that none is left for the end."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Give each process of ``-n`` whole files, which share a server, and one of them all that needs the JVM."""
+    """Give each process of ``-n`` whole files, which share a server, and one of them all that needs the JVM; the longest first."""
     if not config.pluginmanager.hasplugin("xdist"):
         return
     for item in items:
         file = item.nodeid.split("::")[0]
         item.add_marker(pytest.mark.xdist_group("jvm" if file.startswith(JVM) else file))
+    if config.getoption("numprocesses", None) or hasattr(config, "workerinput"):
+        places = {file: place for place, file in enumerate(LONGEST)}
+        items.sort(key=lambda item: places.get(item.nodeid.split("::")[0], len(places)))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -53,7 +75,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="HOST:PORT",
         help="run golden wire scripts against this PostgreSQL (user postgres, trust) instead of ours",
     )
-    parser.addoption("--seeds", type=int, default=200, help="how many seeds tests/sim runs")
+    parser.addoption("--seeds", type=int, default=80, help="how many seeds tests/sim runs")
     parser.addoption("--first-seed", type=int, default=1, help="the first of them")
 
 
