@@ -239,7 +239,10 @@ async def state(db: Database) -> tuple[list[str | None], list[tuple[str | None, 
     return [t for (t,) in sorted(timelines, key=str)], sorted(tables, key=str), list(rows)
 
 
-def test_timelines_come_and_go_completely_or_not_at_all_wherever_a_crash_comes() -> None:
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.long)])
+def test_timelines_come_and_go_completely_or_not_at_all_wherever_a_crash_comes(every: int) -> None:
+    """At each fifth step of storage; ``make proofs``: at each."""
+
     async def body() -> None:
         disk = MemoryDisk()
         db = await open_database(disk)
@@ -253,7 +256,7 @@ def test_timelines_come_and_go_completely_or_not_at_all_wherever_a_crash_comes()
             after.append(await state(db))
         last = disk.steps
         await db.close()
-        for step in range(first + 1, last + 1, 2):
+        for step in range(first + 1, last + 1, every):
             disk = MemoryDisk()
             db = await open_database(disk)
             await Session(db, 1).run("CREATE TABLE here (id int PRIMARY KEY)")
