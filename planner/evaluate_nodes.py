@@ -176,15 +176,19 @@ def _array_coerce(unit: Unit, expr: ArrayCoerce, depth: int) -> str:
     return f"(None if {guards[0]} else {source})" if guards else f"({source})"
 
 
+def _chunks(args: Sequence[Expr]) -> list[tuple[Expr, ...]]:
+    """Return arguments in chunks, no more than arms."""
+    size = max(MAX_ARMS, -(-len(args) // MAX_ARMS))
+    return [tuple(args[i : i + size]) for i in range(0, len(args), size)]
+
+
 def _boolean(unit: Unit, expr: BoolExpr, depth: int) -> str:
     """AND, OR, NOT as a value."""
     if expr.kind == "not":
         guards, names = unit.operands(expr.args, depth)
         return f"(None if {guards[0]} else not {names[0]})" if guards else f"(not {names[0]})"
     if len(expr.args) > MAX_ARMS:
-        size = max(MAX_ARMS, -(-len(expr.args) // MAX_ARMS))  # so that there are no more chunks than arms
-        chunks = [expr.args[i : i + size] for i in range(0, len(expr.args), size)]
-        parts = [unit.cut(replace(expr, args=c) if len(c) > 1 else c[0]) for c in chunks]
+        parts = [unit.cut(replace(expr, args=c) if len(c) > 1 else c[0]) for c in _chunks(expr.args)]
     else:
         parts = [unit.value(arg, depth + 1 + i // 2) for i, arg in enumerate(expr.args)]
     stop = "False" if expr.kind == "and" else "True"
@@ -305,12 +309,15 @@ def _constant_arms(expr: CaseExpr) -> tuple[Expr | None, dict[Any, Any]]:
 
 
 def _coalesce(unit: Unit, expr: CoalesceExpr, depth: int) -> str:
-    """COALESCE."""
+    """COALESCE; of very many, groups in functions of their own."""
+    args: Sequence[Expr] = expr.args
+    if len(args) > MAX_ARMS:
+        args = [replace(expr, args=some) if len(some) > 1 else some[0] for some in _chunks(args)]
     source = ""
-    for arg in expr.args[:-1]:
+    for arg in args[:-1]:
         temp = unit.temp()
         source += f"{temp} if ({temp} := {unit.value(arg, depth + 1)}) is not None else "
-    return f"({source}{unit.value(expr.args[-1], depth + 1)})"
+    return f"({source}{unit.value(args[-1], depth + 1)})"
 
 
 def _min_max(unit: Unit, expr: MinMaxExpr, depth: int) -> str:

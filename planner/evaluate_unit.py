@@ -18,7 +18,7 @@ from decimal import Decimal
 from types import CodeType
 from typing import Any, cast
 
-from pgwire.give_way import give_way, paced, size_of
+from pgwire.give_way import PACE, give_way, paced, size_of
 from planner.builtins import load
 from planner.builtins.large import LARGE_BYTES, made
 from planner.builtins.registry import Builtin
@@ -59,11 +59,10 @@ _WAITING = (
     "lowrite",
 )  # what functions that may wait begin with
 MAX_DEPTH = 20  # nesting of one generated function; Python's parser stops near 90
-MAX_WIDTH = (
-    250  # conditions or elements in one generated function: Python compiles one in one go, others waiting
-)
+MAX_WIDTH = 250  # conditions or elements in one generated function
 MAX_SOURCE = 1 << 16  # characters of a source that is kept for the next expression like it
 AT_ONCE = 1 << 12  # characters compiled in one go: some milliseconds, which others wait
+MAX_PART = 400  # characters of an operand; a longer one becomes a function of its own
 
 ROWS_AT_A_TIME = 16
 """Rows between two looks at the clock where functions of numbers, dates and their like are called; with other functions it is each row."""
@@ -99,10 +98,24 @@ def _code(source: str) -> CodeType:
     return code
 
 
+def _is_long(sources: list[str]) -> bool:
+    """Tell whether sources side by side are too long for one function, which Python compiles in one go."""
+    return len(sources) > MAX_WIDTH or (
+        len(sources) > 1 and sum(map(len, sources if len(sources) <= PACE else paced(sources))) > 2 * AT_ONCE
+    )
+
+
 def _groups(sources: list[str]) -> Iterator[list[str]]:
     """Yield sources for one function at a time."""
-    for start in range(0, len(sources), MAX_WIDTH):
-        yield sources[start : start + MAX_WIDTH]
+    group: list[str] = []
+    size = 0
+    for source in sources:
+        if group and (size + len(source) > AT_ONCE or len(group) == MAX_WIDTH):
+            yield group
+            group, size = [], 0
+        group.append(source)
+        size += len(source)
+    yield group
 
 
 def _with_slices(parts: list[str]) -> list[str]:
@@ -246,7 +259,7 @@ class Unit:
         parts = _with_slices(
             [f"r[{expr}]" if isinstance(expr, int) else self.value(expr, 1) for expr in exprs]
         )
-        if len(parts) > MAX_WIDTH:
+        while _is_long(parts):
             parts = ["*" + self.cut_source(f"({', '.join(some)},)") for some in _groups(parts)]
         return f"({''.join(part + ', ' for part in parts)})"
 
@@ -257,8 +270,8 @@ class Unit:
         return self.chain("and", [f"({self.test(c, 1)})" for c in conjuncts])
 
     def chain(self, word: str, tests: list[str]) -> str:
-        """Return tests joined by ``and`` or ``or``; of very many, groups in functions of their own."""
-        while len(tests) > MAX_WIDTH:
+        """Return tests joined by ``and`` or ``or``; of very many, or of long ones, groups in functions of their own."""
+        while _is_long(tests):
             tests = [self.cut_source(f" {word} ".join(some)) for some in _groups(tests)]
         return f" {word} ".join(tests)
 
@@ -342,7 +355,8 @@ class Unit:
         method = NODES.get(type(expr))
         if method is None:
             raise not_supported(f"{type(expr).__name__} here", span=expr.span)
-        return method(self, expr, depth)
+        source = method(self, expr, depth)
+        return self.cut_source(source) if depth and len(source) > MAX_PART else source
 
     def apply(
         self, proc: int, args: Sequence[Expr], depth: int, *, variadic: bool = False, expr: Expr | None = None

@@ -225,13 +225,17 @@ class Planning:
         if query.grouped:
             node = self._grouped(query, node)
         calls = [x for x in _own(exprs, WindowFunc) if isinstance(x, WindowFunc)]
+        expanded = list(query.group)
         if calls:
+            keys = [key.expr for window in query.windows for key in (*window.partition, *window.order)]
+            node = self._sets(keys, node, expanded)
+            expanded += keys
             node = WindowNode(node, query.windows, calls)
         late = late_targets(query)
         if late:
             node = compute_late(node, query, late, sort=not in_order)
         else:
-            node = self._sets(exprs, node)
+            node = self._sets(exprs, node, expanded)
             node = Project(node, exprs, [t.name for t in query.targets])
         types = [t.expr.type for t in query.targets]
         output = sum(not t.junk for t in query.targets)
@@ -255,6 +259,7 @@ class Planning:
         return node
 
     def _grouped(self, query: Select, node: Node) -> Node:
+        node = self._sets(query.group, node)
         used: list[Any] = [t.expr for t in query.targets]
         if query.having is not None:
             used.append(query.having)
@@ -269,10 +274,10 @@ class Planning:
             node = Filter(node, conjuncts_of(query.having))
         return node
 
-    def _sets(self, exprs: Sequence[Expr], node: Node) -> Node:
-        """Expand set-returning functions of the select list, inner ones first."""
+    def _sets(self, exprs: Sequence[Expr], node: Node, keys: Sequence[Expr] = ()) -> Node:
+        """Expand set-returning functions of the select list or of GROUP BY, inner ones first; those in ``keys`` have been."""
         pending: list[FuncExpr] = _distinct(
-            [x for x in _own(exprs, FuncExpr) if isinstance(x, FuncExpr) and x.returns_set]
+            [x for x in _own(exprs, FuncExpr, keys) if isinstance(x, FuncExpr) and x.returns_set]
         )
         while pending:
             ready = [
@@ -313,8 +318,8 @@ def _distinct(items: Sequence[Any]) -> list[Any]:
     return out
 
 
-def _own(nodes: Any, kind: type) -> list[Any]:
-    """Return nodes of ``kind`` that belong to this query, as they read from it.
+def _own(nodes: Any, kind: type, keys: Sequence[Expr] = ()) -> list[Any]:
+    """Return nodes of ``kind`` that belong to this query, as they read from it; not those within ``keys``.
 
     Aggregates inside sub-selects belong here when their level says so; they come with levels shifted to this query.
     Nothing below an aggregate found is looked at; below a window function its arguments are.
@@ -326,6 +331,8 @@ def _own(nodes: Any, kind: type) -> list[Any]:
         node, depth = stack.pop()
         if isinstance(node, tuple):
             stack.extend((n, depth) for n in reversed(node))
+            continue
+        if keys and not depth and node in keys:
             continue
         if isinstance(node, QueryBase):
             depth += 1

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.bulk.changes import BULK_ROWS
 from engine.bulk.spark_load import load_on_spark
@@ -50,6 +50,8 @@ from txn.types import IndexId, Row, RowId, ShardId
 if TYPE_CHECKING:
     from engine.connection.session import Session
 
+T = TypeVar("T")
+
 
 def target_of(session: Session, oid: int) -> RelationDef:
     """Return the table that a plan writes. Raises Replan where it was dropped since, before the statement has written anything."""
@@ -65,6 +67,14 @@ def leaf_of(session: Session, oid: int) -> RelationDef:
     if relation is None:
         raise RuntimeError(f"partition {oid} is gone, though its table is locked")
     return relation
+
+
+def made_openly(session: Session, plan: Plan, make: Callable[[], T]) -> T:
+    """Return what a statement's writes are compiled to; others run in between. Raises Replan where the plan does not fit, by then."""
+    session.view.insist(plan)
+    made = openly(make)
+    session.view.insist(plan)
+    return made
 
 
 def tables_to_lock(session: Session, plan: Plan, source_key: str) -> list[ShardId]:
@@ -249,8 +259,7 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
 
         return await insert_routed(session, plan, statement, params)
     if plan.dml is None:
-        session.view.insist(plan)
-        made = plan.dml = InsertPlan(session, statement)
+        made = plan.dml = made_openly(session, plan, lambda: InsertPlan(session, statement))
         plan.one_row = made.row is not None and made.returning is None
         plan.short = plan.one_row and made.shape.short and not made.effects and is_short(statement)
         if plan.short and made.plain and not varies:

@@ -27,7 +27,7 @@ from engine.reads.query import collect, compiled_query, context, prepare_source,
 from engine.slices import SLICE_ROWS
 from engine.triggers.firing import Firing, Operation, firing_of
 from engine.triggers.rows import begin, delete_each, insert_each, update_each
-from engine.writes.dml import changed_by, tables_to_lock, target_of
+from engine.writes.dml import changed_by, made_openly, tables_to_lock, target_of
 from engine.writes.returning import make_env
 from engine.writes.row_checks import RowChecks
 from engine.writes.shape import TableShape
@@ -250,8 +250,7 @@ async def run_merge(session: Session, plan: Plan, statement: Merge, params: tupl
 
         return await merge_routed(session, plan, statement, params)
     if plan.dml is None:
-        session.view.insist(plan)
-        plan.dml = MergePlan(session, statement)
+        plan.dml = made_openly(session, plan, lambda: MergePlan(session, statement))
     merge: MergePlan = plan.dml
     prepare_source(session, compiled_query(plan, "source", statement.source))
     ctx = context(session, plan, params, for_update=CHANGES)

@@ -28,7 +28,7 @@ from engine.slices import in_slices
 from engine.triggers.firing import firing_of
 from engine.triggers.rows import begin, delete_each, refuse_changed, update_each
 from engine.writes.by_key import change_alone, change_by_key
-from engine.writes.dml import changed_by, outcome, tables_to_lock, target_of
+from engine.writes.dml import changed_by, made_openly, outcome, tables_to_lock, target_of
 from engine.writes.returning import make_env, returning_of
 from engine.writes.row_checks import RowChecks
 from engine.writes.shape import TableShape
@@ -140,8 +140,7 @@ def _is_routed(session: Session, statement: Update | Delete) -> bool:
 def _change_plan(session: Session, plan: Plan, statement: Update | Delete) -> ChangePlan:
     """Return the compiled parts of a statement, which its plan keeps."""
     if plan.dml is None:
-        session.view.insist(plan)
-        plan.dml = ChangePlan(session, statement)
+        plan.dml = made_openly(session, plan, lambda: ChangePlan(session, statement))
     change: ChangePlan = plan.dml
     return change
 

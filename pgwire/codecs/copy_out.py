@@ -34,7 +34,9 @@ from pgwire.codecs.long_rows import (
     text_pieces,
 )
 from pgwire.codecs.registry import binary_encoder, codec, kept_for_settings, text_printer
+from pgwire.codecs.rows import PART, WIDE
 from pgwire.codecs.settings import CodecSettings
+from pgwire.give_way import give_way
 from pgwire.long_values import joined, mapped, pieces, replaced
 
 CopyEncoder: TypeAlias = Callable[[Sequence[tuple[Any, ...]]], tuple[bytes, int]]
@@ -158,8 +160,10 @@ def copy_row_encoder(
             space[f"e{i}"] = function
         name = "str" if function is str else f"e{i}"
         cells.append(f"{{N if v{i} is None else {name}(v{i})}}")
-    body = "{D}".join(cells) + "\\n"
     target = "".join(f"v{i}, " for i in range(len(type_oids))) or "_"
+    if len(cells) > WIDE:
+        target, cells = "r", [_part(cells, start, space) for start in range(0, len(cells), PART)]
+    body = "{D}".join(cells) + "\\n"
     add = "add(f'" + body + "')"
     if framed:
         row = f"f'{body}'.encode()" if utf8 else f"to(f'{body}')"
@@ -176,6 +180,16 @@ def copy_row_encoder(
     exec(compile(source, "<copy encoder>", "exec"), space)
     encode: CopyEncoder = space.pop("encode")
     return encode
+
+
+def _part(cells: Sequence[str], start: int, space: dict[str, Any]) -> str:
+    """Compile a function of ``PART`` columns of very many; return the source of the call for a row ``r``."""
+    give_way()
+    some = cells[start : start + PART]
+    values = "".join(f"v{i}, " for i in range(start, start + len(some)))
+    source = f"def p{start}(row):\n    {values} = row\n    return f'{'{D}'.join(some)}'\n"
+    exec(compile(source, "<copy encoder>", "exec"), space)
+    return f"{{p{start}(r[{start}:{start + PART}])}}"
 
 
 def _binary_rows(type_oids: tuple[int, ...], settings: CodecSettings, framed: bool) -> CopyEncoder:

@@ -30,7 +30,11 @@ from pgwire.codecs.encodings import encoding
 from pgwire.codecs.registry import binary_encoder, codec, kept_for_settings, text_printer
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.sizes import Measure, measure_of
+from pgwire.give_way import give_way
 
+WIDE: Final = 128
+"""Columns; of more, functions for ``PART`` of them are compiled one by one: one call of Python for 1,664 takes 0.2 s."""
+PART: Final = 32
 LONG_BYTES: Final = 1 << 20
 
 
@@ -102,7 +106,7 @@ def row_encoder(type_oids: tuple[int, ...], formats: tuple[int, ...], settings: 
     """
     each = tuple(format_of(formats, i) for i in range(len(type_oids)))
     general = _string_encoder(type_oids, each, settings)
-    if type_oids and all(each) and all(oid in _FIXED for oid in type_oids):
+    if type_oids and len(type_oids) <= WIDE and all(each) and all(oid in _FIXED for oid in type_oids):
         return _packed_encoder(type_oids, general)
     return general
 
@@ -150,7 +154,11 @@ def _string_encoder(
     header = "".join(f"\\x{byte:02x}" for byte in len(type_oids).to_bytes(2, "big"))
     cells = _Cells(tuple(shown), space, header, measure_of(type_oids))
     encode_each = _encoder_of_each(cells)
-    gains = {i: _REPEATABLE[oid] for i, oid in enumerate(type_oids) if oid in _REPEATABLE}
+    gains = (
+        {i: _REPEATABLE[oid] for i, oid in enumerate(type_oids) if oid in _REPEATABLE}
+        if len(type_oids) <= WIDE
+        else {}
+    )
     floats = [i for i in gains if type_oids[i] in (domain.FLOAT4, domain.FLOAT8)]
     by_pattern: dict[tuple[tuple[int, int], ...], RowEncoder] = {}
 
@@ -171,8 +179,8 @@ def _string_encoder(
     return encode
 
 
-def _compiled(body: str, cells: _Cells, space: dict[str, Any]) -> RowEncoder:
-    """Compile the function over ``rows``; ``body`` makes of a row ``b``, the message without type and length."""
+def _compiled(body: str, cells: _Cells, space: dict[str, Any], parts: Sequence[str] = ()) -> RowEncoder:
+    """Compile the function over ``rows``; ``body`` makes of a row ``b``, the message without type and length, by ``parts``: functions."""
     source = (
         "def encode(rows, L=L, N=N, len=len, str=str):\n"
         "    out = []\n"
@@ -184,6 +192,11 @@ def _compiled(body: str, cells: _Cells, space: dict[str, Any]) -> RowEncoder:
     compiled = compile(source, "<row encoder>", "exec")
     short: dict[str, Any] = dict(space)
     unlimited: dict[str, Any] = {**space, "L": LENGTHS}
+    for part in parts:
+        give_way()
+        made = compile(part, "<row encoder>", "exec")
+        exec(made, short)
+        exec(made, unlimited)
     exec(compiled, short)
     exec(compiled, unlimited)
     fast, slow = short.pop("encode"), unlimited.pop("encode")
@@ -211,11 +224,30 @@ def _lines_of_cell(cells: _Cells, i: int, indent: str = "        ") -> str:
 def _encoder_of_each(cells: _Cells) -> RowEncoder:
     """Return the encoder that writes every cell."""
     width = len(cells.shown)
+    if width > WIDE:
+        return _encoder_in_parts(cells)
     target = "".join(f"v{i}, " for i in range(width)) or "_"
     lines = "".join(_lines_of_cell(cells, i) for i in range(width))
     message = "".join(f"{{l{i}}}{{s{i}}}" for i in range(width))
     return _compiled(
         f"    for {target} in rows:\n{lines}        b = f'{cells.header}{message}'\n", cells, cells.space
+    )
+
+
+def _encoder_in_parts(cells: _Cells) -> RowEncoder:
+    """Return the encoder of very many columns: a function for each ``PART`` of them, which Python compiles one by one."""
+    parts: list[str] = []
+    message = ""
+    for start in range(0, len(cells.shown), PART):
+        columns = range(start, min(start + PART, len(cells.shown)))
+        parts.append(
+            f"def p{start}(row, L=L, N=N, len=len, str=str):\n    {''.join(f'v{i}, ' for i in columns)} = row\n"
+            + "".join(_lines_of_cell(cells, i, "    ") for i in columns)
+            + f"    return f'{''.join(f'{{l{i}}}{{s{i}}}' for i in columns)}'\n"
+        )
+        message += f"{{p{start}(r[{start}:{start + PART}])}}"
+    return _compiled(
+        f"    for r in rows:\n        b = f'{cells.header}{message}'\n", cells, cells.space, parts
     )
 
 

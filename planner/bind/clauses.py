@@ -40,7 +40,9 @@ _AGGREGATES_OK = frozenset(
     ("", "SELECT", "HAVING", "ORDER BY", "DISTINCT ON", "WINDOW PARTITION", "WINDOW ORDER", "AGGREGATE")
 )
 _WINDOWS_OK = frozenset(("", "SELECT", "ORDER BY", "DISTINCT ON"))
-_SETS_OK = frozenset(("", "SELECT", "GROUP BY", "ORDER BY", "DISTINCT ON", "INSERT"))
+_SETS_OK = frozenset(
+    ("", "SELECT", "GROUP BY", "ORDER BY", "DISTINCT ON", "INSERT", "WINDOW PARTITION", "WINDOW ORDER")
+)
 
 _LATERAL_HINT = "You might be able to move the set-returning function into a LATERAL FROM item."
 

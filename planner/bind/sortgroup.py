@@ -25,7 +25,7 @@ from planner.errors import Span, SqlError
 from planner.exprs import free_levels
 from planner.facts import TEXT, UNKNOWN
 from planner.location import location
-from planner.query import Expr, SortKey, Target
+from planner.query import Expr, RelabelType, SortKey, Target
 from planner.scope import Scope, window_call_in
 from planner.type_order import default_equality, default_less, operator_strategies
 from planner.typefacts import element_of, type_kind
@@ -241,6 +241,10 @@ class Grouping:
         self.scope = scope
         self.targets = targets
         self.group: list[Expr] = []
+        self._of_target: dict[
+            int, int
+        ] = {}  # the index in ``group`` by that of the target which is grouped by
+        self._others: dict[Expr, int] = {}  # and by the expression, where no target is
 
     def index(self, node: ast.Expression) -> int:
         """Return the index in ``group`` of one grouping item."""
@@ -250,13 +254,29 @@ class Grouping:
         expr = self.targets[position].expr
         if len(self.targets) > before:
             self.targets.pop()  # a new expression is a grouping key, no target
+            known = self._others.setdefault(expr, len(self.group))
         else:
             _check_grouped_target(expr)
+            known = self._of_target.setdefault(position, len(self.group))
         default_equality(expr.type.oid, node.span or expr.span, self.scope.context.env.row_type)
-        if expr in self.group:
-            return self.group.index(expr)
-        self.group.append(expr)
-        return len(self.group) - 1
+        if known == len(self.group):
+            self.group.append(expr)
+        return known
+
+    def tell_apart(self) -> None:
+        """Have targets that are equal and grouped by one by one differ, since grouping sets may have one of them and not the other.
+
+        The first keeps its expression, which is what others that are equal to it mean.
+        """
+        seen: dict[Expr, int] = {}
+        for position, index in sorted(self._of_target.items()):
+            expr = self.group[index]
+            times = seen[expr] = seen.get(expr, -1) + 1
+            for _ in range(times):
+                expr = RelabelType(type=expr.type, arg=expr, span=expr.span)
+            self.group[index] = expr
+            if times:
+                self.targets[position] = replace(self.targets[position], expr=expr)
 
     def items(self, node: ast.Expression | ast.GroupingSet) -> list[int]:
         """Return the indexes of one element of ROLLUP or CUBE: an expression or a (list)."""
@@ -298,7 +318,7 @@ def bind_group(
             if isinstance(item, ast.GroupingSet):
                 continue
             grouping.items(item)
-        return tuple(grouping.group), None
+        return tuple(dict.fromkeys(grouping.group)), None
     combined: list[tuple[int, ...]] = [()]
     for item in node.group:
         options = grouping.sets(item)
@@ -314,4 +334,5 @@ def bind_group(
         for one in combined:
             unique.setdefault(frozenset(one), one)
         combined = list(unique.values())
+    grouping.tell_apart()
     return tuple(grouping.group), tuple(combined)

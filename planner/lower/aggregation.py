@@ -258,6 +258,8 @@ def aggregate(lw: Lowering, select: q.Select, scope: Scope, source: Node | None,
     targets, group = ([b.renamed(node, columns) for node in nodes] for nodes in (targets, group))
     sets = None
     if select.grouping_sets is not None:
+        if len(set(group)) < len(group):
+            raise not_supported("GROUP BY of equal expressions, one by one, in this executor")
         chosen = list(select.grouping_sets)
         if select.group_distinct:
             chosen = list(dict.fromkeys(tuple(sorted(s)) for s in chosen))

@@ -15,7 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from sqlglot import exp
+from sqlglot import Dialect, exp
+
+from pgwire.give_way import give_way
 
 # An engine expression or query. sqlglot's classes stay behind this door.
 Node: TypeAlias = Any
@@ -525,4 +527,22 @@ def is_column(node: Node) -> bool:
 
 def text_of(node: Node, dialect: str) -> str:
     """Print a tree in ``duckdb`` or ``spark``."""
-    return str(node.sql(dialect, copy=False, normalize_functions=False, comments=False))
+    printer: Any = Dialect.get_or_raise(dialect).generator(normalize_functions=False, comments=False)
+    if dialect not in _PACED:
+        _PACED[dialect] = {kind: _paced(handler) for kind, handler in printer._dispatch.items()}
+    printer._dispatch = _PACED[dialect]  # its class is compiled, and cannot be inherited from
+    return str(printer.generate(node, copy=False))
+
+
+_Handler: TypeAlias = Callable[[Any, Node], str]
+_PACED: dict[
+    str, dict[type, _Handler]
+] = {}  # a dialect's functions for classes of nodes, each letting others run before
+
+
+def _paced(handler: _Handler) -> _Handler:
+    def paced(printer: Any, node: Node) -> str:
+        give_way()
+        return handler(printer, node)
+
+    return paced

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from types import CodeType
 from typing import Any
 
 import pytest
 
 from pgwire.codecs.errors import DataError
+from planner import evaluate_unit
 from planner.builtins import load
 from planner.errors import SqlError
 from planner.evaluate import (
@@ -279,3 +281,26 @@ def test_inlined_operators_do_what_their_python_forms_do(proc: int) -> None:
 
 def test_constants_evaluate_without_a_row() -> None:
     assert evaluate_constant(op("int4mul(int4,int4)", const(6), const(7))) == 42
+
+
+@pytest.mark.parametrize("count", [24, 25, 577, 5000])
+def test_long_expressions_are_compiled_in_parts(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    def noted(source: str, filename: str) -> CodeType:
+        sizes.append(len(source))
+        return compile(source, filename, "exec")
+
+    monkeypatch.setattr(evaluate_unit, "_compiled", noted)
+    layout = Layout(columns={(0, n): n - 1 for n in range(1, count + 1)})
+    add = "int4pl(int4,int4)"
+    sums = [op(add, col(n), op(add, col(n), col(n))) for n in range(1, count + 1)]
+    row = tuple(range(count))
+    assert compile_row(sums, layout)(row, Env(())) == tuple(3 * value for value in row)
+    first = CoalesceExpr(type=INT, args=tuple(sums))
+    for known in {0, 1, count // 2, count - 1}:
+        values: list[Any] = [None] * count
+        values[known] = known
+        assert compile_expr(first, layout)(tuple(values), Env(())) == 3 * known
+    assert compile_expr(first, layout)((None,) * count, Env(())) is None
+    assert max(sizes) < 4 * evaluate_unit.AT_ONCE
