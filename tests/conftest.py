@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 
 import pytest
@@ -66,6 +67,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("numprocesses", None) or hasattr(config, "workerinput"):
         places = {file: place for place, file in enumerate(LONGEST)}
         items.sort(key=lambda item: places.get(item.nodeid.split("::")[0], len(places)))
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collector from walking what has been loaded, hundreds of thousands of objects, over and over."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -172,7 +172,7 @@ def interrupt(server: Server, database: Database, client: Client, how: str) -> N
             if txn is not None:
                 fire(txn.life._timer)  # type: ignore[attr-defined]
         case "idle_in_transaction_session_timeout" | "idle_session_timeout":
-            fire(conn._idle_limit._timer)
+            fire(conn._idle_limit.timer)
         case "disconnect":
             session.connection_lost()
         case _:
