@@ -368,7 +368,11 @@ class Session:
             self._rest()
 
     async def _run(self, step: Step | None) -> None:
-        """Finish a message that has to wait, then go on pumping; ends when there is nothing to do."""
+        """Finish a message that has to wait, then go on pumping; ends when there is nothing to do.
+
+        What is awaited may not wait at all (an error's rollback): others have their turn after a slice of such steps, however many messages there are.
+        """
+        ends = perf_counter() + SLICE_S
         try:
             while step is not None and not isinstance(step, asyncio.Future):
                 try:
@@ -377,6 +381,9 @@ class Session:
                 except Exception as error:
                     step = self._failure(error)
                 if step is None:
+                    if self.connection.buffered and perf_counter() >= ends:
+                        await self._take_turns()
+                        ends = perf_counter() + SLICE_S
                     step = self._pump()
         except asyncio.CancelledError:
             self._abandon()

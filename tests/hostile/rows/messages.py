@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from collections.abc import Callable
 
 from tests.hostile.row import Row
 from tests.hostile.talk import SYNC, Talk, bind, execute, frame, parse
@@ -106,6 +107,22 @@ def pipeline_of_errors(talk: Talk, n: int) -> None:
     one = parse("SELECT 1") + bind() + execute()
     talk.send(client, [parse("SELEC")] + [one * 100 for _ in range(n // 300)] + [SYNC])
     assert talk.states(client) == ["42601"]
+
+
+def errors_in_a_row(one: bytes, state: str) -> Callable[[Talk, int], None]:
+    """Return an exchange of ``one``, which fails with ``state`` up to its Sync, n times without waiting."""
+
+    def talk(talk: Talk, n: int) -> None:
+        client = talk.client()
+        client.send_raw(parse("SELECT $1::int", "p") + SYNC)
+        assert not talk.states(client)
+        for at in range(0, n, 1000):
+            count = min(1000, n - at)
+            talk.send(client, [one * count])
+            for _ in range(count):
+                assert talk.states(client) == [state]
+
+    return talk
 
 
 def dropped(talk: Talk, n: int) -> None:
@@ -317,6 +334,10 @@ ROWS = (
     Row(name="types in Parse that are not there", talk=lambda talk, n: _short_parse(talk, n), short=60_000, full=65_535),
     Row(name="a pipeline without Sync", talk=pipeline, short=10_000, full=100_000),
     Row(name="a pipeline that has failed", talk=pipeline_of_errors, short=100_000, full=1_000_000),
+    Row(name="syntax errors, each with its Sync", talk=errors_in_a_row(parse("SELEC") + SYNC, "42601"), short=1000, full=20_000),
+    Row(name="errors of values, each with its Sync", talk=errors_in_a_row(parse("SELECT 1 / 0") + bind() + execute() + SYNC, "22012"), short=1000,
+        full=20_000),
+    Row(name="parameters that are no values, each with its Sync", talk=errors_in_a_row(bind([b"x"], "p") + SYNC, "22P02"), short=1000, full=20_000),
     Row(name="short messages that are skipped", talk=dropped, short=90_000, full=5_000_000),
     Row(name="Sync and Flush within COPY", talk=dropped_in_copy, short=10_000, full=2_000_000),
     Row(name="a pipeline of Parse", talk=parses, short=120, full=50_000),
