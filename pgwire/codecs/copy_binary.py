@@ -3,7 +3,9 @@
     signature  flags  extension │ count  size bytes  size bytes ... │ ... │ -1
     the header                  │ a row: a size of -1 is NULL       │     │ the end, which may be missing
 
-Fields come as bytes, for the codecs' binary forms. The number of a "line" is that of the row.
+Fields come as bytes, for the codecs' binary forms. The number of a "line" is that of the row. Of a row that is not complete the fields
+that are there are kept, and behind them only what has come: it is put together once the field's last byte is there, so
+a field of many megabytes costs as much as many fields.
 """
 
 from __future__ import annotations
@@ -13,8 +15,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from pgwire.codecs.copy import BINARY_SIGNATURE, copy_context
-from pgwire.codecs.copy_lines import NO_ROWS, CopyRows
+from pgwire.codecs.copy_lines import EMPTY, NO_ROWS, CopyRows
 from pgwire.codecs.errors import DataError
+from pgwire.long_values import LONG, cut_bytes
 
 MAX_FIELD_BYTES: Final = 1 << 30
 
@@ -26,7 +29,9 @@ class BinaryDecoder:
         """See ``copy_decoder``."""
         self.table = table
         self.columns = tuple(columns)
-        self.buffer = bytearray()
+        self.rest = EMPTY  # what has come of the header, or behind the fields of ``row``
+        self.needed = 0  # bytes of it, before which nothing more can be told
+        self.row: list[bytes | None] | None = None  # the fields so far of the row that has begun
         self.line = 0
         self.state = "header"
 
@@ -40,10 +45,18 @@ class BinaryDecoder:
             if data:
                 raise self.error("received copy data after EOF marker")
             return NO_ROWS
-        self.buffer += data
-        if self.state == "header" and not self._header():
+        if self.rest.size + len(data) < self.needed:
+            self.rest = self.rest.plus(bytes(data))
             return NO_ROWS
-        return self._rows()
+        buffer, self.rest = self.rest.whole(data), EMPTY
+        at = 0
+        if self.state == "header":
+            after = self._header(buffer)
+            if after is None:
+                self.rest = EMPTY.plus(buffer)
+                return NO_ROWS
+            at = after
+        return self._rows(buffer, at)
 
     @property
     def next_line(self) -> int | None:
@@ -52,92 +65,94 @@ class BinaryDecoder:
 
     def save(self) -> dict[str, Any]:
         """See CopyDecoder."""
-        return self.__dict__ | {"buffer": bytearray(self.buffer)}
+        return self.__dict__ | {"row": None if self.row is None else list(self.row)}
 
     def restore(self, state: dict[str, Any]) -> None:
         """See CopyDecoder."""
         self.__dict__.update(state)
 
-    def _header(self, *, ended: bool = False) -> bool:
-        """Take the header if it is there. Errors in it have no CONTEXT. ``ended``: no more bytes will come."""
-        buffer = self.buffer
+    def _header(self, buffer: bytes, *, ended: bool = False) -> int | None:
+        """Return where the header ends, None if it is not there yet. Errors in it have no CONTEXT. ``ended``: no more bytes will come."""
         known = buffer[: len(BINARY_SIGNATURE)]
-        if not BINARY_SIGNATURE.startswith(bytes(known)) or (ended and len(buffer) < len(BINARY_SIGNATURE)):
+        if not BINARY_SIGNATURE.startswith(known) or (ended and len(buffer) < len(BINARY_SIGNATURE)):
             raise DataError("22P04", "COPY file signature not recognized")
         if len(buffer) < 15:
             if ended:
                 raise DataError("22P04", "invalid COPY file header (missing flags)")
-            return False
+            return None
         (flags,) = struct.unpack_from(">I", buffer, 11)
         if flags & 1 << 16:
             raise DataError("22P04", "invalid COPY file header (WITH OIDS)")
         if flags >> 16:
             raise DataError("22P04", "unrecognized critical flags in COPY file header")
         if len(buffer) < 19 and not ended:
-            return False
+            return None
         extension = struct.unpack_from(">i", buffer, 15)[0] if len(buffer) >= 19 else -1
         if extension < 0:
             raise DataError("22P04", "invalid COPY file header (missing length)")
         if len(buffer) < 19 + extension:
             if ended:
                 raise DataError("22P04", "invalid COPY file header (wrong length)")
-            return False
-        del buffer[: 19 + extension]
+            self.needed = 19 + extension
+            return None
         self.state = "rows"
-        return True
+        return 19 + extension
 
-    def _rows(self) -> CopyRows:
-        buffer = bytes(self.buffer)
+    def _rows(self, buffer: bytes, at: int) -> CopyRows:
+        """Take the rows that end in ``buffer``, from ``at`` on, and keep what is left of it."""
         width, end = len(self.columns), len(buffer)
         rows: list[list[bytes | None]] = []
         first = self.line + 1
-        at = 0
+        row, needed = self.row, 2
+        if row is not None:
+            self.line = first
         int32: Callable[..., tuple[Any, ...]] = struct.Struct(">i").unpack_from
-        while at + 2 <= end:
-            count = int.from_bytes(buffer[at : at + 2], "big", signed=True)
-            if count == -1:
-                self.state = "done"
-                if end > at + 2:
-                    raise self.error("received copy data after EOF marker")
-                at = end
-                break
-            self.line = first + len(rows)
-            if count != width:
-                raise self.error(f"row field count is {count}, expected {width}")
-            position = at + 2
-            row: list[bytes | None] = []
-            for _ in range(width):
-                if position + 4 > end:
+        while row is not None or at + 2 <= end:
+            if row is None:
+                count = int.from_bytes(buffer[at : at + 2], "big", signed=True)
+                at += 2
+                if count == -1:
+                    self.state = "done"
+                    if end > at:
+                        raise self.error("received copy data after EOF marker")
                     break
-                (size,) = int32(buffer, position)
-                position += 4
+                self.line = first + len(rows)
+                if count != width:
+                    raise self.error(f"row field count is {count}, expected {width}")
+                row = []
+            for _ in range(width - len(row)):
+                if at + 4 > end:
+                    needed = 4
+                    break
+                (size,) = int32(buffer, at)
                 if size == -1:
                     row.append(None)
+                    at += 4
                     continue
                 if size < 0 or size > MAX_FIELD_BYTES:
                     raise self.error("invalid field size", self.columns[len(row)])
+                position = at + 4
                 if position + size > end:
+                    needed = 4 + size
                     break
-                row.append(buffer[position : position + size])
-                position += size
+                at = position + size
+                row.append(buffer[position:at] if size < LONG else cut_bytes(buffer, position, at))
             else:
                 rows.append(row)
-                at = position
+                row, needed = None, 2
                 continue
             self.line = first + len(rows) - 1
             break
-        del self.buffer[:at]
+        self.row, self.needed = row, needed
+        self.rest = EMPTY.plus(buffer[at:])
         return CopyRows(rows, range(first, first + len(rows)))
 
     def finish(self) -> CopyRows:
         """See CopyDecoder."""
+        rest = self.rest.whole()
         if self.state == "header":
-            self._header(ended=True)
-        if len(self.buffer) < 2:  # no count of fields: the end, as PostgreSQL sees it
+            rest = rest[self._header(rest, ended=True) :]
+        if self.row is None and len(rest) < 2:  # no count of fields: the end, as PostgreSQL sees it
             return NO_ROWS
         self.line += 1
-        at, column = 2, 0
-        while at + 4 <= len(self.buffer):
-            at += 4 + max(int.from_bytes(self.buffer[at : at + 4], "big", signed=True), 0)
-            column += at <= len(self.buffer)
-        raise self.error("unexpected EOF in COPY data", self.columns[column])
+        raise self.error("unexpected EOF in COPY data", self.columns[len(self.row or ())])
