@@ -68,7 +68,7 @@ rights: $(COMPILED)
 	$(BIN)/pytest -m "long or not long" tests/rights
 
 proofs: $(COMPILED)
-	$(BIN)/pytest -m "long and not spark and not isolation" tests/engine tests/sim tests/txn
+	$(BIN)/pytest -m "long and not spark and not isolation" tests/conformance tests/engine tests/sim tests/txn
 	HOLDFAST_FULL=1 $(BIN)/pytest tests/planner/builtins
 
 spark-conformance: $(STAMP)
@@ -139,7 +139,9 @@ docs: $(STAMP)
 	$(BIN)/python tools/gen_settings_doc.py
 	$(BIN)/python tools/gen_pictures.py
 
-check: lint types imports test
+# mypy needs one processor, and a minute where nothing is cached: beside the tests
+check: lint imports
+	$(MAKE) -j 2 types test
 
 clean:
 	rm -rf $(VENV) .drivers .mypy_cache .ruff_cache .pytest_cache

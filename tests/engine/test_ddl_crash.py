@@ -16,6 +16,7 @@ from engine.database import Database
 from tests.support.ddl_model import Model, Step, expected
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
+from tests.support.proofs import sampled
 from tests.support.store import tear_away, tiny_limits
 from txn.coordinator import TxnOptions
 from txn.persist.memory import MemoryDisk
@@ -98,8 +99,8 @@ async def work(database: Database, step: Step, acknowledged: list[Model], pendin
             await session.run("CHECKPOINT")
 
 
-# The last two roll ADD COLUMN back over rows of their own block, and add another column later.
-@pytest.mark.parametrize("seed", [*range(30), 1005, 1009])
+# The first two roll ADD COLUMN back over rows of their own block, and add another column later.
+@pytest.mark.parametrize("seed", sampled(10, [1005, 1009, *range(30)]))
 def test_ddl_survives_a_crash_at_any_step_completely_or_not_at_all(seed: int) -> None:
     rng = random.Random(seed)
 

@@ -10,7 +10,7 @@ Every query of every corpus runs on one server with ``executor = index`` and wit
 A route may refuse a query (0A000); what each refuses is kept in ``refused_<route>.txt``. It never answers otherwise.
 
 ``make test`` runs every query over rows of one state, patched where a corpus has changes, and each third of them over the others, in
-every state other ones; ``make spark-conformance`` runs all.
+every state other ones; ``make proofs`` runs all.
 """
 
 from __future__ import annotations
