@@ -25,7 +25,12 @@ def holdfast(*words: str) -> subprocess.CompletedProcess[str]:
 def farewell(client: FieldsClient) -> dict[str, str]:
     """Wait for the server's last word."""
     kind, body = client.answer()
-    while kind in (b"1", b"2", b"T"):  # of the statement that did not finish
+    while kind in (
+        b"1",
+        b"2",
+        b"T",
+        b"D",
+    ):  # of the statement that did not finish; PostgreSQL sends the row, too
         kind, body = client.answer()
     assert kind == b"E"
     with pytest.raises(ConnectionError):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.durable import run
+from tests.support.proofs import sampled
 from tests.support.store import (
     BY_K,
     BY_V,
@@ -56,9 +57,12 @@ async def change(store: ShardStore, state: State, k: int, row: tuple[int, int, s
     return state
 
 
+@pytest.mark.parametrize("every", sampled(1, [3, 1]))
 @pytest.mark.parametrize("history", [False, True])
 @pytest.mark.parametrize("again", [False, True])
-def test_a_flush_is_invisible_at_every_turn(again: bool, history: bool) -> None:
+def test_a_flush_is_invisible_at_every_turn(again: bool, history: bool, every: int) -> None:
+    """Each third turn; ``make proofs``: each."""
+
     async def attempt(turns: int) -> bool:
         disk = MemoryDisk()
         store = await open_memory_store(disk)
@@ -116,7 +120,7 @@ def test_a_flush_is_invisible_at_every_turn(again: bool, history: bool) -> None:
     async def go() -> None:
         turns = 0
         while not await attempt(turns):
-            turns += 1
+            turns += every
         assert turns > 20
 
     with tiny_limits():
@@ -175,8 +179,9 @@ def test_many_small_parts_become_one_and_ended_rows_go() -> None:
     run(go)
 
 
-def test_a_merge_is_invisible_at_every_turn() -> None:
-    """A row of a part that is being merged ends at every moment of the merge: the merged part knows."""
+@pytest.mark.parametrize("every", sampled(1, [3, 1]))
+def test_a_merge_is_invisible_at_every_turn(every: int) -> None:
+    """A row of a part that is being merged ends at each third moment of the merge (``make proofs``: at each): the merged part knows."""
 
     async def attempt(turns: int) -> bool:
         store = await open_memory_store()
@@ -212,12 +217,10 @@ def test_a_merge_is_invisible_at_every_turn() -> None:
         return over
 
     async def go() -> None:
-        merged = 0
         turns = 0
         while not await attempt(turns):
-            turns += 1
-            merged += 1
-        assert merged > 20
+            turns += every
+        assert turns > 20
 
     with tiny_limits():
         run(go)
