@@ -380,9 +380,11 @@ HINTS: Final = {
     "renewal": 4,
     "schema check": 15,
     "ends again": 4,
-    "lease": 3,
+    "lease": 8,
     "indeterminate": 12,
-    "flush ends": 18,
+    "flush ends": 8,
+    "no key locks": 12,
+    "epoch": 2,  # the first finds it, too, in a minute
     "split commit": 13,
     "cut window": 3,
     "staged scans": 111,
