@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import STORED_TEXT, CodecSettings
+from pgwire.give_way import give_way
 from planner.errors import SqlError
 from planner.facts import BOOL, INT4, NUMERIC, UNKNOWN, facts, rows
 from planner.query import (
@@ -191,6 +192,7 @@ class Printer:
 
     def expr(self, expr: Expr, implicit: bool = True) -> None:
         """Append ``expr``. ``implicit``: an implicit cast at its top is written out."""
+        give_way()
         method = NODES.get(type(expr))
         if method is None:
             raise SqlError("XX000", f"cannot print expression {type(expr).__name__}")

@@ -31,7 +31,7 @@ from engine.writes.dml import changed_by, made_openly, tables_to_lock, target_of
 from engine.writes.returning import make_env
 from engine.writes.row_checks import RowChecks
 from engine.writes.shape import TableShape
-from pgwire.give_way import between
+from pgwire.give_way import between, paced
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, RowFunction, compile_predicate, compile_row
@@ -111,7 +111,7 @@ class MergePlan:
         self.actions = MergeActions(session, relation, statement)
         self.reach = effects.Reach(session, relation, "insert", frozenset())
         self.firings: dict[Operation, Firing] = {}
-        for action in statement.actions:
+        for action in paced(statement.actions, 4):
             if action.action in ("update", "delete"):
                 changed, _ = changed_by(session, relation, action.assigned)
                 self.reach.add(session, relation, action.action, changed)

@@ -315,6 +315,7 @@ def _frame(cells: list[Any], rows: int) -> bytes | Any | None:
     total: Any = None
     joined: list[Any] = []
     for cell in cells:
+        give_way()
         length = pc.binary_length(cell)
         prefix: Any
         if cell.null_count:
@@ -351,6 +352,7 @@ def _frame_slowly(cells: list[Any]) -> bytearray:
     out = bytearray()
     columns = len(cells).to_bytes(2, "big")
     for row in zip(*(cell.to_pylist() for cell in cells), strict=True):
+        give_way()
         body = bytearray(columns)
         for data in row:
             if data is None:
@@ -395,10 +397,11 @@ def batch_encoder(
         return texts if codec(oid).ascii else in_encoding(texts, settings.encoding)
 
     def chunk(batch: Any) -> Any:
-        cells = [
-            _binary_column(batch.column(i), oid, settings) if format_ else shown(batch.column(i), oid)
-            for i, (oid, format_) in enumerate(zip(type_oids, each, strict=True))
-        ]
+        cells = []
+        for i, (oid, format_) in enumerate(zip(type_oids, each, strict=True)):
+            give_way()
+            column = batch.column(i)
+            cells.append(_binary_column(column, oid, settings) if format_ else shown(column, oid))
         framed = _frame(cells, batch.num_rows)
         return _frame_slowly(cells) if framed is None else framed
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal, cast
 
+from pgwire.give_way import give_way
 from planner import ast
 from planner import statements as st
 from planner.bind.alter_partition import bind_partition_action, refuse_for_partitions
@@ -99,6 +100,7 @@ def bind_alter_table(
     actions: list[st.AlterAction] = []
     current = relation
     for action in node.actions:
+        give_way()
         allowed = _ACTIONS.get(relation.kind, _VIEW_ACTIONS)
         if _is_partitioned_index(context, relation):
             allowed -= OPTION_ACTIONS

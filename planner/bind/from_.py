@@ -8,9 +8,9 @@ its stored query as a SubqueryRange, bound under its own search path. A WITH nam
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from pgwire.give_way import paced
+from pgwire.give_way import give_way, paced
 from planner import ast
 from planner.bind.context import WithStep
 from planner.bind.expr import bind_boolean
@@ -409,12 +409,14 @@ def _using(
     conditions: list[Expr] = []
     merged: list[tuple[str, Expr]] = []
     seen: set[str] = set()
+    of_left, of_right = _by_name(lefts), _by_name(rights)
     for name in using:
+        give_way()
         if name in seen and not node.natural:
             raise SqlError("42701", f'column name "{name}" appears more than once in USING clause')
         seen.add(name)
-        left = _only(lefts, name, "left")
-        right = _only(rights, name, "right")
+        left = _only(of_left, name, "left")
+        right = _only(of_right, name, "right")
         scope.use_all(left)
         scope.use_all(right)
         conditions.append(make_operator("=", left, right, env))
@@ -429,8 +431,15 @@ def _using(
     return on, _join_item([*merged, *rest])
 
 
-def _only(columns: Sequence[tuple[str, Expr]], name: str, side: str) -> Expr:
-    found = [expr for column, expr in columns if column == name]
+def _by_name(columns: Sequence[tuple[str, Expr]]) -> dict[str, list[Expr]]:
+    found: dict[str, list[Expr]] = {}
+    for name, expr in columns:
+        found.setdefault(name, []).append(expr)
+    return found
+
+
+def _only(columns: Mapping[str, Sequence[Expr]], name: str, side: str) -> Expr:
+    found = columns.get(name, ())
     if not found:
         raise SqlError("42703", f'column "{name}" specified in USING clause does not exist in {side} table')
     if len(found) > 1:

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pgwire.give_way import give_way
 from planner import builtins
 from planner import facts as f
 from planner import query as q
@@ -227,6 +228,7 @@ class Lowering:
         label = self.d.fresh("r")
         targets = []
         for value, wanted in zip(part.values(label), columns, strict=True):
+            give_way()
             node = value.node
             if isinstance(wanted.num, Floating):
                 node = numeric.to_floating(self.d, value)
@@ -519,6 +521,7 @@ class Lowering:
         prefix = self.d.fresh("q")
         columns: list[Column] = []
         for position, (x, y, out) in enumerate(zip(left.columns, right.columns, query.columns, strict=True)):
+            give_way()
             num: Num | None = None
             if out.type.oid == f.NUMERIC:
                 _, num = numeric.unify_columns(self.d, [Val(b.bare(c.name), c.type, c.num) for c in (x, y)])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pgwire.give_way import paced
 from planner import query as q
 from planner.lower import build as b
 from planner.lower.build import Node
@@ -34,7 +35,7 @@ class Result:
 
     def values(self, label: str) -> list[Val]:
         """Return the columns as seen through alias ``label``."""
-        return [Val(b.col(label, c.name), c.type, c.num, padded=c.padded) for c in self.columns]
+        return [Val(b.col(label, c.name), c.type, c.num, padded=c.padded) for c in paced(self.columns)]
 
 
 @dataclass(slots=True)

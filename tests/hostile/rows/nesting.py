@@ -7,6 +7,11 @@ from tests.hostile.row import Row
 DEEP = "done 54001"
 
 
+def _list(n: int, item: str, between: str = ", ") -> str:
+    """Return ``item`` with the numbers from 0 to ``n`` - 1 in it."""
+    return between.join(item.format(i) for i in range(n))
+
+
 def doubling(kind: str, n: int) -> str:
     """Return views (or CTEs) of which each joins the one below with itself."""
     return kind.join(f"v{i + 1} AS (SELECT a.x FROM v{i} a, v{i} b)" for i in range(n))
@@ -144,4 +149,21 @@ ROWS = (
         answer="1", expect=DEEP),
     Row(name="full joins of many", sql=lambda n: "SELECT count(*) FROM (SELECT 1 a) a0" + "".join(
         f" FULL JOIN (SELECT 1 a) a{i} USING (a)" for i in range(1, n + 1)), short=30, full=1000, answer="1", expect=DEEP),
+    Row(name="set operations of many columns", sql=lambda n: f"SELECT {_list(n, 'id + {}')} FROM numbers WHERE id < 3 UNION SELECT "
+        f"{_list(n, 'id + {}')} FROM numbers WHERE id < 3", short=1500, full=1664),
+    Row(name="natural joins of wide tables", sql="SELECT count(*) FROM broad a NATURAL JOIN broad b NATURAL JOIN broad c",
+        setup=(lambda n: f"CREATE TEMP TABLE broad ({_list(n, 'c{} int')})",), short=800, full=1600, answer="0", expect=DEEP),
+    Row(name="USING of many columns", sql=lambda n: f"SELECT count(*) FROM broad a JOIN broad b USING ({_list(n, 'c{}')})",
+        setup=(lambda n: f"CREATE TEMP TABLE broad ({_list(n, 'c{} int')})",), short=800, full=1600, answer="0", expect=DEEP),
+    Row(name="the definition of a wide view", sql="SELECT pg_get_viewdef('seen'::regclass) LIKE '%id + 7)%'",
+        setup=(lambda n: f"CREATE TEMP VIEW seen AS SELECT {_list(n, 'id + {0} AS c{0}')} FROM numbers",), short=1500, full=1600, answer="t"),
+    Row(name="ON CONFLICT that sets many columns", sql=lambda n: "INSERT INTO broad (id, c1) VALUES (1, 2) ON CONFLICT (id) DO UPDATE SET "
+        f"{_list(n, 'c{0} = excluded.c{0} + {0}')}", setup=(lambda n: f"CREATE TEMP TABLE broad (id int PRIMARY KEY, {_list(n, 'c{} int')})",
+        "INSERT INTO broad (id) VALUES (1)"), short=800, full=1599),
+    Row(name="MERGE that inserts many columns", sql=lambda n: "MERGE INTO broad USING (SELECT 5 x) s ON broad.id = s.x WHEN NOT MATCHED THEN "
+        f"INSERT VALUES (5, {_list(n, 'x + {}')})", setup=(lambda n: f"CREATE TEMP TABLE broad (id int PRIMARY KEY, {_list(n, 'c{} int')})",),
+        short=800, full=1599),
+    Row(name="MERGE of many actions", sql=lambda n: "MERGE INTO broad USING (SELECT 5 x) s ON broad.id = s.x "
+        f"{_list(n, 'WHEN MATCHED AND c1 = {0} THEN UPDATE SET c1 = {0}', ' ')}", setup=("CREATE TEMP TABLE broad (id int PRIMARY KEY, c1 int)",),
+        short=500, full=5000, expect=DEEP),
 )  # fmt: skip
