@@ -75,7 +75,9 @@ def _conflict(error: txn_errors.WriteConflict, catalog: Catalog, known: Surround
     what = f'Table "{name}"'
     index = find_index(relation, error.index)
     if relation is not None and index is not None and error.key is not None:
-        what = f'Key ({equalities(catalog, relation, index, error.key)}) of table "{name}"'
+        what = f'A key of index "{index.name}" of table "{name}"'
+        if known.readable(relation, index.key_columns):
+            what = f'Key ({equalities(catalog, relation, index, error.key)}) of table "{name}"'
     other = error.other_session
     by = f" by the connection with pid {other}" if other else ""
     lines = [f"{what} was changed{by} after this transaction's snapshot was taken."]

@@ -497,8 +497,8 @@ class BoundStatement:
     ``versions``: (oid, RelationDef.version) of every relation it was bound against.
     ``functions``: oids of users' functions whose bodies it holds or that it calls. ``calls``: some it calls as it runs; ``changes``: these
     may write. ``settings``: names of settings whose values were folded in at bind time.
-    ``row_security``: it reads or writes tables that have it, be the user exempt or not: who that was, by oid, and the setting
-    ``row_security``.
+    ``row_security``: it reads or writes tables that have it, be the user exempt or not: who that was, by oid, the setting
+    ``row_security``, and the version of the catalog that said who is exempt and a member of what.
     ``tag``: command tag without counts, e.g. "SELECT", "CREATE TABLE".
     """
 
@@ -518,4 +518,4 @@ class BoundStatement:
     functions: frozenset[int] = frozenset()
     calls: bool = False
     changes: bool = False
-    row_security: tuple[int, bool] | None = None
+    row_security: tuple[int, bool, int] | None = None

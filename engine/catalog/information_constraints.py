@@ -62,7 +62,7 @@ def _not_null_name(item: RelationDef, column: ColumnDef) -> str:
 @relation("information_schema.check_constraints", "session")
 def check_constraints(session: Session) -> Iterator[RowDict]:
     """Yield CHECK constraints of the tables that the user owns, as the reader's search path has them printed."""
-    rights = Rights(session.catalog, session.role)
+    rights = Rights(session.rights_catalog, session.role)
     for item in session.catalog.user_relations():
         for constraint in item.constraints:
             if constraint.kind == "c" and rights.owns(item.owner):

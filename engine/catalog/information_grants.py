@@ -37,7 +37,7 @@ def _yes(flag: bool) -> str:
 
 
 def _rights(session: Session) -> Rights:
-    return Rights(session.catalog, session.role)
+    return Rights(session.rights_catalog, session.role)
 
 
 def _name(session: Session, oid: int) -> str:
@@ -85,7 +85,7 @@ def _granted(session: Session, items: Iterable[AclItem], letter: str, owner: int
         if item.grantee == EVERYBODY:
             yield {"grantor": _name(session, item.grantor), "grantee": "PUBLIC", "is_grantable": "NO"}
         elif rights.owns(item.grantor) or rights.owns(item.grantee):
-            holder = Rights(session.catalog, session.catalog.role_by_oid(item.grantee))
+            holder = Rights(session.rights_catalog, session.today.role_by_oid(item.grantee))
             yield {
                 "grantor": _name(session, item.grantor), "grantee": _name(session, item.grantee),
                 "is_grantable": _yes(letter in item.grantable or holder.owns(owner)),

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def _rights(session: Session) -> Rights:
-    return Rights(session.catalog, session.role)
+    return Rights(session.rights_catalog, session.role)
 
 
 def _specific(session: Session, function: FunctionDef) -> RowDict:

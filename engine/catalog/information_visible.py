@@ -34,7 +34,7 @@ class _Viewer:
 
     def __init__(self, session: Session, places: Places) -> None:
         self.catalog = session.catalog
-        self.rights = Rights(session.catalog, session.role)
+        self.rights = Rights(session.rights_catalog, session.role)
         self.places = places
         self._whole: dict[tuple[int, str], bool] = {}
         self._enabled: frozenset[str] | None = None

@@ -96,7 +96,7 @@ def domains_depend(session: Session) -> Iterator[RowDict]:
 
 
 def _rights(session: Session) -> Rights:
-    return Rights(session.catalog, session.role)
+    return Rights(session.rights_catalog, session.role)
 
 
 def _owns(session: Session, owner: int) -> bool:

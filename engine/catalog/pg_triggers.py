@@ -63,7 +63,7 @@ _MANIPULATIONS: Final = "idu"  # TRUNCATE is not the standard's
 def _seen(session: Session, letters: str) -> Iterator[RelationDef]:
     """Yield the tables with triggers that the user owns, or has one of some rights on."""
     catalog: CatalogSnapshot = session.catalog
-    rights = Rights(catalog, session.role)
+    rights = Rights(session.rights_catalog, session.role)
     for table in catalog.user_relations():
         others = table.schema.startswith("pg_temp_") and table.schema != session.temp_schema
         if table.triggers and not others:
@@ -75,7 +75,7 @@ def _seen(session: Session, letters: str) -> Iterator[RelationDef]:
 @relation("information_schema.triggers", "session")
 def information_triggers(session: Session) -> Iterator[RowDict]:
     """Yield the triggers of tables, once for each kind of change; their order is among those of one kind."""
-    rights = Rights(session.catalog, session.role)
+    rights = Rights(session.rights_catalog, session.role)
     for table in _seen(session, "awdDxt"):
         for letter in _MANIPULATIONS:
             fired = [trigger for trigger in table.triggers if letter in trigger.events]
@@ -104,7 +104,7 @@ def _kind(trigger: TriggerDef) -> tuple[bool, str]:
 @relation("information_schema.triggered_update_columns", "session")
 def triggered_update_columns(session: Session) -> Iterator[RowDict]:
     """Yield the columns of UPDATE OF."""
-    rights = Rights(session.catalog, session.role)
+    rights = Rights(session.rights_catalog, session.role)
     for table in _seen(session, ""):
         for trigger in table.triggers:
             for attnum in trigger.attnums:

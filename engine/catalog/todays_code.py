@@ -5,7 +5,9 @@
         others                     v as it is, over the rows of then; 42501 where it no longer fits
 
 A view that has been narrowed, or a function in whose SECURITY DEFINER body a hole was mended, would otherwise go on to run with its
-owner's rights for as long as history is kept. So would rows that a policy hides since: policies are today's for everybody.
+owner's rights for as long as history is kept. So would rows that a policy hides since: policies are today's for everybody. And whose
+a view, function or table is, is today's too, whoever asks: as whom a SECURITY DEFINER body runs, and who is exempt from policies as
+the owner. What has been dropped is its last owner's.
 
 The catalog that is read is then's with today's definitions in the places of those that have changed, under the names of then. Bodies
 are texts: today's is taken only where each relation that it reads is there under the same name, and its columns are the same ones
@@ -19,6 +21,7 @@ from collections.abc import Iterable
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Final
 
+from engine.catalog.todays_rights import last_owner
 from planner.catalog import BorrowedView, FunctionDef, RelationDef
 from planner.catalog.policy import security_of
 from planner.rights import Rights
@@ -26,6 +29,7 @@ from planner.rights import Rights
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
     from engine.catalog.stored import Stored, StoredKey
+    from engine.catalog.todays_rights import Last
     from planner.catalog import RoleDef
 
 
@@ -39,28 +43,38 @@ def with_code_of(
     changed: Iterable[StoredKey],
     asker: RoleDef | None,
     version: int,
+    last: Last,
     *,
     policies: bool = True,
 ) -> CatalogSnapshot:
     """Return the catalog ``then`` as ``asker`` may run it; ``then`` itself where nothing of that has changed.
 
     ``changed``: all keys in which ``now`` may differ. ``asker`` None: somebody who owns nothing. ``version`` names a new snapshot.
-    ``policies`` False: those of then stay, for who refuses to read where there are some now.
+    ``last``: what something was just before it was dropped (``CatalogHistory.last``). ``policies`` False: those of then stay, for who
+    refuses to read where there are some now.
     """
     rights = Rights(now, asker)
     puts: list[Stored] = []
-    made: RelationDef | FunctionDef | None
+    made: RelationDef | FunctionDef
     for key in changed:
         before, after = then.items.get(key), now.items.get(key)
-        if before is after or before is None or after is None:
+        if before is after:
             continue
-        if isinstance(before, RelationDef) and isinstance(after, RelationDef):
-            made = _relation(now, then, before, after, rights) if policies or before.kind == "v" else None
-        elif isinstance(before, FunctionDef) and isinstance(after, FunctionDef):
-            made = _function(before, after, rights)
+        if isinstance(before, RelationDef):
+            made = before
+            if isinstance(after, RelationDef) and (policies or before.kind == "v"):
+                made = _relation(now, then, before, after, rights) or before
+            owner = last_owner(before, after if isinstance(after, RelationDef) else None, last)
+        elif isinstance(before, FunctionDef):
+            made = before
+            if isinstance(after, FunctionDef):
+                made = _function(before, after, rights) or before
+            owner = last_owner(before, after if isinstance(after, FunctionDef) else None, last)
         else:
             continue
-        if made is not None:
+        if made.owner != owner:
+            made = replace(made, owner=owner)
+        if made is not before:
             puts.append(made)
     return then.with_changes(puts, (), version) if puts else then
 

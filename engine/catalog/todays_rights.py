@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
     from engine.catalog.stored import Stored, StoredKey
     from planner.acl import AclItem
-    from planner.catalog import FunctionDef, RelationDef, RoleDef, SchemaDef, TypeDef
+    from planner.catalog import DatabaseDef, FunctionDef, RelationDef, RoleDef, SchemaDef, TypeDef
 
 Last: TypeAlias = "Callable[[StoredKey], Stored | None]"
 _Owned = TypeVar("_Owned", "RelationDef", "SchemaDef", "TypeDef", "FunctionDef")
@@ -78,6 +78,9 @@ class _Mixed:
 
     def function_by_oid(self, oid: int) -> FunctionDef | None:
         return self._owned(self._then.function_by_oid(oid), self._now.function_by_oid(oid))
+
+    def database_by_oid(self, oid: int) -> DatabaseDef | None:
+        return self._now.database_by_oid(oid) or self._then.database_by_oid(oid)
 
     def _owned(self, then: _Owned | None, now: _Owned | None) -> _Owned | None:
         """Return an object as it was, owned by whom it belongs to today, or belonged to last."""

@@ -223,7 +223,15 @@ class Session:
         made = self._pasts.get(key)
         if made is None:
             changed = self.space.history.changed_since(ts)
-            made = with_code_of(now, then, changed, asker, self.db.next_catalog_version(), policies=policies)
+            made = with_code_of(
+                now,
+                then,
+                changed,
+                asker,
+                self.db.next_catalog_version(),
+                self.space.history.last,
+                policies=policies,
+            )
             if len(self._pasts) >= MAX_PASTS:
                 self._pasts.clear()
             self._pasts[key] = made
@@ -413,7 +421,7 @@ class Session:
         user = self.identity.current
         # a role that has been dropped may do no more than become another
         role = catalog.role_by_oid(user) or RoleDef(oid=user, name="")
-        return RowSecurity(role, self.derived.row_security, catalog, self.closed_schemas)
+        return RowSecurity(role, self.derived.row_security, catalog, self.closed_schemas, catalog.version)
 
     def ask_calls(self, functions: Collection[int]) -> None:
         """Raise SqlError 42501 for a function that the current user may not call, by the rights of today."""

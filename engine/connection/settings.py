@@ -256,6 +256,20 @@ class Settings:
         """Return a mark for ``undo_to`` (savepoints)."""
         return len(self._log)
 
+    def leave(self, key: str, old: str | None, mark: int) -> None:
+        """A function that had ``key`` overridden since ``mark`` is over: ``old`` counts again, unless its body has changed it by a plain SET.
+
+        What was SET LOCAL ends with the function (manual, CREATE FUNCTION); nothing of it is left to be undone with the transaction.
+        """
+        value, stays = self._values.get(key), False
+        for name, was, local in reversed(self._log[mark:]):
+            if name == key and not stays:
+                value, stays = (was, False) if local else (value, True)
+        self._log[mark:] = [entry for entry in self._log[mark:] if entry[0] != key]
+        if stays:
+            self._log.append((key, old, False))
+        self._store(key, value if stays else old)
+
     def undo_to(self, mark: int) -> None:
         """Undo every change made since ``mark``."""
         while len(self._log) > mark:

@@ -62,7 +62,7 @@ def table_of(session: Session, oid: int) -> RelationDef:
 
 async def replace_table(session: Session, relation: RelationDef) -> None:
     """Store a changed table and change its shard to match."""
-    with building_indexes(relation, session.catalog):
+    with building_indexes(relation, session):
         await settle(session.block.ensure_txn().alter_shard(shard_spec(relation)))
     await session.view.change([relation])
 

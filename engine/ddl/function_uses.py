@@ -3,10 +3,13 @@
     t.a DEFAULT f()     CHECK (g(a))     CREATE INDEX ON t (h(b))     CREATE DOMAIN d CHECK (g(VALUE))
 
     DROP FUNCTION g CASCADE                  both constraints go, t and d stay
-    CREATE OR REPLACE FUNCTION h ...         rows of t keep what they are; the index gets the values of the new body
+    CREATE OR REPLACE FUNCTION h ...         rows of t keep what they are; the index gets the values of the new body where t is one's own
     CREATE OR REPLACE FUNCTION g ...         rows are checked by the new body from here on, those that are there are not looked at
 
 A body that is a text depends on nothing, but tables do, so what such bodies name counts here.
+
+Rows of others are not gone through: what the new body tells of them, by a notice, an error or a duplicate key, would be told to who
+changes it. The index keeps what it has until REINDEX, as in PostgreSQL. What is computed runs as the table's owner.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from engine.ddl.rewrite import locked_rows, rewrite_rows
 from engine.ddl.types import drop_types, type_dependencies, type_words
 from engine.ddl.uses import Use, dependency, drop_use, uses_of
 from engine.eager import settle
+from engine.routines.acting import acting_as
 from engine.writes.shape import TableShape
 from pgwire.give_way import openly
 from planner.bind.domain import stored_check
@@ -34,6 +38,7 @@ from planner.catalog import RelationDef, TypeDef
 from planner.errors import SqlError
 from planner.evaluate import Env, Shared
 from planner.named_oids import named_oids
+from planner.rights import Rights
 from txn.types import Row, ShardId
 
 
@@ -193,17 +198,15 @@ async def _refit_table(session: Session, relation: RelationDef, functions: Colle
         for column in relation.columns
         if column.hidden and named_oids(column.default_sql) & set(functions)
     }
-    if computed:
+    if computed and Rights(session.rights_catalog, session.role).owns(relation.owner):
         await _compute_anew(session, changed, computed)
 
 
 async def remake_indexes(session: Session, tables: Iterable[int]) -> None:
-    """REINDEX: compute anew what indexes keep of expressions that text search configurations may have changed the meaning of.
+    """REINDEX: compute anew what indexes keep of expressions that call functions or name text search configurations of users.
 
     Raises SqlError 25006, 23505 where keys of an index are no longer unique, and what computing them raises.
     """
-    if not session.catalog.text_search():
-        return
     for oid in tables:
         relation = session.catalog.relation_by_oid(oid)
         if relation is None or not _expressions_of(relation):
@@ -225,10 +228,13 @@ def _expressions_of(relation: RelationDef) -> set[int]:
 
 async def _compute_anew(session: Session, changed: RelationDef, computed: Collection[int]) -> None:
     """Compute hidden columns of all rows of a table, which is locked."""
-    shape = TableShape.of(changed, session)
-    shape.generated = [(position, make) for position, make in shape.generated if position + 1 in computed]
-    env = Env((), session, shared=Shared())
-    rows: list[Row] = []
-    async for chunk in locked_rows(session, changed):
-        rows += openly(shape.complete, chunk, env)
+    with acting_as(session, changed.owner, restricted=True):
+        shape = TableShape.of(changed, session)
+        shape.generated = [
+            (position, make) for position, make in shape.generated if position + 1 in computed
+        ]
+        env = Env((), session, shared=Shared())
+        rows: list[Row] = []
+        async for chunk in locked_rows(session, changed):
+            rows += openly(shape.complete, chunk, env)
     await rewrite_rows(session, changed, rows)

@@ -120,7 +120,7 @@ class BuiltAhead:
             ]
             ahead = Ahead(table, index, builds, command)
             self.builds.append(ahead)
-            with building_indexes(changed, session.catalog):
+            with building_indexes(changed, session):
                 await ahead.run()
         # As long as its builds are not adopted, the table cannot be flushed: it must not wait for memory itself.
         txn.urgent = bool(self.builds)

@@ -200,19 +200,22 @@ def add_checks(
 
 
 @contextmanager
-def building_indexes(relation: RelationDef, catalog: Catalog) -> Iterator[None]:
-    """Report a duplicate that a table's rows already hold as PostgreSQL does while it builds an index (23505)."""
+def building_indexes(relation: RelationDef, session: Session) -> Iterator[None]:
+    """Report a duplicate that a table's rows already hold as PostgreSQL does while it builds an index (23505); its key to who may read it."""
     try:
         yield
     except DuplicateKey as error:
         index = next((i for i in relation.indexes if i.oid == error.index), None)
         if index is None:
             raise
-        names, values = key_text(catalog, relation, index, error.key)
+        detail = "Duplicate keys exist."
+        if session.may_read(relation, index.key_columns):
+            names, values = key_text(session.catalog, relation, index, error.key)
+            detail = f"Key ({names})=({values}) is duplicated."
         raise SqlError(
             "23505",
             f'could not create unique index "{index.name}"',
-            detail=f"Key ({names})=({values}) is duplicated.",
+            detail=detail,
             schema=relation.schema,
             table=relation.name,
             constraint=index.name,

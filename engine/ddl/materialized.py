@@ -140,7 +140,7 @@ async def _fill_again(
         await _replace_what_differs(session, relation, await collect(session, result))
         return
     await settle(session.block.ensure_txn().truncate(ShardId(relation.oid)))
-    with building_indexes(relation, session.catalog):
+    with building_indexes(relation, session):
         running = run_query(session, plan, "query", query.query, ctx)
         await fill_from(session, relation, query, ctx, running)
 

@@ -372,7 +372,7 @@ async def _store(session: Session, child: RelationDef, changed: RelationDef) -> 
         async for chunk in locked_rows(session, child):
             rows += openly(shape.complete, [(*row, *more) for row in chunk], env)
         await store_definition(session, changed)
-        with building_indexes(changed, session.catalog):
+        with building_indexes(changed, session):
             await rewrite_rows(session, changed, rows)
 
 

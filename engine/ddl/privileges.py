@@ -104,6 +104,7 @@ def _reads_as_others(session: Session, plan: Plan) -> bool:
 def _check_row_security(session: Session, plan: Plan) -> None:
     """Raise Replan for a plan that was made for other policies, 42501 where those of the past are not those of now."""
     if plan.bound.row_security not in (None, session.row_security.key):
+        plan.outdate()  # a block sees the catalog of before, by which it would be fresh
         raise Replan
     seen, latest = session.catalog, session.space.catalog
     if plan.as_of is not None and isinstance(plan.bound.statement, st.CreateTable):

@@ -37,7 +37,7 @@ async def store_definition(session: Session, relation: RelationDef) -> None:
     """Make a changed definition known, in the catalog and to the table's rows. Raises SqlError 23505."""
     changed = replace(relation, version=session.db.next_catalog_version())
     if relation.stored:
-        with building_indexes(changed, session.catalog):
+        with building_indexes(changed, session):
             await settle(session.block.ensure_txn().alter_shard(shard_spec(changed)))
     await session.view.change([changed])
 
@@ -61,7 +61,7 @@ async def locked_rows(session: Session, relation: RelationDef) -> AsyncIterator[
 async def rewrite_rows(session: Session, relation: RelationDef, rows: Sequence[Row]) -> None:
     """Put ``rows`` in the place of a table's rows. Raises SqlError 23505."""
     txn, shard = session.block.ensure_txn(), ShardId(relation.oid)
-    with building_indexes(relation, session.catalog):
+    with building_indexes(relation, session):
         if len(rows) <= BULK_ROWS:
             await settle(txn.rewrite(shard, rows))
         else:

@@ -291,6 +291,10 @@ class Plan:
         self.catalog_version, self.namespace_version = catalog.version, catalog.namespace_version
         return True
 
+    def outdate(self) -> None:
+        """Have a plan that rests on row-level security be made anew, whoever has kept it: what the roles are has changed in the meantime."""
+        self.catalog_version = -1
+
     def _names_stay(self, catalog: CatalogSnapshot) -> bool:
         """Tell whether its names resolve under ``catalog`` as they did."""
         if self.fixed_names:

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 def acting_as(session: Session, oid: int, *, restricted: bool) -> Iterator[None]:
     """Be the role ``oid`` for a while, and nobody else: SET ROLE and SET SESSION AUTHORIZATION fail meanwhile (42501).
 
-    ``restricted``: for what the current user did not call by name, which errors tell apart. Nothing else is restricted then,
-    as PostgreSQL does for temporary tables: functions that change something stand neither in indexes nor in materialized
-    views. Raises SqlError 42704 where the role has gone.
+    ``restricted``: for what the current user did not call by name, which errors tell apart. What it sets is undone when it is over: a
+    search_path that stays would be the current user's. Nothing else is restricted then, as PostgreSQL does for temporary tables: functions
+    that change something stand neither in indexes nor in materialized views. Raises SqlError 42704 where the role has gone.
     """
     role = session.today.role_by_oid(oid)
     if role is None:
@@ -37,12 +37,15 @@ def acting_as(session: Session, oid: int, *, restricted: bool) -> Iterator[None]
     if not (session.acting or session.restricted):
         session.asking = session.identity.current
     session.acting, session.restricted = session.acting or not restricted, session.restricted or restricted
+    mark = settings.mark()
     try:
         with session.identity.taken(role):
             for name, value in changes.items():
                 settings.override(name, value)
             yield
     finally:
+        if restricted:
+            settings.undo_to(mark)
         session.acting, session.restricted, session.asking = was
         for name, old in before:
             settings.override(name, old)

@@ -320,9 +320,10 @@ class Routines:
 
     @contextmanager
     def settings_of(self, function: FunctionDef) -> Iterator[None]:
-        """Have the settings of a function's SET clauses. Raises SqlError as SET."""
+        """Have the settings of a function's SET clauses; what its body sets of them stays only by a plain SET. Raises SqlError as SET."""
         settings = self.session.settings
         before: list[tuple[str, str | None]] = []
+        mark = settings.mark()
         try:
             for name, value in function.settings:
                 canonical = settings.check(name, value)
@@ -331,4 +332,4 @@ class Routines:
             yield
         finally:
             for name, old in reversed(before):
-                settings.override(name, old)
+                settings.leave(name, old, mark)

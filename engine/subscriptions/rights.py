@@ -4,6 +4,7 @@
     row-level security that counts for the user                                         42501
     CREATE OR REPLACE of a view or function that the query runs, of somebody else       55000: it would go on as it was
     DROP VIEW, DROP FUNCTION, of somebody else                                          42P01, 42883
+    another answer to what the query asks about rights (pg_has_role() …)                42501
 
 What is left is asked again only when the catalog has changed. A table that is dropped, or has other columns, ends the subscription by
 itself, behind everything before that (``txn.wal.subscribe``).
@@ -11,13 +12,13 @@ itself, behind everything before that (``txn.wal.subscribe``).
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine.catalog.todays_rights import with_rights_of
 from engine.ddl.kinds import KIND_WORDS
 from engine.ddl.past_needs import catalog_read
 from engine.ddl.rights import Asked
+from planner.builtins.system_privileges import inquires
 from planner.errors import SqlError
 from planner.query import RelationRange
 from planner.walk import walk
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
     from engine.connection.session import Session
     from engine.reads.plans import Plan
+    from planner.catalog import FunctionDef
     from planner.rights import Rights
     from planner.statements import Subscribe
 
@@ -33,16 +35,18 @@ if TYPE_CHECKING:
 class Permit:
     """The rights of one subscription."""
 
-    __slots__ = ("_bound", "_plan", "_role", "_seen", "_session", "_statement")
+    __slots__ = ("_answers", "_bound", "_params", "_plan", "_role", "_seen", "_session", "_statement")
 
-    def __init__(self, session: Session, plan: Plan, statement: Subscribe) -> None:
-        """``plan`` has just passed ``engine.ddl.privileges.check``. Raises SqlError 42501 for row-level security."""
+    def __init__(self, session: Session, plan: Plan, statement: Subscribe, params: tuple[Any, ...]) -> None:
+        """``plan`` has just passed ``engine.ddl.privileges.check``; ``params`` are the client's. Raises SqlError 42501 for row-level security."""
         self._session = session
         self._plan = plan
+        self._params = params
         self._statement = statement
         self._role = session.identity.current
         self._bound = catalog_read(session, plan)
         self._seen = session.space.catalog
+        self._answers = self._inquire()
         self._check_row_security(self._seen)
 
     def check(self) -> None:
@@ -58,7 +62,17 @@ class Permit:
         self._check_code(now, asked.rights)
         asked.call(self._plan.bound.functions, self._statement)
         asked.subscribe(self._statement)
+        if self._answers != self._inquire():
+            raise SqlError("42501", "what its query asks about rights has another answer: the subscription ends")
         self._seen = now
+
+    def _inquire(self) -> list[Any]:
+        """Return what the query has asked once, when it began, about rights (``has_table_privilege()``, ``pg_has_role()`` …)."""
+        asked = [number for number, expr in enumerate(self._plan.bound.stable) if inquires(expr)]
+        if not asked:
+            return []
+        values = self._plan.stable_values(self._session, self._params)
+        return [values[number] for number in asked]
 
     def _check_row_security(self, now: CatalogSnapshot) -> None:
         for item in walk(self._statement.query):
@@ -81,12 +95,17 @@ class Permit:
                 raise _ended("55000", f'{KIND_WORDS["v"]} "{view.name}" changed')
         for oid in self._plan.bound.functions:
             function, current = self._bound.function_by_oid(oid), now.function_by_oid(oid)
-            if function is None or rights.owns((current or function).owner):
+            if function is None or (rights.owns((current or function).owner) and not _given(function, current)):
                 continue
             if current is None:
                 raise _ended("42883", f'function "{function.name}" was dropped')
-            if replace(function, owner=current.owner) != current:
+            if function != current:
                 raise _ended("55000", f'function "{function.name}" changed')
+
+
+def _given(function: FunctionDef, current: FunctionDef | None) -> bool:
+    """Tell whether a function that runs as its owner is somebody else's now."""
+    return function.definer and current is not None and current.owner != function.owner
 
 
 def _ended(sqlstate: str, what: str) -> SqlError:

@@ -377,6 +377,7 @@ async def open_source(session: Session, plan: Plan, statement: Subscribe, params
     store = session.db.store
     if session.block.txn is None:
         session.transaction_time_us = session.statement_time_us
+    given = params
     if plan.bound.stable:
         params = params + plan.stable_values(session, params)
     env = Env(params, session, shared=Shared())
@@ -395,7 +396,7 @@ async def open_source(session: Session, plan: Plan, statement: Subscribe, params
             "22023", f"UP TO {up_to} is not above AS OF {start}", hint="UP TO itself is not included."
         )
     simple = _one_table(statement.query)
-    permit = Permit(session, plan, statement)
+    permit = Permit(session, plan, statement, given)
     source = QuerySource(session, plan, statement, params, start, permit)
     relations = [r for r in walk(statement.query) if isinstance(r, RelationRange)]
     shards = [ShardId(r.oid) for r in relations]

@@ -8,7 +8,8 @@
     HINT:  The transaction might succeed if retried.
 
 in the manner of PostgreSQL's report in its server log. A row is named by its primary key where that is in memory, else by
-its ctid. What another connection runs is shown to superusers and to its own user (as pg_stat_activity does).
+its ctid; so it is to who may not read that key, of all rows. What another connection runs is shown to superusers and to its own user (as
+pg_stat_activity does).
 """
 
 from __future__ import annotations
@@ -141,6 +142,8 @@ def target_text(target: LockTarget, catalog: Catalog, known: Surroundings) -> st
         return f"an index key of {table}"
     if target.key is None:
         return f'the end of index "{index.name}" of {table}'
+    if not known.readable(relation, index.key_columns):
+        return f'a {"key" if target.kind == "key" else "range"} of index "{index.name}" of {table}'
     what = "key" if target.kind == "key" else "range below"
     return f'{what} ({equalities(catalog, relation, index, target.key)}) of index "{index.name}" of {table}'
 
@@ -148,6 +151,8 @@ def target_text(target: LockTarget, catalog: Catalog, known: Surroundings) -> st
 def _row_text(catalog: Catalog, relation: RelationDef | None, target: LockTarget, known: Surroundings) -> str:
     if relation is not None and target.row_id is not None:
         primary = next((index for index in relation.indexes if index.primary), None)
+        if primary is not None and not known.readable(relation, primary.key_columns):
+            primary = None
         row = known.row(target.shard, target.row_id) if primary is not None else None
         if row is not None and primary is not None and max(primary.attnums) <= len(row):
             return f"({equalities(catalog, relation, primary, tuple(row[n - 1] for n in primary.attnums))})"

@@ -413,7 +413,7 @@ def divided(context: BindContext, made: st.BoundStatement) -> st.BoundStatement:
     )
 
 
-def _bound_for(context: BindContext) -> tuple[int, bool] | None:
+def _bound_for(context: BindContext) -> tuple[int, bool, int] | None:
     """Return for whom row-level security was looked at, None where there was none to look at."""
     security = context.security
     if security is None or "row security" not in context.flags:

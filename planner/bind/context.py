@@ -54,18 +54,19 @@ class Arguments:
 class RowSecurity:
     """Whose row-level security counts: the current user's. ``enforced``: the setting row_security; ``catalog``: who is who.
 
-    ``closed``: the schemas in which the user may not look anything up (no USAGE).
+    ``closed``: the schemas in which the user may not look anything up (no USAGE). ``version``: that of ``catalog``.
     """
 
     role: RoleDef
     enforced: bool
     catalog: SystemCatalog
     closed: frozenset[str] = frozenset()
+    version: int = 0
 
     @property
-    def key(self) -> tuple[int, bool]:
+    def key(self) -> tuple[int, bool, int]:
         """What ``BoundStatement.row_security`` keeps of it."""
-        return self.role.oid, self.enforced
+        return self.role.oid, self.enforced, self.version
 
 
 class NamedValues(Protocol):

@@ -210,6 +210,11 @@ class EvalSession(Protocol):
         """The catalog the statement sees."""
 
     @property
+    def rights_catalog(self) -> SystemCatalog:
+        """The catalog that the statement sees, with the roles, owners and access control lists of ``today``."""
+        ...
+
+    @property
     def today(self) -> SystemCatalog:
         """The catalog whose roles count: the latest, whatever time the statement reads at."""
 

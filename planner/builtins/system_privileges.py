@@ -3,6 +3,9 @@
 What a role may do is said in ``planner.rights``. Functions, types and languages are everybody's to use, as long as nothing is
 granted on them.
 
+The answer is that of now, whatever time a statement reads at: policies, views and functions that ask let nobody in from whom a right
+has been taken since. Names are those of the time that is read.
+
 A privilege word that does not belong to the kind of object is 22023, an unknown name the SQLSTATE of its kind, an
 unknown oid gives NULL.
 """
@@ -21,8 +24,10 @@ from planner.catalog import RelationDef, RoleDef
 from planner.errors import SqlError
 from planner.facts import REGPROCEDURE, facts, rows
 from planner.identifiers import split_identifier
+from planner.query import Expr, FuncExpr
 from planner.rights import Rights, database_owner, restricted_functions
 from planner.typefacts import FIRST_USER_OID
+from planner.walk import walk
 
 SUPERUSER_OID = 10
 
@@ -53,11 +58,11 @@ def _public(owner: int, letters: str) -> Asked:
 
 def _relation(session: EvalSession, wanted: Any) -> RelationDef | None:
     if isinstance(wanted, int):
-        return session.catalog.relation_by_oid(wanted)
+        return session.rights_catalog.relation_by_oid(wanted)
     relation = find_relation(session, wanted)
     if relation is None:
         raise SqlError("42P01", f'relation "{wanted}" does not exist')
-    return relation
+    return session.rights_catalog.relation_by_oid(relation.oid)
 
 
 def _table(session: EvalSession, wanted: Any) -> Asked | None:
@@ -85,11 +90,11 @@ def _sequence(session: EvalSession, wanted: Any) -> Asked | None:
 
 def _schema(session: EvalSession, wanted: Any) -> Asked | None:
     if isinstance(wanted, int):
-        schema = session.catalog.schema_by_oid(wanted)
+        schema = session.rights_catalog.schema_by_oid(wanted)
         if schema is None:
             return None
     else:
-        schema = session.catalog.schema(wanted)
+        schema = session.rights_catalog.schema(wanted)
         if schema is None:
             raise SqlError("3F000", f'schema "{wanted}" does not exist')
     return lambda rights, letters, option: rights.schema(schema, letters, option=option)
@@ -97,11 +102,11 @@ def _schema(session: EvalSession, wanted: Any) -> Asked | None:
 
 def _database(session: EvalSession, wanted: Any) -> Asked | None:
     if isinstance(wanted, int):
-        found = session.catalog.database_by_oid(wanted)
+        found = session.rights_catalog.database_by_oid(wanted)
         if found is None:
             return None
     else:
-        found = session.catalog.database_named(wanted)
+        found = session.rights_catalog.database_named(wanted)
         if found is None:
             raise SqlError("3D000", f'database "{wanted}" does not exist')
     oid = found.oid
@@ -110,7 +115,7 @@ def _database(session: EvalSession, wanted: Any) -> Asked | None:
 
 def _function(session: EvalSession, wanted: Any) -> Asked | None:
     oid = wanted if isinstance(wanted, int) else reg_input(session, REGPROCEDURE, wanted)
-    function = session.catalog.function_by_oid(oid) if oid is not None else None
+    function = session.rights_catalog.function_by_oid(oid) if oid is not None else None
     if function is not None:
         return lambda rights, letters, option: rights.function(function, option=option)
     if oid not in facts().procs:
@@ -126,10 +131,10 @@ def _type(session: EvalSession, wanted: Any) -> Asked | None:
     oid = wanted if isinstance(wanted, int) else find_type(wanted, session)
     if oid is None:
         raise SqlError("42704", f'type "{wanted}" does not exist')
-    made = session.catalog.type_by_oid(oid)
+    made = session.rights_catalog.type_by_oid(oid)
     if made is not None:
         return lambda rights, letters, option: rights.type(made, option=option)
-    if (oid >= FIRST_USER_OID or oid not in facts().types) and session.catalog.row_type_relation(oid) is None:
+    if (oid >= FIRST_USER_OID or oid not in facts().types) and session.rights_catalog.row_type_relation(oid) is None:
         return None
     return _public(SUPERUSER_OID, "U")
 
@@ -205,10 +210,10 @@ def _words(text: str, allowed: Sequence[str]) -> list[tuple[str, bool]]:
 def _role(session: EvalSession, wanted: Any) -> RoleDef | None:
     """Return the role asked about; None for the pseudo-role public and for an unknown oid."""
     if isinstance(wanted, int):
-        return session.catalog.role_by_oid(wanted) if wanted else None
+        return session.rights_catalog.role_by_oid(wanted) if wanted else None
     if wanted == "public":
         return None
-    role = session.catalog.role(wanted)
+    role = session.rights_catalog.role(wanted)
     if role is None:
         raise SqlError("42704", f'role "{wanted}" does not exist')
     return role
@@ -216,7 +221,7 @@ def _role(session: EvalSession, wanted: Any) -> RoleDef | None:
 
 def _held(session: EvalSession, role: RoleDef | None, asked: Asked, words: list[tuple[str, bool]]) -> bool:
     """Tell whether the role has any of the privileges; RULE has been nobody's for long."""
-    rights = Rights(session.catalog, role)
+    rights = Rights(session.rights_catalog, role)
     return any(asked(rights, WORDS[word], option) for word, option in words if word != "RULE")
 
 
@@ -267,10 +272,10 @@ def _role_inquiry(with_user: bool) -> Callable[..., bool | None]:
                 raise SqlError("22023", f'unrecognized privilege type: "{part.strip()}"')
         if role is None or other is None:
             return role is not None and role.superuser
-        role_of = session.catalog.role_by_oid
+        role_of = session.rights_catalog.role_by_oid
         member = other.oid
         if member == DATABASE_OWNER:  # whoever owns the database is its one member
-            member = database_owner(session.catalog, session.catalog.database)
+            member = database_owner(session.rights_catalog, session.rights_catalog.database)
         for part in text.split(","):
             word = " ".join(part.upper().split())
             if word.endswith(" OPTION"):
@@ -283,6 +288,16 @@ def _role_inquiry(with_user: bool) -> Callable[..., bool | None]:
         return False
 
     return pg_has_role
+
+
+def inquires(expr: Expr) -> bool:
+    """Tell whether an expression asks what a role may do, or is a member of."""
+    names = {*KINDS, "has_column_privilege", "pg_has_role"}
+    procs = facts().procs
+    return any(
+        isinstance(node, FuncExpr) and node.proc in procs and procs[node.proc].name in names
+        for node in walk(expr)
+    )
 
 
 # --- access control lists -------------------------------------------------------------------------

@@ -110,6 +110,50 @@ def test_a_serialization_failure_tells_who_changed_what(server: ServerProcess) -
     writer.close()
 
 
+@pytest.fixture
+def stranger(server: ServerProcess) -> Iterator[FieldsClient]:
+    """A role that may change the notes of rows whose keys it may not read: of one table all, of another those that a policy hides."""
+    server.sql(
+        "CREATE TABLE closed (id text PRIMARY KEY, note text, UNIQUE (note)); INSERT INTO closed VALUES ('s3cret', 'n0te'); "
+        "CREATE TABLE hidden (id text PRIMARY KEY, o name); INSERT INTO hidden VALUES ('s3cret', 'postgres'), ('mine', 'eve'); "
+        "ALTER TABLE hidden ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON hidden USING (o = current_user); "
+        "CREATE ROLE eve LOGIN; GRANT UPDATE (note), DELETE ON closed TO eve; GRANT ALL ON hidden TO eve"
+    )
+    client = connect(server.port, "eve")
+    client.run("SET lock_timeout = '200ms'")
+    yield client
+    client.close()
+    server.sql("DROP TABLE closed, hidden; DROP ROLE eve")
+
+
+@pytest.mark.parametrize(
+    "waits", ["UPDATE closed SET note = 'e'", "DELETE FROM closed", "DELETE FROM hidden WHERE id = 's3cret'"]
+)
+def test_who_waits_is_not_told_a_key_that_he_may_not_read(server: ServerProcess, stranger: FieldsClient, waits: str) -> None:
+    holder = connect(server.port)
+    holder.run("BEGIN")
+    for statement in ("UPDATE closed SET note = 'n1ote'", "UPDATE hidden SET o = o", "INSERT INTO closed VALUES ('s4cret')"):
+        holder.run(statement)
+    error = stranger.fails(waits)
+    assert error["sqlstate"] == "55P03"
+    assert " waits for " in error["detail"]
+    assert "cret" not in error["detail"].split("\nProcess ")[0]
+    assert "ote" not in error["detail"].split("\nProcess ")[0]
+    holder.run("ROLLBACK")
+    holder.close()
+
+
+def test_who_loses_a_race_is_not_told_a_key_that_he_may_not_read(server: ServerProcess, stranger: FieldsClient) -> None:
+    stranger.run("BEGIN")
+    stranger.run("SELECT count(*) FROM hidden")
+    server.sql("UPDATE hidden SET o = 'postgres' WHERE id = 's3cret'")
+    error = stranger.fails("INSERT INTO hidden VALUES ('new', 'eve')")
+    stranger.run("ROLLBACK")
+    assert error["sqlstate"] == "40001"
+    assert 'index "hidden_pkey" of table "hidden" was changed' in error["detail"]
+    assert "s3cret" not in error["detail"]
+
+
 def test_nowait_tells_who_has_the_row(server: ServerProcess) -> None:
     holder, other = connect(server.port), connect(server.port)
     holder.run("BEGIN")

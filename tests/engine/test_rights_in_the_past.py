@@ -122,7 +122,34 @@ CASES = (
     Case(name="definer function that shows whole rows",
          before=T + "CREATE FUNCTION f() RETURNS SETOF text LANGUAGE sql STABLE SECURITY DEFINER AS 'SELECT t::text FROM t WHERE a = 1'",
          since="ALTER TABLE t DROP b", query="SELECT * FROM f() @", own=[("(1,x)",)], ann=DENIED),
+    Case(name="definer function given to who may not", before=T + "CREATE FUNCTION f() RETURNS bigint LANGUAGE sql STABLE SECURITY DEFINER AS 'SELECT count(*) FROM t'",
+         since="ALTER FUNCTION f() OWNER TO ann", query="SELECT f() @", own=DENIED, ann=DENIED, root=DENIED),
+    Case(name="definer function given away, in a view of others",
+         before=T + "CREATE FUNCTION f() RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER AS 'BEGIN RETURN current_user;END'; "
+         "CREATE VIEW v AS SELECT f() AS who; GRANT SELECT ON v TO ann",
+         since="ALTER FUNCTION f() OWNER TO ann", query="SELECT who FROM v @", own=[("ann",)], ann=[("ann",)]),
+    Case(name="definer function given away, then dropped",
+         before=T + "CREATE FUNCTION f() RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER AS 'BEGIN RETURN current_user;END'",
+         since="ALTER FUNCTION f() OWNER TO ann; DROP FUNCTION f()", query="SELECT f() @", own=DENIED, ann=[("ann",)],
+         root=[("ann",)]),
+    # what a query asks about rights
+    Case(name="view for members", before=T + "CREATE VIEW v AS SELECT a, b FROM t WHERE has_table_privilege('s', 'SELECT') OR pg_has_role('own', 'MEMBER'); "
+         "GRANT SELECT ON v TO ann; CREATE TABLE s (); GRANT SELECT ON s TO ann", since="REVOKE SELECT ON s FROM ann",
+         query="SELECT * FROM v @", own=ROWS, ann=[]),
+    Case(name="view by columns and functions", before=T + "CREATE FUNCTION g() RETURNS int LANGUAGE sql AS 'SELECT 1'; CREATE TABLE s (a int); GRANT SELECT (a) ON s TO ann; "
+         "CREATE VIEW v AS SELECT a, b FROM t WHERE has_column_privilege('s', 'a', 'SELECT') AND has_function_privilege('g()', 'EXECUTE'); GRANT SELECT ON v TO ann",
+         since="REVOKE SELECT (a) ON s FROM ann", query="SELECT * FROM v @", own=ROWS, ann=[]),
+    Case(name="policy for members, by a column",
+         before="CREATE TABLE t (a int, o name); INSERT INTO t VALUES (1, 'own'), (2, 'ann'); GRANT SELECT ON t TO ann; CREATE TABLE s (); GRANT SELECT ON s TO ann; "
+         "ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (has_table_privilege(current_user, 's', 'SELECT') OR pg_has_role(o, 'MEMBER'))",
+         since="REVOKE SELECT ON s FROM ann", query="SELECT a FROM t @", own=[(1,), (2,)], ann=[(2,)]),
     # row-level security
+    Case(name="owner of then is exempt no more",
+         before=T + "ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (a = 2)",
+         since="GRANT SELECT ON t TO own; ALTER TABLE t OWNER TO ann; SET ROLE ann; GRANT SELECT ON t TO own", query="SELECT * FROM t @",
+         own=[(2, "y")], ann=ROWS, root=ROWS),
+    Case(name="view of the owner of then", before=VIEW + "ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (a = 2)",
+         since="ALTER TABLE t OWNER TO ann; SET ROLE ann; GRANT SELECT ON t TO own", query="SELECT * FROM v @", own=[(2, "y")], ann=[(2, "y")]),
     Case(name="policies made since", before=T + TO_ANN, since="ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (a = 1)",
          query="SELECT * FROM t @", own=ROWS, ann=[(1, "x")]),
     Case(name="policy narrowed since",
@@ -313,6 +340,32 @@ def test_a_transaction_that_is_open_runs_what_has_been_mended(roles: ServerProce
             reader.execute("SAVEPOINT s") if reader is own else None
             assert answer(reader, "SELECT * FROM v") == (ROWS if reader is own else DENIED)
             reader.execute("ROLLBACK")
+
+
+SECURED = T + TO_ANN + "ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t TO own USING (true); CREATE POLICY q ON t TO public USING (a = 2)"
+
+
+@pytest.mark.parametrize("given, taken, shut", [
+    ("ALTER ROLE ann BYPASSRLS", "ALTER ROLE ann NOBYPASSRLS", [(2, "y")]),
+    ("ALTER ROLE ann SUPERUSER", "ALTER ROLE ann NOSUPERUSER", [(2, "y")]),
+    ("GRANT own TO ann", "REVOKE own FROM ann", [(2, "y")]),  # a policy's role, and the owner's
+    ("ALTER TABLE § OWNER TO ann", "ALTER TABLE § OWNER TO own; GRANT SELECT ON § TO ann", [(2, "y")]),
+])  # fmt: skip
+def test_who_is_exempt_from_policies_is_as_of_now_in_a_block_that_has_planned(
+    roles: ServerProcess, given: str, taken: str, shut: Answer
+) -> None:
+    schema, _ts = set_up(roles, Case(name="", before=SECURED, since="", query="", own=None, ann=None))
+    table = f"{schema}.t"
+    roles.sql(given.replace("§", table))
+    texts = ("SELECT * FROM t", "SELECT * FROM t WHERE a > 0", "EXECUTE p", "SELECT * FROM t WHERE a < 9")
+    with session(roles, "ann", schema) as ann:
+        ann.execute("PREPARE p AS SELECT * FROM t")
+        ann.execute("BEGIN")
+        for text in texts[:3]:
+            assert answer(ann, text) == ROWS
+        roles.sql(taken.replace("§", table))
+        for text in texts:
+            assert answer(ann, text) == shut, text
 
 
 def test_roles_change_within_a_block_and_plans_are_not_shared(roles: ServerProcess) -> None:
