@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from engine.catalog.row_parts import parts_of
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl.create import target_schema
@@ -22,7 +23,7 @@ from engine.ddl.dependents import still_needed
 from engine.ddl.domains import domains_over
 from engine.ddl.drop import described
 from engine.ddl.field_names import rename_fields
-from engine.ddl.held_rows import columns_holding, parts_of, repack_rows
+from engine.ddl.held_rows import columns_holding, repack_rows
 from engine.ddl.roles import function_words
 from engine.ddl.types import changed_type, check_free, new_type, without_attribute
 from engine.reads.plans import Plan

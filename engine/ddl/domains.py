@@ -13,10 +13,10 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from engine.catalog.row_parts import parts_of
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl.create import target_schema
-from engine.ddl.held_rows import parts_of
 from engine.ddl.rewrite import locked_rows
 from engine.ddl.types import changed_type, check_free, new_type
 from engine.reads.plans import Plan

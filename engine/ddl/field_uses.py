@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from engine.catalog.row_parts import parts_of
 from engine.catalog.state import CatalogSnapshot
 from engine.connection.session import Session
 from engine.ddl.dependents import Dependency
 from engine.ddl.field_names import mentions
-from engine.ddl.held_rows import parts_of
 from engine.ddl.uses import Use, dependency, drop_use
 from pgwire.give_way import give_way, openly
 from planner.bind import bind_check

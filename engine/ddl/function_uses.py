@@ -230,9 +230,7 @@ async def _compute_anew(session: Session, changed: RelationDef, computed: Collec
     """Compute hidden columns of all rows of a table, which is locked."""
     with acting_as(session, changed.owner, restricted=True):
         shape = TableShape.of(changed, session)
-        shape.generated = [
-            (position, make) for position, make in shape.generated if position + 1 in computed
-        ]
+        shape.generated = [(position, make) for position, make in shape.generated if position + 1 in computed]
         env = Env((), session, shared=Shared())
         rows: list[Row] = []
         async for chunk in locked_rows(session, changed):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from engine.catalog.row_parts import parts_of
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import row_array_oid, row_type_oid
 from engine.constraints.define import touch
@@ -20,26 +21,6 @@ from txn.types import Row
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
-
-
-def parts_of(catalog: CatalogSnapshot, oid: int) -> Iterator[int]:
-    """Yield the composite types in values of a type, at any depth; the type itself first if it is one."""
-    seen: set[int] = set()
-    left = [oid]
-    while left:
-        current = left.pop()
-        made = catalog.type_by_oid(current)
-        relation = catalog.row_type_relation(current)
-        if made is not None and made.kind == "d":
-            left.append(made.base)
-            continue
-        own = made.oid if made is not None else relation[0].oid + 1 if relation is not None else 0
-        row = catalog.row_type(own) if own else None
-        if row is None or own in seen:
-            continue
-        seen.add(own)
-        yield own
-        left += [column.declared.oid for column in row.live]
 
 
 def columns_holding(

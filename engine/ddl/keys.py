@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from engine.transaction.conflicts import key_text
 from planner.bind.index import computed_index, index_keys, key_names
 from planner.bind.naming import choose_name
-from planner.catalog import Catalog, ConstraintDef, IndexDef, RelationDef
+from planner.catalog import ConstraintDef, IndexDef, RelationDef
 from planner.errors import SqlError
 from planner.statements import CheckSpec, KeySpec
 from txn.errors import DuplicateKey

@@ -2,6 +2,8 @@
 
     dropped table, view, function       its last owner's and superusers'
     dropped column                      its table's owner's and superusers'
+    dropped attribute of a composite type, in a value    its type's, or the table's, owner's and superusers'
+    detached partition, through the table that it was part of    whose SELECT on it is
     a relation that was called otherwise, named in the body of somebody else's SECURITY DEFINER function    the same
 
 Who asks is the client's role (``Session.asker``), whoever's view or function reads on its behalf: a view that shows whole rows, or a
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.catalog.row_parts import parts_of
 from engine.catalog.todays_code import lost_columns, same_names
 from engine.catalog.todays_rights import last_owner
 from engine.ddl.kinds import KIND_WORDS
@@ -20,6 +23,7 @@ from engine.transaction.time_travel import catalog_at
 from planner import statements as st
 from planner.query import RelationRange, SubqueryRange
 from planner.rights import Rights
+from planner.typefacts import FIRST_USER_OID
 from planner.walk import walk
 from txn.types import Timestamp
 
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
     from engine.connection.session import Session
     from engine.reads.plans import Plan
+    from planner.catalog import RelationDef
 
 
 def catalog_read(session: Session, plan: Plan) -> CatalogSnapshot:
@@ -82,15 +87,22 @@ class _Past:
         own = self._session.view.own_changes
         for oid, _version in plan.bound.versions:
             before, after = self._then.relation_by_oid(oid), self._now.relation_by_oid(oid)
-            if before is None or before.virtual or before is after or ("relation", oid, 0) in own:
+            if before is None or before.virtual or ("relation", oid, 0) in own:
                 continue
             if self._rights.owns(last_owner(before, after, last)):
                 continue
+            narrowed = self._narrowed(before) if before.kind != "v" else frozenset()
+            if narrowed:
+                lost[oid] = narrowed
+            if before is after:
+                continue
             if after is None or (self._session.acting and not same_names(before, after)):
                 raise denied(KIND_WORDS[before.kind], before.name)
+            if before.partition_of not in (0, after.partition_of):
+                self._detached(plan, before, after)
             columns = lost_columns(before, after)
             if columns and before.kind != "v":
-                lost[oid] = columns
+                lost[oid] = columns | narrowed
         if lost:
             self._columns(plan, lost)
         for oid in plan.bound.functions:
@@ -99,6 +111,31 @@ class _Past:
                 continue
             if not self._rights.owns(last_owner(function, None, last)):
                 raise denied("function", function.name)
+
+    def _narrowed(self, relation: RelationDef) -> frozenset[int]:
+        """Return the columns of a relation in whose values are attributes of composite types that have been dropped since."""
+        declared = [(c.attnum, c.declared.oid) for c in relation.live if c.declared.oid >= FIRST_USER_OID]
+        return frozenset(
+            attnum for attnum, oid in declared if any(map(self._lost_attributes, parts_of(self._then, oid)))
+        )
+
+    def _lost_attributes(self, oid: int) -> bool:
+        before, after = self._then.row_type(oid), self._now.row_type(oid)
+        if before is None or after is None:
+            return False
+        if {c.attnum for c in before.live} <= {c.attnum for c in after.live}:
+            return False
+        whose = self._now.relation_by_oid(after.relation) if after.relation else self._now.type_by_oid(oid)
+        return whose is None or not self._rights.owns(whose.owner)
+
+    def _detached(self, plan: Plan, before: RelationDef, after: RelationDef) -> None:
+        """A partition that belongs to its table no more asks for itself where it is read through that."""
+        if any(
+            node.parent and any(isinstance(n, RelationRange) and n.oid == before.oid for n in walk(node))
+            for node in walk(plan.bound.statement)
+            if isinstance(node, RelationRange | SubqueryRange)
+        ) and not Rights(self._session.rights_catalog, self._session.asker).relation(after, "r"):
+            raise denied(KIND_WORDS[before.kind], before.name)
 
     def _columns(self, plan: Plan, lost: dict[int, frozenset[int]]) -> None:
         """Check that no column is read that has been dropped; 0 among those that are used is the whole row."""

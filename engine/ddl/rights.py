@@ -23,6 +23,7 @@ from engine.ddl.shared_needs import SharedNeeds
 from planner import query as q
 from planner import statements as st
 from planner.errors import SqlError
+from planner.exprs import columns_named
 from planner.total import members, total
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Asked(CommentNeeds, SharedNeeds):
             self.statement(part)
 
     def copy(self, statement: st.Copy) -> None:
-        """pg_read_server_files or pg_write_server_files for files; INSERT on the columns of a table, SELECT, or what is written in its place asks."""
+        """pg_read_server_files or pg_write_server_files for files; INSERT on the columns of a table, SELECT on those that WHERE names; SELECT; or what is written in its place asks."""
         if statement.filename is not None:
             self._touch_files(reading=statement.is_from)
         if statement.query is not None:
@@ -55,7 +56,10 @@ class Asked(CommentNeeds, SharedNeeds):
             self.statement(statement.change)
         else:
             letter = "a" if statement.is_from else "r"
-            self._have_columns(self._used(statement.table), statement.attnums, letter)
+            relation = self._used(statement.table)
+            self._have_columns(relation, statement.attnums, letter)
+            if statement.where is not None and (read := columns_named(statement.where)):
+                self._have_columns(relation, read, "r")
 
     def declare_subscribe(self, statement: st.DeclareSubscribe) -> None:
         """What its SUBSCRIBE asks."""

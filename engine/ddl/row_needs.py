@@ -125,7 +125,8 @@ class RowNeeds(Needs):
                         self._have(relation, "d")
                     elif action.action != "nothing":
                         self._have_columns(relation, action.given, "w" if action.action == "update" else "a")
-                read = read or {c.attnum for c in relation.live}
+                if not read and all(action.action == "nothing" for action in statement.actions):
+                    self._have_columns(relation, (), "r")
         if target is not None and relation.kind == "p":
             read = _of_parent(target, read, relation, self.catalog)
         if not isinstance(statement, q.Merge):

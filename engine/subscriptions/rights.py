@@ -63,7 +63,9 @@ class Permit:
         asked.call(self._plan.bound.functions, self._statement)
         asked.subscribe(self._statement)
         if self._answers != self._inquire():
-            raise SqlError("42501", "what its query asks about rights has another answer: the subscription ends")
+            raise SqlError(
+                "42501", "what its query asks about rights has another answer: the subscription ends"
+            )
         self._seen = now
 
     def _inquire(self) -> list[Any]:
@@ -95,7 +97,9 @@ class Permit:
                 raise _ended("55000", f'{KIND_WORDS["v"]} "{view.name}" changed')
         for oid in self._plan.bound.functions:
             function, current = self._bound.function_by_oid(oid), now.function_by_oid(oid)
-            if function is None or (rights.owns((current or function).owner) and not _given(function, current)):
+            if function is None or (
+                rights.owns((current or function).owner) and not _given(function, current)
+            ):
                 continue
             if current is None:
                 raise _ended("42883", f'function "{function.name}" was dropped')

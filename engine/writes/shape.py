@@ -14,6 +14,7 @@ from pgwire.give_way import PACE, paced
 from planner.bind import bind_check, generations
 from planner.bind.partition import partition_check
 from planner.bind.runnable import runnable
+from planner.bind.stored import bind_key_expr
 from planner.builtins.reg import NAMED, named_output
 from planner.builtins.session import EvalSession
 from planner.catalog import ConstraintDef, RelationDef
@@ -132,10 +133,9 @@ class TableShape:
         deletes them calls nothing.
         """
         called: set[int] = set()
-        computed = routed and _by_expressions(relation, session)
-        checks = bound_checks(relation, session, called, bound=not routed or computed)
-        if computed:  # the rights to the functions in it count
-            checks = tuple(check for check in checks if check[0] != PARTITION_BOUND)
+        checks = bound_checks(relation, session, called, bound=not routed)
+        if routed:
+            called |= _key_calls(relation, session)
         generated = bound_generations(relation, session, called)
         shape = cls(relation, session.codec_settings, checks, generated, bound_demands(relation, session))
         shape.session = session
@@ -309,10 +309,13 @@ def bound_checks(
     return tuple(found)
 
 
-def _by_expressions(partition: RelationDef, session: Session) -> bool:
-    """Tell whether a table that a partition belongs to is divided by more than columns."""
-    keys = [table.partition_key for table in ancestors(partition, session.catalog)]
-    return any(key is not None and any(key.expressions) for key in keys)
+def _key_calls(partition: RelationDef, session: Session) -> set[int]:
+    """Return the functions that bringing a row to a partition calls: those of the keys of the tables that it belongs to."""
+    called: set[int] = set()
+    for table in ancestors(partition, session.catalog):
+        for text in () if table.partition_key is None else filter(None, table.partition_key.expressions):
+            bind_key_expr(text, table, session.catalog, called)
+    return called
 
 
 def runnable_check(expr: Expr, session: Session, called: set[int] | None = None) -> Expr:

@@ -60,16 +60,20 @@ def bind_copy(context: BindContext, node: ast.Copy) -> st.Copy:
             raise SqlError("42601", "WHERE clause not allowed with COPY TO", span=node.span)
         condition = bind_clause(table_scope(context, relation), node.where, "COPY WHERE")
         for item in walk(condition):
-            if (
-                isinstance(item, Var)
-                and item.attnum > 0 <= item.range
-                and relation.column(item.attnum).generated
-            ):
+            if not isinstance(item, Var) or item.range < 0:
+                continue
+            named = [c for c in relation.live if item.attnum in (0, c.attnum)]
+            generated = next((c for c in named if c.generated), None)
+            if generated is not None:
                 raise SqlError(
                     "42P10",
                     "generated columns are not supported in COPY FROM WHERE conditions",
-                    detail=f'Column "{relation.column(item.attnum).name}" is a generated column.',
+                    detail=f'Column "{generated.name}" is a generated column.',
                 )
+            if item.attnum == 0:
+                raise not_supported("a whole row in COPY FROM WHERE", span=item.span)
+            if item.attnum < 0 and item.name != "tableoid":
+                raise not_supported(f"column {item.name} in COPY FROM WHERE", span=item.span)
         where = runnable_now(coerce_to_boolean(condition, "WHERE", context.env), context)
     defaults = []
     if node.is_from:

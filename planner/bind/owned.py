@@ -40,6 +40,8 @@ def bind_default_privileges(
         raise SqlError("0LP01", "cannot use IN SCHEMA clause when using GRANT/REVOKE ON SCHEMAS")
     if node.is_grant and node.option and any(role.special == "public" for role in node.grantees):
         raise SqlError("0LP01", "grant options can only be granted to roles")
+    if any(privilege.columns for privilege in node.privileges):
+        raise SqlError("0LP01", "default privileges cannot be set for columns")
     schemas: list[int] = []
     for name in node.schemas:
         schema = context.catalog.schema(name)

@@ -371,15 +371,19 @@ def bind_check(
     return expr
 
 
-def bind_key_expr(sql: str, relation: RelationDef, catalog: Catalog) -> Expr:
-    """Return a stored expression of a partition key, as it is evaluated."""
+def bind_key_expr(
+    sql: str, relation: RelationDef, catalog: Catalog, functions: set[int] | None = None
+) -> Expr:
+    """Return a stored expression of a partition key, as it is evaluated; the oids of what it calls are added to ``functions``."""
     from planner.bind.runnable import runnable
 
     context = stored_context(catalog, sql)
     expr: Expr = without_spans(
         bind_kept(table_scope(context, relation), parse_expression(sql), "PARTITION BY")
     )
-    made: Expr = without_collations(without_domains(runnable(resolve_unknown(expr, context.env), catalog)))
+    made: Expr = without_collations(
+        without_domains(runnable(resolve_unknown(expr, context.env), catalog, functions))
+    )
     return fold(made)
 
 

@@ -134,7 +134,9 @@ def _type(session: EvalSession, wanted: Any) -> Asked | None:
     made = session.rights_catalog.type_by_oid(oid)
     if made is not None:
         return lambda rights, letters, option: rights.type(made, option=option)
-    if (oid >= FIRST_USER_OID or oid not in facts().types) and session.rights_catalog.row_type_relation(oid) is None:
+    if (oid >= FIRST_USER_OID or oid not in facts().types) and session.rights_catalog.row_type_relation(
+        oid
+    ) is None:
         return None
     return _public(SUPERUSER_OID, "U")
 

@@ -129,10 +129,16 @@ def stranger(server: ServerProcess) -> Iterator[FieldsClient]:
 @pytest.mark.parametrize(
     "waits", ["UPDATE closed SET note = 'e'", "DELETE FROM closed", "DELETE FROM hidden WHERE id = 's3cret'"]
 )
-def test_who_waits_is_not_told_a_key_that_he_may_not_read(server: ServerProcess, stranger: FieldsClient, waits: str) -> None:
+def test_who_waits_is_not_told_a_key_that_he_may_not_read(
+    server: ServerProcess, stranger: FieldsClient, waits: str
+) -> None:
     holder = connect(server.port)
     holder.run("BEGIN")
-    for statement in ("UPDATE closed SET note = 'n1ote'", "UPDATE hidden SET o = o", "INSERT INTO closed VALUES ('s4cret')"):
+    for statement in (
+        "UPDATE closed SET note = 'n1ote'",
+        "UPDATE hidden SET o = o",
+        "INSERT INTO closed VALUES ('s4cret')",
+    ):
         holder.run(statement)
     error = stranger.fails(waits)
     assert error["sqlstate"] == "55P03"
@@ -143,10 +149,12 @@ def test_who_waits_is_not_told_a_key_that_he_may_not_read(server: ServerProcess,
     holder.close()
 
 
-def test_who_loses_a_race_is_not_told_a_key_that_he_may_not_read(server: ServerProcess, stranger: FieldsClient) -> None:
+def test_who_loses_a_race_is_not_told_a_key_that_he_may_not_read(
+    server: ServerProcess, stranger: FieldsClient
+) -> None:
     stranger.run("BEGIN")
-    stranger.run("SELECT count(*) FROM hidden")
-    server.sql("UPDATE hidden SET o = 'postgres' WHERE id = 's3cret'")
+    stranger.run("SELECT * FROM hidden WHERE id = 's3cret'")
+    server.sql("UPDATE hidden SET o = 'nobody' WHERE id = 's3cret'")
     error = stranger.fails("INSERT INTO hidden VALUES ('new', 'eve')")
     stranger.run("ROLLBACK")
     assert error["sqlstate"] == "40001"

@@ -186,6 +186,23 @@ CASES = (
          since="ALTER TABLE t DROP b", query="SELECT b FROM t @ ORDER BY b", own=[("x",), ("y",)], ann=DENIED),
     Case(name="dropped partition", before="CREATE TABLE t (a int) PARTITION BY LIST (a); CREATE TABLE t1 PARTITION OF t FOR VALUES IN (1);"
          "INSERT INTO t VALUES (1);" + TO_ANN, since="DROP TABLE t1", query="SELECT * FROM t @", own=[(1,)], ann=DENIED),
+    Case(name="detached partition", before="CREATE TABLE t (a int) PARTITION BY LIST (a); CREATE TABLE t1 PARTITION OF t FOR VALUES IN (1);"
+         "INSERT INTO t VALUES (1);" + TO_ANN, since="ALTER TABLE t DETACH PARTITION t1", query="SELECT * FROM t @", own=[(1,)], ann=DENIED),
+    Case(name="detached partition that one may read", before="CREATE TABLE t (a int) PARTITION BY LIST (a); CREATE TABLE t1 PARTITION OF t FOR VALUES IN (1);"
+         "INSERT INTO t VALUES (1); GRANT SELECT ON t1 TO ann;" + TO_ANN, since="ALTER TABLE t DETACH PARTITION t1", query="SELECT * FROM t @",
+         own=[(1,)], ann=[(1,)]),
+    # values of composite types
+    Case(name="dropped attribute", before="CREATE TYPE c AS (x int, y text); CREATE TABLE t (a int, v c); INSERT INTO t VALUES (1, ROW (1, 's'));" + TO_ANN,
+         since="ALTER TYPE c DROP ATTRIBUTE y", query="SELECT (v).x FROM t @", own=[(1,)], ann=DENIED),
+    Case(name="other columns beside a dropped attribute",
+         before="CREATE TYPE c AS (x int, y text); CREATE TABLE t (a int, v c[]); INSERT INTO t VALUES (1, ARRAY[ROW (1, 's')::c]);" + TO_ANN,
+         since="ALTER TYPE c DROP ATTRIBUTE y", query="SELECT a FROM t @", own=[(1,)], ann=[(1,)]),
+    Case(name="dropped attribute within arrays, rows and domains",
+         before="CREATE TYPE c AS (x int, y text); CREATE DOMAIN d AS c; CREATE TYPE r AS (d c[]); CREATE TABLE t (a int, v d, w r);"
+         "INSERT INTO t VALUES (1, ROW (1, 's'), ROW (ARRAY[ROW (1, 's')::c]));" + TO_ANN,
+         since="ALTER TYPE c DROP ATTRIBUTE y", query="SELECT (w).d[1].x FROM t @", own=[(1,)], ann=DENIED),
+    Case(name="row of a table that lost a column, in another", before=T + "CREATE TABLE u (v t); INSERT INTO u SELECT t FROM t WHERE a = 1; GRANT SELECT ON u TO ann",
+         since="ALTER TABLE t DROP b CASCADE", query="SELECT (v).a FROM u @", own=[(1,)], ann=DENIED),
 )  # fmt: skip
 
 _numbers = itertools.count(1)
@@ -342,10 +359,14 @@ def test_a_transaction_that_is_open_runs_what_has_been_mended(roles: ServerProce
             reader.execute("ROLLBACK")
 
 
-SECURED = T + TO_ANN + "ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t TO own USING (true); CREATE POLICY q ON t TO public USING (a = 2)"
+SECURED = (
+    T
+    + TO_ANN
+    + "ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t TO own USING (true); CREATE POLICY q ON t TO public USING (a = 2)"
+)
 
 
-@pytest.mark.parametrize("given, taken, shut", [
+@pytest.mark.parametrize(("given", "taken", "shut"), [
     ("ALTER ROLE ann BYPASSRLS", "ALTER ROLE ann NOBYPASSRLS", [(2, "y")]),
     ("ALTER ROLE ann SUPERUSER", "ALTER ROLE ann NOSUPERUSER", [(2, "y")]),
     ("GRANT own TO ann", "REVOKE own FROM ann", [(2, "y")]),  # a policy's role, and the owner's
