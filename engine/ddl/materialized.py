@@ -98,9 +98,11 @@ async def create(
     await session.view.change([relation])
     if not statement.with_data:
         return Command(plan.bound.tag)
-    query, ctx = await _prepare(session, plan, relation, statement, params)
-    running = run_query(session, plan, "query", query.query, ctx)
-    return Command(f"SELECT {await fill_from(session, relation, query, ctx, running)}")
+    with acting_as(session, relation.owner, restricted=True):
+        query, ctx = await _prepare(session, plan, relation, statement, params)
+        running = run_query(session, plan, "query", query.query, ctx)
+        count = await fill_from(session, relation, query, ctx, running)
+    return Command(f"SELECT {count}")
 
 
 async def refresh(

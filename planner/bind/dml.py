@@ -83,15 +83,26 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
     source raises.
     """
     relation, view = _target(context, node.relation, "insert")
+    of_view: list[ColumnDef] = []
     node = without_parts(node, relation if view is None else view.view, context.catalog)
     if view is None:
         columns = insert_columns(relation, node.columns)
     else:
-        of_view = _first_columns(node, insert_columns(view.view, node.columns))
-        columns = [relation.column(view.base_attnum(column.attnum, "insert")) for column in of_view]
+        of_view = insert_columns(view.view, node.columns)
+        if isinstance(node.query, ast.Values | None):
+            of_view = _first_columns(node, of_view)
+        columns = of_view
+
+    def stored(listed: list[ColumnDef]) -> list[ColumnDef]:
+        nonlocal of_view
+        if view is None:
+            return listed
+        of_view = listed
+        return [relation.column(view.base_attnum(column.attnum, "insert")) for column in listed]
+
     source: QueryExpr | None = None
     if node.query is not None:
-        source, columns = insert_source(context, node, relation, columns)
+        source, columns = insert_source(context, node, relation, columns, stored)
     else:
         columns = []
     named = {column.attnum for column in columns}
@@ -220,15 +231,14 @@ def _target(context: BindContext, node: ast.TableRef, what: str) -> tuple[Relati
 
 
 def _first_columns(node: ast.Insert, columns: list[ColumnDef]) -> list[ColumnDef]:
-    """Return as many columns as the source has values, where that is plain to see: INSERT without a list may give fewer."""
-    query = node.query
-    if query is None:
+    """Return as many columns of a view as VALUES, or DEFAULT VALUES, gives: INSERT without a list may give fewer."""
+    if node.query is None:
         return []
-    if not node.columns and isinstance(query, ast.Values):
-        return columns[: len(query.rows[0])]
-    if not node.columns and isinstance(query, ast.Select):
-        return columns[: len(query.targets)]
-    return columns
+    return (
+        columns
+        if node.columns or not isinstance(node.query, ast.Values)
+        else columns[: len(node.query.rows[0])]
+    )
 
 
 def _over_base_table(node: ast.OnConflict, view: ViewTarget) -> ast.OnConflict:

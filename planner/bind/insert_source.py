@@ -7,7 +7,7 @@ a query                 bound as such; a projection converts what is not of the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from planner import ast
@@ -55,9 +55,16 @@ def _merged_with(outer: ast.With | None, inner: ast.With | None) -> ast.With | N
 
 
 def insert_source(
-    context: BindContext, node: ast.Insert, relation: RelationDef, columns: list[ColumnDef]
+    context: BindContext,
+    node: ast.Insert,
+    relation: RelationDef,
+    columns: list[ColumnDef],
+    stored: Callable[[list[ColumnDef]], list[ColumnDef]],
 ) -> tuple[QueryExpr, list[ColumnDef]]:
-    """Bind the VALUES or query of an INSERT; returns it, giving the columns' types, and the columns that it fills. Raises 42601, 42804, 428C9."""
+    """Bind the VALUES or query of an INSERT; returns it, giving the columns' types, and the columns that it fills. Raises 42601, 42804, 428C9.
+
+    ``columns``: of what is named, a view perhaps; ``stored`` gives the table's for those that get values.
+    """
     query = node.query
     assert query is not None
     plain = isinstance(query, ast.Values) and not (
@@ -65,13 +72,13 @@ def insert_source(
     )
     if plain:
         assert isinstance(query, ast.Values)
-        return _insert_values(context, node, query, relation, columns)
+        return _insert_values(context, node, query, relation, stored(columns))
     merged = _merged_with(node.with_, query.with_)
     if merged is not query.with_:
         query = replace(query, with_=merged)
     bound = bind_query(context, query, _hidden_target(context, node, relation), resolve_unknowns=False)
     spans = _output_spans(query, len(bound.columns))
-    columns = match_counts(node, columns, spans, row=None)
+    columns = stored(match_counts(node, columns, spans, row=None))
     for column in columns:
         _refuse_value(column, node)
     bound = _converted(context, bound, columns, spans)
@@ -136,9 +143,18 @@ def _output_spans(query: ast.QueryNode, count: int) -> list[Span | None]:
     while isinstance(query, ast.SetOp):
         query = query.left
     spans: list[Span | None] = []
-    if isinstance(query, ast.Select) and len(query.targets) == count:
-        spans = [target.span or target.expr.span for target in query.targets]
+    if isinstance(query, ast.Select):
+        stars = [target for target in query.targets if _is_star(target.expr)]
+        more = count - len(query.targets)
+        for target in query.targets if len(stars) == 1 or not more else ():
+            spans += [target.span or target.expr.span] * (1 + more if _is_star(target.expr) else 1)
     return spans or [query.span] * count
+
+
+def _is_star(expr: ast.Expression) -> bool:
+    if isinstance(expr, ast.Indirection):
+        return isinstance(expr.steps[-1], ast.Star)
+    return isinstance(expr, ast.ColumnRef) and expr.star
 
 
 def match_counts(
