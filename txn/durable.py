@@ -20,14 +20,14 @@ import asyncio
 import dataclasses
 import logging
 import os
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 from weakref import WeakValueDictionary
 
 from txn.encode import blob_pieces, decode_entry
-from txn.errors import DamagedEntry, DamagedFile, Fenced, TxnError
+from txn.errors import DamagedEntry, DamagedFile, Fenced, OutOfSpace, TxnError
 from txn.group_commit import Committer
 from txn.jobs import Jobs
 from txn.leadership import DirectoryLock, Leadership, take_leadership
@@ -144,6 +144,8 @@ class DurableLog:
         # must cover because such a part has been replaced: replaying it would bring the part back.
         self._loaded: dict[str, tuple[ShardId, int]] = {}
         self._untidied = 0  # manifests stored since the log was trimmed
+        self.shrink: Callable[[], Awaitable[None]] | None = None
+        """Makes the log's file as small as what is in it, where that can be had. Raises OutOfSpace, Indeterminate."""
         self._must_cover: dict[ShardId, int] = {}
         self._spilled: dict[str, int] = {}  # blobs of large write sets -> the entry that names them
         self._indexes: set[str] = (
@@ -186,7 +188,7 @@ class DurableLog:
                 await stores.close()
                 raise
         if config.reserve_bytes:
-            make_way(path)
+            make_way(path, config.reserve_bytes)
         lock = await asyncio.to_thread(DirectoryLock.acquire, path, clock)
         consensus: SqliteConsensus | None = None
         try:
@@ -209,6 +211,7 @@ class DurableLog:
                 consensus, blob, clock, ids, cache_bytes=config.cache_bytes, lock=lock
             )
             opened.committer.reserve = reserve
+            opened.shrink = consensus.shrink
             return opened
         except BaseException:
             if consensus is not None:
@@ -545,17 +548,39 @@ class DurableLog:
             if self._untidied * _SHARDS_PER_TIDY > len(self._store.current):
                 await self._tidy()
 
-    async def tidy(self) -> None:
-        """Trim the log by the manifests stored since it was trimmed. Failing to is logged only. Raises Fenced."""
-        if self._untidied:
+    async def tidy(self, *, now: bool = False) -> None:
+        """Trim the log by the manifests stored since it was trimmed. Failing to is logged only. Raises Fenced.
+
+        ``now``: on a full disk all that may go goes at once, and the file becomes as small as what is left.
+        """
+        reserve = self.committer.reserve
+        short = now and reserve is not None and reserve.short
+        if self._untidied or short:
             async with self._manifest_lock:
-                await self._tidy()
+                await self._tidy(everything=short)
+                if short and self.shrink is not None:
+                    await self._shrink_file(self.shrink)
+
+    async def _shrink_file(self, shrink: Callable[[], Awaitable[None]]) -> None:
+        """Make the log's file smaller, with what is left of the reserve. Failing to is logged only."""
+        reserve = self.committer.reserve
+        while True:
+            try:
+                await shrink()
+                return
+            except OutOfSpace as error:
+                if reserve is None or not reserve.give_some("the log's file is made smaller"):
+                    _log.warning("the log's file did not become smaller: %s", error)
+                    return
+            except TxnError as error:
+                _log.warning("the log's file did not become smaller: %s", error)
+                return
 
     async def _tidy(self, *, everything: bool = False) -> None:
         """Trim the log, then remove the registers of shards that it no longer mentions."""
         self._untidied = 0
         try:
-            first = await tidy(self._txns, everything=everything)
+            first = await self._trimmed(everything)
             for name in [n for n, seq in self._spilled.items() if seq < first]:
                 await self.blob.delete(name)
                 del self._spilled[name]
@@ -567,6 +592,18 @@ class DurableLog:
             raise
         except TxnError as error:
             _log.warning("the log was not trimmed: %s", error)  # the next checkpoint tries again
+
+    async def _trimmed(self, everything: bool) -> int:
+        """Trim the log; on a full disk with what is left of the reserve. Returns its first entry."""
+        reserve = self.committer.reserve
+        while True:
+            try:
+                return await tidy(self._txns, everything=everything)
+            except OutOfSpace:
+                if reserve is None or not (
+                    everything and reserve.short and reserve.give_some("the log is trimmed")
+                ):
+                    raise
 
     def pressure(self) -> LogPressure:
         """Return what the flush policy needs to know. Cheap."""

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from txn.coordinator import Coordinator
-from txn.errors import TxnError
+from txn.errors import OutOfSpace, TxnError
 from txn.flush_job import run as job
 from txn.flush_job import waits_for_hold, wants_merge
 from txn.merging import Merger, Prepared, choose_elsewhere, prepare
@@ -86,9 +86,11 @@ class Flusher:
     async def flush(self, shard: ShardId | None = None, *, history: bool = False) -> None:
         """Flush one shard, or all, now; ``history``: superseded versions, too. Raises OutOfSpace and whatever else the job meets.
 
-        Who is cancelled stops waiting; a job that was begun goes on to its end, since half of one cannot be taken back.
+        Who is cancelled stops waiting; a job that was begun goes on to its end, since half of one cannot be taken back. What there
+        is no space for does not keep others from being flushed: those that have been emptied or dropped let the log go.
         """
         shards = list(self._core.shards) if shard is None else [shard]
+        full: OutOfSpace | None = None
         for one in shards:
             asked = asyncio.get_running_loop().create_task(self._job(one, history))
             self._asked.add(asked)
@@ -98,8 +100,12 @@ class Flusher:
             except asyncio.CancelledError:
                 asked.add_done_callback(_note_failure)
                 raise
-        await self._core.log.tidy()
+            except OutOfSpace as error:
+                full = full or error
+        await self._core.log.tidy(now=True)
         await self._discard()
+        if full is not None:
+            raise full
 
     async def _job(self, shard: ShardId, history: bool) -> None:
         async with self._lock:
@@ -224,11 +230,18 @@ class Flusher:
             if history.latest.generation is None or self._has_doomed(manifest):
                 self._want(shard)
         pressure = core.log.pressure()
-        if pressure.bytes > options.log_bytes:
+        if pressure.bytes > self._log_bound():
             for shard in pressure.laggards:
                 self._want(shard)
         if pressure.bytes > KEPT_LOG * options.log_bytes:
             self._stop_keeping(pressure.laggards)
+
+    def _log_bound(self) -> int:
+        """Return from how many bytes on the log is too long: less where space is, so that it can be flushed when there is none."""
+        bound, reserve = self._core.options.log_bytes, self._core.log.committer.reserve
+        if reserve is None or not reserve.size:
+            return bound
+        return min(bound, max(reserve.free() // 4, reserve.size // 4))
 
     async def _forget_pages(self) -> None:
         """Let go of what look-ups have read of sidecars: after a large load that is all of them."""

@@ -40,7 +40,7 @@ from txn.encode import (
 )  # fmt: skip
 from txn.errors import CommitUnknown, Fenced, OutOfSpace, TimestampPassed, TxnError
 from txn.oracle import TimestampOracle
-from txn.persist.reserve import Reserve, makes_room
+from txn.persist.reserve import Reserve, makes_room, small_change
 from txn.records import Batch, PartSwap, WriteSet
 from txn.types import ShardId, Timestamp, TxnId
 from txn.wal.txns import TxnsLog
@@ -166,7 +166,7 @@ class Committer:
         """
         self._accepting()
         reserve = self.reserve
-        if reserve is not None and reserve.short and not makes_room(writes, self.own_shards):
+        if reserve is not None and reserve.short and not self._goes_on(writes):
             reserve.check(0)
         future: asyncio.Future[Timestamp] = self._loop.create_future()
         size, staged = 0, False
@@ -183,6 +183,13 @@ class Committer:
         self._preparing.add(task)
         task.add_done_callback(self._preparing.discard)
         return future
+
+    def _goes_on(self, writes: WriteSet) -> bool:
+        """Tell whether a commit is tried while space is short: one that makes room, or a small change of the catalog."""
+        if makes_room(writes, self.own_shards):
+            return True
+        few = sum(len(shard.ops) for shard in writes.shards) <= CHUNK_OPS
+        return few and small_change(writes, self.own_shards, len(encode_write_set(writes)))
 
     def withdraw(self, txn: TxnId, error: Exception) -> bool:
         """Take a transaction out of the queue; its future gets ``error``. False: it is too late, or it is not here.
@@ -343,20 +350,28 @@ class Committer:
 
     async def _append_again(self, payload: bytes, members: list[_Member], error: OutOfSpace) -> int:
         """Append an entry that there was no space for: if it makes room, with that of the reserve. Raises OutOfSpace."""
-        if self._find_room(members):
-            return await self._txns.append(payload)
+        while self._find_room(members):
+            try:
+                return await self._txns.append(payload)
+            except OutOfSpace as again:
+                error = again
         if self.reserve is not None:
             raise self.reserve.refusal(len(payload)) from error
         raise error
 
     def _find_room(self, members: Iterable[_Member]) -> bool:
-        """Give the reserve up if one of the members makes room; tell whether that has made any."""
-        reserve = self.reserve
-        return (
-            reserve is not None
-            and any(m.writes is not None and makes_room(m.writes, self.own_shards) for m in members)
-            and reserve.give_up("a commit makes room")
-        )
+        """Give up as much of the reserve as one of the members may have; tell whether that has made any room."""
+        reserve, own = self.reserve, self.own_shards
+        if reserve is None:
+            return False
+        for member in members:
+            if member.writes is None:
+                continue
+            if makes_room(member.writes, own):
+                return reserve.give_some("a commit makes room")
+            if small_change(member.writes, own, len(member.data)):
+                return reserve.give_up("the catalog is changed")
+        return False
 
     async def _stage(self, steps: Iterator[None]) -> None:
         """Apply a large batch in slices; no other batch is formed meanwhile."""

@@ -371,13 +371,14 @@ class ShardStore:
 
         ``history``: superseded versions that somebody may still read leave memory, too.
         """
-        try:
-            await self._flusher.flush(shard, history=history)
-        except OutOfSpace:  # what is asked for makes room in the end
-            reserve = self.core.log.committer.reserve
-            if reserve is None or not reserve.give_up("what is in memory is written to parts"):
-                raise
-            await self._flusher.flush(shard, history=history)
+        while True:
+            try:
+                await self._flusher.flush(shard, history=history)
+                return
+            except OutOfSpace:  # what is asked for makes room in the end
+                reserve = self.core.log.committer.reserve
+                if reserve is None or not reserve.give_to_flush():
+                    raise
 
     async def idle(self) -> None:
         """Wait until no upkeep is running or wanted (tests, orderly measurements)."""

@@ -11,12 +11,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from sqllogictest.client import ServerError
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
 from tests.support.server import ServerProcess
 from txn.errors import OutOfSpace
 from txn.persist.memory import MemoryDisk
-from txn.persist.reserve import NAME, START_BYTES, Reserve, make_way
+from txn.persist.reserve import NAME, SMALL_CHANGE_BYTES, STEPS, Reserve, make_way
 
 SIZE = 60_000
 
@@ -26,26 +27,24 @@ class MemoryReserve(Reserve):
 
     def __init__(self, disk: MemoryDisk, size: int) -> None:
         self.disk, self.size, self.short = disk, size, False
-        self.held = False
-        assert self._take()
+        self.held = 0
+        self._resize(size)
 
     def free(self) -> int:
         assert self.disk.capacity is not None
         return max(self.disk.capacity - self.disk.used(), 0)
 
-    def _take(self) -> bool:
-        if not self.held and self.free() >= self.size // 4 + (START_BYTES if self.short else 0):
-            assert self.disk.capacity is not None
-            self.disk.capacity -= self.size
-            self.held = True
+    def _held(self) -> int:
         return self.held
 
-    def _remove(self) -> bool:
-        had, self.held = self.held, False
-        if had:
-            assert self.disk.capacity is not None
-            self.disk.capacity += self.size
-        return had
+    def _allocate(self, size: int, held: int) -> bool:
+        self._resize(size)
+        return True
+
+    def _resize(self, size: int) -> None:
+        assert self.disk.capacity is not None
+        self.disk.capacity -= size - self.held
+        self.held = size
 
 
 @pytest.mark.parametrize(
@@ -56,7 +55,9 @@ def test_what_makes_room_goes_on_and_the_rest_when_there_is_some(way: str) -> No
         disk = MemoryDisk()
         database = await open_database(disk)
         session = Session(database, 1)
-        await session.run("CREATE TABLE t (k int PRIMARY KEY, v text); CREATE TABLE u (k int)")
+        await session.run(
+            "CREATE TABLE t (k int PRIMARY KEY, v text); CREATE TABLE u (k int); CREATE INDEX ui ON u (k)"
+        )
         await session.run("INSERT INTO t SELECT i, repeat('x', 50) FROM generate_series(1, 500) i")
         disk.capacity = disk.used() + SIZE + 40_000
         reserve = database.store.core.log.committer.reserve = MemoryReserve(disk, SIZE)
@@ -77,7 +78,7 @@ def test_what_makes_room_goes_on_and_the_rest_when_there_is_some(way: str) -> No
         assert reserve.short
         for refused in (
             "INSERT INTO u VALUES (1)",
-            "CREATE TABLE w ()",
+            "CREATE TABLE w AS SELECT 1",
             "UPDATE u SET k = 1; INSERT INTO u VALUES (2)",
         ):
             with pytest.raises(Failed) as short:
@@ -86,6 +87,12 @@ def test_what_makes_room_goes_on_and_the_rest_when_there_is_some(way: str) -> No
             assert f"{reserve.wanted} bytes have to be free" in str(short.value.report.detail)
             assert "TRUNCATE" in str(short.value.report.hint)
         await session.run("CHECKPOINT")
+        await session.run(
+            "DROP INDEX ui; GRANT SELECT ON u TO public; COMMENT ON TABLE u IS 'full'; REVOKE ALL ON u FROM public"
+        )
+        with pytest.raises(Failed) as long:
+            await session.run(f"COMMENT ON TABLE u IS '{'x' * 2 * SMALL_CHANGE_BYTES}'")
+        assert long.value.report.sqlstate == "53100"
         await session.run("DELETE FROM u")
         await session.run("BEGIN; SELECT count(*) FROM u; COMMIT")
         disk.capacity = disk.used() + reserve.wanted
@@ -106,8 +113,13 @@ def test_the_file_is_allocated_given_up_and_taken_again(
     assert Reserve(str(tmp_path), 1 << 16).short is False
     reserve.check(1)
     assert reserve.give_up("a test")
-    assert not path.exists()
+    assert path.stat().st_size == reserve.last == 1 << 14
     assert not reserve.give_up("a test")
+    for step in range(STEPS):
+        assert path.stat().st_size == reserve.last * (STEPS - step) // STEPS
+        assert reserve.give_some("a test")
+    assert not path.exists()
+    assert not reserve.give_some("a test")
     monkeypatch.setattr(Reserve, "free", lambda self: 100)
     with pytest.raises(OutOfSpace) as refused:
         reserve.check(1)
@@ -116,8 +128,9 @@ def test_the_file_is_allocated_given_up_and_taken_again(
     reserve.check(1)
     assert not reserve.short
     assert path.exists()
-    make_way(str(tmp_path))
-    assert path.exists() == (shutil.disk_usage(tmp_path).free >= 1 << 20)
+    if shutil.disk_usage(tmp_path).free >= 1 << 20:
+        make_way(str(tmp_path), 1 << 16)
+        assert path.stat().st_size == 1 << 16
     assert not Reserve(str(tmp_path), 0).give_up("there is none")
     assert not path.exists()
 
@@ -175,3 +188,38 @@ def test_a_full_file_system_is_left_from_inside_and_a_server_starts_on_it(small_
                 c.execute("SELECT pg_sleep(0.1)")
         assert c.execute("SELECT a FROM kept ORDER BY a").fetchall() == [(1,), (2,)]
     again.stop()
+
+
+def test_a_log_longer_than_the_reserve_goes_once_its_tables_are_empty(small_disk: Path) -> None:
+    server = ServerProcess(small_disk / "data", "--disk-reserve", "2MB")
+    server.sql("CREATE TABLE t (k int PRIMARY KEY, v text); CREATE TABLE kept AS SELECT 1 AS a")
+    filler = small_disk / "filler"
+    with psycopg.connect(server.url, autocommit=True) as c:
+        for k in range(80):  # five megabytes that only the log has
+            c.execute(
+                "INSERT INTO t SELECT %s, string_agg(md5(random()::text), '') FROM generate_series(1, 2000)",
+                (k,),
+            )
+
+    def fill_rest() -> None:
+        with filler.open("ab", buffering=0) as out:
+            while True:
+                out.write(b"x" * 4096)
+
+    for _ in range(2):  # each start takes a little of what is kept for that
+        with pytest.raises(OSError, match="No space left"):
+            fill_rest()
+        server.kill()
+        server = ServerProcess(small_disk / "data", "--disk-reserve", "2MB")
+        with pytest.raises(ServerError, match="53100"):
+            server.sql("INSERT INTO kept SELECT i FROM generate_series(1, 300000) i")
+    with pytest.raises(OSError, match="No space left"):
+        fill_rest()
+    with psycopg.connect(server.url, autocommit=True) as c:
+        c.execute("TRUNCATE t")
+        c.execute("CHECKPOINT")
+    free = shutil.disk_usage(small_disk).free
+    assert free > 3 << 20
+    server.sql("INSERT INTO kept VALUES (2)")
+    assert server.sql("SELECT a FROM kept ORDER BY a") == [("1",), ("2",)]
+    server.stop()

@@ -76,7 +76,12 @@ class Written:
 
 
 def settle(db: sqlite3.Connection) -> None:
-    """Have each commit synced before it is acknowledged, and no checkpoint made but those of ``checkpoint``."""
+    """Have each commit synced before it is acknowledged, and no checkpoint made but those of ``checkpoint``.
+
+    What is deleted is not written over (``secure_delete``, which some builds of SQLite have by default): trimming the log would write as much as the log
+    is long.
+    """
+    db.execute("PRAGMA secure_delete = OFF").fetchall()
     db.execute("PRAGMA synchronous = FULL")
     db.execute("PRAGMA wal_autocheckpoint = 0").fetchall()
 
@@ -85,15 +90,31 @@ def checkpoint(db: sqlite3.Connection) -> None:
     """Take the write-ahead file into the other one; nobody can write meanwhile, who reads is not held up.
 
     Without effect where another connection makes one at this moment. Whoever reads an older state for longer than
-    ``CHECKPOINT_BUSY_S`` leaves the rest to the next one.
+    ``CHECKPOINT_BUSY_S`` leaves the rest to the next one. Nor where there is no space for what the file would grow by: it would take what there
+    is, and end in the middle.
     """
     try:
+        if not fits(db):
+            return
         db.execute(f"PRAGMA busy_timeout = {CHECKPOINT_BUSY_S * 1000:.0f}").fetchall()
         db.execute("PRAGMA wal_checkpoint(FULL)").fetchall()
     except sqlite3.Error:
         pass  # harmless: the file stays longer, and a real fault shows at the next append
     finally:
         db.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000:.0f}").fetchall()
+
+
+def fits(db: sqlite3.Connection) -> bool:
+    """Tell whether there is space for the file with all that is in the write-ahead file. Raises sqlite3.Error."""
+    (path,) = (row[2] for row in db.execute("PRAGMA database_list") if row[1] == "main")
+    size = int(db.execute("PRAGMA page_count").fetchone()[0]) * int(
+        db.execute("PRAGMA page_size").fetchone()[0]
+    )
+    try:
+        found = os.statvfs(path)
+        return size - os.stat(path).st_size <= found.f_bavail * found.f_frsize
+    except OSError:
+        return True  # SQLite tells
 
 
 def append(db: sqlite3.Connection, epoch: int, seq: int, payload: bytes | memoryview) -> bytes:

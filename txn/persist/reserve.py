@@ -1,11 +1,13 @@
 """Space kept for a full disk, so that what makes room can still be written, and the server still starts.
 
     held        a file of ``size`` bytes that the file system has allocated: everything may be written
-    given up    it is removed, for a commit that makes room, a flush, or a start: nothing else is written any more (``short``)
+    given up    it is cut down to ``last`` bytes for a flush or a small change of the catalog (``give_up``), and those, a little at a time, for
+                commits that make room, for trimming the log, and for a start (``give_some``): nothing else is written any more (``short``)
     held again  as soon as there is space for a quarter of it, and some to write
 
-What makes room: DELETE, TRUNCATE, DROP (``makes_room``), CHECKPOINT and VACUUM. Other commits are refused while space is ``short``,
-whether or not theirs would fit, with how much is missing.
+What makes room: DELETE, TRUNCATE, DROP (``makes_room``), CHECKPOINT and VACUUM. Small changes of the catalog (DROP INDEX, GRANT, COMMENT:
+``small_change``) go on as long as there is more than the last bytes. Other commits are refused while space is ``short``, whether or not theirs would
+fit, with how much is missing.
 """
 
 from __future__ import annotations
@@ -21,6 +23,11 @@ from txn.types import ShardId
 NAME: Final = "reserve"
 START_BYTES: Final = 1 << 20
 """What a start may write."""
+STEPS: Final = 8
+"""In how many steps the last bytes are given up."""
+MAX_LAST: Final = 4 << 20
+SMALL_CHANGE_BYTES: Final = 64 << 10
+"""What a change of the catalog may hold and still be a small one."""
 
 _log = logging.getLogger(__name__)
 
@@ -35,14 +42,19 @@ class Reserve:
         self.size = size
         self.short = False
         if not size:
-            self._remove()
+            self._resize(0)
         elif not self._take():
-            self.give_up("the server starts")
+            self.give_some("the server starts")
+
+    @property
+    def last(self) -> int:
+        """How many bytes only what makes room, trimming and starting may have."""
+        return min(self.size // 4, MAX_LAST)
 
     @property
     def wanted(self) -> int:
         """How many bytes have to be free before everything may be written again: for a quarter of the reserve, and some to write."""
-        return self.size // 4 + START_BYTES
+        return max(self.size // 4 - self._held(), 0) + START_BYTES
 
     def free(self) -> int:
         """Return how many bytes the server could write, besides the reserve."""
@@ -50,14 +62,30 @@ class Reserve:
         return found.f_bavail * found.f_frsize
 
     def give_up(self, why: str) -> bool:
-        """Make the space of the reserve free, for what makes room. False: there is none any more."""
+        """Make the space of the reserve free, but for its last bytes. False: there are none beside those."""
+        return self._cut(why, self.last)
+
+    def give_some(self, why: str) -> bool:
+        """Make some space free for what makes room: all but the last bytes, then a part of these. False: there is nothing any more."""
+        held = self._held()
+        return self._cut(why, self.last if held > self.last else max(held - self.last // STEPS, 0))
+
+    def give_to_flush(self) -> bool:
+        """Make some space free for a flush: all but the last bytes; of these a step, for manifests, as long as less than that is free."""
+        why = "what is in memory is written to parts"
+        return self.give_up(why) or (self.free() < self.last // STEPS and self.give_some(why))
+
+    def _cut(self, why: str, to: int) -> bool:
+        """Leave ``to`` bytes of the file; tell whether it had more."""
         if not self.size:
             return False
-        had = self._remove()
+        given = self._held() - to
+        if given > 0:
+            self._resize(to)
         if not self.short:
-            _log.warning("the disk is full: %s, with the %d bytes that were kept for that", why, self.size)
+            _log.warning("the disk is full: %s, with %d bytes that were kept for that", why, max(given, 0))
         self.short = True
-        return had
+        return given > 0
 
     def check(self, bytes_needed: int) -> None:
         """Raise OutOfSpace while space is short, unless there is enough again."""
@@ -76,23 +104,20 @@ class Reserve:
         error.free = self.free()
         return error
 
-    def _remove(self) -> bool:
-        try:
-            os.unlink(self._path)
-        except FileNotFoundError:
-            return False
-        return True
+    def _resize(self, size: int) -> None:
+        """Make the file smaller."""
+        shrink(self._path, size)
 
     def _take(self) -> bool:
         """Allocate the file, as much of it as there is space for, a quarter at least; tell whether it is there.
 
         What the log has let go of within its own file does not count as free, so that little may be free for good.
         """
-        held = self._held()
-        size = min(self.size, held + max(self.free() - START_BYTES, 0))
-        if size < self.size // 4:
+        held, free = self._held(), self.free()
+        size = min(self.size, held + max(free - START_BYTES, 0))
+        if size < self.size // 4 or (self.short and free < START_BYTES):
             return False
-        return held >= size or self._allocate(size)
+        return held >= size or self._allocate(size, held)
 
     def _held(self) -> int:
         """Return the size of the file, 0 if there is none."""
@@ -101,7 +126,7 @@ class Reserve:
         except FileNotFoundError:
             return 0
 
-    def _allocate(self, size: int) -> bool:
+    def _allocate(self, size: int, held: int) -> bool:
         try:
             fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError:
@@ -110,20 +135,34 @@ class Reserve:
             os.posix_fallocate(fd, 0, size)
             return True
         except OSError:
-            self._remove()
+            os.ftruncate(fd, held)
             return False
         finally:
             os.close(fd)
 
 
-def make_way(folder: str) -> None:
-    """Give the reserve of a stopped server up where not even its start would find space."""
+def shrink(path: str, size: int) -> None:
+    """Leave at most ``size`` bytes of a file, if it is there; without any it goes."""
     try:
-        found = os.statvfs(folder)
-        if found.f_bavail * found.f_frsize < START_BYTES:
-            os.unlink(os.path.join(folder, NAME))
+        if not size:
+            os.unlink(path)
+        elif os.stat(path).st_size > size:
+            os.truncate(path, size)
     except FileNotFoundError:
         pass
+
+
+def make_way(folder: str, size: int) -> None:
+    """Give the reserve (of ``size`` bytes when it is whole) of a stopped server up, some of it, where not even its start would find space."""
+    path = os.path.join(folder, NAME)
+    try:
+        found = os.statvfs(folder)
+        held = os.stat(path).st_size
+    except FileNotFoundError:
+        return
+    if found.f_bavail * found.f_frsize < START_BYTES:
+        last = min(size // 4, MAX_LAST)
+        shrink(path, last if held > last else max(held - last // STEPS, 0))
 
 
 def makes_room(changes: WriteSet, own: frozenset[ShardId]) -> bool:
@@ -138,3 +177,12 @@ def makes_room(changes: WriteSet, own: frozenset[ShardId]) -> bool:
         if not (ends and shard.shard in own) and any(op.values is not None for op in shard.ops):
             return False
     return True
+
+
+def small_change(changes: WriteSet, own: frozenset[ShardId], size: int) -> bool:
+    """Tell whether a commit changes the catalog (``own``) alone, little of it (``size``: of its encoded form, bytes), and makes no table."""
+    return (
+        size <= SMALL_CHANGE_BYTES
+        and all(shard.shard in own and not shard.parts for shard in changes.shards)
+        and not any(change.forget or change.truncate for change in changes.schema)
+    )

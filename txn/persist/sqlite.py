@@ -40,6 +40,7 @@ from txn.persist.log_process import (
     NEXT,
     Written,
     checkpoint,
+    fits,
     settle,
 )
 from txn.persist.sqlite_check import check_rows, check_wal, meta_crc, register_crc, summed
@@ -456,6 +457,31 @@ class SqliteConsensus:
         self._set_meta("log_first", max(self._meta("log_first"), upto))
         self._db.execute("DELETE FROM log WHERE seq < ?", (upto,))
         return upto >= before
+
+    async def shrink(self) -> None:
+        """Make the file, and the write-ahead file, as small as what is in them. Raises OutOfSpace, Indeterminate.
+
+        A checkpoint would write the pages of entries that are gone, too, as long as the file counts them: so first VACUUM, for which what
+        is left is written once more. Without effect where little is gone.
+        """
+
+        def work() -> None:
+            db = self._db
+            try:
+                pages, unused = (
+                    int(db.execute(f"PRAGMA {what}").fetchone()[0])
+                    for what in ("page_count", "freelist_count")
+                )
+                if 2 * unused > pages:
+                    db.execute("PRAGMA temp_store = MEMORY").fetchall()
+                    db.execute("VACUUM")
+                if fits(db):
+                    db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            except sqlite3.Error as error:
+                raise self._translate(error) from error
+            self._written.clear()
+
+        await self._call(work)
 
     async def close(self) -> None:
         """See Consensus."""
