@@ -15,16 +15,21 @@ from __future__ import annotations
 
 import codecs
 import ctypes
+import heapq
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import AnyStr, Final
+from typing import Any, AnyStr, Final, TypeVar
 
-from pgwire.give_way import give_way, outside, paced
+from pgwire.give_way import give_way, outside, paced, paced_iter
 
 PIECE: Final = 1 << 20
 """Characters or bytes of one call of C: about a millisecond."""
 LONG: Final = 2 * PIECE
 """What is shorter is one call of C."""
+SORTED_AT_ONCE: Final = 2048
+"""Items of one call of ``sorted``."""
+
+T = TypeVar("T")
 
 _API: Final = ctypes.pythonapi
 _new = _API.PyUnicode_New
@@ -119,6 +124,20 @@ def byte_pieces(data: bytes | bytearray, size: int = 0) -> Iterator[bytes]:
         give_way()
 
 
+# --- sequences ------------------------------------------------------------------------------------
+
+
+def in_order(items: Sequence[T], key: Callable[[T], Any]) -> list[T]:
+    """Return items in order, those that are equal in the order they came: of many some are sorted at a time, and merged."""
+    if len(items) <= SORTED_AT_ONCE:
+        return sorted(items, key=key)
+    runs = [
+        sorted(items[at : at + SORTED_AT_ONCE], key=key)
+        for at in paced(range(0, len(items), SORTED_AT_ONCE), 1)
+    ]
+    return list(paced_iter(heapq.merge(*runs, key=key)))
+
+
 # --- texts ----------------------------------------------------------------------------------------
 
 
@@ -168,6 +187,11 @@ def _groups(texts: Sequence[str], separator: str) -> Iterator[str]:
             give_way()
     if held:
         yield separator.join(held)
+
+
+def padded(text: str, length: int, fill: str = " ") -> str:
+    """Return ``text.ljust(length, fill)``."""
+    return concatenated(text, repeated(fill, length - len(text))) if length > len(text) else text
 
 
 def concatenated(a: str, b: str) -> str:

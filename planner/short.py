@@ -9,6 +9,8 @@ from __future__ import annotations
 import functools
 from typing import Any, Final
 
+from pgwire.codecs import domain
+from pgwire.codecs.sizes import SMALL
 from planner.evaluate_inline import inline_templates
 from planner.facts import (
     BPCHAR,
@@ -71,6 +73,13 @@ _CONVERTED: Final = (
     INT2, INT4, INT8, FLOAT4, FLOAT8, NUMERIC, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL, VARCHAR, BPCHAR, TEXT,
 )  # fmt: skip
 """Types whose casts to one another, and to their own with a length or precision, take one step over a value."""
+
+
+_PRINTED_AT_ONCE: Final = SMALL | {
+    *(domain.VARCHAR, domain.BPCHAR, domain.TEXT, domain.JSON, domain.JSONB, domain.UNKNOWN, domain.NUMERIC, domain.POINT, domain.XID8, domain.TID),
+    *domain.REG_TYPES,
+}  # fmt: skip
+"""Types whose values go to the client in one step, however long: of others (arrays, bytea, text search, polygons …) printing alone may take seconds."""
 
 
 @functools.cache
@@ -137,6 +146,8 @@ def is_short(*nodes: object, but: object = None) -> bool:
         kind = kinds[node.__class__]
         if kind:
             if kind == _LEAF:
+                if node.type.oid not in _PRINTED_AT_ONCE:
+                    return False
                 continue
             if kind == _LONG:
                 return False

@@ -138,13 +138,14 @@ def execute(
             plan.quick is not None
             and plan.short
             and leading
+            and not portal.param_bytes
             and (plan.only_reads or not conn.db.turns.preempting)
             and _quick(session, portal, plan, max_rows, out)
         ):
             return None
         if (plan.alone is not None or plan.one_row) and leading and session.derived.short_ways:
             return _change(conn, portal, plan, out)
-    short = plan.short and (not plan.control or conn.is_short(plan))
+    short = plan.short and not portal.param_bytes and (not plan.control or conn.is_short(plan))
     return conn.interrupts.run(_execute(conn, portal, max_rows, out), short=short)
 
 
@@ -152,7 +153,8 @@ def _change(conn: Connection, portal: Portal, plan: Plan, out: Responder) -> May
     """Run a change of one row: on the spot where it begins a transaction and need not wait."""
     block = conn.session.block
     alone = block.txn is None and block.state is IDLE
-    if alone and plan.alone is not None and not conn.db.turns.preempting:
+    short = plan.short and not portal.param_bytes
+    if alone and plan.alone is not None and not portal.param_bytes and not conn.db.turns.preempting:
         result: Command | Awaitable[Command] | None = plan.alone(conn.session, plan, portal.params)
         if type(result) is Command:
             _complete(portal, result, out)
@@ -162,8 +164,8 @@ def _change(conn: Connection, portal: Portal, plan: Plan, out: Responder) -> May
         if block.txn is not None:
             block.restart()
     if plan.one_row:
-        return conn.interrupts.run(_insert_row(conn, portal, plan, out, alone), short=plan.short)
-    return conn.interrupts.run(_execute(conn, portal, 0, out), short=plan.short)
+        return conn.interrupts.run(_insert_row(conn, portal, plan, out, alone), short=short)
+    return conn.interrupts.run(_execute(conn, portal, 0, out), short=short)
 
 
 async def _changed(

@@ -28,6 +28,7 @@ from pgwire.codecs.rows import LongRows, row_encoder
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.sizes import measure_of
 from pgwire.give_way import PACE, openly
+from pgwire.long_values import LONG
 from planner.builtins.reg import NAMED, named_input, named_output
 from planner.errors import SqlError
 from planner.facts import INT2, INT4, INT8, TEXT
@@ -182,6 +183,8 @@ def param_decoder(
     def decode(data: bytes) -> Any:
         if len(data) <= digits and data.isdigit():
             return int(data)
+        if len(data) > LONG:
+            return read(UTF8.decode(data))
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError:
@@ -239,7 +242,7 @@ async def send_batch(batch: RowBatch, encode: Encoder, out: Responder) -> int:
     """Send the rows of a batch, waiting for the client where it is slow; returns their number."""
     for part, long in cut(batch, encode.measure):
         if long:
-            await out.long_message(DATA_ROW, encode.long(part))
+            await out.long_message(DATA_ROW, openly(encode.long, part))
         else:
             data, count = await encoded(encode.batch, part)
             out.data_rows(data, count)

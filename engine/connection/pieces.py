@@ -11,6 +11,7 @@ from typing import Any, Final
 from engine.connection.rows import RowBatch, RowTuple
 from pgwire.codecs.rows import LONG_BYTES
 from pgwire.codecs.sizes import Measure
+from pgwire.give_way import openly
 
 PART_BYTES: Final = LONG_BYTES
 """Tuples of more than that are cut, rows of more than that are long."""
@@ -28,7 +29,7 @@ def cut_rows(rows: Sequence[RowTuple], measure: Measure | None) -> Iterator[tupl
     todo = [rows]
     while todo:
         part = todo.pop()
-        if measure(part) <= PART_BYTES:
+        if openly(measure, part) <= PART_BYTES:
             yield part, False
         elif len(part) == 1:
             yield part, True

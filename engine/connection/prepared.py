@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 MAX_PREPARED = 10_000
+NO_ROOM: Final = "53"
+"""The class of errors that say nothing of a value: insufficient resources."""
 
 
 def _check_type(catalog: SystemCatalog, oid: int) -> None:
@@ -222,8 +224,9 @@ class PreparedStatements:
                     for decode, data in zip(prepared.decoders, raw, strict=True)
                 ]
             )
-        except DataError:
-            self._name_value(prepared, formats, raw, portal)
+        except DataError as error:
+            if not error.sqlstate.startswith(NO_ROOM):
+                self._name_value(prepared, formats, raw, portal)
             raise
 
     def _name_value(
@@ -235,7 +238,7 @@ class PreparedStatements:
             if data is None:
                 continue
             try:
-                decode(data)
+                openly(decode, data)
             except DataError as error:
                 what = f'portal "{portal}"' if portal else "unnamed portal"
                 where = f"{what} parameter ${number}"
@@ -251,12 +254,12 @@ class PreparedStatements:
     def _shown(self, data: bytes) -> str | None:
         """Return a parameter as errors show it (log_parameter_max_length_on_error); None where it is no text."""
         try:
-            text = encoding(self._session.output_settings.encoding).decode(data)
+            text = openly(encoding(self._session.output_settings.encoding).decode, data)
         except DataError:
             return None
         most = self._session.settings.integer("log_parameter_max_length_on_error")
-        if 0 <= most < len(text.encode()):
-            text = clip_bytes(text, most) + "..."
+        if 0 <= most < len(text) or 0 <= most < len(text.encode()):
+            text = clip_bytes(text[: most + 1], most) + "..."
         return "'" + text.replace("'", "''") + "'"
 
     def to_execute(

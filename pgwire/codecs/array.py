@@ -19,6 +19,7 @@ from pgwire.codecs.domain import BOX
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import int_of
 from pgwire.give_way import give_way, paced
+from pgwire.long_values import joined_bytes
 
 Array: TypeAlias = tuple[Any, ...]
 
@@ -61,7 +62,7 @@ def flatten(value: Array, depth: int) -> list[Any]:
     """Return the elements of an array of ``depth`` dimensions in order."""
     items = list(value)
     for _ in range(depth - 1):
-        items = [inner for item in items for inner in item]
+        items = [inner for item in paced(items) for inner in item]
     return items
 
 
@@ -75,7 +76,7 @@ def nest(items: list[Any], lengths: tuple[int, ...]) -> Array:
     if not items:
         return ()
     for length in reversed(lengths[1:]):
-        items = [tuple(items[i : i + length]) for i in range(0, len(items), length)]
+        items = [tuple(items[i : i + length]) for i in paced(range(0, len(items), length))]
     return tuple(items)
 
 
@@ -411,16 +412,19 @@ def sender(
         items = flatten(value, len(lengths)) if lengths else []
         if not lengths and lower_bound == 0:
             lengths = (0,)  # an empty vector still has its one dimension
-        has_null = None in items
-        parts = [_HEADER.pack(len(lengths), 1 if has_null else 0, element_oid)]
-        parts += [_DIMENSION.pack(length, lower_bound) for length in lengths]
+        has_null = False
+        out = bytearray(_HEADER.size)
+        for length in lengths:
+            out += _DIMENSION.pack(length, lower_bound)
         for item in paced(items):
             if item is None:
-                parts.append(b"\xff\xff\xff\xff")
+                has_null = True
+                out += b"\xff\xff\xff\xff"
             else:
                 data = element(item)
-                parts.append(_LENGTH.pack(len(data)))
-                parts.append(data)
-        return b"".join(parts)
+                out += _LENGTH.pack(len(data))
+                out += data
+        _HEADER.pack_into(out, 0, len(lengths), has_null, element_oid)
+        return joined_bytes((out,))
 
     return send

@@ -6,6 +6,10 @@ import struct
 
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import paced
+from pgwire.long_values import byte_pieces, cut, joined, joined_bytes, pieces
+
+_PIECE = 1 << 16
+"""Bits that are converted in one call: whole bytes."""
 
 
 def parse(text: str) -> str:
@@ -39,11 +43,18 @@ def recv(data: bytes) -> str:
     size = (length + 7) // 8
     if len(data) != 4 + size:
         raise DataError("08P01" if len(data) < 4 + size else "22P03", "insufficient data left in message")
-    return "".join([f"{byte:08b}" for byte in data[4:]])[:length]
+    digits = [
+        f"{int.from_bytes(piece, 'big'):0{8 * len(piece)}b}"
+        for piece in byte_pieces(bytes(data[4:]), _PIECE // 8)
+    ]
+    return cut(joined(digits), 0, length)
 
 
 def send(value: str) -> bytes:
     """Return bit count and padded bits."""
-    size = (len(value) + 7) // 8
-    packed = int(value.ljust(size * 8, "0"), 2).to_bytes(size, "big") if size else b""
-    return struct.pack(">i", len(value)) + packed
+    parts = [struct.pack(">i", len(value))]
+    for piece in pieces(value, _PIECE):
+        size = (len(piece) + 7) // 8
+        if size:
+            parts.append(int(piece.ljust(size * 8, "0"), 2).to_bytes(size, "big"))
+    return joined_bytes(parts)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from pgwire import long_values as long
 from pgwire.codecs.text import decode as decode_text
 from pgwire.codecs.text import parse_text
 
@@ -24,14 +25,22 @@ def lower_char(c: str) -> str:
 
 def lower(text: str) -> str:
     """Return a text in small letters, character by character as C.UTF-8 has them."""
-    return text.lower() if text.isascii() else "".join(map(lower_char, text))
+    return long.mapped(text, str.lower if text.isascii() else _lower_chars, 0 if text.isascii() else 1 << 12)
+
+
+def _lower_chars(text: str) -> str:
+    return "".join(map(lower_char, text))
 
 
 def pack(text: str) -> bytes:
     """Return the value of a text."""
     small = lower(text)
-    written = b"" if small == text else text.encode("utf-8", "surrogatepass")
-    return small.encode("utf-8", "surrogatepass") + written + len(written).to_bytes(4, "big")
+    written = b"" if small == text else long.encoded(text, _encoded)
+    return long.joined_bytes([long.encoded(small, _encoded), written, len(written).to_bytes(4, "big")])
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def parse(text: str) -> bytes:
@@ -65,4 +74,4 @@ def receive(data: bytes) -> bytes:
 
 def send(value: bytes) -> bytes:
     """Return the binary form."""
-    return unpack(value).encode("utf-8", "surrogatepass")
+    return long.encoded(unpack(value), _encoded)

@@ -21,7 +21,7 @@ from typing import Final, TypeAlias
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.float import float8_printer, parse_float8
 from pgwire.codecs.settings import CodecSettings
-from pgwire.give_way import paced
+from pgwire.give_way import give_way, paced
 
 Point: TypeAlias = tuple[float, float]
 Lseg: TypeAlias = tuple[Point, Point]
@@ -54,6 +54,13 @@ _DECIMAL: Final = r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?"
 _DECIMALS: Final = re.compile(_DECIMAL, re.ASCII)
 _PLAIN_POINTS: Final = re.compile(
     rf"(?P<open>[\[(]?)\({_DECIMAL},{_DECIMAL}\)(?:,\({_DECIMAL},{_DECIMAL}\))*(?P<close>[\])]?)", re.ASCII
+)
+_SHORT: Final = 1 << 14
+"""Characters of a text that is looked through as a whole."""
+_RUN: Final = 1024
+"""Points, or their numbers, that are handled in one call."""
+_PLAIN_RUN: Final = re.compile(
+    rf"\({_DECIMAL},{_DECIMAL}\)(?:,\({_DECIMAL},{_DECIMAL}\)){{0,{_RUN - 1}}}", re.ASCII
 )
 
 # -- bytes and tuples ------------------------------------------------------------------------------------
@@ -104,11 +111,27 @@ def unpack_circle(value: bytes) -> Circle:
 
 
 def _pack_points(points: Sequence[Point]) -> bytes:
-    return struct.pack(f">{2 * len(points)}d", *[c for point in paced(points) for c in point])
+    return _flat([c for point in paced(points) for c in point])
+
+
+def _flat(numbers: Sequence[float]) -> bytes:
+    return b"".join(
+        [
+            struct.pack(f">{len(piece)}d", *piece)
+            for at in paced(range(0, len(numbers), _RUN), 1)
+            for piece in (numbers[at : at + _RUN],)
+        ]
+    )
 
 
 def _unpack_points(data: bytes) -> Points:
-    return tuple(_TWO.iter_unpack(data))
+    step = _RUN * _TWO.size
+    if len(data) <= step:
+        return tuple(_TWO.iter_unpack(data))
+    found: list[Point] = []
+    for at in paced(range(0, len(data), step), 1):
+        found += _TWO.iter_unpack(data[at : at + step])
+    return tuple(found)
 
 
 def pack_path(path: Path) -> bytes:
@@ -241,6 +264,7 @@ class _Reader:
         found: list[Point] = []
         for _ in range(count):
             found.append(self.pair())
+            give_way()
             if self.here() == ",":
                 self.at += 1
         if depth:
@@ -260,14 +284,33 @@ class _Reader:
 
 def _plain(text: str, around: str) -> tuple[float, ...] | None:
     """Return the numbers of points that are written the plain way between two delimiters (or none), None for other texts."""
+    if len(text) > _SHORT:
+        return _plain_long(text, around)
     match = _PLAIN_POINTS.fullmatch(text)
     if match is None or match["open"] + match["close"] != around:
         return None
     return tuple(map(float, _DECIMALS.findall(text)))
 
 
-def _flat(numbers: tuple[float, ...]) -> bytes:
-    return struct.pack(f">{len(numbers)}d", *numbers)
+def _plain_long(text: str, around: str) -> tuple[float, ...] | None:
+    """Do what ``_plain`` does, some points at a time."""
+    opening, closing = around[:1], around[1:]
+    if not (text.startswith(opening + "(") and text.endswith(")" + closing)):
+        return None
+    numbers: list[float] = []
+    at, end = len(opening), len(text) - len(closing)
+    while True:
+        run = _PLAIN_RUN.match(text, at, end)
+        if run is None:
+            return None
+        numbers += map(float, _DECIMALS.findall(run[0]))
+        at = run.end()
+        if at == end:
+            return tuple(numbers)
+        if text[at] != ",":
+            return None
+        at += 1
+        give_way()
 
 
 def parse_point(text: str) -> bytes:

@@ -10,15 +10,17 @@ strings   key value key value ...                        shorter keys first, equ
 from __future__ import annotations
 
 import struct
+from array import array
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from sys import byteorder
 from typing import Final
 
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import decode as decode_text
 from pgwire.codecs.text import parse_text
 from pgwire.give_way import give_way, paced, paced_iter
-from pgwire.long_values import joined_bytes
+from pgwire.long_values import in_order, joined_bytes
 
 Pairs = Mapping[str, str | None]
 
@@ -32,9 +34,12 @@ def pack(pairs: Pairs) -> bytes:
     """Return the value of a set."""
     if not pairs:
         return EMPTY
-    coded = sorted(
-        ((len(key := name.encode("utf-8", "surrogatepass")), key, value) for name, value in pairs.items()),
-        key=lambda item: item[:2],
+    coded = in_order(
+        [
+            (len(key := name.encode("utf-8", "surrogatepass")), key, value)
+            for name, value in paced_iter(pairs.items())
+        ],
+        lambda item: item[:2],
     )
     strings: list[bytes] = []
     ends: list[bytes] = []
@@ -46,7 +51,7 @@ def pack(pairs: Pairs) -> bytes:
             at += len(part)
             ends.append(_UINT32.pack(at))
         nulls.append(value is None)
-    return b"".join((*strings, b"\x00", _UINT32.pack(len(coded)), *ends, nulls))
+    return joined_bytes([*strings, b"\x00", _UINT32.pack(len(coded)), *ends, nulls])
 
 
 @lru_cache(maxsize=4096)
@@ -56,7 +61,9 @@ def unpack(value: bytes) -> Pairs:
         return {}
     stop = value.index(0)
     (count,) = _UINT32.unpack_from(value, stop + 1)
-    ends = struct.unpack_from(f">{2 * count}I", value, stop + 5)
+    ends = array("I", value[stop + 5 : stop + 5 + 8 * count])
+    if byteorder == "little":
+        ends.byteswap()
     nulls = value[stop + 5 + 8 * count :]
     found: dict[str, str | None] = {}
     at = 0
@@ -71,7 +78,7 @@ def unpack(value: bytes) -> Pairs:
 def first_of_each(pairs: Iterable[tuple[str, str | None]]) -> dict[str, str | None]:
     """Return pairs as a mapping; of those with one key the first counts."""
     found: dict[str, str | None] = {}
-    for key, value in pairs:
+    for key, value in paced_iter(pairs):
         found.setdefault(key, value)
     return found
 

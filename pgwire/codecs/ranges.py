@@ -19,7 +19,6 @@ scale does not count in comparisons; ``numrange`` and ``nummultirange`` keep the
 
 from __future__ import annotations
 
-import heapq
 import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.quoted import Unended, read_quoted
 from pgwire.codecs.range_elements import FIXED, SIGN, fixed_key, key_end, number_key, other_key, value_of
 from pgwire.give_way import PACE, give_way, paced, paced_iter
+from pgwire.long_values import in_order, joined_bytes
 
 _LOWEST, _FIXED, _OTHER, _HIGHEST = 1, 2, 3, 4
 _BELOW, _AT, _ABOVE = 1, 2, 3
@@ -193,7 +193,7 @@ def between(type_: RangeType, low: Bound, high: Bound) -> Span | None:
 def _tailed(key: bytes, spans: Iterable[Span], scaled: bool) -> bytes:
     if not scaled:
         return key
-    tail = b"".join([bound.scale.to_bytes(2, "big") for span in spans for bound in span])
+    tail = b"".join([bound.scale.to_bytes(2, "big") for span in paced_iter(spans) for bound in span])
     return key + tail + len(tail).to_bytes(4, "big")
 
 
@@ -224,10 +224,10 @@ def _read(data: bytes, at: int) -> tuple[Span, int]:
 def _scaled(data: bytes, end: int, spans: list[Span]) -> list[Span]:
     if len(data) - end <= 4:  # no scales: other elements, or the value comes back from an index's key
         return spans
-    scales = [int.from_bytes(data[i : i + 2], "big") for i in range(end, len(data) - 4, 2)]
+    scales = [int.from_bytes(data[i : i + 2], "big") for i in paced(range(end, len(data) - 4, 2), 1024)]
     return [
         (Bound(low.key, scales[2 * i]), Bound(high.key, scales[2 * i + 1]))
-        for i, (low, high) in enumerate(spans)
+        for i, (low, high) in enumerate(paced(spans))
     ]
 
 
@@ -256,29 +256,14 @@ def comparable(data: bytes) -> bytes:
     return data[: -4 - int.from_bytes(data[-4:], "big")]
 
 
-_SORTED_AT_ONCE: Final = 2048
-
-
 def _key(span: Span) -> tuple[bytes, bytes]:
     return span[0].key, span[1].key
-
-
-def _sorted(spans: Iterable[Span]) -> Iterable[Span]:
-    """Yield ranges in order: of many some are sorted at a time, and merged."""
-    every = list(spans)
-    if len(every) <= _SORTED_AT_ONCE:
-        return sorted(every, key=_key)
-    runs = [
-        sorted(every[at : at + _SORTED_AT_ONCE], key=_key)
-        for at in paced(range(0, len(every), _SORTED_AT_ONCE), 1)
-    ]
-    return heapq.merge(*runs, key=_key)
 
 
 def normalized(spans: Iterable[Span]) -> list[Span]:
     """Return ranges in order, those that overlap or touch merged (PostgreSQL's multirange_canonicalize)."""
     out: list[Span] = []
-    for low, high in paced_iter(_sorted(spans)):
+    for low, high in paced_iter(in_order(list(spans), _key)):
         if out and (low.key <= out[-1][1].key or touch(out[-1][1], low)):
             out[-1] = hull(out[-1], (low, high))
         else:
@@ -380,6 +365,7 @@ def _pieces(text: str) -> list[str]:
         else:
             raise _Malformed("Expected range start.")
         pieces.append(text[start:at])
+        give_way()
         at = _skip(text, at)
         first = False
         char = text[at : at + 1]
@@ -483,8 +469,9 @@ def multirange_sender(send: Callable[[Any], bytes]) -> Callable[[bytes], bytes]:
     """Return the function to a multirange's binary form: how many ranges, then each with its length."""
 
     def function(value: bytes) -> bytes:
-        spans = [_send_span(span, send) for span in unpack_multirange(value)]
-        return _LENGTH.pack(len(spans)) + b"".join([_LENGTH.pack(len(data)) + data for data in spans])
+        spans = [_send_span(span, send) for span in paced(unpack_multirange(value))]
+        parts = [_LENGTH.pack(len(data)) + data for data in paced(spans, 1024)]
+        return joined_bytes([_LENGTH.pack(len(spans)), *parts])
 
     return function
 
@@ -538,6 +525,7 @@ def multirange_receiver(type_: RangeType, recv: Callable[[bytes], Any]) -> Calla
         for _ in range(count):
             piece, at = _take(data, at)
             spans.append(_recv_span(type_, piece, recv))
+            give_way()
         if at != len(data):
             raise DataError("22P03", "incorrect binary data format")
         return pack_multirange(type_, normalized([span for span in spans if span is not None]))

@@ -15,6 +15,7 @@ from typing import Any, Final
 from pgwire.codecs.bool import wrong_length
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import int_of
+from pgwire.give_way import paced
 
 _TID: Final = re.compile(r"\s*\(\s*([+-]?[0-9]+),\s*([0-9]+)\)", re.ASCII)
 _TID_WIRE: Final = struct.Struct(">IH")
@@ -51,14 +52,14 @@ def vector_reader(element: Callable[[str], int]) -> Callable[[str], tuple[int, .
     """Return the reader of ``1 2 3`` (int2vector, oidvector)."""
 
     def parse(text: str) -> tuple[int, ...]:
-        return tuple([element(part) for part in text.split()])
+        return tuple([element(part) for part in paced(text.split(), 1024)])
 
     return parse
 
 
 def show_vector(value: tuple[int, ...]) -> str:
     """Print elements separated by blanks."""
-    return " ".join([str(item) for item in value])
+    return " ".join([str(item) for item in paced(value, 1024)])
 
 
 class RecordValue(tuple[Any, ...]):

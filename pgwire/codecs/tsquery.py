@@ -265,6 +265,7 @@ class _Standard(_Reader):
         text = self.text
         first = True
         while True:
+            give_way()
             char = scanner.skip_spaces()
             if char == "!":
                 scanner.at += 1
@@ -351,6 +352,7 @@ class _Web(_Reader):
         scanner, text = self.scanner, self.text
         first = True
         while True:
+            give_way()
             char = scanner.skip_spaces()
             if char == "-":
                 scanner.at += 1
@@ -463,7 +465,7 @@ def receiver(settings: CodecSettings) -> Callable[[bytes], bytes]:
             if count > 2**24:
                 raise DataError("XX000", "invalid size of tsquery")
             at, items = 4, []
-            for _ in range(count):
+            for _ in paced(range(count)):
                 item, at = _received(data, at, decode)
                 items.append(item)
         except (struct.error, ValueError, IndexError):
@@ -472,7 +474,7 @@ def receiver(settings: CodecSettings) -> Callable[[bytes], bytes]:
             raise DataError("22P03", "incorrect binary data format")
         items.reverse()
         operands = 0
-        for item in items:
+        for item in paced(items):
             if not isinstance(item, Operator):
                 operands += 1
             elif item.kind != NOT:

@@ -275,8 +275,10 @@ def show_place(place: int) -> str:
 def show(value: bytes) -> str:
     """Print a tsvector."""
     return " ".join(
-        quoted(lexeme) + (":" + ",".join(map(show_place, places)) if places else "")
-        for lexeme, places in unpack(value)
+        [
+            quoted(lexeme) + (":" + ",".join(map(show_place, places)) if places else "")
+            for lexeme, places in paced(unpack(value))
+        ]
     )
 
 
@@ -295,7 +297,7 @@ def receiver(settings: CodecSettings) -> Callable[[bytes], bytes]:
                 raise DataError("XX000", "invalid size of tsvector")
             at = 4
             words: list[tuple[str, Places]] = []
-            for _ in range(count):
+            for _ in paced(range(count)):
                 end = data.index(0, at)
                 lexeme = decode(data[at:end])
                 (number,) = struct.unpack_from(">H", data, end + 1)

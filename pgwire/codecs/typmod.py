@@ -19,6 +19,7 @@ from typing import Any, Final
 from pgwire.codecs import domain, interval, numeric
 from pgwire.codecs.domain import EPOCH_2000_US, TIMESTAMP_INFINITY, US_PER_DAY, US_PER_HOUR, US_PER_MINUTE
 from pgwire.codecs.errors import DataError
+from pgwire.long_values import padded
 
 _FULL_PRECISION: Final = 0xFFFF
 
@@ -67,7 +68,7 @@ def apply_bpchar(value: str, typmod: int, explicit: bool = False) -> str:
     """Pad with blanks to the length, or check and cut as for varchar. 22001."""
     length = typmod - 4
     if len(value) <= length:
-        return value.ljust(length)
+        return padded(value, length)
     if not explicit and value[length:].strip(" "):
         raise DataError("22001", f"value too long for type character({length})")
     return value[:length]
@@ -79,7 +80,7 @@ def apply_bit(value: str, typmod: int, explicit: bool = False) -> str:
         return value
     if not explicit:
         raise DataError("22026", f"bit string length {len(value)} does not match type bit({typmod})")
-    return value[:typmod].ljust(typmod, "0")
+    return padded(value[:typmod], typmod, "0")
 
 
 def apply_varbit(value: str, typmod: int, explicit: bool = False) -> str:

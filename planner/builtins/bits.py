@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import and_, or_, xor
+from typing import Final
+
+from pgwire.give_way import paced
+from pgwire.long_values import cut, joined, mapped, repeated
+from planner.builtins.large import concatenated, foresee
 from planner.builtins.registry import REGISTRY
 from planner.errors import SqlError
 
@@ -19,22 +26,45 @@ def _bits(value: int, length: int) -> str:
     return f"{value:0{length}b}" if length else ""
 
 
+_PIECE: Final = 1 << 16
+"""Bits of one call of C."""
+
+
+def _combined(a: str, b: str, combine: Callable[[int, int], int]) -> str:
+    """Combine strings of one length bit by bit."""
+    return joined(
+        [
+            _bits(combine(_number(part), _number(b[at : at + _PIECE])), len(part))
+            for at in paced(range(0, len(a), _PIECE), 1)
+            for part in (a[at : at + _PIECE],)
+        ]
+    )
+
+
 def bit_and(a: str, b: str) -> str:
     """A & b."""
     _same_length(a, b, "AND")
-    return _bits(_number(a) & _number(b), len(a))
+    return _combined(a, b, and_)
 
 
 def bit_or(a: str, b: str) -> str:
     """A | b."""
     _same_length(a, b, "OR")
-    return _bits(_number(a) | _number(b), len(a))
+    return _combined(a, b, or_)
 
 
 def bit_xor(a: str, b: str) -> str:
     """A # b."""
     _same_length(a, b, "XOR")
-    return _bits(_number(a) ^ _number(b), len(a))
+    return _combined(a, b, xor)
+
+
+def bit_not(bits: str) -> str:
+    """~ bits."""
+    return mapped(bits, lambda part: part.translate(_OTHER))
+
+
+_OTHER: Final = {48: "1", 49: "0"}
 
 
 def shift_left(bits: str, n: int) -> str:
@@ -42,7 +72,7 @@ def shift_left(bits: str, n: int) -> str:
     if n < 0:
         return shift_right(bits, -n)
     n = min(n, len(bits))
-    return bits[n:] + "0" * n
+    return concatenated(cut(bits, n), repeated("0", n))
 
 
 def shift_right(bits: str, n: int) -> str:
@@ -50,7 +80,7 @@ def shift_right(bits: str, n: int) -> str:
     if n < 0:
         return shift_left(bits, -n)
     n = min(n, len(bits))
-    return "0" * n + bits[: len(bits) - n]
+    return concatenated(repeated("0", n), cut(bits, 0, len(bits) - n))
 
 
 def of_int(width: int) -> object:
@@ -60,7 +90,10 @@ def of_int(width: int) -> object:
         length = typmod if typmod > 0 else 1
         if length <= width:
             return _bits(value % (1 << length), length)
-        return ("1" if value < 0 else "0") * (length - width) + _bits(value % (1 << width), width)
+        foresee(length)
+        return concatenated(
+            repeated("1" if value < 0 else "0", length - width), _bits(value % (1 << width), width)
+        )
 
     return cast
 
@@ -127,10 +160,10 @@ def _register() -> None:
     python("bitand(bit,bit)", bit_and)
     python("bitor(bit,bit)", bit_or)
     python("bitxor(bit,bit)", bit_xor)
-    python("bitnot(bit)", lambda b: b.translate({48: "1", 49: "0"}))
+    python("bitnot(bit)", bit_not)
     python("bitshiftleft(bit,int4)", shift_left)
     python("bitshiftright(bit,int4)", shift_right)
-    python("bitcat(varbit,varbit)", lambda a, b: a + b)
+    python("bitcat(varbit,varbit)", concatenated)
     python("length(bit)", len)
     python("bit_length(bit)", len)
     python("octet_length(bit)", lambda b: (len(b) + 7) // 8)

@@ -12,6 +12,8 @@ from typing import Any
 
 from pgwire.codecs import registry as codecs
 from pgwire.codecs import typmod as typmods
+from pgwire.codecs.domain import BIT
+from planner.builtins.large import foresee
 from planner.builtins.reg import NAMED, REG_TYPES, named_input, named_output
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
@@ -34,6 +36,7 @@ from planner.facts import (
     facts,
 )  # fmt: skip
 
+_PADDED = frozenset((BPCHAR, BIT))  # to the length that their modifier says
 _TEXTUAL = frozenset((TEXT, VARCHAR, UNKNOWN, CSTRING, BPCHAR))
 
 
@@ -41,6 +44,8 @@ def apply(oid: int, value: Any, typmod: int, explicit: bool) -> Any:
     """Return ``value`` coerced to ``typmod`` of scalar type ``oid`` (22001, 22003 where it does not fit)."""
     if typmod < 0:
         return value
+    if oid in _PADDED:
+        foresee(typmod)
     return typmods.apply_typmod(oid, value, typmod, explicit=explicit)
 
 

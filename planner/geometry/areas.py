@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from pgwire.codecs.geometric import Box, Circle, Line, Lseg, Point, Points, box_of, near, same_point
+from pgwire.give_way import paced
 from planner.builtins.floating import add, div, mul, sub
 from planner.errors import SqlError
 from planner.geometry.lines import (
@@ -234,7 +235,10 @@ def circle_points(count: int, circle: Circle) -> Points:
     if count > MAX_CIRCLE_POINTS:
         raise SqlError("54000", "too many points requested")
     step = div(2.0 * math.pi, float(count))
-    angles = [mul(step, float(i)) for i in range(count)]
+    angles = [mul(step, float(i)) for i in paced(range(count))]
     return tuple(
-        [(sub(x, mul(radius, math.cos(angle))), add(y, mul(radius, math.sin(angle)))) for angle in angles]
+        [
+            (sub(x, mul(radius, math.cos(angle))), add(y, mul(radius, math.sin(angle))))
+            for angle in paced(angles)
+        ]
     )

@@ -10,14 +10,15 @@ whatever its group could match, without the group's conditions: ``dissect`` comp
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
+from pgwire.give_way import paced
 from planner.patterns.charset import CharSet
-from planner.patterns.options import TOO_COMPLEX, invalid
+from planner.patterns.options import MAX_STATES, TOO_COMPLEX, invalid
 from planner.patterns.steps import spend
 from planner.patterns.tree import Back, Branch, Chars, Expression, Group, Guard, Item, Look
 
-MAX_STATES: Final = 100_000
+T = TypeVar("T")
 
 Condition: TypeAlias = Guard | int
 """What must hold at a place: a guard, or the number of a look-around (``Nfa.looks``)."""
@@ -44,26 +45,49 @@ class Nfa:
             raise invalid(TOO_COMPLEX)
         if number % 256 == 0:
             spend(1024)
-        self.free.append([])
-        self.takes.append([])
-        self.holds.append([])
+        self.free.append(_NONE)
+        self.takes.append(_NONE)
+        self.holds.append(_NONE)
         return number
+
+    def go(self, state: int, to: int) -> None:
+        """Add an arc that takes nothing."""
+        _add(self.free, state, to)
+
+    def take(self, state: int, number: int, to: int) -> None:
+        """Add an arc that takes a character of a set."""
+        _add(self.takes, state, (number, to))
+
+    def hold(self, state: int, condition: Condition, to: int) -> None:
+        """Add an arc that needs a condition."""
+        _add(self.holds, state, (condition, to))
 
     def reversed(self) -> Nfa:
         """Return the automaton that reads from the end to the beginning."""
         other = Nfa(self.sets, self.looks, self.final, self.start, guarded=self.guarded, looking=self.looking)
         spend(len(self.free))
-        other.free = [[] for _ in self.free]
-        other.takes = [[] for _ in self.free]
-        other.holds = [[] for _ in self.free]
-        for state in range(len(self.free)):
+        other.free = [_NONE] * len(self.free)
+        other.takes = [_NONE] * len(self.free)
+        other.holds = [_NONE] * len(self.free)
+        for state in paced(range(len(self.free))):
             for to in self.free[state]:
-                other.free[to].append(state)
+                other.go(to, state)
             for chars, to in self.takes[state]:
-                other.takes[to].append((chars, state))
+                other.take(to, chars, state)
             for condition, to in self.holds[state]:
-                other.holds[to].append((condition, state))
+                other.hold(to, condition, state)
         return other
+
+
+_NONE: Final[list[Any]] = []
+"""The arcs of a state that has none, and never changed: most states have arcs of one kind."""
+
+
+def _add(arcs: list[list[T]], state: int, arc: T) -> None:
+    if arcs[state] is _NONE:
+        arcs[state] = [arc]
+    else:
+        arcs[state].append(arc)
 
 
 def build(items: Branch, sets: dict[CharSet, int], looks: list[Look]) -> Nfa:
@@ -84,7 +108,7 @@ def _items(nfa: Nfa, items: Branch, start: int, end: int, conditions: bool) -> N
         after = nfa.state()
         _item(nfa, item, start, after, conditions)
         start = after
-    nfa.free[start].append(end)
+    nfa.go(start, end)
 
 
 def _item(nfa: Nfa, item: Item, start: int, end: int, conditions: bool) -> None:
@@ -95,36 +119,36 @@ def _item(nfa: Nfa, item: Item, start: int, end: int, conditions: bool) -> None:
         start = after
     if high is None:
         round_start, round_end = nfa.state(), nfa.state()
-        nfa.free[start].append(round_start)
+        nfa.go(start, round_start)
         _atom(nfa, item, round_start, round_end, conditions)
-        nfa.free[round_end].append(round_start)
-        nfa.free[round_end].append(end)
+        nfa.go(round_end, round_start)
+        nfa.go(round_end, end)
         if low == 0:
-            nfa.free[start].append(end)
+            nfa.go(start, end)
         return
     for _ in range(high - low):
         after = nfa.state()
-        nfa.free[start].append(end)
+        nfa.go(start, end)
         _atom(nfa, item, start, after, conditions)
         start = after
-    nfa.free[start].append(end)
+    nfa.go(start, end)
 
 
 def _atom(nfa: Nfa, item: Item, start: int, end: int, conditions: bool) -> None:
     atom = item.atom
     if isinstance(atom, Chars):
-        nfa.takes[start].append((nfa.sets.setdefault(atom.chars, len(nfa.sets)), end))
+        nfa.take(start, nfa.sets.setdefault(atom.chars, len(nfa.sets)), end)
     elif isinstance(atom, Group):
         _expression(nfa, atom.body, start, end, conditions)
     elif isinstance(atom, Back):
         _expression(nfa, atom.group.body, start, end, False)
     elif not conditions:
-        nfa.free[start].append(end)
+        nfa.go(start, end)
     elif isinstance(atom, Guard):
         nfa.guarded = True
-        nfa.holds[start].append((atom, end))
+        nfa.hold(start, atom, end)
     else:
         nfa.looking = True
         if atom not in nfa.looks:
             nfa.looks.append(atom)
-        nfa.holds[start].append((nfa.looks.index(atom), end))
+        nfa.hold(start, nfa.looks.index(atom), end)

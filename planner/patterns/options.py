@@ -59,4 +59,6 @@ def invalid(reason: str) -> SqlError:
     return SqlError("2201B", f"invalid regular expression: {reason}")
 
 
+MAX_STATES: Final = 100_000
+"""Of the automaton of a pattern: it has one for each of the pattern's items at least."""
 TOO_COMPLEX: Final = "regular expression is too complex"

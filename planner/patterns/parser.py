@@ -31,6 +31,7 @@ from planner.patterns.options import (
     IGNORE_CASE,
     LINE_ANCHOR,
     LINE_STOP,
+    MAX_STATES,
     QUOTE,
     TOO_COMPLEX,
     invalid,
@@ -107,6 +108,7 @@ class _Parser:
     bits: int
     token: Token = field(init=False)
     depth: int = 0
+    sets: int = 0  # of characters, so far
     groups: dict[int, Group] = field(default_factory=dict)  # those that have ended, by number
 
     def __post_init__(self) -> None:
@@ -189,6 +191,9 @@ class _Parser:
         return Chars(self._chars(kind, value)), True
 
     def _chars(self, kind: str, value: object) -> CharSet:
+        self.sets += 1
+        if self.sets > MAX_STATES:
+            raise invalid(TOO_COMPLEX)
         if kind in ("[", "[^"):
             found = self._bracket()
             if kind == "[^":

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
+from planner.patterns.steps import spend
 from planner.patterns.tree import LONGER, SHORTER, Back, Branch, Expression, Group, Guard, Item, Look
 
 MIXED: Final = 4  # both preferences below
@@ -144,6 +145,7 @@ def _joined(items: Branch, number: int, flags: int, part: Node, prefers: int) ->
 
     ``prefers`` is the preference of the part's quantifier, which counts here even where it left the part as it was ({1,1}).
     """
+    spend(100 + len(items) // 8)  # what is left of the branch is copied
     before = Node(Kind.PLAIN, flags, items[:number])
     if number + 1 == len(items):
         if number == 0:

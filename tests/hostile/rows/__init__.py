@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.hostile.row import Row, spread
 from tests.hostile.rows import (
+    binary,
     callbacks,
     joins,
     literals,
@@ -21,7 +22,7 @@ from tests.hostile.rows import (
 KINDS: dict[str, tuple[Row, ...]] = {
     kind.__name__.rsplit(".", 1)[1]: spread(kind.ROWS)
     for kind in (
-        regex, textsearch, joins, numbers, literals, strings, routines, nesting, unread, sessions, messages, callbacks,
+        regex, textsearch, joins, numbers, literals, strings, routines, nesting, unread, sessions, messages, callbacks, binary,
     )
 }  # fmt: skip
 """All rows by kind."""
