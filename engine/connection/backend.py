@@ -31,7 +31,7 @@ from engine.connection.portal import Cursor, Portal, Prepared
 from engine.connection.prepared import PreparedStatements
 from engine.connection.session import Session
 from engine.connection.statement_log import SHOWN, StatementLog, level_of_plan, shown
-from engine.ddl.temporary import drop_temporaries
+from engine.ddl.leftovers import drop_ended
 from engine.errors import in_bounds, report_of
 from engine.reads.planning import IN_FAILED_BLOCK, LONG_TEXT, Planning
 from engine.reads.plans import Plan
@@ -461,7 +461,7 @@ class Connection:
         """Drop the session's temporary tables in a transaction of its own (end of session)."""
         session = self.session
         try:
-            await drop_temporaries(session)
+            await drop_ended(self.db, session.space, session.pid)
         except (TxnError, SqlError) as error:
             log.warning("temporary tables of pid %d stay until the next start: %s", session.pid, error)
 

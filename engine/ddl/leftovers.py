@@ -1,10 +1,10 @@
-"""Temporary objects of a server that was killed: they go when it starts again, with what hangs on them.
+"""Temporary objects of sessions that have ended, or of a server that was killed: they go, with what hangs on them.
 
-    pg_temp_12   rt <── domain public.d <── column public.t.c        dropped as the session itself would have dropped them
+    pg_temp_12   rt <── domain public.d <── column public.t.c        dropped by DROP … CASCADE
 
-It is the same DROP … CASCADE as at the end of a session, in a session that nobody is connected to. Where it fails, the temporary
-objects alone go: a new session may have the number of the old one, and must not find them. What hung on them is left as what
-cannot be read.
+in a session that nobody is connected to, which has none of the role, limits and modes that the old one had set: ``lock_timeout``, say, does not
+leave them there. Where it fails as the server starts, the temporary objects alone go: a new session may have the number of the
+old one, and must not find them. What hung on them is left as what cannot be read.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from engine.ddl.temporary import drop_temporaries
 from engine.eager import settle
 from pgwire.backend import Responder
 from planner.catalog import RelationDef, RoleDef
-from txn.errors import Fenced
+from txn.errors import Deadlock, Fenced, SchemaChanged, WriteConflict
 
 if TYPE_CHECKING:
     from engine.database import Database
 
 log = logging.getLogger("holdfast")
 PREFIX = "pg_temp_"
+_TRIES = 10
 
 
 class _Nobody(Responder):
@@ -49,11 +50,22 @@ class _Nobody(Responder):
         raise ConnectionError
 
 
+async def drop_ended(database: Database, space: Space, pid: int) -> None:
+    """Drop what the session ``pid``, which has ended, has in its temporary schema. Raises TxnError, SqlError."""
+    for _ in range(_TRIES):
+        try:
+            await drop_temporaries(_session(database, space, pid))
+            return
+        except (Deadlock, SchemaChanged, WriteConflict):
+            continue  # others changed what hangs on it
+    await drop_temporaries(_session(database, space, pid))
+
+
 async def drop_leftovers(database: Database, space: Space) -> None:
     """Drop what earlier sessions of one database have left in their temporary schemas. Raises Fenced."""
     for schema in sorted(s.name for s in space.catalog.schemas() if s.name.startswith(PREFIX)):
         try:
-            await drop_temporaries(_session(database, space, int(schema.removeprefix(PREFIX))))
+            await drop_ended(database, space, int(schema.removeprefix(PREFIX)))
         except Fenced:
             raise
         except Exception:  # starting depends on no object
@@ -64,7 +76,14 @@ async def drop_leftovers(database: Database, space: Space) -> None:
 def _session(database: Database, space: Space, pid: int) -> Session:
     role = RoleDef(oid=SUPERUSER_OID, name="postgres", superuser=True)
     settings = Settings(
-        database.setting_defaults | {"is_superuser": "on", "session_authorization": role.name}
+        database.setting_defaults
+        | {
+            "is_superuser": "on",
+            "session_authorization": role.name,
+            "lock_timeout": "0",
+            "transaction_timeout": "0",
+            "default_transaction_read_only": "off",
+        }
     )
     found = space.catalog.database_by_oid(space.oid)
     assert found is not None
