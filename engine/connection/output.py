@@ -214,7 +214,7 @@ def encoder_of(
     encoder: Encoder | None = plan.encoders.get(key)
     if encoder is None:
         oids = tuple(column.type.oid for column in columns)
-        encoder = Encoder(oids, expand_formats(formats, len(oids)), session)
+        encoder = openly(Encoder, oids, expand_formats(formats, len(oids)), session)
         if encoder.shareable:
             if len(plan.encoders) >= MAX_ENCODERS:
                 plan.encoders.clear()
