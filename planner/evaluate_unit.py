@@ -10,7 +10,6 @@ others use.
 
 from __future__ import annotations
 
-import functools
 import linecache
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +18,7 @@ from types import CodeType
 from typing import Any, cast
 
 from pgwire.give_way import PACE, give_way, paced, size_of
+from pgwire.kept import kept
 from planner.builtins import load
 from planner.builtins.large import LARGE_BYTES, made
 from planner.builtins.registry import Builtin
@@ -60,7 +60,7 @@ _WAITING = (
 )  # what functions that may wait begin with
 MAX_DEPTH = 20  # nesting of one generated function; Python's parser stops near 90
 MAX_WIDTH = 250  # conditions or elements in one generated function
-MAX_SOURCE = 1 << 16  # characters of a source that is kept for the next expression like it
+MAX_SOURCE = 1 << 15  # characters of a source that is kept for the next expression like it
 AT_ONCE = 1 << 12  # characters compiled in one go: some milliseconds, which others wait
 MAX_PART = 400  # characters of an operand; a longer one becomes a function of its own
 
@@ -87,14 +87,15 @@ def _compiled(source: str, filename: str) -> CodeType:
         raise SqlError("54001", "stack depth limit exceeded") from error
 
 
-@functools.lru_cache(maxsize=4096)
+@kept(4096, short=1 << 11, few=512)
 def _code(source: str) -> CodeType:
     """Compile a generated module; statements of one shape give one source, since values are names in it."""
     filename = f"<expression {next(_counter)}>"
     code = _compiled(source, filename)
-    if len(linecache.cache) > 8000:
-        linecache.clearcache()
-    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    if len(source) <= AT_ONCE:  # for those who read a traceback
+        if len(linecache.cache) > 4000:
+            linecache.clearcache()
+        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
     return code
 
 

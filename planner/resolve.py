@@ -50,7 +50,7 @@ class ResolvedOperator:
     result: int
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)  # names are what clients write
 def _operators(name: str, extensions: tuple[str, ...]) -> dict[tuple[int, int], OperatorFact]:
     found = {(op.left, op.right): op for op in facts().operators_by_name.get(name, ()) if op.proc}
     for extension in extensions:

@@ -159,7 +159,7 @@ def _user_type(oid: int) -> str:
     return "???" if fact is None else fact.name + ("[]" if element else "")
 
 
-@functools.cache
+@functools.lru_cache(maxsize=4096)  # modifiers are what clients write
 def _builtin_type(oid: int, typmod: int | None) -> str:
     if oid == 0:
         return "-"

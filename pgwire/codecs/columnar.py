@@ -51,7 +51,7 @@ def length_table() -> Any:
     return pa.array([n.to_bytes(4, "big") for n in range(_TABLE)], pa.binary())
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=16)  # of a megabyte each
 def _header_table(columns: int) -> Any:
     """Return the DataRow headers by the total length of the cells."""
     tail = columns.to_bytes(2, "big")

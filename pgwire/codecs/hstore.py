@@ -12,7 +12,6 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from sys import byteorder
 from typing import Final
 
@@ -20,6 +19,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import decode as decode_text
 from pgwire.codecs.text import parse_text
 from pgwire.give_way import give_way, paced, paced_iter
+from pgwire.kept import kept
 from pgwire.long_values import in_order, joined_bytes
 
 Pairs = Mapping[str, str | None]
@@ -54,7 +54,7 @@ def pack(pairs: Pairs) -> bytes:
     return joined_bytes([*strings, b"\x00", _UINT32.pack(len(coded)), *ends, nulls])
 
 
-@lru_cache(maxsize=4096)
+@kept(4096)
 def unpack(value: bytes) -> Pairs:
     """Return the pairs of a value in its order; the mapping is shared and must not be changed."""
     if not value:

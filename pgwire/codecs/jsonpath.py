@@ -8,7 +8,6 @@ that reading one again is a look-up.
 
 from __future__ import annotations
 
-import functools
 import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -19,6 +18,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.json import quote
 from pgwire.codecs.text import decode, int_of
 from pgwire.give_way import give_way
+from pgwire.kept import kept
 
 METHODS: Final = ("type", "size", "abs", "floor", "ceiling", "double", "keyvalue", "datetime")
 LAST: Final = 2**32 - 1  # ``last`` as a level of ``**``
@@ -426,7 +426,7 @@ def _check(item: Item | None, nested: int, subscript: bool) -> None:
         item = item.next
 
 
-@functools.lru_cache(maxsize=500)
+@kept(500)
 def parse(text: str) -> Path:
     """Read a path. DataError 42601, 22P02 for an empty text, 22P05, 0A000."""
     if not text.strip():

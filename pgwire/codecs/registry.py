@@ -447,10 +447,14 @@ def has_rows(type_oid: int) -> bool:
     return type_oid in WITH_ROWS
 
 
+MANY_TYPES = 100
+
+
 def kept_for_settings(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Cache what is made for types (its first argument: one oid, or a tuple of them) and settings.
 
-    But not where there are composite types among them, whose attributes change without the settings being others.
+    But not where there are composite types among them, whose attributes change without the settings being others, nor of more than
+    ``MANY_TYPES``, for which much may be made.
     """
 
     def decorate(make: Callable[..., T]) -> Callable[..., T]:
@@ -458,7 +462,11 @@ def kept_for_settings(maxsize: int) -> Callable[[Callable[..., T]], Callable[...
 
         @functools.wraps(make)
         def get(types: Any, *args: Any, **options: Any) -> T:
-            fresh = not WITH_ROWS.isdisjoint(types) if isinstance(types, tuple) else types in WITH_ROWS
+            fresh = (
+                len(types) > MANY_TYPES or not WITH_ROWS.isdisjoint(types)
+                if isinstance(types, tuple)
+                else types in WITH_ROWS
+            )
             return make(types, *args, **options) if fresh else kept(types, *args, **options)
 
         return get

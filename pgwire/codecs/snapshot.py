@@ -8,7 +8,6 @@ numbers are unsigned, of 64 bits. There is no order and no equality.
 
 from __future__ import annotations
 
-import functools
 import re
 import struct
 from bisect import bisect_left
@@ -16,6 +15,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from pgwire.codecs.errors import DataError
+from pgwire.kept import kept
 
 _BITS: Final = (1 << 64) - 1
 _NORMAL: Final = (1 << 32) - 1
@@ -94,7 +94,7 @@ def compose(xmin: int, xmax: int, xip: Iterable[int]) -> str:
     return f"{xmin}:{xmax}:{','.join(map(str, xip))}"
 
 
-@functools.lru_cache(maxsize=16)
+@kept(16)
 def take_apart(value: str) -> Snapshot:
     """Return what a value says."""
     xmin, xmax, xip = value.split(":")

@@ -9,7 +9,6 @@ weights and prefix marks are not compared and come after it (kind ``tailed`` of 
 
 from __future__ import annotations
 
-import functools
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
@@ -20,6 +19,7 @@ from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.text import int_of
 from pgwire.codecs.tsvector import LAST_POSITION, MAX_BYTES, MAX_LEXEME_BYTES, WEIGHTS, Scanner, quoted
 from pgwire.give_way import give_way, paced, paced_iter
+from pgwire.kept import kept
 
 T = TypeVar("T")
 
@@ -88,7 +88,7 @@ def _crc_table() -> tuple[int, ...]:
 _TABLE: Final = _crc_table()
 
 
-@functools.lru_cache(maxsize=4096)
+@kept(4096)
 def checksum(data: bytes) -> int:
     """Return PostgreSQL's legacy CRC of an operand, a signed number of 32 bits: operands order by it."""
     crc = 0xFFFFFFFF
@@ -130,7 +130,7 @@ def pack(items: Sequence[Item]) -> bytes:
     return b"".join((head, *key, bytes(tail), struct.pack(">I", len(tail))))
 
 
-@functools.lru_cache(maxsize=256)
+@kept(256)
 def unpack(value: bytes) -> Query:
     """Return the items of a value, operands before their operator; none for the empty query."""
     count = _HEAD.unpack_from(value)[0]

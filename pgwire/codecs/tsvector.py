@@ -9,7 +9,6 @@ positions begins with 1.
 
 from __future__ import annotations
 
-import functools
 import struct
 from collections.abc import Callable, Iterable
 from itertools import pairwise
@@ -20,6 +19,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.text import int_of
 from pgwire.give_way import give_way, paced, paced_iter
+from pgwire.kept import kept
 
 Places: TypeAlias = tuple[int, ...]
 Vector: TypeAlias = tuple[tuple[str, Places], ...]
@@ -77,7 +77,7 @@ def pack(vector: Iterable[tuple[str, Places]]) -> bytes:
     return _HEAD.pack(8 + 4 * count + used, count) + b"".join(parts)
 
 
-@functools.lru_cache(maxsize=64)
+@kept(64, short=1 << 14)
 def unpack(value: bytes) -> Vector:
     """Return the lexemes of a value."""
     count = _HEAD.unpack_from(value)[1]

@@ -22,6 +22,7 @@ from typing import Final
 from pgwire.codecs.calendar import civil_from_days, days_from_civil
 from pgwire.codecs.domain import US_PER_DAY
 from pgwire.codecs.errors import DataError
+from pgwire.kept import kept
 
 _UTC_NAMES: Final = frozenset({
     "utc", "etc/utc", "gmt", "etc/gmt", "zulu", "etc/zulu", "uct", "etc/uct", "universal", "etc/universal",
@@ -124,7 +125,7 @@ def _names() -> dict[str, str]:
     return {name.lower(): name for name in zoneinfo.available_timezones()}
 
 
-@functools.lru_cache(maxsize=512)
+@kept(512)
 def find_zone(name: str) -> Zone | None:
     """Return the zone called ``name`` (any case), or given as a POSIX offset like ``UTC+3``; None if unknown.
 

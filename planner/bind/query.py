@@ -10,12 +10,12 @@ becomes depends on it.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from pgwire.give_way import give_way, paced
+from pgwire.kept import kept
 from planner import ast
 from planner.bind.columns import expand_stars, star_of
 from planner.bind.context import BindContext
@@ -88,7 +88,7 @@ def bind_query(
     return _values(scope, node, resolve_unknowns=resolve_unknowns)
 
 
-@functools.lru_cache(maxsize=2048)
+@kept(2048, short=1 << 13)
 def _view_body(text: str) -> ast.QueryNode:
     parsed = parse_one(text)
     if parsed is None or not isinstance(parsed.statement, ast.Select | ast.SetOp | ast.Values):

@@ -10,7 +10,6 @@ whatever the session's settings are. Functions live in pg_catalog alone, so no s
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,6 +18,7 @@ from typing import Any
 from pgwire.codecs.registry import text_input, text_output
 from pgwire.codecs.settings import DEFAULT, STORED_TEXT, CodecSettings
 from pgwire.codecs.user_types import latest_row
+from pgwire.kept import kept
 from planner import ast
 from planner.bind.context import BindContext, make_context
 from planner.bind.expr import bind_kept
@@ -300,7 +300,7 @@ def _bound_default(sql: str, type_: SqlType, catalog: Catalog) -> Expr:
     return expr
 
 
-@functools.lru_cache(maxsize=4096)
+@kept(4096)
 def _pure_default(sql: str, type_: SqlType) -> Expr:
     return fold(without_domains(_bound_default(sql, type_, EMPTY_CATALOG)))
 

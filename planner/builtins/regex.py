@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 
 from pgwire.give_way import give_way
+from pgwire.kept import kept
 from planner.builtins.large import LARGE_BYTES, foresee, joined
 from planner.builtins.registry import REGISTRY
 from planner.errors import SqlError
@@ -144,7 +145,7 @@ def _positive(name: str, value: int) -> None:
         raise SqlError("22023", f'invalid value for parameter "{name}": {value}')
 
 
-@functools.lru_cache(maxsize=500)
+@kept(500)
 def replacement(text: str, groups: int) -> Callable[[Match], str]:
     r"""Return the function for a replacement with ``\1`` .. ``\9`` and ``\&``; the pattern has so many groups."""
     if "\\" not in text:

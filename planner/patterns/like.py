@@ -8,10 +8,10 @@ is as much as can be. The last one, unless ``%`` follows it, has to fit at the e
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from pgwire.kept import kept
 from planner.builtins.text import lower
 from planner.errors import SqlError
 from planner.patterns.steps import spend
@@ -91,7 +91,7 @@ def _read(pattern: str) -> tuple[list[_Segment], bool]:
     return segments, False
 
 
-@functools.lru_cache(maxsize=1000)
+@kept(1000)
 def like_matcher(pattern: str, ignore_case: bool = False) -> Callable[[str], bool]:
     r"""Return the test for a LIKE pattern whose escape character is ``\``; 22025 for a trailing escape, where a match gets there.
 

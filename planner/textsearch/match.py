@@ -8,7 +8,6 @@ A lexeme without positions is MAYBE within a phrase, which then is no match; Pos
 
 from __future__ import annotations
 
-import functools
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeAlias
@@ -17,6 +16,7 @@ from pgwire.codecs import tsquery, tsvector
 from pgwire.codecs.tsquery import AND, NOT, OR, PHRASE, Item, Operator, Word
 from pgwire.codecs.tsvector import Places, Vector, position, weight
 from pgwire.give_way import give_way
+from pgwire.kept import kept
 
 NO, MAYBE, YES = 0, 1, 2
 
@@ -203,7 +203,7 @@ def finder(vector: Vector) -> Find:
     return find
 
 
-@functools.lru_cache(maxsize=256)
+@kept(256)
 def _needles(query: bytes) -> tuple[bytes, ...] | None:
     """Return byte strings one of which is in every tsvector that matches; None where a match may have none."""
     words = required(query, lambda _: 1)
