@@ -21,6 +21,7 @@ from engine.ddl.rewrite import locked_rows
 from engine.ddl.types import changed_type, check_free, new_type
 from engine.reads.plans import Plan
 from planner import statements as st
+from planner.bind.domain import stored_check
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef, TypeDef
 from planner.domain_checks import check_function
 from planner.errors import SqlError
@@ -176,7 +177,10 @@ _Error = Callable[[RelationDef, ColumnDef], SqlError]
 
 
 async def _validate(session: Session, made: TypeDef, check: ConstraintDef) -> None:
-    """Raise 23514 if a stored value breaks a CHECK."""
+    """Raise 23514 if a stored value breaks a CHECK, 42501 for functions in it that the user may not call."""
+    called: set[int] = set()
+    stored_check(session.catalog, made, check.check_sql, called)
+    session.ask_calls(called)
     holds = check_function(session.catalog, made, check.check_sql)
     for relation, column in list(_columns_of(session, made)):
         await _look_at(session, relation, column, lambda value: holds(value, session), _violates)

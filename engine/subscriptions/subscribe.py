@@ -37,7 +37,7 @@ from pgwire.backend import Responder
 from planner.builtins import searches
 from planner.catalog import TextSearchDef
 from planner.comparisons import conjuncts_of
-from planner.errors import SqlError
+from planner.errors import SqlError, not_supported
 from planner.evaluate import Env, Layout, Shared, compile_expr, compile_filter, compile_row
 from planner.facts import (
     BOOL,
@@ -401,6 +401,8 @@ async def open_source(session: Session, plan: Plan, statement: Subscribe, params
     relations = [r for r in walk(statement.query) if isinstance(r, RelationRange)]
     shards = [ShardId(r.oid) for r in relations]
     if not shards:
+        if plan.bound.calls:
+            raise not_supported("SUBSCRIBE of a query that reads by what its functions run alone")
         return source
     check_populated(session, CompiledQuery(statement.query, session.space.at(start)))
     if as_of is not None:

@@ -35,6 +35,11 @@ CASES = (
     ("(SELECT u.f(a) FROM u.t)", "REVOKE EXECUTE ON FUNCTION u.f(int) FROM PUBLIC", "42501"),
     ("(SELECT u.f(a) FROM u.t)", "CREATE OR REPLACE FUNCTION u.f(int) RETURNS int LANGUAGE sql STABLE AS 'SELECT -$1'", "55000"),
     ("(SELECT u.f(a) FROM u.t)", "DROP FUNCTION u.f(int)", "42883"),
+    ("(SELECT u.f(a) FROM u.t)", "ALTER FUNCTION u.f(int) OWNER TO postgres", "55000"),
+    ("(SELECT a FROM u.t WHERE pg_has_role('members', 'MEMBER'))", "REVOKE members FROM ann", "42501"),
+    ("(SELECT a FROM u.t WHERE has_table_privilege('u.of_members', 'SELECT'))", "REVOKE SELECT ON u.of_members FROM members", "42501"),
+    ("(SELECT max(a) FROM u.t WHERE has_table_privilege('u.of_members', 'SELECT'))", "REVOKE SELECT ON u.of_members FROM members", "42501"),
+    ("(SELECT a FROM u.t WHERE has_table_privilege('u.of_members', 'SELECT'))", "GRANT SELECT ON u.t TO members", None),
     ("u.t", "GRANT SELECT ON u.t TO PUBLIC; REVOKE SELECT ON u.t FROM ann", None),
     ("u.t", "CREATE INDEX ON u.t (a)", None),
     ("u.t", "DROP VIEW u.v CASCADE", None),
@@ -76,3 +81,16 @@ def test_a_subscription_ends_with_the_right_to_read(
                     assert raised.value.sqlstate == sqlstate
         finally:
             root.execute("DROP OWNED BY ann, own, members CASCADE; DROP ROLE ann, own, members")
+
+
+def test_a_function_that_reads_by_itself_is_refused(server: ServerProcess) -> None:
+    with _client(server, "postgres") as root:
+        root.execute("CREATE TABLE read_by_f (a int)")
+        root.execute(
+            "CREATE FUNCTION rows_of() RETURNS SETOF int LANGUAGE sql STABLE SECURITY DEFINER AS 'SELECT a FROM read_by_f'"
+        )
+        try:
+            with pytest.raises(psycopg.errors.FeatureNotSupported):
+                root.execute("SUBSCRIBE (SELECT * FROM rows_of())")
+        finally:
+            root.execute("DROP TABLE read_by_f; DROP FUNCTION rows_of")

@@ -268,7 +268,7 @@ CASES_BY_CLASS: Final[Mapping[type, Sequence[_Text]]] = {
     st.AlterDefaults: (
         "ALTER ROLE w_target SET work_mem = '1MB'", "ALTER ROLE CURRENT_USER SET work_mem = '1MB'", "ALTER ROLE ALL SET work_mem = '1MB'", "ALTER DATABASE postgres SET work_mem = '1MB'", "ALTER DATABASE w_db SET work_mem = '1MB'",
         "ALTER ROLE CURRENT_USER SET log_statement = 'none'", "ALTER ROLE w_target RESET ALL", "ALTER ROLE w_super SET work_mem = '1MB'", "ALTER ROLE w_target IN DATABASE w_db SET work_mem = '1MB'", "ALTER DATABASE w_db RESET work_mem",
-        "ALTER ROLE CURRENT_USER SET some.thing = '1'", "ALTER ROLE ALL IN DATABASE w_db SET work_mem = '1MB'",
+        "ALTER ROLE CURRENT_USER SET app.thing = '1'", "ALTER ROLE ALL IN DATABASE w_db SET work_mem = '1MB'",
     ),
     st.CreateDatabase: (("CREATE DATABASE n", "DROP DATABASE n"), ("CREATE DATABASE n OWNER w_owner", "DROP DATABASE n"), ("CREATE DATABASE n TEMPLATE w_db", "DROP DATABASE n"), ("CREATE DATABASE postgres", _READ)),
     st.AlterDatabase: ("ALTER DATABASE w_db WITH CONNECTION LIMIT 5", "ALTER DATABASE w_db OWNER TO w_owner", "ALTER DATABASE w_db OWNER TO w_target", "ALTER DATABASE postgres OWNER TO w_owner"),
@@ -279,7 +279,7 @@ CASES_BY_CLASS: Final[Mapping[type, Sequence[_Text]]] = {
     st.AlterLargeObject: ("ALTER LARGE OBJECT 90001 OWNER TO w_owner", "ALTER LARGE OBJECT 90001 OWNER TO w_target"),
     st.SetVariable: (
         ("SET work_mem = '4MB'", None), ("SET LOCAL log_statement = 'none'", _READ), ("SET session_replication_role = replica", None), ("SET ROLE w_target", None), ("SET ROLE w_owner", None),
-        ("SET SESSION AUTHORIZATION w_owner", None), ("RESET log_statement", None), ("SET some.thing = 1", None), ("SET LOCAL lc_messages = 'C'", _READ), ("SET max_connections = 3", None),
+        ("SET SESSION AUTHORIZATION w_owner", None), ("RESET log_statement", None), ("SET app.thing = 1", None), ("SET LOCAL lc_messages = 'C'", _READ), ("SET max_connections = 3", None),
     ),
     st.ShowVariable: (("SHOW data_directory", _READ), ("SHOW work_mem", _READ), ("SHOW hba_file", _READ)),
     st.Prepare: ("PREPARE n AS SELECT a FROM w.t",),
