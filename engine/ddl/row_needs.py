@@ -31,12 +31,13 @@ if TYPE_CHECKING:
 class RowNeeds(Needs):
     """What a query or a change needs of a role."""
 
-    def query(self, node: Any, role: RoleDef, skip: q.Range | None = None) -> None:
+    def query(self, node: Any, role: RoleDef, skip: q.Range | None = None, *, reach: bool = True) -> None:
         """Check everything that a tree reads, as ``role``; inside a view its owner's rights count (``planner.bind.readers``).
 
-        ``skip``: is checked elsewhere, but for what a view reads, or a policy.
+        ``skip``: is checked elsewhere, but for what a view reads, or a policy. ``reach``: USAGE of schemas, too, which what a view or a
+        policy reads does not need: its names were looked up when it was made.
         """
-        reading = _Reading(self, role, skip, [node])
+        reading = _Reading(self, role, skip, [node], reach)
         while reading.stack:
             current = reading.stack.pop()
             ask = _ASKS.get(type(current))
@@ -68,10 +69,10 @@ class RowNeeds(Needs):
         if not self._rights_of(reader).columns(relation, (), "w"):
             raise denied(KIND_WORDS[relation.kind], relation.name)
 
-    def read(self, oid: int, reader: RoleDef, attnums: Collection[int]) -> None:
-        """SELECT on columns, of ``reader``; USAGE of the schema where that is who asks."""
+    def read(self, oid: int, reader: RoleDef, attnums: Collection[int], *, reach: bool) -> None:
+        """SELECT on columns, of ``reader``; with ``reach`` USAGE of the schema where that is who asks."""
         relation, rights = self._relation(oid), self._rights_of(reader)
-        if rights is self.rights and not relation.virtual:
+        if reach and rights is self.rights and not relation.virtual:
             self._reach(relation)
         if not rights.columns(relation, attnums, "r"):
             raise denied(KIND_WORDS[relation.kind], relation.name)
@@ -164,12 +165,15 @@ def _nothing(node: Any) -> Iterable[Any]:
 class _Reading:
     """One walk over what a tree reads; its methods ask what a node asks, and return what is below it that has to be looked at, too."""
 
-    __slots__ = ("_needs", "_role", "_skip", "_used", "stack")
+    __slots__ = ("_needs", "_reach", "_role", "_skip", "_used", "stack")
 
-    def __init__(self, needs: RowNeeds, role: RoleDef, skip: q.Range | None, stack: list[Any]) -> None:
+    def __init__(
+        self, needs: RowNeeds, role: RoleDef, skip: q.Range | None, stack: list[Any], reach: bool
+    ) -> None:
         self._needs = needs
         self._role = role
         self._skip = skip
+        self._reach = reach
         # which columns of a view are named, by the identity of its range
         self._used: dict[int, frozenset[int]] = {}
         self.stack = stack
@@ -180,12 +184,9 @@ class _Reading:
         reader = needs.reader(item, self._role)
         if item is not self._skip:
             oid, named = (item.parent, item.asked) if item.parent else (item.oid, item.used)
-            needs.read(oid, reader, named)
+            needs.read(oid, reader, named, reach=self._reach)
         if item.guard is not None:  # the columns that policies name need no right
-            if reader is self._role:
-                self.stack.append(item.guard.where)
-            else:
-                needs.query(item.guard.where, reader)
+            needs.query(item.guard.where, reader, reach=False)
         return _nothing
 
     def subquery(self, item: q.SubqueryRange) -> _Below:
@@ -200,11 +201,11 @@ class _Reading:
         reader = needs.reader(item, self._role)
         parent = needs.relation(item.parent)
         if item is not self._skip:
-            needs.read(item.parent, reader, item.asked)
+            needs.read(item.parent, reader, item.asked, reach=self._reach)
         if parent.row_security:
             for node in walk(item.query):
                 if isinstance(node, q.RelationRange) and node.guard is not None:
-                    needs.query(node.guard.where, reader)
+                    needs.query(node.guard.where, reader, reach=False)
                     break
         return _nothing
 
@@ -213,10 +214,11 @@ class _Reading:
         needs = self._needs
         view = needs.relation(oid)
         if item is not self._skip:
-            needs.read(oid, needs.reader(item, self._role), self._used.get(id(item), frozenset()))
+            named = self._used.get(id(item), frozenset())
+            needs.read(oid, needs.reader(item, self._role), named, reach=self._reach)
         owner = needs.as_view(view)
         if oid >= FIRST_USER_OID or not owner.superuser:
-            needs.query(item.query, owner)
+            needs.query(item.query, owner, reach=False)
         return _nothing
 
     def select(self, node: q.Select) -> _Below:
