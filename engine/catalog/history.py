@@ -63,9 +63,10 @@ class CatalogHistory:
         self._begins.append(ts)
         self._undos.append(undo)
 
-    def changed_since(self, ts: Timestamp) -> set[StoredKey]:
-        """Return all keys in which the catalog as of ``ts`` may differ from the current one."""
-        return {key for undo in self._undos[bisect_right(self._begins, ts) :] for key in undo}
+    def changed_since(self, ts: Timestamp) -> dict[StoredKey, Stored | None]:
+        """Return all keys in which the catalog as of ``ts`` may differ from the current one, and what each was before it last changed."""
+        undos = self._undos[bisect_right(self._begins, ts) :]
+        return {key: item for undo in undos for key, item in undo.items()}
 
     def last(self, key: StoredKey) -> Stored | None:
         """Return what an object was that is not there any more, just before it went; None where that is not known."""

@@ -17,7 +17,7 @@ are texts: today's is taken only where each relation that it reads is there unde
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Final
 
@@ -29,7 +29,6 @@ from planner.rights import Rights
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
     from engine.catalog.stored import Stored, StoredKey
-    from engine.catalog.todays_rights import Last
     from planner.catalog import RoleDef
 
 
@@ -40,18 +39,16 @@ _CALLED: Final = re.compile(r"#(\d+)")
 def with_code_of(
     now: CatalogSnapshot,
     then: CatalogSnapshot,
-    changed: Iterable[StoredKey],
+    changed: Mapping[StoredKey, Stored | None],
     asker: RoleDef | None,
     version: int,
-    last: Last,
     *,
     policies: bool = True,
 ) -> CatalogSnapshot:
     """Return the catalog ``then`` as ``asker`` may run it; ``then`` itself where nothing of that has changed.
 
-    ``changed``: all keys in which ``now`` may differ. ``asker`` None: somebody who owns nothing. ``version`` names a new snapshot.
-    ``last``: what something was just before it was dropped (``CatalogHistory.last``). ``policies`` False: those of then stay, for who
-    refuses to read where there are some now.
+    ``changed``: all keys in which ``now`` may differ, and what was there before the last change. ``asker`` None: somebody who owns nothing. ``version`` names a new snapshot.
+    ``policies`` False: those of then stay, for who refuses to read where there are some now.
     """
     rights = Rights(now, asker)
     puts: list[Stored] = []
@@ -64,12 +61,12 @@ def with_code_of(
             made = before
             if isinstance(after, RelationDef) and (policies or before.kind == "v"):
                 made = _relation(now, then, before, after, rights) or before
-            owner = last_owner(before, after if isinstance(after, RelationDef) else None, last)
+            owner = last_owner(before, after if isinstance(after, RelationDef) else None, changed.get)
         elif isinstance(before, FunctionDef):
             made = before
             if isinstance(after, FunctionDef):
                 made = _function(before, after, rights) or before
-            owner = last_owner(before, after if isinstance(after, FunctionDef) else None, last)
+            owner = last_owner(before, after if isinstance(after, FunctionDef) else None, changed.get)
         else:
             continue
         if made.owner != owner:

@@ -229,7 +229,6 @@ class Session:
                 changed,
                 asker,
                 self.db.next_catalog_version(),
-                self.space.history.last,
                 policies=policies,
             )
             if len(self._pasts) >= MAX_PASTS:
