@@ -87,6 +87,21 @@ def walk(node: Any) -> Iterator[Any]:
             stack += below(current)[::-1]
 
 
+def nests_deeper(node: Any, most: int) -> bool:
+    """Tell whether there are more than ``most`` levels of nodes below ``node``."""
+    level = [node]
+    for _ in range(most + 1):
+        below: list[Any] = []
+        for count, one in enumerate(level, start=1):
+            below += children(one)
+            if not count % PACE:
+                give_way()
+        if not below:
+            return False
+        level = below
+    return True
+
+
 def placed(node: Any, kinds: AbstractSet[type]) -> Iterator[tuple[Any, int]]:
     """Yield what is of one of ``kinds`` at or below ``node``, in no order, each with the depth of the query that it belongs to.
 

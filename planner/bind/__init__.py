@@ -26,6 +26,7 @@ from planner.bind import changes, columns, compare, funcs, sublinks
 from planner.bind.context import BindContext, RowSecurity, WithStep, make_context
 from planner.bind.generated import generated_from, generations
 from planner.bind.inline import inline_calls
+from planner.bind.nesting import check_nesting
 from planner.bind.query import bind_query
 from planner.bind.row_security import secured
 from planner.bind.stored import bind_check, coerce_argument, deparse_check, rebase_view
@@ -78,6 +79,7 @@ def bind_statement(
     Raises SqlError with PostgreSQL's SQLSTATE, wording, hint and position; 54001 for nesting that is too
     deep; 42P18 when a parameter's type stays open.
     """
+    check_nesting(statement, text)
     context = make_context(
         guarded(catalog, statement),
         search_path,
