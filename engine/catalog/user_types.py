@@ -9,7 +9,7 @@ TypeDef (catalog) ── register ──> planner.facts: kind, category, array t
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from pgwire.codecs.composite import Attribute, RowShape
@@ -141,3 +141,26 @@ def enum_labels(types: tuple[TypeDef, ...]) -> Mapping[int, EnumLabels]:
         for type_ in types
         if type_.kind == "e"
     }
+
+
+def with_unsafe_labels(
+    known: Mapping[int, EnumLabels], changed: Iterable[TypeDef], before: Mapping[int, EnumLabels]
+) -> Mapping[int, EnumLabels]:
+    """Return ``known`` where what enums among ``changed`` have and ``before`` had not is unsafe; the same object where there is no such label.
+
+    A label that was merely renamed has its rank already. All labels of a type that is new are safe.
+    """
+    marked: dict[int, EnumLabels] = {}
+    for type_ in changed:
+        old = before.get(type_.oid) if type_.kind == "e" else None
+        if old is None:
+            continue
+        unsafe = frozenset(label.label for label in type_.labels if label.rank not in old.by_rank)
+        if unsafe:
+            marked[type_.oid] = EnumLabels(
+                name=type_.name,
+                by_rank={label.rank: label.label for label in type_.labels},
+                by_label={label.label: label.rank for label in type_.labels if label.label not in unsafe},
+                unsafe=unsafe,
+            )
+    return {**known, **marked} if marked else known

@@ -23,10 +23,13 @@ from engine.catalog.lost_parts import lost_comments
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.store import write_changes
 from engine.catalog.stored import Stored, StoredKey, key_of
+from engine.catalog.user_types import with_unsafe_labels
 from engine.eager import settle
 from engine.reads.caches import PlanCaches
 from engine.reads.plans import Plan, Replan
 from engine.transaction.block_state import BLOCK, IMPLICIT
+from pgwire.codecs.user_types import UserTypes
+from planner.catalog import TypeDef
 from planner.errors import SqlError
 from planner.statements import CreateMaterializedView, CreateTable, MarkConstraints, RefreshMaterializedView
 from txn.errors import SchemaChanged
@@ -53,7 +56,7 @@ class CatalogView:
     """
 
     __slots__ = (
-        "_base", "_db", "_ddl_staged", "_historic", "_lens", "_own_plans", "_seen", "_session", "_space", "_used", "_within", "locks",
+        "_base", "_db", "_ddl_staged", "_historic", "_lens", "_own_plans", "_seen", "_session", "_space", "_unsafe", "_used", "_within", "locks",
         "own_changes",
     )  # fmt: skip
 
@@ -72,6 +75,7 @@ class CatalogView:
             int, int
         ] = {}  # versions of the relations that were read before the first write, by oid
         self._ddl_staged = False
+        self._unsafe = False  # labels of what is seen are not to be used yet
         self._own_plans: PlanCaches | None = None
         self.own_changes: _Changes = {}
         self.locks = CatalogLocks(session)
@@ -197,6 +201,21 @@ class CatalogView:
         base = self._base
         own = self.own_changes
         self._seen = base.overlaid(own, self._db.next_catalog_version()) if own else base
+        self._mark_labels()
+
+    def _mark_labels(self) -> None:
+        """Have labels that the transaction has added to enums not be used before they are committed: what is stored with them would outlast it.
+
+        Raises nothing; what is seen is then this transaction's alone, and not what is published (``_publish``).
+        """
+        self._unsafe = False
+        types = [item for item in self.own_changes.values() if isinstance(item, TypeDef)]
+        if types:
+            seen = self._seen.codec_types
+            enums = with_unsafe_labels(seen.enums, types, self._base.codec_types.enums)
+            if enums is not seen.enums:
+                self._seen.codec_types = UserTypes(enums, seen.row, seen.space)
+                self._unsafe = True
 
     # -- plans: what they rely on is locked before they run ----------------------------------------
 
@@ -309,6 +328,7 @@ class CatalogView:
         own.update((key, None) for key in deletes if key in self._seen.items)
         self.own_changes = own
         self._seen = self._seen.with_changes(puts, deletes, self._db.next_catalog_version())
+        self._mark_labels()
         if not self._ddl_staged:
             self._ddl_staged = True
             txn.on_applied(self._publish)
@@ -317,7 +337,7 @@ class CatalogView:
         """The commit is readable: make its changes part of the current catalog, which others may have changed."""
         latest = self._space.catalog
         own = self.own_changes
-        if latest is self._base:
+        if latest is self._base and not self._unsafe:
             self._db.publish(self._space, self._seen, own, ts)
         elif own:
             self._db.publish(self._space, latest.overlaid(own, self._db.next_catalog_version()), own, ts)

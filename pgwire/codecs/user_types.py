@@ -30,11 +30,24 @@ MAX_LABEL_BYTES = 63
 
 @dataclass(frozen=True, slots=True)
 class EnumLabels:
-    """The labels of one enum: ``name`` is the type's, as messages show it."""
+    """The labels of one enum: ``name`` is the type's, as messages show it.
+
+    ``unsafe``: of these, those that the running transaction has added to a type of others; they print, and are not read, before the commit.
+    """
 
     name: str
     by_rank: Mapping[int, str]
     by_label: Mapping[str, int]
+    unsafe: frozenset[str] = frozenset()
+
+    def check(self, label: str) -> None:
+        """Raise DataError 55P04 for a label that is not to be used yet."""
+        if label in self.unsafe:
+            raise DataError(
+                "55P04",
+                f'unsafe use of new value "{label}" of enum type {self.name}',
+                hint="New enum values must be committed before they can be used.",
+            )
 
 
 class Shapes(dict[int, RowShape]):
@@ -107,7 +120,7 @@ def row_record(value: bytes, oid: int, settings: CodecSettings) -> RecordValue:
 
 
 def enum_parser(oid: int, settings: CodecSettings) -> Callable[[str], int]:
-    """Return the function from label to rank; it raises DataError 22P02."""
+    """Return the function from label to rank; it raises DataError 22P02, 55P04."""
     types = settings.types
     if types is STORED:
         return int
@@ -116,6 +129,7 @@ def enum_parser(oid: int, settings: CodecSettings) -> Callable[[str], int]:
         labels = (_latest if types is None else types.enums)[oid]
         rank = labels.by_label.get(text)
         if rank is None:
+            labels.check(text)
             raise DataError("22P02", f'invalid input value for enum {labels.name}: "{text}"')
         return rank
 

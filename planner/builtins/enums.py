@@ -27,28 +27,39 @@ def _ranks(session: EvalSession, types: Types) -> list[int]:
     return [label.rank for label in _enum(session, types).labels]
 
 
+def _usable(session: EvalSession, types: Types, ranks: list[int]) -> list[int]:
+    """Return ranks of the type's values. Raises DataError 55P04 where one was added by the running transaction."""
+    known = session.codec_settings.types
+    labels = None if known is None else known.enums.get(types[0])
+    if labels is not None and labels.unsafe:
+        for rank in ranks:
+            labels.check(labels.by_rank.get(rank, ""))
+    return ranks
+
+
 def _end(index: int) -> Any:
     def end(session: EvalSession, _value: int | None, *, types: Types) -> int:
         ranks = _ranks(session, types)
         if not ranks:
             raise SqlError("55000", f"enum {_enum(session, types).name} contains no values")
-        return ranks[index]
+        return _usable(session, types, [ranks[index]])[0]
 
     return end
 
 
 def enum_range(session: EvalSession, low: int | None, high: int | None, *, types: Types) -> tuple[int, ...]:
     """Return the values from ``low`` to ``high``, NULL for no bound."""
-    return tuple(
+    wanted = [
         rank
         for rank in _ranks(session, types)
         if (low is None or rank >= low) and (high is None or rank <= high)
-    )
+    ]
+    return tuple(_usable(session, types, wanted))
 
 
 def enum_range_all(session: EvalSession, _value: int | None, *, types: Types) -> tuple[int, ...]:
     """Return all values of the type."""
-    return tuple(_ranks(session, types))
+    return tuple(_usable(session, types, _ranks(session, types)))
 
 
 def _register() -> None:
