@@ -52,7 +52,12 @@ def _check_type(catalog: SystemCatalog, oid: int) -> None:
 
 PLAN_BYTES: Final = 4 << 10
 PLAN_FACTOR: Final = 2
-"""What a prepared statement takes, about: so much, and so many times its text."""
+WEIGHT_FACTOR: Final = 90
+"""What a prepared statement takes, about: so much, so many times its text, and so many times its plan's weight (``engine.reads.weight``)."""
+
+
+def _kept_bytes(sql: str, plan: Plan | None) -> int:
+    return PLAN_BYTES + PLAN_FACTOR * len(sql) + (0 if plan is None else WEIGHT_FACTOR * plan.weight)
 
 
 class PreparedStatements:
@@ -126,7 +131,7 @@ class PreparedStatements:
         session = self._session
         prepared = Prepared(name, sql, plan, params, session.search_path, from_sql, session.db.clock_us())
         if name or len(sql) >= LARGE_BYTES:
-            session.held.hold(f"prepared {name}", PLAN_BYTES + PLAN_FACTOR * len(sql))
+            session.held.hold(f"prepared {name}", _kept_bytes(sql, plan))
         self._by_name[name] = prepared
         return prepared
 

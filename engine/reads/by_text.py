@@ -23,7 +23,7 @@ CHARACTERS: Final = 1 << 20
 class ByText(Generic[_V]):
     """Key -> what is kept of it."""
 
-    __slots__ = ("_characters", "_entries", "_items", "_used")
+    __slots__ = ("_characters", "_entries", "_items", "_sizes", "_used")
 
     def __init__(self, entries: int = ENTRIES, characters: int = CHARACTERS) -> None:
         """Start empty; the arguments are the bounds."""
@@ -31,6 +31,7 @@ class ByText(Generic[_V]):
         self._characters = characters
         self._used = 0  # characters
         self._items: OrderedDict[TextKey, _V] = OrderedDict()
+        self._sizes: dict[TextKey, int] = {}
 
     def __contains__(self, key: TextKey) -> bool:
         """Tell whether something is kept."""
@@ -47,19 +48,23 @@ class ByText(Generic[_V]):
         """Return what is kept, without a use of it."""
         return self._items.get(key)
 
-    def put(self, key: TextKey, item: _V) -> None:
-        """Keep an item, in place of the one before if there is one; the latest stays, however long its text."""
+    def put(self, key: TextKey, item: _V, weight: int = 0) -> None:
+        """Keep an item, in place of the one before if there is one; the latest stays, however long its text.
+
+        ``weight``: characters that it counts for beside its text.
+        """
         self.drop(key)
         self._items[key] = item
-        self._used += len(key[0])
+        size = self._sizes[key] = len(key[0]) + weight
+        self._used += size
         while len(self._items) > self._entries or (self._used > self._characters and len(self._items) > 1):
-            (text, *_rest), _item = self._items.popitem(last=False)
-            self._used -= len(text)
+            first, _item = self._items.popitem(last=False)
+            self._used -= self._sizes.pop(first)
 
     def drop(self, key: TextKey) -> bool:
         """Forget an item; tell whether there was one."""
         if key not in self._items:
             return False
         del self._items[key]
-        self._used -= len(key[0])
+        self._used -= self._sizes.pop(key)
         return True

@@ -18,6 +18,7 @@ from typing import Any
 
 from engine.catalog.state import CatalogSnapshot
 from engine.reads.by_text import ByText, TextKey
+from engine.reads.weight import weight_of
 from pgwire.give_way import openly
 from planner.bind.locking import never_waits, statement_name
 from planner.evaluate import Env, Shared, compile_expr
@@ -163,6 +164,7 @@ class Plan:
         "short",
         "tables",
         "timeline",
+        "weight",
     )
 
     def __init__(
@@ -198,6 +200,9 @@ class Plan:
             for oid, _version in bound.versions
             if (relation := catalog.relation_by_oid(oid)) is not None and relation.stored
         )
+        # what it takes beside its text, in characters
+        found = [catalog.relation_by_oid(oid) for oid, _ in bound.versions]
+        self.weight = weight_of(bound.statement, [len(relation.columns) for relation in found if relation])
         timelines = _timelines(bound, self.tables, catalog)
         # the one that it is about, "" where none: its tables', but for most DDL, which is about all
         self.timeline = min(timelines, default="")
@@ -337,4 +342,4 @@ class PlanCache:
 
     def put(self, key: TextKey, plan: Plan) -> None:
         """Remember a plan."""
-        self._plans.put(key, plan)
+        self._plans.put(key, plan, plan.weight)

@@ -197,6 +197,7 @@ def test_a_literal_that_decides_something_stays_and_the_others_are_parameters() 
     cache, tried = TemplateCache(ByText(), ByText()), []
     shape = "SELECT a, b FROM t WHERE a > {} ORDER BY {} LIMIT {}"
     plan = object.__new__(Plan)
+    plan.weight = 0
 
     def prove(template: Template) -> Plan | None:
         tried.append(template.text)
@@ -285,6 +286,7 @@ def test_long_statements_do_not_fill_the_memory_with_plans(
     monkeypatch.setattr(Plan, "fixed_names", False)
     caches = PlanCaches(PlanCaches()) if own else PlanCaches()
     catalog, plan, size = cast(Any, None), object.__new__(Plan), 30_000
+    plan.weight = 0
     keys = [(f"{number:0{size}}", (), None) for number in range(50)]
     for key in keys:
         caches.put(key, plan)
