@@ -443,6 +443,7 @@ class Database:
         if session.catalog.schema(session.temp_schema) is not None:
             return self.attendance.leaving(session, self._without_temporaries(connection))
         session.system.advisory.close()
+        connection.let_go()
         return None
 
     async def _without_temporaries(self, connection: Connection) -> None:
@@ -451,6 +452,7 @@ class Database:
             await connection.drop_temporaries()
         finally:
             connection.session.system.advisory.close()
+            connection.let_go()
 
     @property
     def standing(self) -> LeaseStanding | None:

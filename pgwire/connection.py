@@ -439,3 +439,5 @@ class Connection:
         """Enter CLOSED: nothing is read or accepted any more (what is queued can still be sent)."""
         self.state = CLOSED
         self.discard_input()
+        self.data = b""  # the last message, which may be long
+        self.start = self.stop = 0

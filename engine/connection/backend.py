@@ -457,6 +457,16 @@ class Connection:
         self.session.held.release()
         return self.db.session_closed(self)
 
+    def let_go(self) -> None:
+        """The session is over: what it kept goes now. Its parts refer to one another, and a collection that finds them may be long in coming."""
+        session = self.session
+        session.running = session.parts = None
+        session.query_text = ""
+        self.log.let_go()
+        self.prepared.clear()
+        self.portals.clear()
+        session.settings.let_go()
+
     async def drop_temporaries(self) -> None:
         """Drop the session's temporary tables in a transaction of its own (end of session)."""
         session = self.session
@@ -485,6 +495,7 @@ class Connection:
             self.log.end()
         if len(session.query_text) > SHOWN:
             session.query_text = shown(session.query_text)
+            session.running = None  # its plan is as long as the text
         state = session.block.state
         if state is IDLE:
             session.timed = False

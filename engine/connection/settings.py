@@ -36,6 +36,9 @@ TEXT_SEARCH: Final = "default_text_search_config"
 IDENTITY: Final = frozenset(("role", "session_authorization"))
 """Who the session is: settings that only those change who have asked whether it may be (``engine.ddl.roles``)."""
 
+SHORT_VALUE: Final = 1000
+"""Characters of a value that does not matter as memory."""
+
 
 def server_defaults(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return the values that all sessions begin with, as ``Settings`` takes them, from a server's option.
@@ -211,6 +214,12 @@ class Settings:
                            "transaction_read_only", "transaction_deferrable", "holdfast.commit_ts"):  # fmt: skip
                 self._log.append((key, self._values.get(key), False))
                 self._store(key, None)
+
+    def let_go(self) -> None:
+        """The session is over: forget values that clients have chosen at any length."""
+        self._custom.clear()
+        self._log.clear()
+        self._values = {key: value for key, value in self._values.items() if len(value) <= SHORT_VALUE}
 
     def _store(self, key: str, value: str | None) -> None:
         before = self._values.get(key)

@@ -169,6 +169,11 @@ class StatementLog:
                 f"connection authorized: user={session.identity.login_name} database={session.database}{named}"
             )
 
+    def let_go(self) -> None:
+        """Forget the statement's text."""
+        self._text = ""
+        self._detail = None
+
     def ends(self) -> None:
         """The session ends."""
         session = self._session

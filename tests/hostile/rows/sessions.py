@@ -94,6 +94,20 @@ def locks_flood(talk: Talk, n: int) -> None:
     assert not states or states[0] in BOUNDED, states
 
 
+def left_behind(text: str) -> Callable[[Talk, int], None]:
+    """Return an exchange of n sessions one after the other, each of which says ``text``, ``@`` being ten megabytes, and leaves."""
+
+    def talk(talk: Talk, n: int) -> None:
+        for i in range(n):
+            client = talk.client()
+            client.send(b"Q", text.replace("#", str(i)).encode().replace(b"@", b"x" * 10_000_000) + b"\0")
+            states = talk.states(client)
+            assert not states or states[0] in (*BOUNDED, "42601"), states
+            client.close()
+
+    return talk
+
+
 SCHEMA = "; ".join(
     f"CREATE TEMP TABLE cat{i} (a int PRIMARY KEY, b text DEFAULT 'x', c int CHECK (c > 0))"
     for i in range(60)
@@ -102,6 +116,9 @@ SCHEMA = "; ".join(
 ROWS = (
     Row(name="prepared statements by messages", talk=prepared_flood, short=400, full=1_000_000),
     Row(name="large prepared statements", talk=large_prepared, short=15, full=2000),
+    Row(name="long statements of sessions that have left", talk=left_behind("SELECT #, length('@')"), short=10, full=60),
+    Row(name="long prepared statements of sessions that have left", talk=left_behind("PREPARE p AS SELECT #, length('@')"), short=10, full=60),
+    Row(name="long settings of sessions that have left", talk=left_behind("SELECT #; SELECT set_config('a.b', '@', false) IS NULL"), short=18, full=60),
     Row(name="PREPARE", talk=flood("PREPARE p# AS SELECT #"), short=120, full=200_000),
     Row(name="portals by messages", talk=portal_flood, short=20_000, full=1_000_000),
     Row(name="portals that keep their queries", talk=open_portals, short=60, full=20_000),
