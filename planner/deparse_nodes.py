@@ -62,6 +62,7 @@ from planner.query import (
     WindowFunc,
 )
 from planner.resolve import default_arguments
+from planner.rewrite import shift_levels
 from planner.typefacts import FIRST_USER_OID, element_of
 
 
@@ -491,10 +492,10 @@ def _aggregate(p: Printer, e: Aggregate, implicit: bool) -> None:
 
 
 def _grouping(p: Printer, e: GroupingFunc, implicit: bool) -> None:
-    select = p.levels[-1].select
+    select = p.levels[-1 - e.level].select
     p.out += "GROUPING("
     if select is not None:
-        p.list([select.group[index] for index in e.indexes])
+        p.list([shift_levels(select.group[index], e.level) for index in e.indexes])
     p.out += ")"
 
 

@@ -29,10 +29,8 @@ def free_levels(expr: object) -> tuple[list[int], list[tuple[int, Span | None]]]
             if node.level >= depth and node.range >= 0:
                 columns.append(node.level - depth)
             continue
-        if isinstance(node, Aggregate | GroupingFunc):
-            level = node.level if isinstance(node, Aggregate) else 0
-            if level >= depth:
-                aggregates.append((level - depth, node.span))
+        if isinstance(node, Aggregate | GroupingFunc) and node.level >= depth:
+            aggregates.append((node.level - depth, node.span))
         inner = depth + 1 if isinstance(node, QueryBase) else depth
         stack.extend([(child, inner) for child in children(node)])
     return columns, aggregates

@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any, TypeVar, cast
 
 from pgwire.give_way import give_way
-from planner.query import STEP_INPUT, Aggregate, CteRange, Expr, QueryBase, Var
+from planner.query import STEP_INPUT, Aggregate, CteRange, Expr, GroupingFunc, QueryBase, Var
 
 _T = TypeVar("_T")
 _Q = TypeVar("_Q", bound=QueryBase)
@@ -100,7 +100,7 @@ def _shift(node: Any, by: int, depth: int) -> Any:
         )
     if isinstance(node, Var | CteRange):
         return replace(node, level=node.level + by) if node.level >= depth else node
-    if isinstance(node, Aggregate) and node.level >= depth:
+    if isinstance(node, Aggregate | GroupingFunc) and node.level >= depth:
         node = replace(node, level=node.level + by)
     if isinstance(node, QueryBase):
         return replace_children(node, lambda child: _shift(child, by, depth + 1))

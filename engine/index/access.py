@@ -33,6 +33,7 @@ from planner.query import (
     CteRange,
     Expr,
     FuncExpr,
+    GroupingFunc,
     OpExpr,
     Param,
     QueryBase,
@@ -45,7 +46,7 @@ from planner.query import (
 )
 from planner.walk import children, placed
 
-_REFERENCES = frozenset((Var, Aggregate, CteRange))
+_REFERENCES = frozenset((Var, Aggregate, GroupingFunc, CteRange))
 _INTEGERS = frozenset((INT2, INT4, INT8))
 SMALL_SPAN = 10_000  # integers between two constant bounds up to which a range counts as small
 
@@ -187,7 +188,7 @@ def is_ready(expr: Expr, available: AbstractSet[int]) -> bool:
 
 def _runs_before(node: object) -> bool:
     """Tell whether the sub-selects in ``node`` are values that are known before any row is: they look at nothing outside."""
-    if isinstance(node, Aggregate):
+    if isinstance(node, Aggregate | GroupingFunc):
         return False
     if isinstance(node, SubLink):
         return node.kind in (SubLinkKind.SCALAR, SubLinkKind.ARRAY) and stands_alone(node.query)

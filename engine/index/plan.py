@@ -321,7 +321,7 @@ def _distinct(items: Sequence[Any]) -> list[Any]:
 def _own(nodes: Any, kind: type, keys: Sequence[Expr] = ()) -> list[Any]:
     """Return nodes of ``kind`` that belong to this query, as they read from it; not those within ``keys``.
 
-    Aggregates inside sub-selects belong here when their level says so; they come with levels shifted to this query.
+    Aggregates and GROUPING inside sub-selects belong here when their level says so; they come with levels shifted to this query.
     Nothing below an aggregate found is looked at; below a window function its arguments are.
     """
     out: list[Any] = []
@@ -336,9 +336,9 @@ def _own(nodes: Any, kind: type, keys: Sequence[Expr] = ()) -> list[Any]:
             continue
         if isinstance(node, QueryBase):
             depth += 1
-        if isinstance(node, Aggregate):
+        if isinstance(node, Aggregate | GroupingFunc):
             if node.level == depth:
-                if kind is Aggregate:
+                if isinstance(node, kind):
                     out.append(shift_levels(node, -depth) if depth else node)
                 continue
         elif isinstance(node, kind) and depth == 0:

@@ -21,6 +21,7 @@ from planner.query import (
     BoolExpr,
     Expr,
     FuncExpr,
+    GroupingFunc,
     QueryExpr,
     Select,
     SetOp,
@@ -36,7 +37,7 @@ def _movable(node: Any, range_: int) -> bool:
     """Tell whether a condition looks at the columns of one range, and at nothing else outside of itself."""
     if isinstance(node, Var):
         return node.level == 0 and node.range == range_ and node.attnum > 0
-    if isinstance(node, Aggregate):
+    if isinstance(node, Aggregate | GroupingFunc):
         return False
     if isinstance(node, SubLink):
         return stands_alone(node.query) and all(_movable(left, range_) for left in node.lefts)

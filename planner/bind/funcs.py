@@ -563,13 +563,15 @@ def _window_call(
 
 
 def _grouping(scope: Scope, node: ast.Grouping) -> Expr:
-    """Bind GROUPING(...): its arguments are matched with the grouping expressions later."""
+    """Bind GROUPING(...): its arguments are matched later with the grouping expressions of the innermost query whose columns they read."""
     if len(node.args) > 31:
         raise SqlError("54023", "GROUPING must have fewer than 32 arguments", span=node.span)
-    check_grouping(scope, node.span)
     args = tuple([bind_expr(scope, arg) for arg in node.args])
-    scope.aggregates = True
-    return PendingGrouping(type=SqlType(INT4), indexes=(), args=args, span=node.span)
+    level = min([level for arg in args for level in free_levels(arg)[0]], default=0)
+    owner = scope.at(level)
+    check_grouping(owner, node.span)
+    owner.aggregates = True
+    return PendingGrouping(type=SqlType(INT4), indexes=(), level=level, args=args, span=node.span)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ from planner.query import (
     RelationRange,
     Var,
 )
-from planner.rewrite import replace_children
+from planner.rewrite import replace_children, shift_levels
 from planner.scope import Scope
 
 
@@ -70,8 +70,8 @@ class GroupCheck:
             if node.level == depth and node.range >= 0:
                 self._var(node, depth)
             return node
-        if isinstance(node, PendingGrouping) and depth == 0:
-            return self._grouping(node)
+        if isinstance(node, PendingGrouping):
+            return self._grouping(node, depth) if node.level == depth else node
         if isinstance(node, Aggregate):
             if node.level == depth:
                 # direct arguments are evaluated per group
@@ -117,9 +117,9 @@ class GroupCheck:
         self._dependent[range_] = answer
         return answer
 
-    def _grouping(self, node: PendingGrouping) -> GroupingFunc:
+    def _grouping(self, node: PendingGrouping, depth: int) -> GroupingFunc:
         indexes = []
-        for arg in node.args:
+        for arg in [shift_levels(arg, -depth) for arg in node.args]:
             if arg not in self.group:
                 raise SqlError(
                     "42803",
@@ -127,4 +127,4 @@ class GroupCheck:
                     span=arg.span,
                 )
             indexes.append(self.group.index(arg))
-        return GroupingFunc(type=node.type, indexes=tuple(indexes), span=node.span)
+        return GroupingFunc(type=node.type, indexes=tuple(indexes), level=depth, span=node.span)

@@ -23,7 +23,7 @@ from planner.lower.stages import Stages
 from planner.lower.value import FLOATING, Floating, Val
 from planner.rewrite import shift_levels
 from planner.types import SqlType
-from planner.walk import children
+from planner.walk import children, placed
 
 if TYPE_CHECKING:
     from planner.lower.common import Lowering
@@ -304,9 +304,9 @@ def _total_of_nothing(
 
 
 def _grouping_calls(select: q.Select) -> list[q.GroupingFunc]:
-    from planner.walk import walk
-
+    """Return the calls of this query's GROUPING; those of sub-selects are their own (``lower_query`` refuses others)."""
     roots: list[Any] = [*select.targets, *select.windows]
     if select.having is not None:
         roots.append(select.having)
-    return [n for root in roots for n in walk(root) if isinstance(n, q.GroupingFunc)]
+    found = [at for root in roots for at in placed(root, frozenset((q.GroupingFunc,)))]
+    return [call for call, depth in found if depth == -1]

@@ -656,6 +656,8 @@ def lower_query(query: q.QueryExpr, dialect: Dialect, values: Sequence[object] |
         SqlError: 0A000 naming the first construct that the engine cannot run.
     """
     for node in walk(query):
+        if isinstance(node, q.GroupingFunc) and node.level:
+            raise not_supported("GROUPING of an outer query in this executor", span=node.span)
         if isinstance(node, q.SqlCall):
             raise not_supported(f"a call of SQL function {node.name} in this executor")
         if isinstance(node, q.Aggregate | q.WindowFunc) and node.own is not None:

@@ -431,9 +431,10 @@ class Aggregate(Expr):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupingFunc(Expr):
-    """``GROUPING(...)``: indexes into ``Select.group``."""
+    """``GROUPING(...)`` of the query ``level`` levels out: indexes into its ``Select.group``."""
 
     indexes: tuple[int, ...]
+    level: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

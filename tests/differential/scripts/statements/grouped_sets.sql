@@ -36,3 +36,17 @@ select * from (select d as a1, d as a2, d as a3 from f group by grouping sets ((
 select * from (select d as a1, d as a2 from f group by a1, a2) s order by 1;
 create view grouped as select d as a1, unnest('{1,2,2}'::int[]) as u, count(*) from f group by a1, u;
 select * from grouped order by 1, 2;
+-- GROUPING of outer queries
+select grouping(d), (select grouping(d)), (select (select grouping(d))) from f group by rollup (d) order by 1;
+select d, e, (select grouping(d, e) + x from (values (10)) v(x)) from f group by cube (d, e) order by 3, 1, 2;
+select d, (select sum(x) filter (where x > grouping(d)) from generate_series(1, 3) x group by rollup (x) having x is null) from f group by rollup (d) order by 1;
+select d, (select count(*) from f i where grouping(f.d) = 1) from f group by rollup (d) order by 1;
+select d, (select grouping(f.d) * 10 + grouping(i.d) from f i group by rollup (i.d) order by 1 desc limit 1) from f group by rollup (d) order by 1;
+select d from f group by rollup (d) having exists (select 1 where grouping(d) = 1);
+select d from f where (select grouping(d)) = 0 group by d;
+select (select grouping(e)) from f group by d;
+select (select grouping(d) from f i) from f group by d;
+select d, (select max(grouping(f.d)) from f i) from f group by rollup (d) order by 1;
+create view outer_grouping as select d, (select grouping(f.d) + max(i.d) from f i) as g from f group by rollup (d);
+select * from outer_grouping order by 1;
+select pg_get_viewdef('outer_grouping'::regclass);
