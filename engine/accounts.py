@@ -337,6 +337,7 @@ class Charged(Awaitable[T]):
         while True:
             was = enter(account)
             account.begins()
+            pending: Any = None
             try:
                 if error is None:
                     pending = work.send(value)
@@ -346,9 +347,10 @@ class Charged(Awaitable[T]):
                 result: T = stop.value
                 return result
             finally:
+                error = None  # it has this frame, which would have it (``Failed.result``)
                 enter(was)
                 account.ends()
-            value, error = None, None
+            value = None
             try:
                 value = yield pending
             except GeneratorExit:

@@ -52,10 +52,8 @@ def on_strand(coro: Coroutine[Any, Any, T]) -> T | Awaitable[T]:
     """As ``eager``, on strands: what it computes can give way (``pgwire.give_way``)."""
     first = step(coro.send, None)
     if type(first) is Failed:
-        if isinstance(first.error, StopIteration):
-            result: T = first.error.value
-            return result
-        raise first.error
+        result: T = first.result()
+        return result
     return OnStrand(coro, first)
 
 
@@ -63,10 +61,10 @@ def call_on_strand(function: Callable[..., T], *args: Any) -> T | Awaitable[T]:
     """Call a function that may give way on a strand; return its value, or an awaitable of it where it was laid aside."""
     first = step(function, *args)
     if type(first) is Done:
-        result: T = first.value
+        result: T = first.take()
         return result
     if type(first) is Failed:
-        raise first.error
+        first.result()
     assert type(first) is Parked
     return LaidAside(first)
 
@@ -115,6 +113,7 @@ class Started(Awaitable[T]):
                     give_up(coro)
                     raise
                 except BaseException as error:
+                    pending = None  # it may have the error, which has this frame
                     pending = coro.throw(error)
                 else:
                     pending = coro.send(sent)
@@ -156,13 +155,11 @@ class OnStrand(Awaitable[T]):
                 give_up(coro)
                 raise
             if type(last) is Failed:
-                if isinstance(last.error, StopIteration):
-                    result: T = last.error.value
-                    return result
-                raise last.error
+                result: T = last.result()
+                return result
             assert type(last) is Done
             try:
-                sent = yield last.value
+                sent = yield last.take()
             except GeneratorExit:
                 give_up(coro)
                 raise
@@ -189,7 +186,7 @@ class LaidAside(Awaitable[T]):
         while type(last) is Parked:
             last = yield from last.taken_up()
         if type(last) is Failed:
-            raise last.error
+            last.result()
         assert type(last) is Done
-        result: T = last.value
+        result: T = last.take()
         return result

@@ -35,21 +35,41 @@ KEPT: Final = 16
 
 
 class Done:
-    """A work, or a step of a coroutine, has ended with ``value``."""
+    """A work, or a step of a coroutine, has ended with a value."""
 
-    __slots__ = ("value",)
+    __slots__ = ("_value",)
 
     def __init__(self, value: Any) -> None:
-        self.value = value
+        self._value = value
+
+    def take(self) -> Any:
+        """Return the value, once: a strand that waits for other work would keep it."""
+        value, self._value = self._value, None
+        return value
 
 
 class Failed:
-    """It has raised ``error``; StopIteration where a coroutine has ended."""
+    """It has raised an error; StopIteration where a coroutine has ended."""
 
-    __slots__ = ("error",)
+    __slots__ = ("_error",)
 
     def __init__(self, error: BaseException) -> None:
-        self.error = error
+        self._error: BaseException | None = error
+
+    def result(self) -> Any:
+        """Return what a coroutine ended with, or raise the error; once.
+
+        An error has the frames that it went through, which have their variables: none of these may be the error, or what has it. They
+        would keep one another, with the text of the statement and all else that the frames know, until a full collection.
+        """
+        error, self._error = self._error, None
+        assert error is not None
+        try:
+            if isinstance(error, StopIteration):
+                return error.value
+            raise error
+        finally:
+            del error
 
 
 class Strand(greenlet.greenlet):  # type: ignore[misc] # it comes without types
@@ -71,6 +91,7 @@ class Strand(greenlet.greenlet):  # type: ignore[misc] # it comes without types
                 return
             except BaseException as error:
                 outcome = Failed(error)
+            del work, args  # so that nothing is kept while there is nothing to do
             work, args = self.driver.switch(outcome)
 
 
