@@ -76,7 +76,7 @@ def fold_node(node: Any) -> Any:
         if len(constants) == len(node.args) or any(arg.value is None for arg in constants):
             return _call(node, constants)
     elif isinstance(node, RelabelType):
-        if isinstance(node.arg, Const):
+        if isinstance(node.arg, Const) and node.arg.type != node.type:
             from planner.builtins.casts import relabelled
 
             value = relabelled(node.arg.value, node.arg.type.oid, node.type.oid)

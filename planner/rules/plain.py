@@ -63,10 +63,11 @@ def _plain(node: Any) -> Any:
         return _known_type(node)
     if isinstance(node, FuncExpr) and node.proc in _POPULATE and is_domain(node.type.oid):
         node = _told_domain(node)
+    told_apart = isinstance(node, RelabelType) and node.arg.type == node.type  # ``sortgroup.Grouping``
     node = replace_children(node, _plain)
     if isinstance(node, Expr):
         plain = plain_type(node.type)
-        if isinstance(node, RelabelType) and node.arg.type == plain:
+        if isinstance(node, RelabelType) and node.arg.type == plain and not told_apart:
             return node.arg
         if isinstance(node, ArrayCoerce) and isinstance(node.element, Var) and node.arg.type == plain:
             return node.arg

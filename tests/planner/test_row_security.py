@@ -67,7 +67,7 @@ def test_every_range_is_guarded_wherever_it_stands() -> None:
         " WHERE EXISTS (SELECT FROM t z WHERE z.a = x.a) AND x.a IN (SELECT a FROM v)"
     )
     assert len(guards(secured(sql, OWN))) == 5  # that of the view is its owner's, who is a superuser
-    assert secured(sql, OWN).row_security == (20, True)
+    assert secured(sql, OWN).row_security == (20, True, 0)
 
 
 def test_without_policies_nothing_is_seen() -> None:
@@ -106,7 +106,7 @@ def test_new_rows_are_checked(sql: str, found: list[Any] | None) -> None:
 def test_who_is_exempt_is_not_guarded_but_the_plan_is_for_that_role() -> None:
     bound = secured("SELECT a FROM t", OWN, role=replace(READER, bypass_rls=True))
     assert guards(bound) == []
-    assert bound.row_security == (20, True)
+    assert bound.row_security == (20, True, 0)
 
 
 def test_turned_off_it_is_an_error() -> None:

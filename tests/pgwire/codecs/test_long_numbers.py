@@ -11,6 +11,7 @@ from pgwire.codecs.registry import text_input
 from pgwire.codecs.text import BEYOND, int_of
 from planner.errors import SqlError
 from planner.facts import facts
+from planner.typefacts import FIRST_USER_OID
 from tests.support.engine import Failed, Session, open_database
 from txn.persist.memory import MemoryDisk
 
@@ -26,7 +27,9 @@ FORMS = (
 @pytest.mark.parametrize("form", FORMS)
 def test_every_type_reads_or_refuses(form: str) -> None:
     text = form.replace("N", N)
-    for oid in facts().types:
+    for oid in [
+        oid for oid in facts().types if oid < FIRST_USER_OID
+    ]:  # others are those of databases of other tests
         try:
             text_input(oid, text)
         except (DataError, SqlError):

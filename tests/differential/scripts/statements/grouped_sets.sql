@@ -50,3 +50,7 @@ select d, (select max(grouping(f.d)) from f i) from f group by rollup (d) order 
 create view outer_grouping as select d, (select grouping(f.d) + max(i.d) from f i) as g from f group by rollup (d);
 select * from outer_grouping order by 1;
 select pg_get_viewdef('outer_grouping'::regclass);
+select 1 as a, 1 as b, count(*) from f group by a, rollup (b) order by 3, 1, 2;
+create domain few as int check (value < 100);
+select * from (select d as a1, d as a2, count(*) from f group by a1, rollup (a2)) s order by 1, 2;
+select * from (select d::few as a1, d::few as a2, count(*) from f group by a1, rollup (a2)) s order by 1, 2;
