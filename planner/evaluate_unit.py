@@ -107,11 +107,11 @@ def _is_long(sources: list[str]) -> bool:
 
 
 def _groups(sources: list[str]) -> Iterator[list[str]]:
-    """Yield sources for one function at a time."""
+    """Yield sources for one function at a time: two at least, so that there are fewer functions than sources, however long their calls are."""
     group: list[str] = []
     size = 0
     for source in sources:
-        if group and (size + len(source) > AT_ONCE or len(group) == MAX_WIDTH):
+        if len(group) > 1 and (size + len(source) > AT_ONCE or len(group) == MAX_WIDTH):
             yield group
             group, size = [], 0
         group.append(source)

@@ -241,10 +241,9 @@ class Grouping:
         self.scope = scope
         self.targets = targets
         self.group: list[Expr] = []
-        self._of_target: dict[
-            int, int
-        ] = {}  # the index in ``group`` by that of the target which is grouped by
-        self._others: dict[Expr, int] = {}  # and by the expression, where no target is
+        # the index in ``group``: by that of the target which is grouped by, and by the expression where no target is
+        self._of_target: dict[int, int] = {}
+        self._others: dict[Expr, int] = {}
 
     def index(self, node: ast.Expression) -> int:
         """Return the index in ``group`` of one grouping item."""

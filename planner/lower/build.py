@@ -535,9 +535,8 @@ def text_of(node: Node, dialect: str) -> str:
 
 
 _Handler: TypeAlias = Callable[[Any, Node], str]
-_PACED: dict[
-    str, dict[type, _Handler]
-] = {}  # a dialect's functions for classes of nodes, each letting others run before
+_PACED: dict[str, dict[type, _Handler]] = {}
+"""A dialect's functions for classes of nodes, each letting others run before."""
 
 
 def _paced(handler: _Handler) -> _Handler:

@@ -19,6 +19,7 @@ from planner.evaluate import (
     Suspend,
     compile_expr,
     compile_filter,
+    compile_map,
     compile_predicate,
     compile_row,
     evaluate_constant,
@@ -304,3 +305,11 @@ def test_long_expressions_are_compiled_in_parts(count: int, monkeypatch: pytest.
         assert compile_expr(first, layout)(tuple(values), Env(())) == 3 * known
     assert compile_expr(first, layout)((None,) * count, Env(())) is None
     assert max(sizes) < 4 * evaluate_unit.AT_ONCE
+
+
+@pytest.mark.timeout(60)
+def test_calls_that_are_long_themselves_are_put_together() -> None:
+    # a row of a thousand pieces is that many arguments of each function that is cut off
+    pieces = tuple({(n, 1): 0} for n in range(1000))
+    row = compile_map([Var(type=INT, range=n, attnum=1) for n in range(1000)] * 3, Layout(pieces=pieces))
+    assert row([tuple((n,) for n in range(1000))], Env(())) == [tuple(range(1000)) * 3]
