@@ -17,7 +17,7 @@ import uvloop
 
 from engine import doctor, tls
 from engine.config import Config, ConfigError, add_arguments, load
-from engine.loop.collector import collect_less, keep_survivors
+from engine.loop.collector import Whole, collect_less
 from engine.loop.descriptors import shortage
 from engine.loop.log_queue import QueuedLog
 from engine.loop.threads import put_loop_first, worker_pool
@@ -27,6 +27,7 @@ from engine.stalls import watch_stalls
 from pgwire.server import Server, ServerConfig
 from planner.errors import SqlError
 from txn.errors import TxnError
+from txn.resident import resident_bytes
 
 log = logging.getLogger("holdfast")
 T = TypeVar("T")
@@ -178,7 +179,10 @@ async def serve_forever(config: Config) -> None:
         database.store.on_long_turn(server.turns.yield_to_readers)
         loop.add_signal_handler(signal.SIGHUP, database.reload)
         await server.start()
-        keep_survivors()
+        Whole(
+            lambda: resident_bytes()[0] - database.statements.taken - database.kept.bytes,
+            lambda: any(session.busy for session in server.sessions.values()),
+        ).watch()
         host = config.host if config.host not in ("0.0.0.0", "::") else "127.0.0.1"
         print(f"holdfast is ready on {config.host}:{server.port}, data in {config.data_dir}", flush=True)
         print(f"connect with: psql -h {host} -p {server.port} -U postgres", flush=True)

@@ -80,6 +80,7 @@ class Session:
         "__weakref__",
         "_abort_timer",
         "_auth_timer",
+        "_between",
         "_farewell",
         "_farewell_waits",
         "_fd",
@@ -139,6 +140,7 @@ class Session:
         self._farewell: ErrorReport | None = None
         self._farewell_waits = False
         self._grace_timer: asyncio.TimerHandle | None = None  # until the running task is cancelled
+        self._between = False  # others have their turn between two messages
         self._abort_timer: asyncio.TimerHandle | None = None  # until a closing socket is cut
         self._auth_timer: asyncio.TimerHandle | None = self._loop.call_later(
             config.authentication_timeout_s, self._authentication_timed_out
@@ -278,7 +280,16 @@ class Session:
     def _cancel_later(self, task: asyncio.Future[Any]) -> None:
         """Cut short what has been asked to end and does not; but a commit that is waited for is decided, however long it takes."""
         if self._grace_timer is None and isinstance(task, asyncio.Task):
-            self._grace_timer = self._loop.call_later(CANCEL_GRACE_S, task.cancel)
+            self._grace_timer = self._loop.call_later(CANCEL_GRACE_S, self._cut_short, task)
+
+    def _cut_short(self, task: asyncio.Task[Any]) -> None:
+        """Cancel what still runs; between two messages nothing does, and what the first has committed is answered by the Sync behind it."""
+        if task is not self._task:
+            return
+        if self._between:
+            self._loop.call_soon(self._cut_short, task)
+        else:
+            task.cancel()
 
     # ------------------------------------------------------------------ the pump
 
@@ -405,9 +416,14 @@ class Session:
         elif self._farewell is not None:
             self._maybe_leave()
 
-    async def _take_turns(self) -> None:
+    def _take_turns(self) -> Coroutine[Any, Any, None]:
         """Let other sessions run, and wait until this one's output has room."""
+        self._between = True
+        return self._others_turn()
+
+    async def _others_turn(self) -> None:
         await asyncio.sleep(0)
+        self._between = False
         if self.responder.paused:
             await self.responder.drain()
 

@@ -4,15 +4,15 @@
         await asyncio.to_thread(parse, ...)   a million objects, none of them garbage
                                               what there is by now is frozen, then collections go on
 
-A full collection walks all objects while it holds the interpreter, and how often there is one depends on how many objects are
-new. The tree of a list of 100,000 expressions has millions: the collector would stop all connections for seconds, several times, and free nothing,
-as trees have no cycles; they go by their reference counts. What has been frozen is not walked again, and goes so, too.
+A full collection walks all objects while it holds the interpreter: 100 ns each, and a statement may have millions. They would be
+walked several times over, for nothing, as what statements make has no cycles (tests/engine/test_garbage.py): it goes by its reference counts.
+So only the youngest two generations are collected as Python does it, at most ``YOUNG * OLDER`` objects at once. What has lived through both is
+left alone until the process has grown by half beyond what statements and sessions account for, and then walked once no statement runs
+(``Whole``): sessions are cycles, and what foreign code leaves.
 
-Garbage with cycles that happens to be there at that moment stays. It is what others have made since the last collection of the youngest
-objects, some ten thousand at most, and what they make while a long statement is compiled.
-
-What a full collection leaves alive (plans above all, which have no cycles) is frozen as well: the next one walks what has been made since.
-Garbage that came about among what is frozen would stay for good, so once the process has grown by half everything is walked.
+The tree of a list of 100,000 expressions is walked for nothing even while it is young. What has been frozen is not walked again, and goes
+by reference counts, too. Garbage with cycles that happens to be there at that moment stays until everything is walked: what others have made since
+the last collection of the youngest objects, some ten thousand at most, and what they make while a long statement is compiled.
 
 Python counts new objects less those that went, be they old. Where plans take the place of others it counts none, and would walk all of them at
 once in the end: what plans are made of is counted by the characters of their texts.
@@ -24,73 +24,75 @@ time that a list of 15,000 indexes takes. After ``YOUNG`` objects most of what a
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Mapping
+from asyncio import get_running_loop
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final, Literal
-
-from txn.resident import resident_bytes
+from typing import Final
 
 YOUNG: Final = 10_000
 """New objects from one collection to the next; walking them takes less than a millisecond."""
 
-OLDER: Final = 5
-"""Collections of one generation to one of the next. A full one walks some 250,000 objects, where the survivors of others are frozen."""
+OLDER: Final = 4
+"""Collections of the youngest generation to one of the next, which walks what four of them and those before have left."""
 
 PLANNED: Final = 4000
 """Characters of texts that were planned from one collection to the next: some 20 ms of planning."""
 
 GROWTH: Final = 1.5
-"""How much the process grows from one walk over everything to the next."""
+"""How much the process grows from one walk over everything to the next, where no statement runs then."""
 
-_FULL: Final = 2  # the generation of all objects
+MOST_GROWTH: Final = 3.0
+"""How much where statements run."""
+
+LOOKS_S: Final = 1.0
+"""From one look at the size of the process to the next."""
 
 _planned = 0  # characters since the last collection for them
 _inside = 0  # long statements that are being compiled; counted by the event loop alone
 
 
 def collect_less() -> None:
-    """Have the collector run once for ``YOUNG`` new objects, and over older ones as much less often."""
-    gc.set_threshold(YOUNG, OLDER, OLDER)
-
-
-def keep_survivors() -> None:
-    """Freeze what is loaded by now, which lives as long as the process, and from now on what full collections leave alive."""
-    gc.collect()
-    gc.freeze()
-    gc.callbacks.append(Survivors(lambda: resident_bytes()[0]))
+    """Have the collector run once for ``YOUNG`` new objects, over older ones as much less often, and over all of them never by itself."""
+    gc.set_threshold(YOUNG, OLDER, 1 << 30)
 
 
 def planned(characters: int) -> None:
-    """A text of so many characters has a plan, which is kept: once they are many, collect and freeze. From the event loop's thread only."""
+    """A text of so many characters has a plan, which is kept: once they are many, collect. From the event loop's thread only."""
     global _planned
     _planned += characters
     if _planned >= PLANNED and not _inside:
         _planned = 0
         gc.collect(1)
-        gc.freeze()
 
 
-class Survivors:
-    """A callback of the collector that keeps it from walking again what full collections have left alive."""
+class Whole:
+    """Walks everything when the process has grown by more than anybody accounts for."""
 
-    def __init__(self, size: Callable[[], int]) -> None:
-        """``size``: of the process, in bytes."""
+    def __init__(self, size: Callable[[], int], busy: Callable[[], bool]) -> None:
+        """What there is by now lives as long as the process, and is not looked at before it grows.
+
+        ``size``: bytes of the process that no running statement accounts for; ``busy``: whether statements run.
+        """
         self._size = size
-        self._looked_at = size()  # when everything was walked last
-        self._all = False  # this collection walks everything
-
-    def __call__(self, phase: Literal["start", "stop"], info: Mapping[str, int]) -> None:
-        """A collection begins or has ended, in whatever thread."""
-        if info["generation"] != _FULL:
-            return
-        if phase == "start":
-            self._all = self._size() >= self._looked_at * GROWTH
-            if self._all:
-                gc.unfreeze()
-            return
+        self._busy = busy
+        gc.collect()
         gc.freeze()
-        if self._all:
-            self._looked_at = self._size()
+        self._walked_at = size()
+
+    def watch(self) -> None:
+        """Look now, and every ``LOOKS_S`` from now on, as long as the running loop does."""
+        self.look()
+        get_running_loop().call_later(LOOKS_S, self.watch)
+
+    def look(self) -> None:
+        """Walk everything if it is time."""
+        grown = self._size() / max(self._walked_at, 1)
+        if _inside or grown < GROWTH or (grown < MOST_GROWTH and self._busy()):
+            return
+        gc.unfreeze()
+        gc.collect()
+        gc.freeze()
+        self._walked_at = self._size()
 
 
 @contextmanager

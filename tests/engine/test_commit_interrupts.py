@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import pytest
 
+import pgwire.session
 from engine.connection import extended as extended_protocol
 from engine.connection import simple
 from engine.connection.backend import COMMITTED
@@ -238,7 +239,23 @@ async def lock(client: Client, key: int) -> None:
 
 @pytest.mark.parametrize("name", FORMS)
 def test_what_is_said_of_a_commit_is_so(name: str) -> None:
-    form = FORMS[name]
+    walk(FORMS[name])
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in FORMS if name.startswith(("extended", "pipeline", "copy"))]
+)
+def test_what_is_said_of_a_commit_is_so_where_others_have_their_turn_between_messages(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it happens where a message has taken more than its slice of time."""
+    monkeypatch.setattr(pgwire.session, "SLICE_S", -1.0)
+    monkeypatch.setattr(pgwire.session, "LOOKS_AT_CLOCK", 1)
+    walk(FORMS[name])
+
+
+def walk(form: Form) -> None:
+    """Commit in this form, at every stage under every interrupt."""
 
     async def main() -> None:
         database = await open_database(MemoryDisk())

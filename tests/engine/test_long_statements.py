@@ -15,7 +15,7 @@ from engine.connection import interrupts
 from engine.connection.simple import STATEMENTS_IN_A_ROW
 from engine.index.executor import IndexExecutor
 from engine.index.from_plan import FromPlanner
-from engine.loop.collector import Survivors, uncollected
+from engine.loop.collector import Whole, collect_less, uncollected
 from engine.reads import planning
 from engine.reads.planning import LONG_TEXT
 from pgwire import give_way
@@ -148,40 +148,71 @@ def test_the_collector_is_kept_off_the_trees_of_long_statements(monkeypatch: pyt
     asyncio.run(main())
 
 
-def test_what_survives_a_full_collection_is_walked_again_when_the_process_has_grown() -> None:
+def test_everything_is_walked_once_the_process_has_grown_and_nobody_waits() -> None:
     class Ring:
         ring: object = None
 
     def garbage() -> weakref.ref[Ring]:
         made = Ring()
         made.ring = made
+        gc.freeze()
         return weakref.ref(made)
 
-    size = 100
-    survivors = Survivors(lambda: size)
-    gc.callbacks.append(survivors)
+    size, busy = 100, False
+    whole = Whole(lambda: size, lambda: busy)
     try:
-        gc.collect()
-        new = garbage()
-        gc.collect()
-        assert new() is None
         old = garbage()
-        gc.freeze()
         size = 149
-        gc.collect()
+        whole.look()
         assert old() is not None
-        size = 150
-        gc.collect()
+        size, busy = 150, True
+        whole.look()
+        assert old() is not None
+        busy = False
+        with uncollected():
+            whole.look()
+        assert old() is not None
+        whole.look()
         assert old() is None
         assert gc.get_freeze_count() > 100_000
         old = garbage()
-        gc.freeze()
-        size = 200
-        gc.collect()
+        size = 224
+        whole.look()
         assert old() is not None
+        size, busy = 450, True
+        whole.look()
+        assert old() is None
     finally:
-        gc.callbacks.remove(survivors)
         gc.unfreeze()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["SELECT count(*) FROM hub WHERE id IN ({})", "SELECT ARRAY[{}]::text[]"],
+)
+def test_what_statements_make_is_not_walked_as_a_whole(sql: str) -> None:
+    walked: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        walked.append(info["generation"])
+
+    async def main() -> None:
+        database = await open_database(MemoryDisk())
+        session = Session(database, 1)
+        await session.run("CREATE TABLE hub (id int PRIMARY KEY)")
+        thresholds = gc.get_threshold()
+        collect_less()
+        gc.callbacks.append(note)
+        try:
+            await session.run(sql.format(",".join(f"{n} + 0" for n in range(20_000))))
+        finally:
+            gc.callbacks.remove(note)
+            gc.set_threshold(*thresholds)
+        await database.close()
+
+    asyncio.run(main())
+    assert walked
+    assert 2 not in walked
 
 
 def test_pauses_of_the_collector_may_overlap() -> None:
