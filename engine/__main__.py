@@ -17,7 +17,7 @@ import uvloop
 
 from engine import doctor, tls
 from engine.config import Config, ConfigError, add_arguments, load
-from engine.loop.collector import Whole, collect_less
+from engine.loop.collector import Collector
 from engine.loop.descriptors import shortage
 from engine.loop.log_queue import QueuedLog
 from engine.loop.threads import put_loop_first, worker_pool
@@ -132,9 +132,6 @@ async def serve_forever(config: Config) -> None:
     from engine.loop.outside import Outside
     from engine.memory import MemoryPlan
 
-    gc.freeze()
-    gc.enable()
-    collect_less()
     try:
         server_defaults(config.setting)
     except SqlError as error:
@@ -179,7 +176,7 @@ async def serve_forever(config: Config) -> None:
         database.store.on_long_turn(server.turns.yield_to_readers)
         loop.add_signal_handler(signal.SIGHUP, database.reload)
         await server.start()
-        Whole(
+        Collector(
             lambda: resident_bytes()[0] - database.statements.taken - database.kept.bytes,
             lambda: any(session.busy for session in server.sessions.values()),
         ).watch()

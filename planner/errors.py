@@ -7,7 +7,7 @@ Every error the planner, the builtins or an executor raises towards a client is 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from pgwire.codecs.errors import DataError
 
@@ -56,6 +56,15 @@ class SqlError(DataError):
         self.datatype = datatype
         self.constraint = constraint
         self.routine: str | None = None
+
+    def copy(self) -> Self:
+        """Return the error anew, without the frames it came through: to keep it, or to raise one that is kept or a variable has.
+
+        An error whose frame has a variable for it is in a cycle with all that the frames know (``engine.loop.collector``).
+        """
+        made = self.__class__.__new__(self.__class__, *self.args)
+        made.__dict__.update(self.__dict__)
+        return made
 
 
 def not_supported(construct: str, *, span: Span | None = None, hint: str | None = None) -> SqlError:

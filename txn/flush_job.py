@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import gc
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -454,7 +453,6 @@ class Job:
                 await asyncio.sleep(0)
         if everything:
             await core.purge(generation, self._cut)
-        gc.freeze()
 
     async def _checkpoint(self, merge: Sequence[PartState], added: Sequence[PartState]) -> None:
         core, generation = self._core, self._generation

@@ -14,7 +14,6 @@ alone, the log keeps what it has of it, and no file is swept. The others are rec
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 from collections.abc import Mapping
 from typing import Final
@@ -93,7 +92,6 @@ async def recover(core: Coordinator) -> None:
         entry = core.shards[number].latest if number in core.shards else None
         if entry is not None and entry.generation is not None:
             entry.generation.damage = damage
-    gc.freeze()
 
 
 def _restart_holds(core: Coordinator) -> None:

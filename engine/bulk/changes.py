@@ -120,7 +120,7 @@ async def update_on_spark(
     except SqlError as error:  # Spark may learn only at run time that it cannot
         if error.sqlstate != "0A000" or session.derived.executor != "auto":
             raise
-        query.refused["spark"] = error
+        query.refused["spark"] = error.copy()
         return None
 
 

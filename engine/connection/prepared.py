@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.connection.output import expand_formats, param_decoder
 from engine.connection.portal import Prepared
-from engine.loop.collector import uncollected
 from engine.reads.planning import Planning
 from engine.reads.plans import Plan
 from engine.transaction.time_travel import catalog_at
@@ -110,12 +109,11 @@ class PreparedStatements:
     ) -> Prepared:
         """As ``prepare``, for a long text: in a thread. ``from_sql``: PREPARE, whose own text has been looked through for long names."""
         self._check_new(name)
-        with uncollected():
-            if from_sql:
-                (statement,) = await asyncio.to_thread(parse, sql)
-                plan: Plan | None = await self._planning.bind_long(statement, oids)
-            else:
-                plan = await self._planning.plan_long_text(sql, oids)
+        if from_sql:
+            (statement,) = await asyncio.to_thread(parse, sql)
+            plan: Plan | None = await self._planning.bind_long(statement, oids)
+        else:
+            plan = await self._planning.plan_long_text(sql, oids)
         return self._keep(name, sql, oids, plan, from_sql=from_sql)
 
     def _check_new(self, name: str) -> None:

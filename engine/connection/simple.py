@@ -21,7 +21,6 @@ from engine.connection.rows import ReadyRows
 from engine.connection.statement_log import level_of
 from engine.eager import settle
 from engine.executor import Result
-from engine.loop.collector import uncollected
 from engine.loop.threads import beside
 from engine.reads.planning import LONG_TEXT, CachedText
 from engine.reads.plans import Plan
@@ -177,8 +176,7 @@ async def run_text(
             return None
         conn.planning.tell_truncated(sql)
         if len(sql) > LONG_TEXT:
-            with uncollected():
-                statements = await beside(parse, sql)
+            statements = await beside(parse, sql)
         else:
             statements = openly(parse, sql)
         if session.derived.logs:
@@ -277,8 +275,7 @@ async def _simple(conn: Connection, statement: Parsed, out: Responder, *, alone:
     """Run one statement of a Query, ``alone`` or with others; the ``last`` one commits what they are together before it is answered."""
     session = conn.session
     if len(statement.text) > LONG_TEXT:
-        with uncollected():
-            plan = await conn.planning.bind_long(statement, variable_params=False)
+        plan = await conn.planning.bind_long(statement, variable_params=False)
     else:
         plan = conn.planning.bind(statement, variable_params=False)
     session.cancelled.check()

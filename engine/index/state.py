@@ -92,16 +92,15 @@ def evaluate(function: RowFunction, rows: Any, e: Env) -> Generator[Item, None, 
         try:
             return function(rows, e)
         except Suspend as suspended:
-            signal = suspended
+            kind, argument = suspended.kind, suspended.argument
         finally:
             shared.log, shared.cursor, shared.memo = outer_log, outer_cursor, outer_memo
-        if signal.kind != "load":
-            asleep = signal.kind == "sleep"
-            wait = Wait(_sleep(signal.argument, shared.ctx) if asleep else signal.argument)
+        if kind != "load":
+            wait = Wait(_sleep(argument, shared.ctx) if kind == "sleep" else argument)
             yield wait
-            log.append(wait.value if signal.kind == "call" else "")
+            log.append(wait.value if kind == "call" else "")
             continue
-        run: SubRun = signal.argument
+        run: SubRun = argument
         if run.waiting is not None:
             yield run.waiting
         for item in run.pipe:

@@ -249,7 +249,10 @@ def _park(strand: Strand) -> Any:
     error, value = strand.driver.switch(Parked(strand))
     strand.awaited = None
     if error is not None:
-        raise error
+        try:
+            raise error
+        finally:
+            del error  # else it and this frame would keep each other
     return value
 
 

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.catalog.state import CatalogSnapshot
-from engine.loop.collector import planned
 from engine.reads.by_text import CHARACTERS, ENTRIES, ByText
 from engine.reads.plans import Plan, PlanCache
 from engine.reads.template_slots import Template
@@ -49,7 +48,6 @@ class PlanCaches:
     def put(self, key: Any, plan: Plan) -> None:
         """Remember the plan of a text."""
         self._home(plan)._plans.put(key, plan)
-        planned(len(key[0]))
 
     def find(
         self, template: Template, plan_key: Any, catalog: CatalogSnapshot

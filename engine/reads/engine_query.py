@@ -166,7 +166,10 @@ class EngineQuery(ABC):
             translated = self._translated(error, interrupted)
             if translated is error:
                 raise
-            raise translated from error
+            try:
+                raise translated from error
+            finally:
+                del translated  # else it and this frame would keep each other
         finally:
             if not left:
                 self._busy -= 1

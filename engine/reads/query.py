@@ -149,13 +149,13 @@ def compile_for(session: Session, query: CompiledQuery, name: str) -> Any:
         return plan
     refusal = query.refused.get(name)
     if refusal is not None:
-        raise refusal
+        raise refusal.copy()
     tree = query.query if name == "index" else spread(query.query)
     try:
         plan = openly(session.db.executors[name].prepare, tree, query.catalog or session.catalog)
     except SqlError as error:
         if error.sqlstate == "0A000":
-            query.refused[name] = error
+            query.refused[name] = error.copy()
         raise
     query.compiled[name] = plan
     session.cancelled.check()  # it may have taken long
@@ -178,7 +178,7 @@ def compile_ahead(plan: Plan, executor: Executor, catalog: CatalogSnapshot) -> N
     except SqlError as error:
         if error.sqlstate != "0A000":
             raise
-        compiled.refused["index"] = error
+        compiled.refused["index"] = error.copy()
     plan.compiled[slot] = compiled
 
 
@@ -405,7 +405,7 @@ async def _run_on(
         if not gives_up or route.executor == "index" or session.derived.executor != "auto":
             raise
         tried = route.executor
-        query.refused[tried] = error
+        query.refused[tried] = error.copy()
         try:
             route, executable = choose_route(session, query, ctx.params, ctx.txn)
         except SqlError:

@@ -100,7 +100,10 @@ def insert_alone(
 
 async def lost(error: Exception) -> NoReturn:
     """Raise ``error``, one of ``LOST``, when it is awaited."""
-    raise error
+    try:
+        raise error
+    finally:
+        del error  # else it and this frame would keep each other
 
 
 async def _waited(found: Awaitable[RowId | StoredRow | list[RowId]]) -> Command:

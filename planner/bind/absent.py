@@ -137,7 +137,7 @@ def _types(context: BindContext, item: ast.AbsentObject) -> list[int] | SqlError
             found.append(0 if name is None else context.type_of(name).oid)
         except SqlError as error:
             error.span = None
-            return error
+            return error.copy()
     return found
 
 

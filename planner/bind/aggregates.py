@@ -76,7 +76,7 @@ def bind_create_aggregate(context: BindContext, node: ast.CreateAggregate) -> st
     try:
         made = definition.function()
     except SqlError as error:
-        wrong = error
+        wrong = error.copy()
     return st.CreateAggregate(
         function=made,
         replace=node.replace,

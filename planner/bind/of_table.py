@@ -45,5 +45,5 @@ def bind_drop(
             missing = SqlError("42704", f'{what} "{node.name}" for table "{relation.name}" does not exist')
             notice = f'{what} "{node.name}" for relation "{written}" does not exist'
     if not node.if_exists:
-        raise missing
+        raise missing.copy()
     return st.Skip(notice=f"{notice or missing.message}, skipping")

@@ -113,18 +113,18 @@ def _bind_borrowed(context: BindContext, relation: BorrowedView) -> QueryExpr:
         hint="Its owner can read it as it was.",
     )
     if not relation.fits:
-        raise refused
+        raise refused.copy()
     try:
         query = bind_query(context, _view_body(relation.view_sql))
     except SqlError as error:
         if error.sqlstate == "42501":
             raise
-        raise refused from error
+        raise refused.copy() from error
     columns = [output.type.oid for output in query.columns]
     if columns != [column.declared.oid for column in relation.live] or not _read_by(query) <= {
         *relation.depends_on
     }:
-        raise refused
+        raise refused.copy()
     return query
 
 
@@ -616,7 +616,7 @@ def _not_an_output(scope: Scope, item: ast.SortItem, made: QueryExpr) -> SqlErro
     try:
         expr = bind_expr(over, item.expr)
     except SqlError as error:
-        return error
+        return error.copy()
     return SqlError(
         "0A000",
         "invalid UNION/INTERSECT/EXCEPT ORDER BY clause",

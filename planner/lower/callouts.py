@@ -103,7 +103,7 @@ def call(lw: Lowering, expr: q.Expr, refusal: SqlError) -> Val:
         SqlError: ``refusal`` where that cannot be.
     """
     if not lw.calls_out or not isinstance(expr, COMPUTED):
-        raise refusal
+        raise refusal.copy()
     arguments = Arguments(lw)
     try:
         function = compiled(arguments.of(expr), arguments)
@@ -112,7 +112,7 @@ def call(lw: Lowering, expr: q.Expr, refusal: SqlError) -> Val:
     except SqlError as error:
         if error.sqlstate != "0A000":
             raise
-        raise refusal from error
+        raise refusal.copy() from error
     return Val(node, expr.type, num)
 
 

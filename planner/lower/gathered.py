@@ -52,11 +52,11 @@ def aggregate(
         or not all(arrays)
         or not inputs
     ):
-        raise refusal
+        raise refusal.copy()
     if facts().procs[proc].variadic == f.ANY and len(inputs) > 1 and facts().procs[proc].name == "count":
-        raise refusal
+        raise refusal.copy()
     if call.is_distinct and (len(inputs) > 1 or not _is_plain(inputs[0])):
-        raise refusal
+        raise refusal.copy()
     order = list(call.order)
     if kind == "o":
         order = [b.ordered(expressions.sort_key(lw.d, v), descending, False) for v, descending in call.within]
@@ -117,7 +117,7 @@ def rows(
     """
     reading = as_reader(call)
     if not lw.calls_out or (isinstance(reading, q.FuncExpr) and is_reader(reading.proc)):
-        raise refusal
+        raise refusal.copy()
     arguments = Arguments(lw)
     columns = [Column(f"{prefix}_{i}", type_, declared_num(type_)) for i, type_ in enumerate(types, 1)]
     engine_types = [lw.d.engine_type(c.type, c.num) for c in columns]
@@ -132,7 +132,7 @@ def rows(
     except SqlError as error:
         if error.sqlstate != "0A000":
             raise
-        raise refusal from error
+        raise refusal.copy() from error
     made = b.fn(
         lw.d.explode, register(lw, function, arguments.values, (call.type, lw.d.list_of(item)), types)
     )

@@ -55,7 +55,7 @@ def bind_piece(
         return node, envelope(node, text, inner, bind_node(inner, node))
     except SqlError as error:
         if error is names.refusal:
-            error.span, error.where = None, piece.words
+            error.span, error.where, names.refusal = None, piece.words, None
         elif error.span is not None and error.query is None:
             error.query = piece.target + piece.text
             moved = len(piece.target) - len(prefix)

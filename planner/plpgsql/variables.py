@@ -179,7 +179,6 @@ class VariableNames:
 
     def _field(self, scope: Scope, variable: Variable, node: ast.ColumnRef, *, strict: bool) -> Expr | None:
         name = node.names[-1]
-        missing = SqlError("42703", f'record "{variable.name}" has no field "{name}"', span=node.span)
         if variable.kind == "record":
             types, names = self._fields(variable, node.span)
             if name in names:
@@ -196,8 +195,10 @@ class VariableNames:
                 if error.sqlstate != "42703":
                     raise
         if strict:
-            self.refusal = missing
-            raise missing
+            self.refusal = SqlError(
+                "42703", f'record "{variable.name}" has no field "{name}"', span=node.span
+            )
+            raise self.refusal
         return None
 
     def _known(self, scope: Scope, node: ast.ColumnRef) -> bool:

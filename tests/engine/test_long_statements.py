@@ -15,8 +15,7 @@ from engine.connection import interrupts
 from engine.connection.simple import STATEMENTS_IN_A_ROW
 from engine.index.executor import IndexExecutor
 from engine.index.from_plan import FromPlanner
-from engine.loop.collector import Whole, collect_less, uncollected
-from engine.reads import planning
+from engine.loop.collector import Collector
 from engine.reads.planning import LONG_TEXT
 from pgwire import give_way
 from planner import evaluate_unit
@@ -122,108 +121,40 @@ def test_ordering_joins_looks_at_each_table_a_few_times(how: str, monkeypatch: p
     assert looks < 80 * 5
 
 
-def test_the_collector_is_kept_off_the_trees_of_long_statements(monkeypatch: pytest.MonkeyPatch) -> None:
-    enabled: list[bool] = []
-    bind = planning.bind_statement
-
-    def watched(*args: Any, **options: Any) -> Any:
-        enabled.append(gc.isenabled())
-        return bind(*args, **options)
-
-    monkeypatch.setattr(planning, "bind_statement", watched)
-
-    async def main() -> None:
-        database = await open_database(MemoryDisk())
-        session = Session(database, 1)
-        await session.run("CREATE TABLE hub (id int PRIMARY KEY)")
-        frozen = gc.get_freeze_count()
-        enabled.clear()
-        numbers = ",".join(f"{n} + 0" for n in range(LONG_TEXT // 4))
-        await session.run(f"SELECT count(*) FROM hub WHERE id IN ({numbers})")
-        assert enabled[0] is False
-        assert gc.isenabled()
-        assert gc.get_freeze_count() > frozen
-        await database.close()
-
-    asyncio.run(main())
-
-
-def test_everything_is_walked_once_the_process_has_grown_and_nobody_waits() -> None:
+def test_everything_is_collected_once_the_process_has_grown_and_nobody_waits() -> None:
     class Ring:
         ring: object = None
 
     def garbage() -> weakref.ref[Ring]:
         made = Ring()
         made.ring = made
-        gc.freeze()
         return weakref.ref(made)
 
     size, busy = 100, False
-    whole = Whole(lambda: size, lambda: busy)
+    collector = Collector(lambda: size, lambda: busy)
     try:
-        old = garbage()
-        size = 149
-        whole.look()
-        assert old() is not None
-        size, busy = 150, True
-        whole.look()
-        assert old() is not None
-        busy = False
-        with uncollected():
-            whole.look()
-        assert old() is not None
-        whole.look()
-        assert old() is None
+        assert not gc.isenabled()
         assert gc.get_freeze_count() > 100_000
         old = garbage()
-        size = 224
-        whole.look()
+        size = 149
+        collector.look()
         assert old() is not None
-        size, busy = 450, True
-        whole.look()
+        size, busy = 150, True
+        collector.look()
+        assert old() is not None
+        busy = False
+        collector.look()
+        assert old() is None
+        old = garbage()
+        size = 224
+        collector.look()
+        assert old() is not None
+        size, busy = 375, True
+        collector.look()
         assert old() is None
     finally:
         gc.unfreeze()
-
-
-@pytest.mark.parametrize(
-    "sql",
-    ["SELECT count(*) FROM hub WHERE id IN ({})", "SELECT ARRAY[{}]::text[]"],
-)
-def test_what_statements_make_is_not_walked_as_a_whole(sql: str) -> None:
-    walked: list[int] = []
-
-    def note(phase: str, info: dict[str, int]) -> None:
-        walked.append(info["generation"])
-
-    async def main() -> None:
-        database = await open_database(MemoryDisk())
-        session = Session(database, 1)
-        await session.run("CREATE TABLE hub (id int PRIMARY KEY)")
-        thresholds = gc.get_threshold()
-        collect_less()
-        gc.callbacks.append(note)
-        try:
-            await session.run(sql.format(",".join(f"{n} + 0" for n in range(20_000))))
-        finally:
-            gc.callbacks.remove(note)
-            gc.set_threshold(*thresholds)
-        await database.close()
-
-    asyncio.run(main())
-    assert walked
-    assert 2 not in walked
-
-
-def test_pauses_of_the_collector_may_overlap() -> None:
-    with uncollected():
-        with uncollected():
-            assert not gc.isenabled()
-        assert not gc.isenabled()
-    assert gc.isenabled()
-    with pytest.raises(ValueError, match="within"), uncollected():
-        raise ValueError("within")
-    assert gc.isenabled()
+        gc.enable()
 
 
 @pytest.mark.parametrize("word", ["AND", "OR"])

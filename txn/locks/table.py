@@ -229,7 +229,10 @@ class LockTable:
                 self.deadlocks += 1
                 if victim is owner:
                     self._abandon(request)
-                    raise error
+                    try:
+                        raise error
+                    finally:
+                        del error  # else it and this frame would keep each other
                 if victim.waiting is not None:
                     self._fail(victim.waiting, error)
                 else:
