@@ -227,10 +227,11 @@ def as_row(query: QueryExpr) -> Select:
 
 
 def complete_assignments(
-    relation: RelationDef, bound: Sequence[BoundAssignment], env: CoerceEnv
+    relation: RelationDef, bound: Sequence[BoundAssignment], env: CoerceEnv, *, through_view: bool = False
 ) -> tuple[tuple[int, Expr], ...]:
     """Match SET items with columns and convert their values: (attnum, value) in SET order.
 
+    ``through_view``: DEFAULT is the view's, which has none for columns that only their table computes; ``relation`` has its defaults.
     Raises SqlError 42601 for a column assigned twice, 42703, 42804, and 428C9 for generated columns.
     """
     result: dict[int, Expr] = {}
@@ -243,7 +244,7 @@ def complete_assignments(
             raise SqlError("42601", f'multiple assignments to same column "{column.name}"')
         if not parts:
             whole.add(column.attnum)
-        if item.value is not None and (column.generated or column.identity == "a"):
+        if (item.value is not None or through_view) and (column.generated or column.identity == "a"):
             what = (
                 "a generated column" if column.generated else "an identity column defined as GENERATED ALWAYS"
             )

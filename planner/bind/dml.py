@@ -16,6 +16,7 @@ from dataclasses import replace
 from planner import ast
 from planner.bind.arbiters import arbiters_of
 from planner.bind.assign import (
+    BoundAssignment,
     bind_assignments,
     complete_assignments,
     default_of,
@@ -207,7 +208,7 @@ def _on_conflict(
         action="update",
         arbiters=arbiters,
         arbiter_where=arbiter_where,
-        assignments=complete_assignments(relation, bound, context.env),
+        assignments=_assigned(relation, view, bound, context),
         where=where,
     )
 
@@ -277,6 +278,14 @@ def _target_scope(
     return scope
 
 
+def _assigned(
+    relation: RelationDef, view: ViewTarget | None, bound: Sequence[BoundAssignment], context: BindContext
+) -> tuple[tuple[int, Expr], ...]:
+    if view is None:
+        return complete_assignments(relation, bound, context.env)
+    return complete_assignments(view.with_own_defaults(), bound, context.env, through_view=True)
+
+
 def bind_update(context: BindContext, node: ast.Update) -> Update:
     """Bind UPDATE. Raises SqlError 42601, 42703, 42804, 428C9 and what its clauses raise."""
     relation, view = _target(context, node.relation, "update")
@@ -285,7 +294,7 @@ def bind_update(context: BindContext, node: ast.Update) -> Update:
     bound = bind_assignments(scope, assignments)
     where = _where(scope, node.where, relation, view)
     returning, outputs = _returning(scope, node.returning)
-    values = complete_assignments(relation if view is None else view.with_own_defaults(), bound, context.env)
+    values = _assigned(relation, view, bound, context)
     new = dict(values)
     if returning and relation.generated:
         computed = generated_from(relation, new, context.catalog)
