@@ -42,8 +42,13 @@ class DefinitionNeeds(RowNeeds):
     # -- tables ------------------------------------------------------------------------------------
 
     def create_table(self, statement: st.CreateTable) -> None:
-        """CREATE on the schema, USAGE of types, REFERENCES; to own the table that a partition belongs to; what its query reads."""
+        """CREATE on the schema, USAGE of types, REFERENCES; to own the table that a partition belongs to; what its query reads.
+
+        A sequence that comes with it belongs to a column of it, which is looked up: USAGE of the schema.
+        """
         self._create_in(statement.schema)
+        if statement.schema != "pg_temp" and any(column.sequence for column in statement.columns):
+            self._have_schema(statement.schema, "U")
         if statement.parent:
             self._own(self._relation(statement.parent))
         self._like(statement.likes)

@@ -1,0 +1,24 @@
+-- CREATE on a schema without USAGE: what can be made there, and what cannot
+create role shut_maker login;
+create schema shut;
+grant create on schema shut to shut_maker;
+set role shut_maker;
+create table shut.t (a serial);
+create table shut.t2 (a int generated always as identity);
+create table shut.t3 (a int);
+create type shut.e as enum ('x');
+create domain shut.d as int;
+create view shut.v as select 1 as a;
+create sequence shut.q;
+create function shut.f() returns int language sql as 'select 1';
+create table shut.t4 (a int references shut.t3);
+create index on shut.t3 (a);
+alter table shut.t3 add column b serial;
+reset role;
+grant usage on schema shut to shut_maker;
+set role shut_maker;
+create table shut.t (a serial);
+create table shut.t2 (a int generated always as identity);
+create index on shut.t3 (a);
+alter table shut.t3 add column b serial;
+reset role;
