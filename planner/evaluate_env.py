@@ -110,6 +110,7 @@ class Layout:
 
     ``outer`` is the layout of ``Env.row``. ``subplan`` compiles a sub-select; without it they are 0A000.
     ``pieces``: a row is a tuple of rows, two at least, each with columns of its own; such a layout has no ``columns`` and ``exprs``.
+    ``records``: by range, what makes the function from such a row to the whole row of the range, where no place of the row has it.
     """
 
     columns: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -117,6 +118,7 @@ class Layout:
     outer: Layout | None = None
     subplan: Subplanner | None = None
     pieces: tuple[dict[tuple[int, int], int], ...] = ()
+    records: dict[int, Callable[[], Callable[[Any], Any]]] = field(default_factory=dict)
 
 
 EMPTY_LAYOUT = Layout()

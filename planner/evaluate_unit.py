@@ -30,6 +30,7 @@ from planner.facts import ANY, BPCHAR, BYTEA, JSON, JSONB, TEXT, VARCHAR, facts
 from planner.query import (
     CMAX,
     CMIN,
+    WHOLE_ROW,
     XMAX,
     XMIN,
     ArrayExpr,
@@ -307,6 +308,14 @@ class Unit:
         for _ in range(expr.level):
             layout = layout.outer if layout is not None else None
         position = layout.columns.get((expr.range, expr.attnum)) if layout is not None else None
+        if (
+            position is None
+            and expr.attnum == WHOLE_ROW
+            and layout is not None
+            and expr.range in layout.records
+        ):
+            row = "r" if expr.level == 0 else f"e{'.parent' * (expr.level - 1)}.row"
+            return f"{self.name(layout.records[expr.range](), 'record')}({row})"
         if position is None and expr.attnum in (XMAX, CMIN, CMAX):
             return "0"  # no row has another value
         if position is None and expr.attnum == XMIN:  # the version is known once the commit has its timestamp

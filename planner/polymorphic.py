@@ -57,6 +57,11 @@ _TELLING = (
 )
 
 
+def takes_unknown(declared: int) -> bool:
+    """Tell whether a literal of no type stays one where a polymorphic type is declared; arrays, enums and ranges would have to read it."""
+    return declared in (ANYELEMENT, ANYNONARRAY, ANYCOMPATIBLE, ANYCOMPATIBLENONARRAY)
+
+
 def needed_inputs(result: int) -> tuple[int, ...]:
     """Return the types of which a function needs an input to have a polymorphic result; () for any other type."""
     if result in _RANGE_NAMES:  # many ranges have the same element: only a range tells which one
@@ -173,7 +178,7 @@ def _solve(actual: Sequence[int], declared: Sequence[int], *, probing: bool) -> 
     """Find what the polymorphic names stand for."""
     element = array = 0
     ranges: dict[int, int] = {}
-    simple_seen = unknown_seen = False
+    simple_seen = unknown_seen = undecided = False
     common: list[int] = []
     for have, want in zip(actual, declared, strict=True):
         if want not in POLYMORPHIC:
@@ -182,6 +187,9 @@ def _solve(actual: Sequence[int], declared: Sequence[int], *, probing: bool) -> 
             simple_seen = True
         if have == UNKNOWN:
             unknown_seen = True
+            continue
+        if have == want:  # the default NULL of a parameter that stands for an array or a range
+            undecided = True
             continue
         if want in _OF_STRUCTURE:
             have = base_oid(have)
@@ -206,7 +214,7 @@ def _solve(actual: Sequence[int], declared: Sequence[int], *, probing: bool) -> 
     if compatible_range:
         common.append(range_subtype(compatible_range))
     element = _element(element, array, range_type)
-    if not element and simple_seen and not probing:
+    if not element and simple_seen and not undecided and not probing:
         raise SqlError("42804", "could not determine polymorphic type because input has type unknown")
     if element:
         if ANYNONARRAY in declared and element_of(element):

@@ -97,7 +97,9 @@ def _body(reader: Any, raw: Raw | None) -> tuple[ast.Node, ...] | ast.Expression
     statements = []
     for part in raw["List"]["items"]:
         inner = part["List"].get("items", ()) if "List" in part else (part,)
-        statements += [reader.statement(node) for node in inner]
+        statements += [
+            reader.statement(node) for node in inner if node
+        ]  # an empty one is a body without statements
     return tuple(statements)
 
 

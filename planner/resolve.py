@@ -354,6 +354,13 @@ def _cast_target(name: str, source: int) -> int:
     return fact.oid
 
 
+def _default_type(proc: ProcFact, position: int) -> int:
+    """Return the type that a parameter's default brings to a call."""
+    if not proc.default_types:
+        return proc.arg_types[position]
+    return proc.default_types[position - len(proc.arg_types)]
+
+
 def _resolved(chosen: _Candidate, inputs: tuple[int, ...], variadic: bool) -> ResolvedFunction:
     proc = chosen.proc
     order = sorted(range(len(inputs)), key=lambda i: chosen.positions[i])
@@ -365,7 +372,7 @@ def _resolved(chosen: _Candidate, inputs: tuple[int, ...], variadic: bool) -> Re
         merged = sorted(
             [(chosen.positions[i], inputs[i], chosen.types[i], i) for i in order]
             + [
-                (p, proc.arg_types[p], proc.arg_types[p], -1)
+                (p, _default_type(proc, p), proc.arg_types[p], -1)
                 for p in range(len(proc.arg_types))
                 if p not in present
             ]
@@ -443,7 +450,8 @@ def function_arguments(
     result: list[Expr] = []
     for source, oid in zip(found.sources, found.arg_types, strict=True):
         if source < 0 and defaults:
-            result.append(defaults[len(result) - len(found.fact.arg_types) + len(defaults)])
+            default = defaults[len(result) - len(found.fact.arg_types)]
+            result.append(default if oid in POLYMORPHIC else _fit(default, oid, env))
         elif source < 0:
             result.append(_default_argument(found.fact, len(result)))
         else:

@@ -56,7 +56,7 @@ def users_functions(session: Session) -> Iterator[RowDict]:
             "proargmodes": None if plain else function.modes,
             "proargnames": function.names if any(function.names) else None,
             "proargdefaults": ", ".join(function.defaults) or None, "prosrc": function.internal or function.source,
-            "prosqlbody": function.body_sql if function.body_sql else None,
+            "prosqlbody": function.body_sql or ("" if function.path and not function.source else None),
             "proacl": acl_of(session, PG_PROC_OID, function.oid),
             "proconfig": tuple(f"{name}={value}" for name, value in function.settings) or None,
         }  # fmt: skip

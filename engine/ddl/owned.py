@@ -29,6 +29,7 @@ from engine.ddl.dependents import in_report_order, still_needed
 from engine.ddl.drop import described, drop_relations, notice_cascade
 from engine.ddl.extension_uses import dictionaries_of
 from engine.ddl.members import named_role
+from engine.ddl.needs import denied
 from engine.ddl.policies import without_role
 from engine.ddl.roles import function_words
 from engine.ddl.types import drop_types
@@ -51,6 +52,7 @@ from planner.catalog import (
     TypeDef,
 )
 from planner.errors import SqlError, not_supported
+from planner.rights import Rights
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
@@ -99,6 +101,7 @@ async def reassign(conn: Connection, plan: Plan, statement: st.ReassignOwned, pa
     changed: list[Stored] = []
     for role in roles:
         owned = _owned(session, role)
+        _check_taken(session, owned, to)
         changed += [replace(item, owner=to.oid) for item in owned]
         of = {(_CLASSES[type(item)], item.oid) for item in owned if type(item) in _CLASSES}
         changed += [
@@ -110,6 +113,23 @@ async def reassign(conn: Connection, plan: Plan, statement: st.ReassignOwned, pa
         await session.view.change(changed)
     await large_objects.reassign(session, {role.oid for role in roles}, to.oid)
     return Command(plan.bound.tag)
+
+
+def _check_taken(session: Session, owned: Sequence[_Owned], to: RoleDef) -> None:
+    """Ask what PostgreSQL asks of objects one by one, of relations and types nothing. Raises SqlError 42501.
+
+    Schemas change hands as by ALTER SCHEMA, for which their giver may CREATE in the database; who gets what is in a schema may make it there.
+    """
+    giver, taker = Rights(session.catalog, session.role), Rights(session.catalog, to)
+    if giver.superuser:
+        return
+    for item in owned:
+        if isinstance(item, SchemaDef) and not giver.database("C"):
+            raise denied("database", session.database)
+        if isinstance(item, FunctionDef | TextSearchDef):
+            schema = session.catalog.schema(item.schema)
+            if schema is not None and not taker.schema(schema, "C"):
+                raise denied("schema", schema.name)
 
 
 async def drop_owned(conn: Connection, plan: Plan, statement: st.DropOwned, params: Params) -> Outcome:

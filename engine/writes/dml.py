@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -126,12 +127,12 @@ class InsertPlan:
         "statement", "updating",
     )  # fmt: skip
 
-    def __init__(self, session: Session, statement: Insert, *, routed: bool = False) -> None:
-        """Compile against the session's catalog. ``routed``: as in ``TableShape.of``."""
+    def __init__(self, session: Session, statement: Insert, parent: RelationDef | None = None) -> None:
+        """Compile against the session's catalog. ``parent``: the partitioned table that has brought the rows here."""
         relation = target_of(session, statement.table)
         self.statement = statement
         self.row = _only_row(statement.source)
-        shape = TableShape.of(relation, session, routed=routed)
+        shape = TableShape.of(relation, session, routed=parent is not None)
         self.shape = shape.through(statement.through).showing(statement.given)
         self.returning = returning_of(session, relation, statement.returning, statement.columns)
         positions: list[int | None] = [None] * self.shape.width
@@ -146,7 +147,7 @@ class InsertPlan:
         self.arbiters: tuple[IndexId, ...] = ()
         self.exclusions: tuple[Exclusion, ...] = ()  # that arbitrate
         if statement.on_conflict is not None and self.shape.shards:  # a view's triggers hear nothing of it
-            self.conflict = ConflictPlan(session, relation, statement.on_conflict)
+            self.conflict = ConflictPlan(session, relation, statement.on_conflict, parent)
             named = statement.on_conflict.arbiters
             self.arbiters = tuple(
                 IndexId(index.oid)
@@ -228,17 +229,19 @@ def _arranger(positions: list[int | None], width: int) -> Callable[[Row], Row]:
 class ConflictPlan:
     """The compiled DO UPDATE of an ON CONFLICT: range 0 the existing row, range 1 the proposed one."""
 
-    __slots__ = ("action", "assigned", "values", "where", "whole")
+    __slots__ = ("action", "assigned", "values", "where")
 
-    def __init__(self, session: Session, relation: RelationDef, clause: OnConflict) -> None:
-        """Compile assignments and WHERE over the two rows side by side."""
+    def __init__(
+        self, session: Session, relation: RelationDef, clause: OnConflict, parent: RelationDef | None
+    ) -> None:
+        """Compile assignments and WHERE over the two rows side by side; ``parent``: whose rows they are as whole rows."""
         self.action = clause.action
         width = len(relation.columns)
-        layout = table_layout(relation)
+        layout = table_layout(relation, parent)
         layout.subplan = Planning(session.catalog).sublink
         for column in relation.live:
-            layout.columns[1, column.attnum] = width + 3 + column.attnum - 1
-        self.whole = row_record(relation)
+            layout.columns[1, column.attnum] = width + 2 + column.attnum - 1
+        layout.records[1] = partial(row_record, relation, parent, at=width + 2)
         self.assigned = [attnum - 1 for attnum, _ in clause.assignments]
         self.values = compile_row([expr for _, expr in clause.assignments], layout)
         self.where: RowFunction | None = (
@@ -420,8 +423,7 @@ async def insert_on_conflict(
                 hint="Ensure that no rows proposed for insertion within the same command have "
                 "duplicate constrained values.",
             )
-        whole = conflict.whole(existing.values)
-        both = (*existing.values, shape.oid, tid_of(existing.row_id), whole, *row)
+        both = (*existing.values, shape.oid, tid_of(existing.row_id), *row)
         if insert.checks:  # before WHERE looks at a row that may not be seen
             await insert.checks.check("conflict", [existing.values], env)
         if conflict.where is not None and not await value_of(conflict.where, both, env):

@@ -149,7 +149,7 @@ class Partitioned:
             insert = None
             if isinstance(self.statement, Insert) and self.statement.on_conflict is not None:
                 own = insert_into(self.statement, self.parent, leaf, session.catalog)
-                insert = InsertPlan(session, own, routed=True)
+                insert = InsertPlan(session, own, self.parent)
             checks: Sequence[RowCheck] = ()
             if not isinstance(self.statement, Delete):
                 checks = row_checks_of(self.statement.row_checks, self.parent, leaf)

@@ -10,19 +10,18 @@ writes and yet do not see them: a statement never sees its own changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from engine.executor import ExecContext
 from engine.index.plan import Planning
 from engine.index.state import ExecState, value_of
 from engine.transaction.conflicts import tid_of
-from engine.writes.shape import row_record, table_layout
-from pgwire.codecs.system import RecordValue
+from engine.writes.shape import table_layout
 from pgwire.give_way import openly
 from planner.catalog import RelationDef
 from planner.evaluate import Env, RowFunction, compile_row
-from planner.query import WHOLE_ROW, OutputColumn, Target, Var
+from planner.query import OutputColumn, Target, Var
 from planner.walk import walk
 from txn.types import Row, RowId
 
@@ -38,7 +37,7 @@ def make_env(ctx: ExecContext) -> Env:
 class Returning:
     """RETURNING: rows as stored (plus the source's extra outputs) to output rows."""
 
-    __slots__ = ("columns", "project", "relation", "whole", "width")
+    __slots__ = ("columns", "project", "relation", "width")
 
     def __init__(
         self,
@@ -53,15 +52,12 @@ class Returning:
         self.width = len(relation.columns)
         layout = table_layout(relation)
         layout.subplan = Planning(session.catalog).sublink
-        self.whole: Callable[[Row], RecordValue] | None = None
         for target in targets:
             for node in walk(target.expr):
                 if not isinstance(node, Var):
                     continue
-                if node.range == 0 and node.attnum == WHOLE_ROW:
-                    self.whole = row_record(relation)
-                elif node.range == 1:
-                    layout.columns[1, node.attnum] = self.width + 3 + node.attnum - 1
+                if node.range == 1:
+                    layout.columns[1, node.attnum] = self.width + 2 + node.attnum - 1
         exprs = [target.expr for target in targets if not target.junk]
         self.project: RowFunction = compile_row(exprs, layout)
 
@@ -70,10 +66,10 @@ class Returning:
     ) -> list[Row]:
         """Project (row id, row, extras) triples; ``oid``: of the table that has the rows, where that is a partition."""
         oid = self.relation.oid if oid is None else oid
-        project, whole = self.project, self.whole
+        project = self.project
         result = []
         for row_id, row, extra in stored:
-            full = (*row, oid, tid_of(row_id), None if whole is None else whole(row), *extra)
+            full = (*row, oid, tid_of(row_id), *extra)
             result.append(
                 await value_of(project, full, env) if project.may_suspend else openly(project, full, env)
             )

@@ -5,18 +5,16 @@ It is compiled once per plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from engine.index.plan import Planning
 from engine.index.state import value_of
-from engine.writes.shape import TableShape, row_record, table_layout
-from pgwire.codecs.system import RecordValue
+from engine.writes.shape import TableShape, table_layout
 from pgwire.give_way import openly
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, compile_expr
-from planner.partition_rows import moved, slots_of
 from planner.query import RowCheck, RowCheckKind
 from txn.types import Row
 
@@ -49,10 +47,9 @@ class RowChecks:
         ``parent``: the partitioned table whose policies they are, as messages say; a whole row in them is one of it.
         """
         self._named = parent or relation
-        layout = table_layout(relation)
+        layout = table_layout(relation, parent)
         layout.subplan = Planning(session.catalog).sublink
         self._relation = relation
-        self._whole = row_record(relation) if parent is None else _record_of_parent(relation, parent)
         self._checks: list[tuple[RowCheck, RowFunction]] = [
             (check, compile_expr(check.condition, layout)) for check in checks
         ]
@@ -67,7 +64,7 @@ class RowChecks:
             if check.kind != kind:
                 continue
             for row in rows:
-                seen = (*row, self._relation.oid, None, self._whole(row))
+                seen = (*row, self._relation.oid, None)
                 if await value_of(condition, seen, env) is not True:
                     raise self._violated(check)
 
@@ -91,9 +88,3 @@ class RowChecks:
             "42501",
             f'{which} row violates row-level security policy{policy}{how} for table "{self._named.name}"',
         )
-
-
-def _record_of_parent(relation: RelationDef, parent: RelationDef) -> Callable[[Row], RecordValue]:
-    """Return the function from a row of a partition to the row as a value of the partitioned table's type."""
-    slots, record = slots_of(relation, parent), row_record(parent)
-    return lambda row: record(moved(row, slots))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from engine.writes.storable import refusal
@@ -23,7 +24,8 @@ from planner.errors import SqlError
 from planner.evaluate import Env, Layout, RowFunction, Shared, compile_expr
 from planner.evaluate_runtime import record_maker
 from planner.partition import ancestors, column_map
-from planner.query import CTID, TABLEOID, WHOLE_ROW, Expr, ThroughViews
+from planner.partition_rows import slots_of
+from planner.query import CTID, TABLEOID, Expr, ThroughViews
 from planner.rights import Rights
 from planner.rules.plain import without_domains
 from planner.short import is_short
@@ -346,19 +348,24 @@ def bound_demands(relation: RelationDef, session: Session) -> tuple[tuple[int, D
     return tuple((attnum, made) for attnum, made in found if made is not None)
 
 
-def row_record(relation: RelationDef) -> Callable[[Row], RecordValue]:
-    """Return the function from a stored row to the row as one value: its live columns, with types and names."""
-    live = relation.live
+def row_record(
+    relation: RelationDef, parent: RelationDef | None = None, *, at: int = 0
+) -> Callable[[Row], RecordValue]:
+    """Return the function from a stored row to the row as one value: its live columns, with types and names.
+
+    ``parent``: the partitioned table of which it is a row. ``at``: where the stored row begins in what is given.
+    """
+    live = relation.live if parent is None else parent.live
     make = record_maker(tuple(c.type.oid for c in live), tuple(c.name for c in live))
-    positions = [c.attnum - 1 for c in live]
+    slots = None if parent is None else slots_of(relation, parent)
+    positions = [at + (c.attnum - 1 if slots is None else slots[c.attnum - 1]) for c in live]
     return lambda row: make(tuple([row[i] for i in positions]))
 
 
-def table_layout(relation: RelationDef) -> Layout:
-    """Return the layout of a stored row as range 0: columns, then tableoid, ctid and the whole row."""
+def table_layout(relation: RelationDef, parent: RelationDef | None = None) -> Layout:
+    """Return the layout of a stored row as range 0: columns, then tableoid and ctid. ``parent``: whose row a whole row is."""
     width = len(relation.columns)
     columns = {(0, c.attnum): c.attnum - 1 for c in relation.live}
     columns[0, TABLEOID] = width
     columns[0, CTID] = width + 1
-    columns[0, WHOLE_ROW] = width + 2
-    return Layout(columns=columns)
+    return Layout(columns=columns, records={0: partial(row_record, relation, parent)})

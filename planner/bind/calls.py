@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from planner.bind.context import BindContext
@@ -18,9 +19,9 @@ from planner.bind.stored import stored_context
 from planner.casts import CastContext, coerce_type
 from planner.catalog import Catalog, FunctionDef, RowType
 from planner.errors import Span, SqlError
-from planner.facts import ANY, RECORD, ProcFact, facts
+from planner.facts import ANY, RECORD, UNKNOWN, ProcFact, facts
 from planner.parse import parse_expression
-from planner.polymorphic import POLYMORPHIC, enforce
+from planner.polymorphic import POLYMORPHIC, enforce, takes_unknown
 from planner.query import Expr, OutputColumn, SqlCall
 from planner.resolve import ResolvedFunction, function_arguments, resolve_function
 from planner.scope import Scope
@@ -114,11 +115,28 @@ def groups_of(
         if entry == "pg_catalog":
             groups.append(facts().procs_by_name.get(name, ()))
         else:
-            mine = [fact_of(function) for function in made if function.schema == entry]
+            mine = [
+                _with_default_types(fact_of(function), function, context.catalog)
+                for function in made
+                if function.schema == entry
+            ]
             mine += [facts().procs[oid] for within, oid in constructors if within == entry]
             found = found or bool(mine)
             groups.append(mine)
     return groups if found else None
+
+
+def _with_default_types(fact: ProcFact, function: FunctionDef, catalog: Catalog) -> ProcFact:
+    """Return a function with the types of its defaults, where one may decide what a polymorphic parameter is."""
+    declared = function.inputs[len(function.inputs) - len(function.defaults) :]
+    if not any(oid in POLYMORPHIC for oid in declared):
+        return fact
+    types = [default.type.oid for default in default_values(function, catalog)]
+    undecided = [
+        want if have == UNKNOWN and not takes_unknown(want) else have
+        for have, want in zip(types, declared, strict=True)
+    ]
+    return replace(fact, default_types=tuple(undecided))
 
 
 def result_row(catalog: Catalog, oid: int) -> RowType | None:

@@ -25,16 +25,17 @@ from planner.bind.query import bind_query
 from planner.bind.stored import renamed, stored_context, with_oids
 from planner.bind.table_parts import creation_schema
 from planner.bind.utility import bind_set
-from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_type
+from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_to_specific, coerce_type
 from planner.catalog import Catalog, FunctionDef
 from planner.classify import command_tag, setting_spelling
 from planner.collations import query_collations
 from planner.deparse import deparse_expr, deparse_query
 from planner.errors import Span, SqlError, not_supported
-from planner.facts import RECORD, TRIGGER, VOID, facts
+from planner.facts import ANYENUM, RECORD, TRIGGER, UNKNOWN, VOID, facts
+from planner.location import location
 from planner.parse import parse_expression, parse_one
-from planner.polymorphic import POLYMORPHIC, needed_inputs
-from planner.query import Expr, OutputColumn, QueryExpr
+from planner.polymorphic import POLYMORPHIC, consistent, needed_inputs, takes_unknown
+from planner.query import Const, Expr, OutputColumn, QueryExpr
 from planner.scope import Scope
 from planner.typefacts import element_of, format_type
 from planner.types import SqlType
@@ -206,8 +207,7 @@ def parameters_of(
             if not input_:
                 raise SqlError("42P13", "only input parameters can have default values")
             expr = bind_kept(Scope(context=context), parameter.default, "PARAMETER DEFAULT")
-            if oid not in POLYMORPHIC:
-                expr = coerce_type(expr, SqlType(oid), CastContext.ASSIGNMENT, context.env)
+            expr = _default_of(expr, oid, context.env)
             defaults.append(deparse_expr(with_oids(context, expr)))
         elif defaults and input_:
             raise SqlError("42P13", "input parameters after one with a default value must also have defaults")
@@ -215,6 +215,26 @@ def parameters_of(
         names.append(parameter.name)
         types.append(oid)
     return tuple(modes), tuple(names), tuple(types), tuple(defaults)
+
+
+def _default_of(expr: Expr, oid: int, env: CoerceEnv) -> Expr:
+    """Return a parameter's default as one of its type. Raises SqlError 42804, 0A000 for a literal of an array or a range that nobody knows."""
+    if oid not in POLYMORPHIC:
+        return coerce_to_specific(expr, oid, "DEFAULT", env)
+    unknown = expr.type.oid == UNKNOWN
+    if unknown and (
+        takes_unknown(oid) or (isinstance(expr, Const) and expr.value is None and oid != ANYENUM)
+    ):
+        return expr
+    if unknown and oid != ANYENUM:
+        raise SqlError("0A000", f"cannot accept a value of type {format_type(oid)}", span=location(expr))
+    if unknown or not consistent((expr.type.oid,), (oid,)):
+        raise SqlError(
+            "42804",
+            f"argument of DEFAULT must be type {format_type(oid)}, not type {format_type(expr.type.oid)}",
+            span=location(expr),
+        )
+    return expr
 
 
 def _result(

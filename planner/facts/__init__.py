@@ -73,6 +73,9 @@ class ProcFact:
     all_arg_types: tuple[int, ...] | None
     arg_modes: tuple[str, ...] | None
     arg_names: tuple[str, ...] | None
+    default_types: tuple[
+        int, ...
+    ] = ()  # of defaults of polymorphic parameters what they are; () where none is polymorphic
 
 
 @dataclass(frozen=True, slots=True)
