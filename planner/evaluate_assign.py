@@ -15,6 +15,7 @@ import itertools
 from typing import Any, Final
 
 from pgwire.codecs.array import MAX_DIMENSIONS, dimensions, flatten, nest
+from pgwire.long_arrays import chained, cut, repeated
 from planner.errors import SqlError, not_supported
 from planner.evaluate_runtime import ABSENT
 
@@ -38,7 +39,9 @@ def assign_item(array: Array | None, subscripts: tuple[Any, ...], value: Any, le
         [at] = subscripts
         _check_low(subscripts)
         _check_size(subscripts)
-        return (*array[: at - 1], *[None] * (at - 1 - len(array)), value, *array[at:])
+        return chained(
+            (cut(array, 0, at - 1), repeated(None, max(at - 1 - len(array), 0)), (value,), cut(array, at))
+        )
     if not all(1 <= at <= length for at, length in zip(subscripts, lengths, strict=True)):
         raise SqlError("2202E", "array subscript out of range")
     return _replaced(array, [at - 1 for at in subscripts], value)
@@ -47,7 +50,7 @@ def assign_item(array: Array | None, subscripts: tuple[Any, ...], value: Any, le
 def _replaced(array: Array, path: list[int], value: Any) -> Array:
     first, rest = path[0], path[1:]
     inner = _replaced(array[first], rest, value) if rest else value
-    return (*array[:first], inner, *array[first + 1 :])
+    return chained((cut(array, 0, first), (inner,), cut(array, first + 1)))
 
 
 def assign_slice(

@@ -7,6 +7,9 @@ from typing import Any
 
 from pgwire.codecs.array import dimensions, flatten, nest
 from pgwire.codecs.system import RecordValue
+from pgwire.give_way import paced
+from pgwire.long_arrays import cut as cut_items
+from pgwire.long_arrays import holds, tupled
 from planner.errors import SqlError
 from planner.evaluate_env import Env, Row, RowFunction
 
@@ -24,17 +27,17 @@ def flat(array: tuple[Any, ...], leaf: bool = False) -> tuple[Any, ...]:
     ``leaf``, here and below: elements are tuples themselves (interval, timetz, tid).
     """
     if leaf:
-        return tuple(flatten(array, len(dimensions(array, True)))) if array else ()
+        return tupled(flatten(array, len(dimensions(array, True)))) if array else ()
     if array and type(array[0]) is tuple:
-        return tuple(x for part in array for x in flat(part))
+        return tupled([x for part in paced(array) for x in flat(part)])
     return array
 
 
 def map_array(element: RowFunction, array: tuple[Any, ...], e: Env, leaf: bool = False) -> tuple[Any, ...]:
     """Apply an element cast, keeping the dimensions."""
     if leaf:
-        return nest([element((x,), e) for x in flat(array, True)], dimensions(array, True))
-    return tuple(map_array(element, x, e) if type(x) is tuple else element((x,), e) for x in array)
+        return nest([element((x,), e) for x in paced(flat(array, True))], dimensions(array, True))
+    return tupled([map_array(element, x, e) if type(x) is tuple else element((x,), e) for x in paced(array)])
 
 
 def nested_array(parts: tuple[Any, ...]) -> tuple[Any, ...] | None:
@@ -82,9 +85,9 @@ def any_equal(scalar: Any, array: tuple[Any, ...], leaf: bool = False) -> bool |
         array = flat(array)
     if scalar is None:
         return None if array else False
-    if scalar in array:
+    if holds(array, scalar):
         return True
-    return None if None in array else False
+    return None if holds(array, None) else False
 
 
 def any_array(
@@ -98,7 +101,7 @@ def any_array(
     if array is None:
         return None
     result: bool | None = False
-    for item in flat(array, leaf):
+    for item in paced(flat(array, leaf)):
         got = function(scalar, item, e)
         if got is True:
             return True
@@ -118,7 +121,7 @@ def all_array(
     if array is None:
         return None
     result: bool | None = True
-    for item in flat(array, leaf):
+    for item in paced(flat(array, leaf)):
         got = function(scalar, item, e)
         if got is False:
             return False
@@ -194,9 +197,9 @@ def _slice(array: Any, cut: list[tuple[int, int]]) -> Any:
     if array and type(array[0]) is not tuple and len(cut) > 1:
         return ()
     low, high = cut[0]
-    part = array[low : max(high, low)]
+    part = cut_items(array, low, max(high, low))
     if len(cut) > 1:
-        part = tuple(_slice(x, cut[1:]) for x in part)
-        if any(x == () for x in part):
+        part = tuple([_slice(x, cut[1:]) for x in paced(part)])
+        if any(x == () for x in paced(part)):
             return ()
     return part

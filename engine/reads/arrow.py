@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from engine.catalog.physical import physical_type
 from pgwire.give_way import give_way, paced
+from pgwire.long_arrays import tupled_part
 from planner.types import SqlType
 from txn.columns import to_python
 from txn.types import PhysicalType
@@ -61,6 +62,6 @@ def _values(column: Any, type_: PhysicalType) -> list[Any]:
         if length is None:
             lists.append(None)
         else:
-            lists.append(tuple(elements[at : at + length]))
+            lists.append(tupled_part(elements, at, at + length))
             at += length
     return lists

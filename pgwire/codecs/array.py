@@ -19,7 +19,8 @@ from pgwire.codecs.domain import BOX
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import int_of
 from pgwire.give_way import give_way, paced
-from pgwire.long_values import joined_bytes
+from pgwire.long_arrays import listed, tupled
+from pgwire.long_values import joined, joined_bytes
 
 Array: TypeAlias = tuple[Any, ...]
 
@@ -60,7 +61,7 @@ def _is_leaf(value: Array) -> bool:
 
 def flatten(value: Array, depth: int) -> list[Any]:
     """Return the elements of an array of ``depth`` dimensions in order."""
-    items = list(value)
+    items = listed(value)
     for _ in range(depth - 1):
         items = [inner for item in paced(items) for inner in item]
     return items
@@ -76,8 +77,8 @@ def nest(items: list[Any], lengths: tuple[int, ...]) -> Array:
     if not items:
         return ()
     for length in reversed(lengths[1:]):
-        items = [tuple(items[i : i + length]) for i in paced(range(0, len(items), length))]
-    return tuple(items)
+        items = [tupled(items[i : i + length]) for i in paced(range(0, len(items), length))]
+    return tupled(items)
 
 
 def _malformed(text: str, detail: str) -> DataError:
@@ -108,7 +109,7 @@ def parse(text: str, element: Callable[[str], Any], delimiter: str = ",") -> Arr
     if len(text) <= SHORT and _FLAT.fullmatch(text):
         parts = text[1:-1].split(delimiter)
         if "" not in parts:
-            return tuple([None if p in _NULLS else element(p) for p in paced(parts)])
+            return tupled([None if p in _NULLS else element(p) for p in paced(parts)])
     at = _skip(text, 0)
     bounds: list[int] = []
     low_bounds: list[int] = []
@@ -295,7 +296,7 @@ def _measure(items: list[Any], text: str) -> tuple[int, ...]:
 
 def _freeze(items: list[Any], element: Callable[[str], Any]) -> Array:
     """Turn lists into tuples and texts into elements; done last, so that syntax errors come first."""
-    return tuple(
+    return tupled(
         [
             _freeze(item, element)
             if isinstance(item, list)
@@ -322,18 +323,19 @@ def printer(
     def show_level(value: Array, depth: int) -> str:
         if depth > 1:
             return "{" + delimiter.join([show_level(item, depth - 1) for item in paced(value)]) + "}"
+        if (
+            len(value) > SHOWN
+        ):  # texts of some at a time, so that not all of them are there at once, and freed at once
+            parts = [items(value[at : at + SHOWN]) for at in range(0, len(value), SHOWN)]
+            parts[0], parts[-1] = "{" + parts[0], parts[-1] + "}"
+            return joined(parts, delimiter)
+        return "{" + items(value) + "}"
+
+    def items(value: Array) -> str:
         if plain:
-            return (
-                "{"
-                + delimiter.join(["NULL" if item is None else element(item) for item in paced(value)])
-                + "}"
-            )
-        return (
-            "{"
-            + delimiter.join(
-                ["NULL" if item is None else quote(element(item), delimiter) for item in paced(value)]
-            )
-            + "}"
+            return delimiter.join(["NULL" if item is None else element(item) for item in paced(value)])
+        return delimiter.join(
+            ["NULL" if item is None else quote(element(item), delimiter) for item in paced(value)]
         )
 
     def show(value: Array) -> str:
@@ -344,6 +346,8 @@ def printer(
     return show
 
 
+SHOWN: Final = 4096
+"""Elements of an array that are printed at once."""
 _HEADER: Final = struct.Struct(">iii")
 _DIMENSION: Final = struct.Struct(">ii")
 _LENGTH: Final = struct.Struct(">i")

@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 from pgwire.give_way import paced
+from pgwire.long_arrays import tupled
 from pgwire.long_values import joined, joined_bytes
 from planner.builtins import floating, numeric
 from planner.builtins.compare import sort_key
@@ -402,7 +403,7 @@ class ArrayAgg:
 
     def result(self) -> tuple[Any, ...] | None:
         """Return the array; NULL for no rows."""
-        return tuple(self.items) if self.items else None
+        return tupled(self.items) if self.items else None
 
 
 def _shape(value: Any) -> tuple[int, ...]:

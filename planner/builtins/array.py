@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
+from pgwire import long_arrays
 from pgwire import long_values as long
 from pgwire.codecs.array import check_size, dimensions, flatten, nest
 from pgwire.codecs.domain import ARRAY_ELEMENT, INT2, INT2VECTOR, OID, OIDVECTOR, TUPLE_TYPES
@@ -107,7 +108,7 @@ def array_append(value: Array | None, item: Any, *, types: Types) -> Array:
     if value is None:
         return (item,)
     _one_dimension(value, types[0])
-    return (*value, item)
+    return long_arrays.chained((value, (item,)))
 
 
 def array_prepend(item: Any, value: Array | None, *, types: Types) -> Array:
@@ -115,7 +116,7 @@ def array_prepend(item: Any, value: Array | None, *, types: Types) -> Array:
     if value is None:
         return (item,)
     _one_dimension(value, types[1])
-    return (item, *value)
+    return long_arrays.chained(((item,), value))
 
 
 def array_cat(left: Array | None, right: Array | None, *, types: Types) -> Array | None:
@@ -125,22 +126,23 @@ def array_cat(left: Array | None, right: Array | None, *, types: Types) -> Array
     a, b = shape(left, types[0]), shape(right, types[1])
     if not a or not b:
         return left if a else right
+    parts: tuple[Array, ...] = ()
     detail = "Arrays with differing element dimensions are not compatible for concatenation."
     if len(a) == len(b):
-        fits, result = a[1:] == b[1:], (*left, *right)
+        fits, parts = a[1:] == b[1:], (left, right)
         detail = "Arrays with differing element dimensions are not compatible for concatenation."
     elif len(a) == len(b) + 1:
-        fits, result = a[1:] == b, (*left, right)
+        fits, parts = a[1:] == b, (left, (right,))
         detail = "Arrays with differing dimensions are not compatible for concatenation."
     elif len(b) == len(a) + 1:
-        fits, result = b[1:] == a, (left, *right)
+        fits, parts = b[1:] == a, ((left,), right)
         detail = "Arrays with differing dimensions are not compatible for concatenation."
     else:
-        fits, result = False, ()
+        fits = False
         detail = f"Arrays of {len(a)} and {len(b)} dimensions are not compatible for concatenation."
     if not fits:
         raise SqlError("2202E", "cannot concatenate incompatible arrays", detail=detail)
-    return result
+    return long_arrays.chained(parts)
 
 
 def array_fill(value: Any, lengths: Array | None, bounds: Array | None = (1,)) -> Array:
@@ -171,15 +173,15 @@ def array_fill(value: Any, lengths: Array | None, bounds: Array | None = (1,)) -
     foresee(8 * sum(lengths))
     result: Any = value
     for length in reversed(lengths):
-        result = (result,) * length
-    return tuple(result)
+        result = long_arrays.repeated(result, length)
+    return cast("Array", result)
 
 
 def trim_array(value: Array, count: int) -> Array:
     """Drop the last ``count`` elements of the outer dimension; 2202E."""
     if not 0 <= count <= len(value):
         raise SqlError("2202E", f"number of elements to trim must be between 0 and {len(value)}")
-    return value[: len(value) - count]
+    return long_arrays.cut(value, 0, len(value) - count)
 
 
 # -- searching -----------------------------------------------------------------------------------
@@ -224,7 +226,7 @@ def array_positions(value: Array | None, wanted: Any, *, types: Types) -> Array 
         return None
     _searchable(value, types[0], "searching for")
     matches = _same(wanted, types[0])
-    return tuple(
+    return long_arrays.tupled(
         [n for n, item in enumerate(paced(value), 0 if types[0] in _VECTORS else 1) if matches(item)]
     )
 
@@ -235,7 +237,7 @@ def array_remove(value: Array | None, wanted: Any, *, types: Types) -> Array | N
         return None
     _searchable(value, types[0], "removing")
     matches = _same(wanted, types[0])
-    return tuple([item for item in paced(value) if not matches(item)])
+    return long_arrays.tupled([item for item in paced(value) if not matches(item)])
 
 
 def array_replace(value: Array | None, wanted: Any, by: Any, *, types: Types) -> Array | None:
@@ -266,15 +268,23 @@ def _overlaps(a: Array, b: Array, *, types: Types) -> bool:
 def _compare(test: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     def function(a: Array, b: Array, *, types: Types) -> Any:
         key = sort_key(types[0])
-        return test(a, b) if key is None else test(key(a), key(b))
+        return test(a, b) if key is None else test(*_decisive(key(a), key(b)))
 
     return function
+
+
+def _decisive(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return what keys of arrays are compared by: of long ones the items that differ first, and the shapes."""
+    if type(a) is not tuple or type(b) is not tuple:
+        return a, b
+    x, y = long_arrays.differ(a[0], b[0])
+    return (x, *a[1:]), (y, *b[1:])
 
 
 def _choose(larger: bool) -> Callable[..., Array]:
     def function(a: Array, b: Array, *, types: Types) -> Array:
         key = sort_key(types[0])
-        x, y = (a, b) if key is None else (key(a), key(b))
+        x, y = (a, b) if key is None else _decisive(key(a), key(b))
         return a if (x > y if larger else x < y) else b
 
     return function
@@ -306,7 +316,7 @@ def string_to_array(text: str | None, delimiter: str | None, null: str | None = 
         return ()
     if len(text) >= LARGE_BYTES and delimiter != "":
         foresee(len(text) + ITEM_BYTES * (len(text) if delimiter is None else long.count(text, delimiter)))
-    return tuple(fields(text, delimiter, null))
+    return long_arrays.tupled(fields(text, delimiter, null))
 
 
 def _register() -> None:

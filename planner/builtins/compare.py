@@ -19,6 +19,7 @@ from typing import Any
 from pgwire.codecs.ranges import comparable, range_type
 from pgwire.codecs.system import RecordValue
 from pgwire.give_way import give_way, paced, paced_iter
+from pgwire.long_arrays import tupled
 from pgwire.long_values import stripped
 from planner.builtins.registry import REGISTRY
 from planner.facts import (
@@ -80,7 +81,7 @@ def _array_key(element: Key | None, tuples: bool) -> Key:
     def key(value: tuple[Any, ...]) -> Any:
         items = value if tuples else _flat(value)
         shape = (len(value),) if tuples else _shape(value)
-        keyed = tuple(
+        keyed = tupled(
             [(1, 0) if x is None else (0, x if element is None else element(x)) for x in paced(items)]
         )
         return keyed, len(shape), shape

@@ -15,11 +15,14 @@ from sys import getsizeof
 from typing import Any, Final
 
 from pgwire import long_values
+from pgwire.give_way import give_way
 from planner.errors import SqlError
 
 LARGE_BYTES: Final = 8 << 10
 ITEM_BYTES: Final = 58
 """What a short text takes as an item of an array or a set."""
+_COUNTED: Final = 4096
+"""Texts whose lengths are added up between two looks at the clock."""
 MAX_BYTES: Final = (1 << 30) - 1
 """No value is longer, as in PostgreSQL."""
 
@@ -55,7 +58,11 @@ def made(value: Any) -> Any:
 
 def joined(pieces: Sequence[str], separator: str = "") -> str:
     """Join texts, of which the result was foreseen."""
-    foresee(sum(map(len, pieces)) + len(separator) * len(pieces))
+    size = len(separator) * len(pieces)
+    for at in range(0, len(pieces), _COUNTED):
+        size += sum(map(len, pieces[at : at + _COUNTED]))
+        give_way()
+    foresee(size)
     return long_values.joined(pieces, separator)
 
 

@@ -1,0 +1,48 @@
+"""Long tuples are what Python's own operations make of them, and let others in between."""
+
+from __future__ import annotations
+
+import pytest
+
+import pgwire.long_arrays as long
+
+N = long.LONG + long.PIECE + 7
+
+
+@pytest.fixture
+def ways(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    """Return a list that grows with each look at the clock."""
+    seen: list[None] = []
+    monkeypatch.setattr(long, "give_way", lambda: seen.append(None))
+    return seen
+
+
+@pytest.mark.parametrize("n", [0, 1, long.PIECE, long.LONG - 1, long.LONG, N])
+def test_making(n: int, ways: list[None]) -> None:
+    items = list(range(n))
+    assert long.tupled(items) == tuple(items)
+    assert long.listed(tuple(items)) == items
+    assert long.chained((items, (1, 2), ())) == (*items, 1, 2)
+    assert long.repeated("x", n) == ("x",) * n
+    assert long.holds(items, n - 1) is bool(n)
+    assert not long.holds(items, -1)
+    assert bool(ways) is (n >= long.LONG - 2)
+
+
+@pytest.mark.parametrize(
+    ("start", "end"), [(0, None), (5, None), (0, N - 5), (3, 10), (7, 7), (0, 2 * N), (N, None)]
+)
+def test_cutting(start: int, end: int | None) -> None:
+    items = tuple(range(N))
+    assert long.cut(items, start, end) == items[start:end]
+
+
+def test_comparing(ways: list[None]) -> None:
+    items = tuple(range(N))
+    for other in (
+        items[:-1], (*items, 0), (*items[:-1], 0), (*items[:-1], N), (-1, *items[1:]), items[:5], (*items,),
+    ):  # fmt: skip
+        a, b = long.differ(items, other)
+        assert (a < b, a == b) == (items < other, items == other)
+        assert long.equal(items, other) is (items == other)
+    assert ways
