@@ -19,6 +19,7 @@ from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl.dependents import Dependency, in_report_order, kept_by_extension, still_needed
 from engine.ddl.members import named_role
+from engine.ddl.needs import denied
 from engine.ddl.roles import function_words
 from engine.ddl.temporary import refuse_temporary_move
 from engine.reads.plans import Plan
@@ -31,6 +32,7 @@ from planner.catalog import AclDef, FunctionDef, RelationDef
 from planner.errors import SqlError
 from planner.evaluate import evaluate_constant
 from planner.named_oids import named_oids
+from planner.rights import Rights
 
 if TYPE_CHECKING:
     from engine.connection.backend import Connection
@@ -48,6 +50,9 @@ async def create_function(
         session.settings.allow_kept(setting)
     old, made = await _placed(session, statement.function, replacing=statement.replace)
     await session.view.change([made])
+    if old is not None and not Rights(session.catalog, session.role).function(made):
+        # as the languages' validators ask: an owner who has no EXECUTE defines nothing, before others call it
+        raise denied("function", made.name)
     await _refit(session, before, old, made)
     if not made.path and session.setting("check_function_bodies") == "on":
         # the function is there by now, so it may call itself; what fails undoes the statement
