@@ -37,14 +37,6 @@ class Token(Protocol):
         """What the scanner calls it."""
 
 
-class Scanned(Token, Protocol):
-    """A token, and whether it is a keyword: ``kind``, as the scanner calls it."""
-
-    @property
-    def kind(self) -> str:
-        """NO_KEYWORD, or which sort of keyword it is."""
-
-
 ParseOne = Callable[[str], ast.Node]
 """Parses a text that holds one statement of PostgreSQL's."""
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from pglast import parser as _pg
+from pgwire.give_way import paced
+from planner.errors import SqlError
+from planner.scanner import ScanError, scan
 
 MAX_NAME_BYTES: Final = 63
 MAX_SEARCHED: Final = 64 * 1024
@@ -35,11 +37,11 @@ def truncated(text: str) -> list[tuple[str, str]]:
     if candidate.search(text) is None:
         return []
     try:
-        tokens = _pg.scan(text)
-    except (_pg.ParseError, UnicodeEncodeError):
+        tokens = scan(text)
+    except (ScanError, SqlError):
         return []  # the grammar says what is wrong
     found = []
-    for token in tokens:
+    for token in paced(tokens):
         if token.name == "IDENT" and token.end - token.start >= MAX_NAME_BYTES // 4:
             written = text[token.start : token.end + 1]
             name = written[1:-1].replace('""', '"') if written[0] == '"' else _folded(written)

@@ -21,15 +21,15 @@ from dataclasses import dataclass, replace
 import msgspec.json
 from pglast import parser as _pg
 
-from pgwire.give_way import give_way, outside
-from planner import as_of, ast, beyond_copy
+from pgwire.give_way import give_way, in_loop, outside, paced
+from planner import as_of, ast, beyond_copy, scanner
 from planner.as_of import AsOf
 from planner.beyond import MAY_GO_BEYOND, goes_beyond, read_statement
-from planner.beyond_tokens import SEMICOLON, Scanned, Token
+from planner.beyond_tokens import SEMICOLON, Token
 from planner.errors import Span, SqlError
 from planner.raw_reader import Raw
 from planner.raw_statement import StatementReader
-from planner.search import occurs
+from planner.search import next_match, occurs
 
 MAX_TEXT_CHARS = 256 * 1024 * 1024
 
@@ -38,7 +38,10 @@ LARGE_JSON = 1 << 18
 
 _decode = msgspec.json.Decoder().decode
 
-_OPERATORS = re.compile(r"[-+*/<>=~!@#%^&|`?]{256,}")
+PARSED_HERE = 32 * 1024
+"""Characters of a text that the grammar reads in the loop's thread; longer ones come in by other threads, or are read outside."""
+
+_OPERATORS = re.compile(r"[-+*/<>=~!@#%^&|`?]{256,512}")
 
 _TOO_DEEP_HINT = "Split the statement, or write it with less nesting."
 
@@ -94,12 +97,12 @@ def is_sql(text: str) -> bool:
 def _pieces(text: str) -> list[list[Token]]:
     """Return the tokens of each statement of a text, without semicolons; nothing where the scanner refuses it."""
     try:
-        tokens = _pg.scan(text)
-    except _pg.ParseError:
+        tokens = scanner.scan(text)
+    except scanner.ScanError:
         return []  # the grammar says what is wrong
     pieces: list[list[Token]] = [[]]
-    for token in tokens:
-        if token.name in ("SQL_COMMENT", "C_COMMENT"):
+    for token in paced(tokens):
+        if token.name in scanner.COMMENTS:
             continue
         if token.name == SEMICOLON:
             pieces.append([])
@@ -202,6 +205,8 @@ def _take_apart(tree: Raw) -> None:
     """Free a tree one object at a time, for the same reason: freed as one, its parts go in one step."""
     left: list[object] = [tree]
     while left:
+        if not len(left) % 64:
+            give_way()
         node = left.pop()
         if isinstance(node, dict):
             left += node.values()
@@ -238,11 +243,11 @@ def parse_expression(text: str) -> ast.Expression:
     raise SqlError("42601", "syntax error in a stored expression")
 
 
-def scan(text: str) -> list[Scanned]:
+def scan(text: str) -> list[scanner.Token]:
     """Return the tokens of a text, comments left out. Raises SqlError 42601 and its kin where there is none."""
     try:
-        return [t for t in _pg.scan(text) if t.name not in ("C_COMMENT", "SQL_COMMENT")]
-    except _pg.ParseError as error:
+        return [t for t in paced(scanner.scan(text)) if t.name not in scanner.COMMENTS]
+    except scanner.ScanError as error:
         raise _syntax_error(text, error) from None
 
 
@@ -251,19 +256,27 @@ def _tokens(text: str) -> list[as_of.Token]:
     try:
         return [
             (text[t.start : t.end + 1].upper(), t.start, t.end + 1)
-            for t in _pg.scan(text)
-            if t.name not in ("C_COMMENT", "SQL_COMMENT")
+            for t in paced(scanner.scan(text))
+            if t.name not in scanner.COMMENTS
         ]
-    except _pg.ParseError:
+    except scanner.ScanError:
         return []
 
 
 def _scanning(text: str) -> int:
-    """Weigh what the scanner takes beyond its length: of operators in a row, and of comments that begin in a row, it takes the square."""
-    return sum((run.end() - run.start()) ** 2 for run in _OPERATORS.finditer(text))
+    """Weigh a text: its length where others would wait, and what the scanner takes beyond that.
+
+    Of operators in a row, and of comments that begin in a row, it takes the square: of each 512 of a run as much as of all before.
+    """
+    found, run, at = len(text) if in_loop() else 0, 0, 0
+    while (match := next_match(_OPERATORS, text, at)) is not None:
+        run = run + 1 if at and match.start() == at else 1
+        found += run * 512 * 512 // 30
+        at = match.end()
+    return found
 
 
-@outside(1_000_000, _scanning)
+@outside(PARSED_HERE, _scanning)
 def _raw_json(text: str) -> str:
     if "\0" in text:
         raise SqlError("22021", 'invalid byte sequence for encoding "UTF8": 0x00')

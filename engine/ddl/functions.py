@@ -23,6 +23,7 @@ from engine.ddl.needs import denied
 from engine.ddl.roles import function_words
 from engine.ddl.temporary import refuse_temporary_move
 from engine.reads.plans import Plan
+from pgwire.give_way import openly
 from planner import statements as st
 from planner.acl import reowned
 from planner.bind.functions import check_source, rebase_body, with_settings
@@ -57,7 +58,14 @@ async def create_function(
     if not made.path and session.setting("check_function_bodies") == "on":
         # the function is there by now, so it may call itself; what fails undoes the statement
         with session.system.routines.settings_of(made):
-            check_source(made, session.catalog, session.bind_path, session.bind_settings, statement.source_at)
+            openly(
+                check_source,
+                made,
+                session.catalog,
+                session.bind_path,
+                session.bind_settings,
+                statement.source_at,
+            )
     return Command(plan.bound.tag)
 
 

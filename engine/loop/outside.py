@@ -24,7 +24,7 @@ from engine.loop.outside_worker import DONE, FAILED
 from engine.loop.processes import spawn
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import OUTSIDE, give_way, in_loop
-from planner.errors import SqlError
+from planner.errors import Span, SqlError
 
 MOST: Final = 2
 IDLE_S: Final = 60.0
@@ -161,10 +161,11 @@ class Outside:
         if answer.tag == DONE:
             return values[0]
         if answer.tag == FAILED:
-            kind, sqlstate, message, detail, hint, where = values
-            raise (DataError if kind == "DataError" else SqlError)(
-                sqlstate, message, detail=detail, hint=hint, where=where
-            )
+            kind, sqlstate, message, detail, hint, where, place = values
+            if kind == "DataError":
+                raise DataError(sqlstate, message, detail=detail, hint=hint, where=where)
+            span = None if place is None else Span(*place)
+            raise SqlError(sqlstate, message, detail=detail, hint=hint, where=where, span=span)
         raise SqlError(
             "53200",
             "out of memory",

@@ -22,6 +22,7 @@ from engine.loop.outside_wire import FRAME, Unpacking, pack
 from engine.loop.processes import end_with_server
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import OUTSIDE
+from planner.errors import SqlError
 
 MODULES: Final = ("pgwire.", "planner.")
 """Where functions may be declared ``outside``."""
@@ -61,7 +62,9 @@ def _answer(name: str, args: tuple[Any, ...]) -> tuple[object, tuple[Any, ...]]:
     except MemoryError:
         return NO_MEMORY, ()
     except DataError as error:
-        fields = (error.sqlstate, error.message, error.detail, error.hint, error.where)
+        span = error.span if isinstance(error, SqlError) else None
+        place = None if span is None else (span.start, span.end)
+        fields = (error.sqlstate, error.message, error.detail, error.hint, error.where, place)
         return FAILED, (type(error).__name__, *fields)
 
 

@@ -32,6 +32,7 @@ from planner.bind import bind_statement
 from planner.errors import SqlError, result_type_changed
 from planner.long_names import truncated
 from planner.parse import Parsed, parse
+from planner.scanner import HERE
 from planner.statements import BoundStatement, SetTransaction, StatementClass, Transaction
 from txn.types import Timestamp
 
@@ -66,7 +67,7 @@ class Planning:
 
     def tell_truncated(self, text: str) -> bool:
         """Send a notice for each name in a text that is too long; False if there are none. Such texts are not cached."""
-        names = truncated(text)
+        names = truncated(text) if len(text) <= HERE else openly(truncated, text)
         for name, kept in names:
             self.session.notice(f'identifier "{name}" will be truncated to "{kept}"', sqlstate="42622")
         return bool(names)
@@ -300,7 +301,7 @@ class Planning:
         kept = session.view.plans
         if kept is None or not plan.cacheable or len(text) > PLAN_CACHE_MAX_TEXT:
             return
-        if truncated(text):
+        if truncated(text) if len(text) <= HERE else openly(truncated, text):
             return  # what is cached tells nothing
         kept.put((text, (), session.plan_key), plan)
         if plan.as_of is not None or self._literals_matter(plan):

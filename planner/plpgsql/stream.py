@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from pgwire.give_way import paced
+from pgwire.give_way import give_way, paced
 from planner import ast
 from planner.errors import Span, SqlError
 from planner.parse import parse, scan
@@ -76,6 +76,15 @@ def _token(text: str, start: int, end: int, kind: str, keyword: str) -> Token:
     return Token(start, end, shown, word, name, kind in ("SCONST", "USCONST"))
 
 
+def _line_ends(text: str) -> list[int]:
+    found, at = [], text.find("\n")
+    while at >= 0:
+        found.append(at)
+        at = text.find("\n", at + 1)
+        give_way()
+    return found
+
+
 class Stream:
     """Reads the tokens of ``text`` one after another."""
 
@@ -84,7 +93,7 @@ class Stream:
         self.text = text
         self.tokens = [_token(text, t.start, t.end + 1, t.name, t.kind) for t in paced(scan(text))]
         self.at = 0
-        self._lines = [i for i, char in enumerate(text) if char == "\n"]
+        self._lines = _line_ends(text)
 
     def line(self, place: int) -> int:
         """Return the line, from 1, of a place in the text."""

@@ -44,6 +44,11 @@ ROWS = (
     Row(name="a loop that catches the cancel", sql=block("LOOP BEGIN LOOP x := x + 1; END LOOP; EXCEPTION WHEN others THEN x := 0; END; END LOOP;"),
         expect=RUNS),
     Row(name="a loop of EXECUTE", sql=block("FOR i IN 1..<n> LOOP EXECUTE 'SELECT ' || i INTO x; END LOOP;"), short=120, full=1_000_000),
+    Row(name="EXECUTE of a long list", sql=block("EXECUTE 'SELECT count(*) FROM numbers WHERE id IN (' || repeat('1,', <n>) || '1)' INTO x;"),
+        short=60_000, full=300_000, expect="done 53200"),
+    Row(name="EXECUTE of many statements", sql=block("EXECUTE repeat('SELECT 1;', <n>);"), short=3000, full=100_000, expect="done 53200"),
+    Row(name="a SQL function of many statements", sql=lambda n: "CREATE OR REPLACE FUNCTION pg_temp.said() RETURNS int LANGUAGE sql AS $$"
+        + " SELECT 1;" * n + "$$", short=3000, full=100_000, expect="done 53200"),
     Row(name="a loop of inserts", sql=block("FOR i IN 1..<n> LOOP INSERT INTO taken VALUES (i); END LOOP;"),
         setup=("CREATE TEMP TABLE taken (id int)",), short=1400, full=1_000_000, expect="done 53200"),
     Row(name="a loop of savepoints", sql=block("FOR i IN 1..<n> LOOP BEGIN INSERT INTO taken VALUES (i); EXCEPTION WHEN unique_violation THEN "
