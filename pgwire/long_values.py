@@ -127,7 +127,11 @@ def byte_pieces(data: bytes | bytearray, size: int = 0) -> Iterator[bytes]:
 # --- sequences ------------------------------------------------------------------------------------
 
 
-def in_order(items: Sequence[T], key: Callable[[T], Any]) -> list[T]:
+def _itself(item: Any) -> Any:
+    return item
+
+
+def in_order(items: Sequence[T], key: Callable[[T], Any] = _itself) -> list[T]:
     """Return items in order, those that are equal in the order they came: of many some are sorted at a time, and merged."""
     if len(items) <= SORTED_AT_ONCE:
         return sorted(items, key=key)
@@ -303,6 +307,30 @@ def split(text: str, separator: str, most: int = -1) -> list[str]:
             begun = [fields[-1]]
     found.append(joined(begun))
     return found
+
+
+def field(text: str, separator: str, number: int) -> str:
+    """Return ``text.split(separator)[number]``, "" where there is none; the separator is not empty."""
+    if len(text) <= PIECE // 4:
+        found = text.split(separator)
+        return found[number] if -len(found) <= number < len(found) else ""
+    if number < 0:
+        number += sum(len(fields) - 1 for fields in _windows(text, separator)) + 1
+        if number < 0:
+            return ""
+    first = 0  # the number of the field that has not ended yet
+    begun: list[str] = []
+    for fields in _windows(text, separator):
+        begun.append(fields[0])
+        if len(fields) == 1:
+            continue
+        if number == first:
+            break
+        if number < first + len(fields) - 1:
+            return fields[number - first]
+        first += len(fields) - 1
+        begun = [fields[-1]]
+    return joined(begun) if number == first else ""
 
 
 def _split_some(text: str, separator: str, most: int) -> list[str]:

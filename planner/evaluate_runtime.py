@@ -101,7 +101,7 @@ def any_array(
     if array is None:
         return None
     result: bool | None = False
-    for item in paced(flat(array, leaf)):
+    for item in paced(flat(array, leaf), 16):
         got = function(scalar, item, e)
         if got is True:
             return True
@@ -121,7 +121,7 @@ def all_array(
     if array is None:
         return None
     result: bool | None = True
-    for item in paced(flat(array, leaf)):
+    for item in paced(flat(array, leaf), 16):
         got = function(scalar, item, e)
         if got is False:
             return False

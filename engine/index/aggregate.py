@@ -18,6 +18,7 @@ from engine.index.own_aggregate import Done, Held, Steps
 from engine.index.sorting import OrderItem, compare_key, sort_rows
 from engine.index.state import Pipe, Rows, evaluate, evaluate_rows
 from pgwire.give_way import give_way, paced
+from pgwire.release import LARGE, release, release_all
 from planner.builtins import load
 from planner.builtins.aggregates_ordered import HYPOTHETICAL
 from planner.builtins.compare import hash_key, sort_key
@@ -242,6 +243,8 @@ class AggregateNode(Node):
         """Collect groups, then finish them."""
         calls = self.calls
         tables: list[dict[Any, Group]] = [{} for _ in self.sets]
+        out: Rows = []
+        read = 0
         any_buffered = any(c.buffered for c in calls)
         any_direct = any(c.direct for c in calls)
         any_own = any(c.steps is not None for c in calls)
@@ -259,59 +262,64 @@ class AggregateNode(Node):
             states = [c.fresh(e) for c in calls]
             return Group(row, states, [[] for _ in calls] if any_buffered else [])
 
-        for item in self.inputs[0].pipe(e):
-            if item.__class__ is not list:
-                yield item
-                continue
-            rows = yield from evaluate_rows(work, item, e)
-            for table, key in zip(tables, self.keys, strict=True):
-                buckets: dict[Any, Rows] = {}
-                if self.whole:
-                    buckets[()] = rows
-                else:
-                    for row in paced(rows):
-                        k = key(row)
-                        if k in buckets:
-                            buckets[k].append(row)
-                        else:
-                            buckets[k] = [row]
-                for k, bucket in buckets.items():
+        try:
+            for item in self.inputs[0].pipe(e):
+                if item.__class__ is not list:
+                    yield item
+                    continue
+                read += len(item)
+                rows = yield from evaluate_rows(work, item, e)
+                for table, key in zip(tables, self.keys, strict=True):
+                    buckets: dict[Any, Rows] = {}
+                    if self.whole:
+                        buckets[()] = rows
+                    else:
+                        for row in paced(rows):
+                            k = key(row)
+                            if k in buckets:
+                                buckets[k].append(row)
+                            else:
+                                buckets[k] = [row]
+                    for k, bucket in buckets.items():
+                        give_way()
+                        found = table.get(k)
+                        if found is None:
+                            found = table[k] = fresh(bucket[0])
+                        for i, call in simple:
+                            if call.steps is None:
+                                call.feed(found.states[i], bucket)
+                            else:
+                                yield from found.states[i].feed(call.steps, call.values(bucket), e)
+                        for row in bucket if called else ():
+                            for i, call in called:
+                                assert call.steps is not None
+                                yield from found.states[i].feed(call.steps, call.values([row]), e)
+                        for i, call in buffered:
+                            test = call.filter
+                            found.buffers[i].extend(
+                                bucket if test < 0 else [row for row in bucket if row[test] is True]
+                            )
+                yield None
+            for index, table in enumerate(tables):
+                by_keys = any_direct and len(self.sets[index]) < len(self.group)
+                if not table and (self.always or not self.sets[index]):
+                    # no rows: a grand total has one group all the same; direct arguments have no row to stand in
+                    width = len(self.group) + sum(len(c.positions) + len(c.order) + 2 for c in calls) + 64
+                    table[()] = fresh((None,) * width)
+                    by_keys = any_direct
+                for found in table.values():
                     give_way()
-                    found = table.get(k)
-                    if found is None:
-                        found = table[k] = fresh(bucket[0])
-                    for i, call in simple:
-                        if call.steps is None:
-                            call.feed(found.states[i], bucket)
-                        else:
-                            yield from found.states[i].feed(call.steps, call.values(bucket), e)
-                    for row in bucket if called else ():
-                        for i, call in called:
-                            assert call.steps is not None
-                            yield from found.states[i].feed(call.steps, call.values([row]), e)
-                    for i, call in buffered:
-                        test = call.filter
-                        found.buffers[i].extend(
-                            bucket if test < 0 else [row for row in bucket if row[test] is True]
-                        )
-            yield None
-        out: Rows = []
-        for index, table in enumerate(tables):
-            by_keys = any_direct and len(self.sets[index]) < len(self.group)
-            if not table and (self.always or not self.sets[index]):
-                # no rows: a grand total has one group all the same; direct arguments have no row to stand in
-                width = len(self.group) + sum(len(c.positions) + len(c.order) + 2 for c in calls) + 64
-                table[()] = fresh((None,) * width)
-                by_keys = any_direct
-            for found in table.values():
-                give_way()
-                if by_keys:
-                    yield from self._fill_direct(found, self.sets[index], e)
-                if any_own:
-                    yield from self._end_own(found, e)
-                out.append(self._finish(found, self.sets[index], e))
-            yield None
-        yield from chunks(out)
+                    if by_keys:
+                        yield from self._fill_direct(found, self.sets[index], e)
+                    if any_own:
+                        yield from self._end_own(found, e)
+                    out.append(self._finish(found, self.sets[index], e))
+                yield None
+            yield from chunks(out)
+        finally:
+            release(out)
+            if read > LARGE:
+                release_all(tables)
 
     def _fill_direct(self, group: Group, set_: tuple[int, ...], e: Env) -> Pipe:
         """Compute direct arguments from the keys of a grouping set, NULL where they are not in it, instead of from a row."""

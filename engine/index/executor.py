@@ -166,10 +166,16 @@ class IndexExecutor:
     def _piped(self, plan: IndexPlan, env: Env) -> Result:
         pipe = plan.root.pipe(env)
         rows: Rows = []
-        finished, waiting = run_ready(pipe, rows, outermost=True)
+        state: ExecState = env.shared
+        finished = True
+        try:
+            finished, waiting = run_ready(pipe, rows, outermost=True)
+        finally:
+            if finished:  # or failed
+                state.release()
         if finished:
             return ReadyRows(plan.columns, rows)
-        batches = drive(pipe, rows, waiting, env.shared.ctx)
+        batches = drive(pipe, rows, waiting, state)
         return RowStream(plan.columns, batches, partial(abandon, pipe, waiting))
 
     async def _range_later(

@@ -16,6 +16,7 @@ from engine.index.nodes import Node, chunks
 from engine.index.sources import Source
 from engine.index.state import BATCH, Pipe, Rows, evaluate, evaluate_rows, gather
 from pgwire.give_way import give_way, paced
+from pgwire.release import LARGE, release, release_all
 from planner.builtins.compare import hash_key
 from planner.evaluate import Env, Layout, compile_filter
 from planner.query import Expr, JoinKind
@@ -104,80 +105,87 @@ class HashJoin(Node):
         """Build, then probe."""
         table: dict[Any, Rows] = {}
         rest: Rows = []  # right rows whose key is NULL (FULL join)
-        full = self.kind is JoinKind.FULL
-        for item in self.inputs[1].pipe(e):
-            if item.__class__ is not list:
-                yield item
-                continue
-            keys = yield from self.right_key(item, e)
-            for key, row in zip(keys, paced(item), strict=True):
-                if key is None:
-                    rest.append(row)
-                elif key in table:
-                    table[key].append(row)
-                else:
-                    table[key] = [row]
-            yield None
-        test = self.test
-        outer_join = self.kind is not JoinKind.INNER
-        empty_right = (None,) * self.inputs[1].width
         used: set[int] = set()
-        if not table and not outer_join:
-            return
-        out: Rows = []
-        for item in self.inputs[0].pipe(e):
-            if item.__class__ is not list:
-                yield item
-                continue
-            keys = yield from self.left_key(item, e)
-            for key, left in zip(keys, item, strict=True):
-                same = table.get(key) if key is not None else None
-                matched = False
-                for found in () if same is None else (same,) if len(same) <= BATCH else _parts(same):
-                    give_way()
-                    rows = [left + right for right in found]
-                    if test is not None:
-                        if full:
-                            kept = []
-                            for right, row in zip(found, rows, strict=True):
-                                passed = (
-                                    (yield from evaluate(test, [row], e))
-                                    if test.may_suspend
-                                    else test([row], e)
-                                )
-                                if passed:
-                                    kept.append(row)
-                                    used.add(id(right))
-                            rows = kept
-                        else:
-                            rows = yield from evaluate_rows(test, rows, e)
-                    elif full:
-                        used.update(map(id, found))
-                    if rows:
-                        matched = True
-                        out.extend(rows)
+        built = 0
+        full = self.kind is JoinKind.FULL
+        try:
+            for item in self.inputs[1].pipe(e):
+                if item.__class__ is not list:
+                    yield item
+                    continue
+                built += len(item)
+                keys = yield from self.right_key(item, e)
+                for key, row in zip(keys, paced(item), strict=True):
+                    if key is None:
+                        rest.append(row)
+                    elif key in table:
+                        table[key].append(row)
+                    else:
+                        table[key] = [row]
+                yield None
+            test = self.test
+            outer_join = self.kind is not JoinKind.INNER
+            empty_right = (None,) * self.inputs[1].width
+            if not table and not outer_join:
+                return
+            out: Rows = []
+            for item in self.inputs[0].pipe(e):
+                if item.__class__ is not list:
+                    yield item
+                    continue
+                keys = yield from self.left_key(item, e)
+                for key, left in zip(keys, item, strict=True):
+                    same = table.get(key) if key is not None else None
+                    matched = False
+                    for found in () if same is None else (same,) if len(same) <= BATCH else _parts(same):
+                        give_way()
+                        rows = [left + right for right in found]
+                        if test is not None:
+                            if full:
+                                kept = []
+                                for right, row in zip(found, rows, strict=True):
+                                    passed = (
+                                        (yield from evaluate(test, [row], e))
+                                        if test.may_suspend
+                                        else test([row], e)
+                                    )
+                                    if passed:
+                                        kept.append(row)
+                                        used.add(id(right))
+                                rows = kept
+                            else:
+                                rows = yield from evaluate_rows(test, rows, e)
+                        elif full:
+                            used.update(map(id, found))
+                        if rows:
+                            matched = True
+                            out.extend(rows)
+                            if len(out) >= BATCH:
+                                yield out
+                                out = []
+                    if outer_join and not matched:
+                        out.append(left + empty_right)
+                if out:
+                    yield out
+                    out = []
+                else:
+                    yield None
+            if full:
+                empty_left = (None,) * self.inputs[0].width
+                for bucket in (rest, *table.values()):
+                    for row in bucket:
+                        if id(row) not in used:
+                            out.append(empty_left + row)
                         if len(out) >= BATCH:
                             yield out
                             out = []
-                if outer_join and not matched:
-                    out.append(left + empty_right)
-            if out:
-                yield out
-                out = []
-            else:
-                yield None
-        if full:
-            empty_left = (None,) * self.inputs[0].width
-            for bucket in (rest, *table.values()):
-                for row in bucket:
-                    if id(row) not in used:
-                        out.append(empty_left + row)
-                    if len(out) >= BATCH:
-                        yield out
-                        out = []
-                give_way()
-            if out:
-                yield out
+                    give_way()
+                if out:
+                    yield out
+        finally:
+            release(rest, used)
+            if built > LARGE:
+                release_all(table)
 
 
 def _row_keys(exprs: Sequence[Expr], layout: Layout) -> Callable[[Any, Env], Any]:
@@ -222,57 +230,60 @@ class LoopJoin(Node):
     def pipe(self, e: Env) -> Pipe:
         """Join."""
         kept = yield from gather(self.inputs[1].pipe(e))
-        outer_join = self.kind is not JoinKind.INNER
-        full = self.kind is JoinKind.FULL
-        test = self.test
-        if not kept and not outer_join:
-            return
-        empty_right = (None,) * self.inputs[1].width
         used: set[int] = set()
-        out: Rows = []
-        for item in self.inputs[0].pipe(e):
-            if item.__class__ is not list:
-                yield item
-                continue
-            for left in item:
-                matched = False
-                for i in range(0, len(kept), BATCH):
-                    part = kept[i : i + BATCH]
-                    rows = [left + right for right in part]
-                    if test is not None:
-                        if full:
-                            passed: Rows = []
-                            for number, row in enumerate(rows, i):
-                                one = (
-                                    (yield from evaluate(test, [row], e))
-                                    if test.may_suspend
-                                    else test([row], e)
-                                )
-                                if one:
-                                    passed.append(row)
-                                    used.add(number)
-                            rows = passed
-                        else:
-                            rows = yield from evaluate_rows(test, rows, e)
-                    elif full:
-                        used.update(range(i, i + len(part)))
-                    if rows:
-                        matched = True
-                        out.extend(rows)
-                    give_way()
-                if outer_join and not matched:
-                    out.append(left + empty_right)
-                if len(out) >= BATCH:
+        try:
+            outer_join = self.kind is not JoinKind.INNER
+            full = self.kind is JoinKind.FULL
+            test = self.test
+            if not kept and not outer_join:
+                return
+            empty_right = (None,) * self.inputs[1].width
+            out: Rows = []
+            for item in self.inputs[0].pipe(e):
+                if item.__class__ is not list:
+                    yield item
+                    continue
+                for left in item:
+                    matched = False
+                    for i in range(0, len(kept), BATCH):
+                        part = kept[i : i + BATCH]
+                        rows = [left + right for right in part]
+                        if test is not None:
+                            if full:
+                                passed: Rows = []
+                                for number, row in enumerate(rows, i):
+                                    one = (
+                                        (yield from evaluate(test, [row], e))
+                                        if test.may_suspend
+                                        else test([row], e)
+                                    )
+                                    if one:
+                                        passed.append(row)
+                                        used.add(number)
+                                rows = passed
+                            else:
+                                rows = yield from evaluate_rows(test, rows, e)
+                        elif full:
+                            used.update(range(i, i + len(part)))
+                        if rows:
+                            matched = True
+                            out.extend(rows)
+                        give_way()
+                    if outer_join and not matched:
+                        out.append(left + empty_right)
+                    if len(out) >= BATCH:
+                        yield out
+                        out = []
+                    elif len(kept) > BATCH:
+                        yield None
+                if out:
                     yield out
                     out = []
-                elif len(kept) > BATCH:
+                else:
                     yield None
-            if out:
-                yield out
-                out = []
-            else:
-                yield None
-        if full:
-            empty_left = (None,) * self.inputs[0].width
-            rest = [empty_left + row for number, row in enumerate(paced(kept)) if number not in used]
-            yield from chunks(rest)
+            if full:
+                empty_left = (None,) * self.inputs[0].width
+                rest = [empty_left + row for number, row in enumerate(paced(kept)) if number not in used]
+                yield from chunks(rest)
+        finally:
+            release(kept, used)

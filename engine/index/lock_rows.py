@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.executor import RowsChanged
 from engine.index.nodes import Node, count_of
 from engine.index.state import Pipe, Rows, Wait, evaluate, poll
+from pgwire.release import release
 from planner.evaluate import Layout, compile_expr
 from planner.facts import INT8, OID
 from planner.query import (
@@ -188,35 +189,38 @@ class LockRows(Node):
             return
         slack = SLACK_ROWS
         seen: set[tuple[Any, ...]] = set()
-        left = wanted
-        while True:
-            for ordered in self.ordered:
-                e.shared.private[ordered] = slack
-            most = wanted + slack if self.ordered and wanted is not None else None
-            read = 0
-            source = self.inputs[0].pipe(e)
-            try:
-                for item in source:
-                    if item.__class__ is not list:
-                        yield item
-                        continue
-                    rows = item if most is None else item[: most - read]
-                    read += len(rows)
-                    for row in rows:
-                        key = tuple(lock.identity(row) for lock in self.locked)
-                        if key in seen:
+        try:
+            left = wanted
+            while True:
+                for ordered in self.ordered:
+                    e.shared.private[ordered] = slack
+                most = wanted + slack if self.ordered and wanted is not None else None
+                read = 0
+                source = self.inputs[0].pipe(e)
+                try:
+                    for item in source:
+                        if item.__class__ is not list:
+                            yield item
                             continue
-                        seen.add(key)
-                        if (yield from self._lock([row], e)):
-                            yield [row]
-                            left = None if left is None else left - 1
-                            if left == 0:
-                                return
-            finally:
-                source.close()
-            if most is None or read < most:
-                return
-            slack = most * SLACK_GROWTH
+                        rows = item if most is None else item[: most - read]
+                        read += len(rows)
+                        for row in rows:
+                            key = tuple(lock.identity(row) for lock in self.locked)
+                            if key in seen:
+                                continue
+                            seen.add(key)
+                            if (yield from self._lock([row], e)):
+                                yield [row]
+                                left = None if left is None else left - 1
+                                if left == 0:
+                                    return
+                finally:
+                    source.close()
+                if most is None or read < most:
+                    return
+                slack = most * SLACK_GROWTH
+        finally:
+            release(seen)
 
     def _scout(self, e: Any, wanted: int | None) -> Pipe:
         """Find and lock the rows, waiting for whoever has them, until they are as they were found."""

@@ -24,6 +24,7 @@ from engine.index.access import in_order_of_cost
 from engine.index.sorting import RUN, OrderItem, compare_key, merged, sort_rows
 from engine.index.state import BATCH, FEW, Pipe, Rows, evaluate, evaluate_rows
 from pgwire.give_way import give_way, paced
+from pgwire.release import release
 from planner.builtins.compare import hash_key
 from planner.builtins.large import METER
 from planner.errors import SqlError
@@ -330,31 +331,34 @@ class Sort(Node):
         few = top is not None and top <= RUN
         rows: Rows = []
         runs: list[Rows] = []
-        for item in self.inputs[0].pipe(e):
-            if item.__class__ is not list:
-                yield item
-                continue
-            rows.extend(item)
-            if few:
-                if len(rows) > 2 * top + 4 * BATCH:
-                    rows = sort_rows(rows, self.items)[:top]
-            elif len(rows) >= RUN:
-                runs.append(sort_rows(rows, self.items))
-                rows = []
-            yield None
-        rows = sort_rows(rows, self.items)
-        if not runs:
-            yield from chunks(rows)
-            return
-        runs.append(rows)
-        out: Rows = []
-        for row in islice(merged(runs, self.items), top):
-            out.append(row)
-            if len(out) >= BATCH:
+        try:
+            for item in self.inputs[0].pipe(e):
+                if item.__class__ is not list:
+                    yield item
+                    continue
+                rows.extend(item)
+                if few:
+                    if len(rows) > 2 * top + 4 * BATCH:
+                        rows = sort_rows(rows, self.items)[:top]
+                elif len(rows) >= RUN:
+                    runs.append(sort_rows(rows, self.items))
+                    rows = []
+                yield None
+            rows = sort_rows(rows, self.items)
+            if not runs:
+                yield from chunks(rows)
+                return
+            runs.append(rows)
+            out: Rows = []
+            for row in islice(merged(runs, self.items), top):
+                out.append(row)
+                if len(out) >= BATCH:
+                    yield out
+                    out = []
+            if out:
                 yield out
-                out = []
-        if out:
-            yield out
+        finally:
+            release(rows, *runs)
 
 
 def chunks(rows: Rows) -> Pipe:
@@ -394,17 +398,20 @@ class Distinct(Node):
         """Pass on rows not seen before."""
         seen: set[Any] = set()
         key = self.key
-        for item in self.inputs[0].pipe(e):
-            if item.__class__ is not list:
-                yield item
-                continue
-            out: Rows = []
-            for row in paced(item):
-                k = key(row)
-                if k not in seen:
-                    seen.add(k)
-                    out.append(row)
-            yield out or None
+        try:
+            for item in self.inputs[0].pipe(e):
+                if item.__class__ is not list:
+                    yield item
+                    continue
+                out: Rows = []
+                for row in paced(item):
+                    k = key(row)
+                    if k not in seen:
+                        seen.add(k)
+                        out.append(row)
+                yield out or None
+        finally:
+            release(seen)
 
 
 def count_of(value: Any, what: str) -> int | None:

@@ -16,6 +16,7 @@ from engine.index.computed import CteState
 from engine.index.nodes import Node, row_key
 from engine.index.state import Pipe, Rows
 from pgwire.give_way import paced
+from pgwire.release import release
 from planner.evaluate import Env, Layout
 from planner.types import SqlType
 
@@ -47,47 +48,53 @@ class SetOpNode(Node):
     def _union(self, e: Env) -> Pipe:
         seen: set[Any] = set()
         key = self.key
-        for side in self.inputs:
-            for item in side.pipe(e):
-                if item.__class__ is not list or self.keep_all:
+        try:
+            for side in self.inputs:
+                for item in side.pipe(e):
+                    if item.__class__ is not list or self.keep_all:
+                        yield item
+                        continue
+                    out: Rows = []
+                    for row in paced(item):
+                        k = key(row)
+                        if k not in seen:
+                            seen.add(k)
+                            out.append(row)
+                    yield out or None
+        finally:
+            release(seen)
+
+    def _counted(self, e: Env) -> Pipe:
+        key = self.key
+        right: Counter[Any] = Counter()
+        given: set[Any] = set()
+        try:
+            for item in self.inputs[1].pipe(e):
+                if item.__class__ is list:
+                    right.update(map(key, paced(item)))
+                    yield None
+                else:
+                    yield item
+            intersect = self.op == "intersect"
+            for item in self.inputs[0].pipe(e):
+                if item.__class__ is not list:
                     yield item
                     continue
                 out: Rows = []
                 for row in paced(item):
                     k = key(row)
-                    if k not in seen:
-                        seen.add(k)
+                    if self.keep_all:
+                        present = right[k] > 0
+                        if present:
+                            right[k] -= 1
+                        if present == intersect:
+                            out.append(row)
+                    elif (k in right) == intersect and k not in given:
+                        given.add(k)
                         out.append(row)
                 yield out or None
-
-    def _counted(self, e: Env) -> Pipe:
-        key = self.key
-        right: Counter[Any] = Counter()
-        for item in self.inputs[1].pipe(e):
-            if item.__class__ is list:
-                right.update(map(key, paced(item)))
-                yield None
-            else:
-                yield item
-        intersect = self.op == "intersect"
-        given: set[Any] = set()
-        for item in self.inputs[0].pipe(e):
-            if item.__class__ is not list:
-                yield item
-                continue
-            out: Rows = []
-            for row in paced(item):
-                k = key(row)
-                if self.keep_all:
-                    present = right[k] > 0
-                    if present:
-                        right[k] -= 1
-                    if present == intersect:
-                        out.append(row)
-                elif (k in right) == intersect and k not in given:
-                    given.add(k)
-                    out.append(row)
-            yield out or None
+        finally:
+            release(right, given)
 
 
 class RecursiveUnion(Node):
@@ -109,11 +116,17 @@ class RecursiveUnion(Node):
         inner = e.child(())
         seen: set[Any] = set()
         work: Rows = []
-        yield from self._passed_on(self.inputs[0].pipe(inner), seen, work)
-        while work:
-            owner.ctes[self.name + "\0work"] = CteState(None, work)
-            work = []
-            yield from self._passed_on(self.inputs[1].pipe(e.child(())), seen, work)
+        try:
+            yield from self._passed_on(self.inputs[0].pipe(inner), seen, work)
+            while work:
+                found, work = work, []
+                owner.ctes[self.name + "\0work"] = CteState(None, found)
+                try:
+                    yield from self._passed_on(self.inputs[1].pipe(e.child(())), seen, work)
+                finally:
+                    release(found)
+        finally:
+            release(seen, work)
 
     def _passed_on(self, pipe: Pipe, seen: set[Any], work: Rows) -> Pipe:
         """Yield what is new at once, since a term may never end (a LIMIT above ends it), and keep it for the next round."""
@@ -155,5 +168,9 @@ class With(Node):
         kept = e.shared.private.get(self)
         if kept is None:
             kept = e.shared.private[self] = {name: CteState(plan) for name, plan in self.alone}
-        e.ctes = {**kept, **{name: CteState(plan) for name, plan in self.items}}
-        return self.inputs[0].pipe(e)
+        own = {name: CteState(plan) for name, plan in self.items}
+        e.ctes = {**kept, **own}
+        try:
+            yield from self.inputs[0].pipe(e)
+        finally:
+            release(*(state.rows for state in own.values()))

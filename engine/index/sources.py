@@ -22,6 +22,7 @@ from engine.index.nodes import Node, chunks
 from engine.index.state import Pipe, Rows, Wait, evaluate, evaluate_rows
 from engine.reads.watched import watching
 from pgwire.codecs.sizes import row_bytes
+from pgwire.release import release
 from planner.catalog import RelationDef
 from planner.evaluate import (
     Env,
@@ -445,7 +446,12 @@ class IndexSource(Source):
             yield wait
             found = wait.value
         if found:
-            yield from chunks(self.extract(found))
+            rows = self.extract(found)
+            del found
+            try:
+                yield from chunks(rows)
+            finally:
+                release(rows)
 
     def _parts(self, outer: Any, e: Env, ctx: Any, known: Mapping[RowFunction, Any]) -> Pipe:
         """Look up a range, so many rows at a time as are a few megabytes."""

@@ -28,6 +28,7 @@ from engine.loop.strands import turn
 from engine.slices import SLICE_S
 from pgwire.codecs.sizes import row_bytes
 from pgwire.give_way import opened, openly
+from pgwire.release import release, release_values
 from planner.builtins.large import METER
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, Shared, Suspend
@@ -70,6 +71,12 @@ class ExecState(Shared):
         self.cache: dict[int, Any] = {}
         self.memo: dict[Any, Any] = {}
         self.private: dict[Any, Any] = {}
+
+    def release(self) -> None:
+        """Let go of what was kept for the execution, which has ended."""
+        for kept in (self.cache, self.memo, self.private):
+            if kept:
+                release_values(kept)
 
 
 class SubRun:
@@ -150,12 +157,16 @@ async def value_of(function: RowFunction, row: RowTuple, e: Env) -> Any:
 def gather(pipe: Pipe) -> Generator[Item, None, Rows]:
     """Run ``pipe`` to its end and return all rows."""
     out: Rows = []
-    for item in pipe:
-        if item.__class__ is list:
-            out.extend(item)
-            yield None
-        else:
-            yield item
+    try:
+        for item in pipe:
+            if item.__class__ is list:
+                out.extend(item)
+                yield None
+            else:
+                yield item
+    except BaseException:
+        release(out)
+        raise
     return out
 
 
@@ -226,7 +237,7 @@ def abandon(pipe: Pipe, waiting: Item) -> None:
         waiting.awaitable.close()
 
 
-async def drive(pipe: Pipe, ready: Rows, waiting: Item, ctx: ExecContext) -> AsyncIterator[RowBatch]:
+async def drive(pipe: Pipe, ready: Rows, waiting: Item, state: ExecState) -> AsyncIterator[RowBatch]:
     """Yield the batches of a pipeline that has to wait, first those that are ``ready`` already.
 
     Raises 53200 when what it gathers is too much, 57014 when the statement is cancelled.
@@ -250,8 +261,9 @@ async def drive(pipe: Pipe, ready: Rows, waiting: Item, ctx: ExecContext) -> Asy
                 break
             if time.monotonic() > deadline:
                 accounts.check()
-                poll(ctx)
+                poll(state.ctx)
                 await turn()
                 deadline = time.monotonic() + SLICE_S
     finally:
         pipe.close()
+        state.release()

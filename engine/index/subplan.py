@@ -21,6 +21,7 @@ from engine.index.nodes import Cut, Distinct, Filter, Limit, Node, Project, Sort
 from engine.index.sources import SourceNode
 from engine.index.state import ExecState, Pipe, Rows, SubRun, Wait
 from engine.index.virtual_sources import VirtualLookup
+from pgwire.give_way import give_way, paced
 from planner.builtins.compare import hash_key
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, RowFunction, Suspend, compile_operator, compile_row, walk
@@ -93,6 +94,7 @@ class Subplan:
         met: Wait | None = None
         try:
             for item in pipe:
+                give_way()
                 if item.__class__ is list:
                     rows.extend(item)
                     if stop_after and len(rows) >= stop_after:
@@ -199,7 +201,7 @@ def compile_sublink(
 
         return scalar
     if link.kind is SubLinkKind.ARRAY:
-        return lambda r, e: tuple(x[0] for x in plan.rows(r, e))
+        return lambda r, e: tuple(x[0] for x in paced(plan.rows(r, e)))
     lefts = compile_row(link.lefts, layout)
     compare = _comparison(link, layout)
     if link.kind is SubLinkKind.ROW:
@@ -229,7 +231,7 @@ def _quantified(
     def test(r: Any, e: Env) -> bool | None:
         values = lefts(r, e)
         result: bool | None = not any_
-        for row in plan.rows(r, e):
+        for row in paced(plan.rows(r, e), 16):
             got = compare(values, row, e)
             if got is any_:
                 return any_
@@ -261,8 +263,8 @@ def _hashed(link: SubLink, plan: Subplan, lefts: RowFunction) -> Callable[[Any, 
         cache = plan._cache(e)
         known = cache.get(slot)
         if known is None:
-            members = {x[0] if key is None else key(x[0]) for x in rows if x[0] is not None}
-            known = cache[slot] = (members, any(x[0] is None for x in rows))
+            members = {x[0] if key is None else key(x[0]) for x in paced(rows) if x[0] is not None}
+            known = cache[slot] = (members, any(x[0] is None for x in paced(rows)))
         members, has_null = known
         if not rows:
             return False

@@ -21,6 +21,7 @@ from engine.index.own_window import over_frames, steps_over
 from engine.index.sorting import OrderItem, compare_key, sort_rows
 from engine.index.state import BATCH, Item, Pipe, Rows, evaluate, evaluate_rows, gather
 from pgwire.give_way import PACE, give_way, paced
+from pgwire.release import release
 from planner.builtins import load
 from planner.errors import SqlError, not_supported
 from planner.evaluate import Env, Layout, compile_map, compile_row
@@ -331,6 +332,10 @@ _FUNCTIONS: dict[str, Fill] = {
 }  # fmt: skip
 
 
+Plan = tuple[Window, list[OrderItem], list[OrderItem], list[tuple[int, Function]], Any]
+"""A window: what rows are divided by, their order, its functions by their numbers, and what its offsets are."""
+
+
 class WindowNode(Node):
     """Appends the values of window functions to each row; rows come out in the last window's order."""
 
@@ -353,9 +358,7 @@ class WindowNode(Node):
         def item(s: SortBy) -> OrderItem:
             return add(s.expr), s.expr.type.oid, s.descending, s.nulls_first
 
-        self.plans: list[
-            tuple[Window, list[OrderItem], list[OrderItem], list[tuple[int, Function]], Any]
-        ] = []
+        self.plans: list[Plan] = []
         for number, window in enumerate(windows):
             mine = [(i, c) for i, c in enumerate(calls) if c.window == number]
             if not mine:
@@ -373,46 +376,65 @@ class WindowNode(Node):
     def pipe(self, e: Env) -> Pipe:
         """Collect all rows, compute, give out."""
         rows = yield from gather(self.inputs[0].pipe(e))
-        if not rows:
-            return
-        mapped = yield from evaluate_rows(self.work, rows, e)
-        work: Rows = [(i, *r) for i, r in enumerate(paced(mapped))]
-        results: list[list[Any]] = [[None] * len(rows) for _ in self.calls]
+        work: Rows = []
+        results: list[list[Any]] = []
         ordered = work
-        for window, partition, order, functions, offset_row in self.plans:
-            got = (yield from evaluate(offset_row, (), e)) if offset_row.may_suspend else offset_row((), e)
-            values = iter(got)
-            start = next(values) if window.start.offset is not None else None
-            end = next(values) if window.end.offset is not None else None
-            frames = Frames(window, order, start, end, e)
-            ordered = sort_rows(list(ordered), [*partition, *order])
-            yield None
-            same = compare_key(partition)
-            first = 0
-            while first < len(ordered):
-                key = same(ordered[first])
-                last = first + 1
-                while last < len(ordered) and same(ordered[last]) == key:
-                    last += 1
-                    if not last % PACE:
-                        give_way()
-                part = Partition(ordered[first:last], order)
-                for i, function in functions:
-                    column = results[i]
-                    if function.own is not None:
-                        filled = yield from function.fill_own(part, frames, e)
-                    else:
-                        filled = function.fill(part, frames, e)
-                    for row, value in zip(paced(part.rows), filled, strict=True):
-                        column[row[0]] = value
-                first = last
+        try:
+            if not rows:
+                return
+            for at in range(0, len(rows), BATCH):
+                mapped = yield from evaluate_rows(self.work, rows[at : at + BATCH], e)
+                work += [(number, *values) for number, values in enumerate(mapped, at)]
                 yield None
-        out: Rows = []
-        for row in ordered:
-            number = row[0]
-            out.append((*rows[number], *[column[number] for column in results]))
-            if len(out) >= BATCH:
+            for _ in paced(self.calls, 1):
+                results.append([None] * len(rows))
+            for plan in self.plans:
+                before, ordered = ordered, (yield from self._computed(plan, ordered, results, e))
+                release(before)
+            out: Rows = []
+            for row in ordered:
+                number = row[0]
+                out.append((*rows[number], *[column[number] for column in results]))
+                if len(out) >= BATCH:
+                    yield out
+                    out = []
+            if out:
                 yield out
-                out = []
-        if out:
-            yield out
+        finally:
+            release(rows, work, ordered, *results)
+
+    def _computed(
+        self, plan: Plan, rows: Rows, results: list[list[Any]], e: Env
+    ) -> Generator[Item, None, Rows]:
+        """Put the values of one window's functions into ``results``, by row; return the work rows in its order."""
+        window, partition, order, functions, offset_row = plan
+        got = (yield from evaluate(offset_row, (), e)) if offset_row.may_suspend else offset_row((), e)
+        values = iter(got)
+        start = next(values) if window.start.offset is not None else None
+        end = next(values) if window.end.offset is not None else None
+        frames = Frames(window, order, start, end, e)
+        ordered = sort_rows(list(rows), [*partition, *order])
+        yield None
+        same = compare_key(partition)
+        first = 0
+        while first < len(ordered):
+            key = same(ordered[first])
+            last = first + 1
+            while last < len(ordered) and same(ordered[last]) == key:
+                last += 1
+                if not last % PACE:
+                    give_way()
+            part = Partition(ordered[first:last], order)
+            for i, function in functions:
+                column = results[i]
+                if function.own is not None:
+                    filled = yield from function.fill_own(part, frames, e)
+                else:
+                    filled = function.fill(part, frames, e)
+                for row, value in zip(paced(part.rows), filled, strict=True):
+                    column[row[0]] = value
+                release(filled)
+            release(part.rows, part.group_of, part.groups)
+            first = last
+            yield None
+        return ordered

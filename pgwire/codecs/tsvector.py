@@ -20,6 +20,7 @@ from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.text import int_of
 from pgwire.give_way import give_way, paced, paced_iter
 from pgwire.kept import kept
+from pgwire.long_values import in_order
 
 Places: TypeAlias = tuple[int, ...]
 Vector: TypeAlias = tuple[tuple[str, Places], ...]
@@ -120,7 +121,7 @@ def merged(words: Iterable[tuple[str, Iterable[int]]]) -> bytes:
     by_lexeme: dict[str, list[int]] = {}
     for lexeme, places in paced_iter(words):
         by_lexeme.setdefault(lexeme, []).extend(places)
-    return pack((lexeme, ordered_places(by_lexeme[lexeme])) for lexeme in sorted(by_lexeme))
+    return pack((lexeme, ordered_places(by_lexeme[lexeme])) for lexeme in in_order(list(by_lexeme)))
 
 
 # -- text -----------------------------------------------------------------------------------------------
@@ -307,7 +308,7 @@ def receiver(settings: CodecSettings) -> Callable[[bytes], bytes]:
             raise DataError("08P01", "insufficient data left in message") from None
         if at != len(data):
             raise DataError("22P03", "incorrect binary data format")
-        return pack(sorted(words))
+        return pack(in_order(words))
 
     return recv
 

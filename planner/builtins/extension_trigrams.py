@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from pgwire.codecs.float import show_float4
+from pgwire.long_values import in_order
 from planner.builtins.floating import single
 from planner.builtins.registry import REGISTRY, PythonForm
 from planner.builtins.session import EvalSession
@@ -50,7 +51,7 @@ def _checked(name: str, value: float) -> float:
 
 def show_trgm(text: str) -> list[str]:
     """Return the trigrams of a text in PostgreSQL's order: by their bytes, taken as signed."""
-    return sorted(trigrams(text), key=_bytes)
+    return in_order(list(trigrams(text)), _bytes)
 
 
 def _bytes(trigram: str) -> tuple[int, ...]:

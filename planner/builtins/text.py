@@ -161,9 +161,9 @@ def split_part(s: str, separator: str, n: int) -> str:
         raise SqlError("22023", "field position must not be zero")
     if not s:
         return ""
-    parts = long.split(s, separator) if separator else [s]
-    index = n - 1 if n > 0 else len(parts) + n
-    return parts[index] if 0 <= index < len(parts) else ""
+    if not separator:
+        return s if n in (1, -1) else ""
+    return long.field(s, separator, n - 1 if n > 0 else n)
 
 
 def repeat(s: str, n: int) -> str:

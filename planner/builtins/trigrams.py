@@ -13,10 +13,11 @@ from __future__ import annotations
 import functools
 import zlib
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from typing import Final
 
-from pgwire.give_way import give_way, paced
+from pgwire.give_way import give_way, paced, paced_iter
 from planner.builtins.text import lower
 
 WIDTH: Final = 3
@@ -67,9 +68,14 @@ def in_order(text: str) -> list[str]:
     return [trigram for word in _words(text) for trigram in _windows(f"  {word} ")]
 
 
-def trigrams(text: str) -> frozenset[str]:
+def trigrams(text: str) -> AbstractSet[str]:
     """Return the trigrams of a text; none where it has no word."""
-    return _kept(text) if len(text) <= _KEPT_CHARS else frozenset(in_order(text))
+    if len(text) <= _KEPT_CHARS:
+        return _kept(text)
+    found: set[str] = set()
+    for word in _words(text):
+        found.update(_windows(f"  {word} "))
+    return found
 
 
 @functools.lru_cache(maxsize=512)
@@ -107,7 +113,8 @@ def _pieces(pattern: str) -> Iterator[tuple[str, str, str]]:
 def similarity(one: str, other: str) -> float:
     """Return how many trigrams two texts share, of those that either has: 0 to 1."""
     ones, others = trigrams(one), trigrams(other)
-    shared = len(ones & others)
+    fewer, more = sorted((ones, others), key=len)
+    shared = sum(trigram in more for trigram in paced_iter(fewer, 512))
     return shared / (len(ones) + len(others) - shared) if ones and others else 0.0
 
 

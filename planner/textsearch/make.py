@@ -14,6 +14,7 @@ from pgwire.codecs import tsquery, tsvector
 from pgwire.codecs.tsquery import AND, PHRASE, Expand, Item, Operator, Stop, Word
 from pgwire.codecs.tsvector import LAST_POSITION, MAX_PLACES, limited
 from pgwire.give_way import paced_iter
+from pgwire.long_values import in_order
 from planner.textsearch.dictionaries import Configuration
 
 _MOST_PLACES: Final = MAX_PLACES - 1
@@ -44,7 +45,7 @@ class Builder:
 
     def value(self) -> bytes:
         """Return the tsvector; 54000 where it is too large."""
-        return tsvector.pack((lexeme, tuple(self.places[lexeme])) for lexeme in sorted(self.places))
+        return tsvector.pack((lexeme, tuple(self.places[lexeme])) for lexeme in in_order(list(self.places)))
 
 
 def vector_of_text(configuration: Configuration, text: str) -> bytes:

@@ -57,6 +57,10 @@ def test_texts() -> None:
         same(long.replaced(a, part, b), a.replace(part, b))
         assert long.split(a, part) == a.split(part)
         assert long.split(a, part, 2) == a.split(part, 2)
+        parts = a.split(part)
+        for number in range(-len(parts) - 1, len(parts) + 1):
+            expected = parts[number] if -len(parts) <= number < len(parts) else ""
+            assert long.field(a, part, number) == expected
         for wanted in (part, b, ""):
             assert long.find(a, wanted, len(part)) == a.find(wanted, len(part))
         same(long.stripped(a, part, True, True), a.strip(part))

@@ -1,0 +1,115 @@
+"""Memory that is let go of is freed in slices: all of it, and nothing that somebody else has."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import weakref
+from collections import Counter, deque
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from pgwire import release
+
+MANY = 3 * release.LARGE
+
+
+class Thing:
+    """What can be watched going."""
+
+    def __init__(self, *inside: Any) -> None:
+        self.inside = inside
+
+
+def in_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Run a test in an event loop."""
+
+    @functools.wraps(test)
+    def run(*args: Any, **kwargs: Any) -> None:
+        asyncio.run(test(*args, **kwargs))
+
+    return run
+
+
+async def _emptied() -> None:
+    for _ in range(100_000):
+        if not release.left():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it does not end")
+
+
+CONTAINERS: dict[str, Callable[[], Any]] = {
+    "list": lambda: [(i, str(i)) for i in range(MANY)],
+    "lists": lambda: [[Thing(i) for i in range(MANY)] for _ in range(3)],
+    "dict": lambda: {(i, "x"): [Thing(i)] for i in range(MANY)},
+    "dict of a list": lambda: {1: [(i, Thing(i)) for i in range(MANY)]},
+    "counter": lambda: Counter(range(MANY)),
+    "set": lambda: {(i, "x") for i in range(MANY)},
+    "deque": lambda: deque(Thing(i) for i in range(MANY)),
+    "objects": lambda: [Thing({i: Thing(tuple(range(5)))}) for i in range(MANY)],
+    "wide": lambda: [tuple(range(2000)) for _ in range(50)],
+    "one tuple": lambda: [tuple((i, i) for i in range(MANY))],
+    "mixed": lambda: [Thing(i) if i % 3 else (i, [i]) if i % 2 else i for i in range(MANY)],
+    "generators": lambda: [(x for x in (i,)) for i in range(MANY)],
+}
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+@in_loop
+async def test_all_of_it_goes(name: str) -> None:
+    """The container is empty in the end, and what it held is no more."""
+    container = CONTAINERS[name]()
+    last = Thing()
+    gone = weakref.ref(last)
+    if isinstance(container, dict):
+        container["last"] = last
+    elif isinstance(container, set):
+        container.add(last)
+    else:
+        container.append(last)
+    del last
+    release.release_all(container)
+    await _emptied()
+    assert not container
+    assert gone() is None
+
+
+@in_loop
+async def test_what_others_have_stays() -> None:
+    """Contents that somebody else refers to are left as they are, at any depth."""
+    inner, deep = list(range(MANY)), Thing([Thing(1)])
+    release.release_all([[inner, (deep,)] for _ in range(MANY)])
+    await _emptied()
+    assert len(inner) == MANY
+    assert deep.inside[0][0].inside == (1,)
+
+
+@in_loop
+async def test_what_is_small_is_left_to_python() -> None:
+    """No turn of the loop is taken for it."""
+    small = list(range(release.LARGE))
+    release.release(small, {}, set())
+    assert not release.left()
+    assert len(small) == release.LARGE
+
+
+@in_loop
+async def test_others_run_in_between() -> None:
+    """A million entries take many turns."""
+    release.release([(i, i) for i in range(1_000_000)])
+    turns = 0
+    while release.left():
+        turns += 1
+        await asyncio.sleep(0)
+    assert turns > 3
+
+
+def test_without_a_loop_nothing_happens() -> None:
+    """In a thread, or in a worker, Python frees as ever."""
+    rows = list(range(MANY))
+    release.release(rows)
+    assert not release.left()
+    assert len(rows) == MANY
