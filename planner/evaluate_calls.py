@@ -35,13 +35,16 @@ def typed(function: Callable[..., Any], types: tuple[int, ...]) -> Callable[...,
 def spread(builtin: Builtin, function: Callable[..., Any], types: tuple[int, ...]) -> Callable[..., Any]:
     """Return the call for ``VARIADIC array`` of a function that takes VARIADIC "any"."""
     fact = facts().types.get(types[-1])
+    formats = builtin.signature.startswith(
+        "format("
+    )  # without an array it has no arguments, others are NULL then
     element = fact.element if fact is not None else 0
 
     def call(*args: Any) -> Any:
         array = args[-1]
-        if array is None:
+        if array is None and not formats:
             return None
-        items = flat(array)
+        items = () if array is None else flat(array)
         if builtin.needs_types:
             return function(*args[:-1], *items, types=types[:-1] + (element,) * len(items))
         return function(*args[:-1], *items)

@@ -63,13 +63,24 @@ def type_acl_of(session: Session, made: TypeDef) -> tuple[str, ...] | None:
     return acl_of(session, PG_TYPE_OID, made.oid)
 
 
+def _sort_order(rank: int) -> float:
+    """Return PostgreSQL's number of a label: 1, 2, ... at first, one less for a label before the first one, the middle in between.
+
+    The rank of a label before the first one is half of that one's, as ranks are positive.
+    """
+    if rank >= FIRST_RANK:
+        return rank / FIRST_RANK
+    halvings = FIRST_RANK.bit_length() - rank.bit_length()
+    return 1 - halvings + (rank << halvings) / FIRST_RANK - 1
+
+
 @relation("pg_enum", "catalog")
 def pg_enum(session: Session) -> Iterator[RowDict]:
-    """Yield pg_enum: the order is the rank in units of the distance that labels have at first."""
+    """Yield pg_enum."""
     for made in session.catalog.user_types():
         for label in made.labels:
             yield {
-                "oid": label.oid, "enumtypid": made.oid, "enumsortorder": label.rank / FIRST_RANK,
+                "oid": label.oid, "enumtypid": made.oid, "enumsortorder": _sort_order(label.rank),
                 "enumlabel": label.label,
             }  # fmt: skip
 

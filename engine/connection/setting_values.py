@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from functools import cache
-from typing import TypeAlias
+from typing import Final, TypeAlias
 from zoneinfo import ZoneInfo
 
 from engine.connection.setting_defs import SettingDef
@@ -14,7 +14,7 @@ from pgwire.codecs.encodings import canonical, convertible
 from pgwire.codecs.zone import find_zone
 from planner.builtins.reg import quote_ident
 from planner.catalog import TextSearchDef
-from planner.errors import SqlError, not_supported
+from planner.errors import SqlError
 from planner.facts import REGCONFIG
 from planner.long_names import cut
 from planner.textsearch.names import find_named
@@ -140,6 +140,9 @@ def _posix(east_s: int) -> str:
     return f"<-{body}>+{body}" if east_s < 0 else f"<+{body}>-{body}"
 
 
+_IN_2000_US: Final = 946_684_800_000_000
+
+
 def _time_zone(value: str) -> str:
     text = value.strip()
     known = _zone_names().get(text.lower())
@@ -153,10 +156,15 @@ def _time_zone(value: str) -> str:
         if abs(offset) >= _END_OF_OFFSETS_S:
             raise invalid("TimeZone", value, detail="UTC timezone offset is out of range.")
         return _posix(offset)
-    if find_zone(text) is not None:
-        return text.upper()
-    if re.fullmatch(r"(<[-+A-Za-z0-9:]+>|[A-Za-z]{3,})[-+]?\d{1,3}(:\d{2}){0,2}[A-Za-z]{3,}.*", text):
-        raise not_supported(f'TimeZone "{value}" (POSIX rules of daylight saving time)')
+    found = find_zone(value)
+    if found is not None:
+        if found.offset_at(_IN_2000_US) % 60:
+            raise SqlError(
+                "22023",
+                f'time zone "{value}" appears to use leap seconds',
+                detail="PostgreSQL does not support leap seconds.",
+            )
+        return value.upper()
     raise invalid("TimeZone", value)
 
 

@@ -100,7 +100,7 @@ async def reassign(conn: Connection, plan: Plan, statement: st.ReassignOwned, pa
     to = named_role(session, statement.to)
     changed: list[Stored] = []
     for role in roles:
-        owned = _owned(session, role)
+        owned = [] if role.oid == to.oid else _owned(session, role)
         _check_taken(session, owned, to)
         changed += [replace(item, owner=to.oid) for item in owned]
         of = {(_CLASSES[type(item)], item.oid) for item in owned if type(item) in _CLASSES}

@@ -13,7 +13,9 @@ abbreviation means what it meant at that date.
 from __future__ import annotations
 
 import functools
+import io
 import re
+import struct
 import zoneinfo
 from datetime import UTC as _UTC
 from datetime import datetime, timedelta
@@ -32,6 +34,13 @@ _POSIX: Final = re.compile(
     r"(?:<([A-Za-z0-9+:-]+)>|([A-Za-z]{3,}|(?=[+-]|[0-9]+:)))([+-]?)([0-9]{1,3})(?::([0-9]{1,2})(?::([0-9]{1,2}))?)?",
     re.ASCII,
 )
+_DST: Final = re.compile(
+    r"(?:<([A-Za-z0-9+:-]+)>|([A-Za-z]+))([+-]?[0-9]{1,3}(?::[0-9]{1,2}){0,2})"
+    r"(?:<([A-Za-z0-9+:-]+)>|([A-Za-z]+))([+-]?[0-9]{1,3}(?::[0-9]{1,2}){0,2})?(,[MJ0-9.,:/+-]*)?",
+    re.ASCII | re.IGNORECASE,
+)
+_RULE: Final = ",M3.2.0,M11.1.0"
+"""When daylight saving time is, where a POSIX specification does not say."""
 _EPOCH: Final = datetime(1970, 1, 1)
 _VARIES: Final = 1 << 40
 _CACHE_DAYS: Final = 20_000
@@ -39,6 +48,7 @@ _FIRST_DAY: Final = days_from_civil(2, 1, 1)
 _END_DAY: Final = days_from_civil(9999, 1, 1)
 _CYCLE_DAYS: Final = 146097
 # Years outside which no zone begins or ends to use an abbreviation.
+_LONGEST_ABBREVIATION: Final = 64
 _FIRST_ABBREVIATION, _LAST_ABBREVIATION = 1850, 2100
 
 
@@ -47,12 +57,19 @@ class Zone:
 
     __slots__ = ("_abbreviation", "_days", "_local_days", "_tz", "fixed", "name")
 
-    def __init__(self, name: str, *, fixed: int | None = None, abbreviation: str = "") -> None:
-        """Make a zone with a constant offset, or (``fixed`` None) one of the IANA database."""
+    def __init__(
+        self,
+        name: str,
+        *,
+        fixed: int | None = None,
+        abbreviation: str = "",
+        rules: zoneinfo.ZoneInfo | None = None,
+    ) -> None:
+        """Make a zone with a constant offset, with rules of its own, or (neither) one of the IANA database."""
         self.name = name
         self.fixed = fixed
         self._abbreviation = abbreviation
-        self._tz = zoneinfo.ZoneInfo(name) if fixed is None else None
+        self._tz = None if fixed is not None else rules or zoneinfo.ZoneInfo(name)
         self._days: dict[int, int] = {}
         self._local_days: dict[int, int] = {}
 
@@ -88,7 +105,8 @@ class Zone:
         """Return the zone's abbreviation at the instant, such as ``CET``."""
         if self._tz is None:
             return self._abbreviation
-        return self._aware(us).tzname() or ""
+        shown = self._aware(us).tzname() or ""
+        return shown[::2] if shown.endswith("-") else shown  # see _with_rules
 
     def _aware(self, us: int) -> datetime:
         moment = _naive(us).replace(tzinfo=_UTC)
@@ -140,11 +158,35 @@ def find_zone(name: str) -> Zone | None:
         return Zone(known)
     match = _POSIX.fullmatch(name)
     if match is None:
-        return None
+        return _with_rules(name)
     west = int(match[4]) * 3600 + int(match[5] or 0) * 60 + int(match[6] or 0)
     if int(match[4]) > 167 or int(match[5] or 0) > 59 or int(match[6] or 0) > 59:
         return None
     return Zone(name, fixed=west if match[3] == "-" else -west, abbreviation=match[1] or match[2].upper())
+
+
+def _with_rules(name: str) -> Zone | None:
+    """Return the zone of a POSIX specification with daylight saving time (``EST5EDT,M3.2.0,M11.1.0``), None for another text."""
+    match = _DST.fullmatch(name)
+    if match is None:
+        return None
+    quoted, plain, offset, dst_quoted, dst_plain, dst_offset, rule = match.groups()
+    names = [(quoted or plain).upper(), (dst_quoted or dst_plain).upper()]
+    if max(map(len, names)) > _LONGEST_ABBREVIATION:
+        return None
+    # Python's counts days without a J from 1, POSIX from 0
+    rule = re.sub(r"(?<=,)\d+", lambda day: str(int(day[0]) + 1), rule or _RULE)
+    # names of one and two letters are good in PostgreSQL, not in a file: they stand in it for others, to be replaced
+    spec = f"<{'-'.join(names[0])}->{offset}<{'-'.join(names[1])}->{dst_offset or ''}{rule.upper()}"
+    nothing = (
+        struct.pack(">6llbb", 0, 0, 0, 0, 1, 4, 0, 0, 0) + b"UTC\0"
+    )  # no transitions: all is in the last line
+    part = b"TZif2" + bytes(15) + nothing
+    try:
+        rules = zoneinfo.ZoneInfo.from_file(io.BytesIO(part * 2 + f"\n{spec}\n".encode()), key=name)
+    except ValueError:
+        return None
+    return Zone(name, rules=rules)
 
 
 def zone(name: str) -> Zone:

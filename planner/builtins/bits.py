@@ -179,7 +179,7 @@ def _register() -> None:
         python(f"{name}(bit,int4,int4)", substring)
     python("overlay(bit,bit,int4)", overlay)
     python("overlay(bit,bit,int4,int4)", overlay)
-    python("position(bit,bit)", lambda b, sub: b.find(sub) + 1)
+    python("position(bit,bit)", lambda b, sub: b.find(sub) + 1 if b else 0)
     python("get_bit(bit,int4)", get_bit)
     python("set_bit(bit,int4,int4)", set_bit)
 

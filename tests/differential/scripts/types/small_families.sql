@@ -1,0 +1,21 @@
+-- members of families that one of was wrong: variadic NULL, empty bit strings, order of enum labels
+select format('Hello', variadic null::int[]), concat(variadic null::text[]), concat_ws(',', variadic null::text[]), concat(1, variadic null::int[]);
+select format('Hello %s', variadic null::int[]);
+select format('%s %s', variadic array[1, 2]), format('%2$s %1$s', variadic array['a', 'b']);
+select json_build_array(variadic null::int[]), jsonb_build_array(variadic null::int[]), jsonb_build_object(variadic null::text[]);
+select num_nulls(variadic null::int[]), num_nonnulls(variadic null::int[]), num_nulls(variadic array[1, null]);
+select position(B'' in B''), position(B'' in B'101'), position(B'101' in B''), position('' in ''), position(''::bytea in ''::bytea), position(''::bytea in '\x01');
+create type en as enum ('b', 'd');
+alter type en add value 'a' before 'b';
+alter type en add value 'c' after 'b';
+alter type en add value 'bb' before 'c';
+alter type en add value 'z';
+alter type en add value '0' before 'a';
+alter type en add value '00' before '0';
+alter type en add value 'ab' after 'a';
+alter type en add value '0a' before 'a';
+select enumlabel, enumsortorder from pg_enum where enumtypid = 'en'::regtype order by 2;
+create type en2 as enum ();
+alter type en2 add value 'x';
+alter type en2 add value 'w' before 'x';
+select enumlabel, enumsortorder from pg_enum where enumtypid = 'en2'::regtype order by 2;
