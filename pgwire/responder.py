@@ -349,6 +349,7 @@ class WireResponder:
                     self._out.append(piece)
                     self._size += len(piece)
                 if interruption is not None:
+                    interruption = await self._between(interruption)
                     continue
                 try:
                     if self._size >= WRITE_BYTES:
@@ -365,6 +366,16 @@ class WireResponder:
                 self._late = None
         if interruption is not None:
             raise interruption
+
+    async def _between(self, interruption: BaseException) -> BaseException:
+        """Let others run between pieces of a message that is finished although its statement is to end; returns why."""
+        if not isinstance(interruption, GeneratorExit):
+            try:
+                await asyncio.sleep(0)
+            except BaseException as error:
+                if self.lost or isinstance(error, GeneratorExit):
+                    raise
+        return interruption
 
     async def more_input(self) -> None:
         """Suspend until more bytes have been received; ConnectionError if the peer left."""

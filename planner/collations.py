@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from pgwire.give_way import give_way
 from planner.catalog import Catalog, ColumnDef, RelationDef
 from planner.deparse_expr import collation_name
 from planner.domains import base_oid, is_domain, plain_type
@@ -190,6 +191,7 @@ class Derivation:
 
     def query(self, query: QueryExpr) -> list[State]:
         """Return the states of a query's columns, having looked at all of it."""
+        give_way()
         level = _Level()
         self.levels.append(level)
         for cte in query.ctes:

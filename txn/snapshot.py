@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from txn.api import ShardStats
 from txn.columns import int64_array, rows_to_table, table_schema
 from txn.mvcc.hotlog import Segment
+from txn.mvcc.intents import OwnWrites
 from txn.mvcc.parts import PartState
 from txn.types import Row, RowId, ShardId, ShardSpec, Snapshot, SnapshotPart, StoredRow, Timestamp
 from txn.view import Steps, View
@@ -59,15 +60,44 @@ def capture_at(view: View, ts: Timestamp) -> Capture:
     )
 
 
-def _capture(txn: StoreTransaction, view: View) -> Capture:
+OwnRows = tuple[frozenset[RowId], list[tuple[RowId, Row]]]
+"""Rows whose committed version own writes hide, and own rows, as a statement sees them."""
+
+
+def _own(own: OwnWrites, statement: int) -> OwnRows:
+    if not own.rows:
+        return frozenset(), []
+    return own.hidden_ids(statement), list(own.visible_rows(statement))
+
+
+def _own_in_steps(own: OwnWrites, statement: int) -> Steps[OwnRows]:
+    """As ``_own``, of many: nobody else changes them, nor the rows that they hide."""
+    hidden: list[RowId] = []
+    rows: list[tuple[RowId, Row]] = []
+    for done, row_id in enumerate(own.rows, 1):
+        intent = own.seen(row_id, statement)
+        if intent is not None:
+            hidden.append(row_id)
+            if intent.values is not None:
+                rows.append((row_id, intent.values))
+        if done % CHUNK_ROWS == 0:
+            yield asyncio.sleep(0)
+    return frozenset(hidden), rows
+
+
+def _captured(txn: StoreTransaction, view: View) -> Steps[Capture]:
+    """Return ``_capture``; what is to be looked through of own writes before it in steps, where it is much."""
+    own = view.own
+    if own is None or len(own.rows) <= CHUNK_ROWS:
+        return _capture(txn, view)
+    return _capture(txn, view, (yield from _own_in_steps(own, txn.statement)))
+
+
+def _capture(txn: StoreTransaction, view: View, seen: OwnRows | None = None) -> Capture:
     generation = view.generation
     own = view.own
     ts = txn.core.domain_of(view.shard).read_ts() if txn.writing else txn.read_ts
-    hidden: frozenset[RowId] = frozenset()
-    own_rows: list[tuple[RowId, Row]] = []
-    if own is not None and own.rows:
-        hidden = own.hidden_ids(txn.statement)
-        own_rows = list(own.visible_rows(txn.statement))
+    hidden, own_rows = seen or ((frozenset(), []) if own is None else _own(own, txn.statement))
     return Capture(
         ts,
         view.parts(txn.statement, ts),
@@ -81,7 +111,7 @@ def _capture(txn: StoreTransaction, view: View) -> Capture:
 
 def take(txn: StoreTransaction, view: View) -> Steps[Snapshot]:
     """Make the snapshot of a shard at the transaction's timestamp, own intents included."""
-    at = _capture(txn, view)
+    at = yield from _captured(txn, view)
     spec = view.spec
     tables: list[Any] = []
     converted = 0
@@ -189,9 +219,18 @@ def _own_positions(at: Capture) -> Steps[dict[str, list[int]]]:
     return extra
 
 
+async def _awaited(steps: Steps[Capture]) -> Capture:
+    try:
+        while True:
+            await next(steps)
+    except StopIteration as done:
+        value: Capture = done.value
+        return value
+
+
 async def scan(txn: StoreTransaction, view: View) -> AsyncIterator[list[StoredRow]]:
     """Yield the rows of a shard in chunks: hot ones, own ones, then those of parts."""
-    async for rows in scan_captured(view, _capture(txn, view)):
+    async for rows in scan_captured(view, await _awaited(_captured(txn, view))):
         yield rows
         del rows  # before the next ones are read: one may be large
 

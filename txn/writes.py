@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from txn.errors import DuplicateKey
 from txn.escalation import escalate
@@ -64,7 +64,7 @@ def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[
                 yield from escalate(txn, shard)
                 exclusive = txn.owner.held[shard] == X
     first = view.generation.take_row_ids(len(full))
-    ids = [RowId(first + i) for i in range(len(full))]
+    ids = cast("list[RowId]", list(range(first, first + len(full))))
     mark = len(txn.journal)
     statement = txn.statement
     try:

@@ -9,6 +9,7 @@ from engine.constraints.foreign_key import ForeignKey, Keys, compiled
 from engine.constraints.setwise import check_table
 from engine.constraints.timing import Waiting
 from engine.eager import settle
+from pgwire.give_way import between
 from planner.catalog import ConstraintDef
 from planner.errors import SqlError
 from txn.types import IndexId, ShardId
@@ -44,17 +45,25 @@ async def make_waiting_checks(session: Session, *, due_only: bool = False) -> No
         due: list[Waiting] = []
         later: list[Waiting] = []
         node = session.timing.waiting
+        waits: dict[
+            int, bool | None
+        ] = {}  # by constraint: whether it is still deferred; None: it was dropped
         while node is not None:
-            found = session.catalog.constraint_by_oid(node.constraint)
-            if found is not None:  # else it was dropped
-                (later if due_only and session.timing.is_deferred(found[1]) else due).append(node)
+            if node.constraint not in waits:
+                found = session.catalog.constraint_by_oid(node.constraint)
+                waits[node.constraint] = None if found is None else session.timing.is_deferred(found[1])
+            deferred = waits[node.constraint]
+            if deferred is not None:
+                (later if due_only and deferred else due).append(node)
             node = node.before
+            between()
         session.timing.keep(later[::-1])
         if not due:
             return
         session.block.ensure_txn().next_statement()
         for check in reversed(due):
             await _make(session, check)
+            between()
 
 
 async def _make(session: Session, check: Waiting) -> None:

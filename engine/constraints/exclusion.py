@@ -21,7 +21,8 @@ from engine.eager import settle
 from engine.transaction.conflicts import key_word
 from engine.writes.shape import table_layout
 from pgwire.codecs.registry import text_output
-from pgwire.give_way import openly
+from pgwire.give_way import between, openly
+from pgwire.long_values import in_order
 from planner.bind import bind_check
 from planner.bind.runnable import runnable
 from planner.catalog import ConstraintDef, RelationDef
@@ -175,7 +176,11 @@ async def _check(
     env = Env((), session, shared=Shared())
     fresh: set[Row] | None = None
     if rows is not None:
-        fresh = {key for row in rows if (key := exclusion.key(row, env)) is not None}
+        fresh = set()
+        for row in rows:
+            if (key := exclusion.key(row, env)) is not None:
+                fresh.add(key)
+            between()
         if not fresh:
             return
     groups: dict[Row, list[tuple[int, Row]]] = {}
@@ -183,10 +188,12 @@ async def _check(
         key = exclusion.key(stored.values, env)
         if key is not None:
             groups.setdefault(key[: exclusion.prefix], []).append((stored.row_id, key))
+        between()
     pairs = 0
     for group in groups.values():
         for (at, one), (other_at, other) in _pairs(exclusion, group, fresh):
             pairs += 1
+            between()
             if pairs % SLICE_PAIRS == 0:
                 session.cancelled.check()
                 await asyncio.sleep(0)
@@ -210,7 +217,7 @@ def _pairs(
     if exclusion.sweeps:
         last = exclusion.prefix
         # empty ranges come first, and overlap nothing
-        yield from itertools.pairwise(sorted(group, key=lambda item: item[1][last]))
+        yield from itertools.pairwise(openly(in_order, group, lambda item: item[1][last]))
         return
     group.sort()
     for place, one in enumerate(group):

@@ -35,6 +35,7 @@ from engine.ddl.members import named_role
 from engine.ddl.temporary import refuse_temporary_move
 from engine.ddl.uses import dependency, drop_use, uses_of
 from engine.reads.plans import Plan
+from pgwire.give_way import between
 from planner import statements as st
 from planner.acl import reowned
 from planner.builtins.reg import quote_ident
@@ -83,17 +84,18 @@ async def create_enum(conn: Connection, plan: Plan, statement: st.CreateEnum, pa
                 constraint="pg_enum_typid_label_index",
             )
         known.add(label)
-    labels = tuple(
-        EnumLabel(oid=first + 2 + i, rank=(i + 1) * FIRST_RANK, label=label)
-        for i, label in enumerate(statement.labels)
-    )
+        between()
+    labels = []
+    for i, label in enumerate(statement.labels):
+        labels.append(EnumLabel(oid=first + 2 + i, rank=(i + 1) * FIRST_RANK, label=label))
+        between()
     made = new_type(
         session,
         (schema, schema_oid),
         statement.name,
         "e",
         first,
-        labels=labels,
+        labels=tuple(labels),
     )
     await session.view.change([made])
     return Command("CREATE TYPE")

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from pgwire.give_way import give_way
 from planner.catalog import RelationDef
 from planner.facts import facts
 from planner.query import (
@@ -117,6 +118,7 @@ class Estimator:
         return read * ROW_COST
 
     def _select(self, query: Select) -> float:
+        give_way()
         conditions = _conditions(query)
         sizes = self.sizes(query)
         joined = any(_ranges_of(condition) > 1 for condition in conditions)

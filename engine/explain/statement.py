@@ -33,6 +33,7 @@ from engine.writes.insert_bulk import BulkSource
 from engine.writes.update_delete import ChangePlan
 from engine.writes.with_changes import plans_of
 from pgwire.backend import Responder
+from pgwire.give_way import openly
 from planner import query as q
 from planner import statements as st
 from planner.deparse_expr import quote_identifier
@@ -239,7 +240,7 @@ async def run_explain(
     txn = session.block.ensure_txn()
     txn.next_statement()
     body = statement.body
-    inner = Plan(body, session.catalog)
+    inner = openly(Plan, body, session.catalog)
     if isinstance(body.statement, st.ExecutePrepared):
         check_privileges(session, inner)
         prepared, params = conn.prepared.to_execute(inner, body.statement, params)
@@ -275,7 +276,7 @@ async def run_explain(
     if long:
         tree = await beside(_tree, session, parts, texts, facts)
     else:
-        tree = _tree(session, parts, texts, facts)
+        tree = openly(_tree, session, parts, texts, facts)
     if whole is not None and (tree.actual is None or not tree.actual.loops):
         tree.actual = whole
     if options.get("settings"):

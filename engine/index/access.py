@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias
 from engine.catalog.index_parts import index_parts
 from engine.index.computed_keys import holds_rows_of, key_expressions
 from engine.index.exact_patterns import exact_match
-from pgwire.give_way import give_way
+from pgwire.give_way import give_way, paced
 from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.comparisons import FLIP, Operator, key_operators
 from planner.facts import BPCHAR, FLOAT4, FLOAT8, INT2, INT4, INT8, NUMERIC, facts
@@ -241,7 +241,7 @@ def _uses(
 ) -> dict[int, ColumnUse]:
     operators = key_operators()
     uses: dict[int, ColumnUse] = {}
-    for conjunct in conjuncts:
+    for conjunct in paced(conjuncts):
         if isinstance(conjunct, BoolExpr):
             _alternatives(conjunct, range_, available, uses, key)
             continue

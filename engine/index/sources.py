@@ -12,8 +12,9 @@ import itertools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from operator import itemgetter
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from engine.connection.pieces import PART_BYTES
 from engine.explain.tree import Measured
@@ -169,6 +170,10 @@ _SYSTEM = {
 }  # fmt: skip
 
 
+MANY: Final = 128
+"""Columns of which no code is compiled: that is one call of C."""
+
+
 def extractor(
     range_: int, relation: RelationDef, needed: Sequence[int], narrow: bool
 ) -> tuple[Columns, int, ExtractOf]:
@@ -179,6 +184,13 @@ def extractor(
     if not narrow and all(n > 0 for n in needed):
         width = len(relation.columns)
         return {(range_, n): n - 1 for n in needed}, width, lambda _oid: _values
+    if len(needed) > MANY and all(n > 0 for n in needed):
+        of_values = itemgetter(*(n - 1 for n in needed))
+
+        def taken(found: Sequence[Any]) -> Rows:
+            return [of_values(s.values) for s in found]
+
+        return {(range_, n): i for i, n in enumerate(needed)}, len(needed), lambda _oid: taken
     parts = []
     for n in needed:
         if n == WHOLE_ROW:

@@ -350,7 +350,7 @@ class Interpreter:
             raise SqlError(
                 "2202E", f"slice dimension ({statement.slice}) is out of the valid range 0..{depth}"
             )
-        parts = _slices(array, depth - statement.slice) if statement.slice else list(flat(array, leaf))
+        parts = _slices(array, depth - statement.slice) if statement.slice else flat(array, leaf)
         given = SqlType(type_.oid if statement.slice else element)
         result: Signal | None = None
         for part in parts:

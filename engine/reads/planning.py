@@ -230,7 +230,7 @@ class Planning:
                 refuse_before_actions(session, statement.statement)
                 raise
             bound, catalog = newer, session.catalog
-        plan = Plan(bound, catalog, session.search_path, text=statement.text if worded else "")
+        plan = openly(Plan, bound, catalog, session.search_path, text=statement.text if worded else "")
         if plan.crosses:
             check_alone(plan, catalog)
         return plan

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from pgwire.give_way import give_way
 from planner.query import QueryBase, Range
 from planner.walk import walk
 
@@ -24,6 +25,7 @@ def weight_of(statement: Any, widths: Iterable[int]) -> int:
     """Return the characters that a statement's plan counts for beside its text. ``widths``: numbers of columns of the tables that it is about."""
     size = OF_COLUMN * sum(widths)
     for node in walk(statement):
+        give_way()
         size += OF_NODE
         if isinstance(node, Range | QueryBase):
             size += OF_COLUMN * len(node.columns)

@@ -39,6 +39,12 @@ BatchEncoder: TypeAlias = Callable[[Any], tuple[Any, int]]
 
 _TABLE: Final = 65536
 CHUNK_ROWS: Final = 16384
+JOINED: Final = 128
+"""Columns that are joined in one call."""
+LEAST_ROWS: Final = 1024
+"""Rows of the widest: a column has a cost of its own for each chunk."""
+CHUNK_CELLS: Final = 8 * CHUNK_ROWS
+"""Cells of the rows that are joined in one call: some milliseconds."""
 _PIECE: Final = 8192  # elements of lists that become values between two looks at the clock
 _US: Final = {"s": 1_000_000, "ms": 1000, "us": 1}
 _MIN_ISO_US: Final = -62135596800000000  # 0001-01-01
@@ -51,11 +57,10 @@ def length_table() -> Any:
     return pa.array([n.to_bytes(4, "big") for n in range(_TABLE)], pa.binary())
 
 
-@functools.lru_cache(maxsize=16)  # of a megabyte each
-def _header_table(columns: int) -> Any:
-    """Return the DataRow headers by the total length of the cells."""
-    tail = columns.to_bytes(2, "big")
-    return pa.array([b"D" + (n + 6).to_bytes(4, "big") + tail for n in range(_TABLE)], pa.binary())
+@functools.cache
+def _header_table() -> Any:
+    """Return the kinds and lengths of DataRows by the total length of their cells; the number of columns follows."""
+    return pa.array([b"D" + (n + 6).to_bytes(4, "big") for n in range(_TABLE)], pa.binary())
 
 
 # -- values out of Arrow -----------------------------------------------------------------------------------
@@ -309,6 +314,11 @@ def _swap(numbers: Any, code: str, size: int) -> Any:
 # -- rows ------------------------------------------------------------------------------------------------
 
 
+def _concatenated(cells: list[Any]) -> Any:
+    give_way()
+    return pc.binary_join_element_wise(*cells, b"")
+
+
 def _frame(cells: list[Any], rows: int) -> bytes | Any | None:
     """Join cells of ``rows`` rows to DataRow messages; None if a row is too long for the tables."""
     table = length_table()
@@ -338,7 +348,10 @@ def _frame(cells: list[Any], rows: int) -> bytes | Any | None:
     total = pc.add(total, 4 * len(cells))
     if pc.max(total).as_py() >= _TABLE:
         return None
-    header = _header_table(len(cells)).take(total)
+    header = _header_table().take(total)
+    joined.insert(0, pa.scalar(len(cells).to_bytes(2, "big"), pa.binary()))
+    while len(joined) > JOINED:  # a call takes longer for each column the more there are
+        joined = [_concatenated(joined[at : at + JOINED]) for at in range(0, len(joined), JOINED)]
     framed = pc.binary_join_element_wise(header, *joined, b"")
     offsets = framed.buffers()[1]
     data = framed.buffers()[2]
@@ -378,6 +391,7 @@ def batch_encoder(
         DataError: 0A000 for a type without codec (when a batch needs it); 22P05 for a character that the client's encoding lacks.
     """
     each = tuple(format_of(formats, i) for i in range(len(type_oids)))
+    at_once = max(min(CHUNK_ROWS, CHUNK_CELLS // max(len(type_oids), 1)), LEAST_ROWS)
 
     def encode(batch: Any) -> tuple[Any, int]:
         rows = batch.num_rows
@@ -385,11 +399,11 @@ def batch_encoder(
             return b"", 0
         if not type_oids:
             return b"D\x00\x00\x00\x06\x00\x00" * rows, rows
-        if rows <= CHUNK_ROWS:
+        if rows <= at_once:
             return chunk(batch), rows
         out = bytearray()
-        for at in range(0, rows, CHUNK_ROWS):
-            out += chunk(batch.slice(at, CHUNK_ROWS))
+        for at in range(0, rows, at_once):
+            out += chunk(batch.slice(at, at_once))
         return out, rows
 
     def shown(column: Any, oid: int) -> Any:

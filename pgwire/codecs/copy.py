@@ -126,7 +126,7 @@ class CopyOptions:
 
 def limited(text: str) -> str:
     """Cut a piece of data for an error message as PostgreSQL does: 100 bytes, then ``...``."""
-    data = text.encode("utf-8")
+    data = text[: MAX_CONTEXT_BYTES + 1].encode("utf-8")
     if len(data) <= MAX_CONTEXT_BYTES:
         return text
     return data[:MAX_CONTEXT_BYTES].decode("utf-8", "ignore") + "..."

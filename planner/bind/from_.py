@@ -426,14 +426,14 @@ def _using(
         on = conditions[0]
     elif conditions:
         on = BoolExpr(type=SqlType(BOOL), kind="and", args=tuple(conditions))
-    rest = [pair for pair in lefts if pair[0] not in seen]
-    rest += [pair for pair in rights if pair[0] not in seen]
+    rest = [pair for pair in paced(lefts) if pair[0] not in seen]
+    rest += [pair for pair in paced(rights) if pair[0] not in seen]
     return on, _join_item([*merged, *rest])
 
 
 def _by_name(columns: Sequence[tuple[str, Expr]]) -> dict[str, list[Expr]]:
     found: dict[str, list[Expr]] = {}
-    for name, expr in columns:
+    for name, expr in paced(columns):
         found.setdefault(name, []).append(expr)
     return found
 
