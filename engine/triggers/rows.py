@@ -60,9 +60,9 @@ async def insert_each(
             continue
         made = await made_before(session, firing, shape, None, row, env, checks)
         if made is not None:
-            openly(shape.check_views, [made], env)
             txn = session.block.ensure_txn()
             [row_id] = await settle(txn.insert(shape.shard, [made]))
+            openly(shape.check_views, [made], env)
             stored.append((row_id, made))
     return stored
 
@@ -88,10 +88,10 @@ async def update_each(
         made = await made_before(session, firing, shape, old, new, env, checks)
         if made is not None:
             refuse_changed(session, shape, [row_id], verb)
-            openly(shape.check_views, [made], env)
             txn = session.block.ensure_txn()
             if not all(await settle(txn.update(shape.shard, [(row_id, made)]))):
                 raise changed_already(verb)
+            openly(shape.check_views, [made], env)
             changed.append(Changed(at, old, made))
     return changed
 

@@ -37,7 +37,8 @@ from engine.writes.insert_bulk import BulkSource
 from engine.writes.one_row import insert_alone
 from engine.writes.returning import Returning, make_env, returning_of
 from engine.writes.row_checks import RowChecks
-from engine.writes.shape import TableShape, row_record, table_layout
+from engine.writes.shape import OF_ROWS, TableShape, row_record, table_layout
+from pgwire.codecs.errors import DataError
 from pgwire.give_way import between, openly
 from planner.bind.arbiters import decided
 from planner.catalog import RelationDef
@@ -325,25 +326,38 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
             rows = await in_slices(source, lambda some: insert.complete(some, env))
         return await _insert_on_conflict(session, insert, rows, env)
 
+    completed: list[Row] = []
+
     def checked(some: Sequence[Row]) -> Sequence[Row]:
-        full = shape.made(insert.complete(some, env), env)
-        shape.check_views(full, env)
-        return full
+        full = insert.complete(some, env)
+        completed.extend(full)
+        made = shape.made(full, env)
+        shape.check_views(made, env)
+        return made
 
     if insert.firing is not None and insert.firing.before_row:
         whole = await in_slices(source, lambda some: insert.complete(some, env))
         each = await insert_each(session, insert.firing, shape, whole, env, insert.checks)
         row_ids, rows = [row_id for row_id, _ in each], [row for _, row in each]
     else:
-        if insert.checks:
-            full = await in_slices(source, lambda some: insert.complete(some, env))
-            rows = list(await insert.checks.made("insert", shape, full, env))
-            openly(shape.check_views, rows, env)
-        else:
-            if plan.short:  # of one row
+        try:
+            if insert.checks:
+                completed += await in_slices(source, lambda some: insert.complete(some, env))
+                rows = list(await insert.checks.made("insert", shape, completed, env))
+                openly(shape.check_views, rows, env)
+            elif plan.short:  # of one row
                 rows = list(checked(source))
             else:
                 rows = await in_slices(source, checked)
+        except DataError as error:
+            if error.sqlstate.startswith(
+                OF_ROWS
+            ):  # an earlier row may break a key, and then that is told, as in PostgreSQL
+                for row in completed:
+                    [new] = await insert.checks.made("insert", shape, [row], env)
+                    await settle(txn.insert(shape.shard, [new]))
+                    openly(shape.check_views, [new], env)
+            raise
         inserting = txn.insert(shape.shard, rows)
         row_ids = inserting if isinstance(inserting, list) else await inserting
     if session.parts is not None:
@@ -443,8 +457,8 @@ async def insert_on_conflict(
             new = let
         else:
             [new] = await insert.checks.made("update", shape, [tuple(cells)], env)
-        openly(shape.check_views, [new], env)
         await settle(txn.update(shape.shard, [(existing.row_id, new)]))
+        openly(shape.check_views, [new], env)
         touched.add(existing.row_id)
         done.append(("UPDATE", existing.row_id, existing.values, new))
     return done

@@ -348,6 +348,10 @@ def bound_demands(relation: RelationDef, session: Session) -> tuple[tuple[int, D
     return tuple((attnum, made) for attnum, made in found if made is not None)
 
 
+OF_ROWS: Final = ("22", "23", "44")
+"""Classes of errors in rows: PostgreSQL stores them one after the other, so the first row that has one decides which it is."""
+
+
 def row_record(
     relation: RelationDef, parent: RelationDef | None = None, *, at: int = 0
 ) -> Callable[[Row], RecordValue]:

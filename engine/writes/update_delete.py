@@ -31,7 +31,8 @@ from engine.writes.by_key import change_alone, change_by_key
 from engine.writes.dml import changed_by, made_openly, outcome, tables_to_lock, target_of
 from engine.writes.returning import make_env, returning_of
 from engine.writes.row_checks import RowChecks
-from engine.writes.shape import TableShape
+from engine.writes.shape import OF_ROWS, TableShape
+from pgwire.codecs.errors import DataError
 from pgwire.give_way import openly
 from planner.evaluate import Env
 from planner.query import Delete, Update
@@ -118,6 +119,14 @@ class ChangePlan:
         if shape.views:
             shape.check_views(made, env)
         return [(RowId(row[0]), new) for row, new in zip(rows, made, strict=True)]
+
+    async def until_it_fails(self, session: Session, rows: Sequence[Row], env: Env) -> None:
+        """Update row by row where what is asked of one of them fails: an earlier one may break a key, and then that is told."""
+        txn = session.block.ensure_txn()
+        for row in rows:
+            [made] = await self.checks.made("update", self.shape, [openly(self.new, row)], env)
+            await settle(txn.update(self.shape.shard, [(RowId(row[0]), made)]))
+            openly(self.shape.check_views, [made], env)
 
 
 def _picker(slots: list[int | None]) -> Callable[[Row], Row]:
@@ -231,13 +240,18 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
         changes = [(RowId(rows[one.at][0]), one.new) for one in done]
         rows = [rows[one.at] for one in done]
     else:
-        if change.checks:
-            built = await in_slices(rows, lambda some: [change.new(row) for row in some])
-            made = await change.checks.made("update", change.shape, built, env)
-            openly(change.shape.check_views, made, env)
-            changes = [(RowId(row[0]), new) for row, new in zip(rows, made, strict=True)]
-        else:
-            changes = await in_slices(rows, lambda some: change.changed(some, env))
+        try:
+            if change.checks:
+                built = await in_slices(rows, lambda some: [change.new(row) for row in some])
+                made = await change.checks.made("update", change.shape, built, env)
+                openly(change.shape.check_views, made, env)
+                changes = [(RowId(row[0]), new) for row, new in zip(rows, made, strict=True)]
+            else:
+                changes = await in_slices(rows, lambda some: change.changed(some, env))
+        except DataError as error:
+            if error.sqlstate.startswith(OF_ROWS):
+                await change.until_it_fails(session, rows, env)
+            raise
         if changes:
             txn = session.block.ensure_txn()
             await settle(txn.update(change.shape.shard, changes, keys_kept=change.keys_kept))
