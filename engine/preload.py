@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 from engine.catalog.builtin_relations import column_domains
 from planner import bind, builtins
 from planner.facts import INT4
+from planner.lower import build
 from planner.patterns import charset
+from planner.textsearch import dictionaries
 from planner.type_order import default_less
 
 if TYPE_CHECKING:
@@ -25,4 +27,6 @@ def preload(virtual: VirtualCatalog) -> None:
     column_domains()
     default_less(INT4)
     charset.preload()
+    build.preload()
+    dictionaries.preload()
     virtual.preload()

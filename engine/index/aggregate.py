@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from engine.index.keyed import KeySet, KeyTable
 from engine.index.nodes import Node, chunks, row_key
 from engine.index.own_aggregate import Done, Held, Steps
 from engine.index.sorting import OrderItem, compare_key, sort_rows
@@ -110,23 +111,25 @@ class Call:
 
     def kept(self, rows: Rows) -> Iterator[list[Any]]:
         """Yield what the kept rows of a group have for the arguments, in order, each once if it is DISTINCT."""
+        own: Rows = []  # not the group's
+        seen = KeySet()
         if self.order:
-            rows = sort_rows(list(rows), self.order)
+            rows = own = sort_rows(list(rows), self.order)
         elif self.distinct:
             # PostgreSQL sorts to find duplicates, so the values come in order
             items = [(p, t, False, False) for p, t in zip(self.positions, self.types, strict=True)]
-            rows = sort_rows(list(rows), items)
-        seen: set[Any] = set()
-        for row in paced(rows, 16):
-            values = [row[p] for p in self.positions]
-            if self.skip_nulls and None in values:
-                continue
-            if self.distinct:
-                key = self.distinct_key(tuple(values))
-                if key in seen:
+            rows = own = sort_rows(list(rows), items)
+        new = seen.add_one if self.distinct else None
+        try:
+            for row in paced(rows, 16):
+                values = [row[p] for p in self.positions]
+                if self.skip_nulls and None in values:
                     continue
-                seen.add(key)
-            yield values
+                if new is None or new(self.distinct_key(tuple(values))):
+                    yield values
+        finally:
+            seen.release()
+            release(own)
 
     def feed(self, state: Any, rows: Rows) -> None:
         """Step a state with the rows of one group, at once where the state takes batches."""
@@ -242,7 +245,8 @@ class AggregateNode(Node):
     def pipe(self, e: Env) -> Pipe:
         """Collect groups, then finish them."""
         calls = self.calls
-        tables: list[dict[Any, Group]] = [{} for _ in self.sets]
+        tables = [KeyTable() for _ in self.sets]
+        groups: list[list[Group]] = [[] for _ in self.sets]  # as they came
         out: Rows = []
         read = 0
         any_buffered = any(c.buffered for c in calls)
@@ -269,7 +273,8 @@ class AggregateNode(Node):
                     continue
                 read += len(item)
                 rows = yield from evaluate_rows(work, item, e)
-                for table, key in zip(tables, self.keys, strict=True):
+                for table, order, key in zip(tables, groups, self.keys, strict=True):
+                    find = table.finder()
                     buckets: dict[Any, Rows] = {}
                     if self.whole:
                         buckets[()] = rows
@@ -282,9 +287,11 @@ class AggregateNode(Node):
                                 buckets[k] = [row]
                     for k, bucket in buckets.items():
                         give_way()
-                        found = table.get(k)
+                        found = find(k)
                         if found is None:
-                            found = table[k] = fresh(bucket[0])
+                            found = fresh(bucket[0])
+                            table.put(k, found)
+                            order.append(found)
                         for i, call in simple:
                             if call.steps is None:
                                 call.feed(found.states[i], bucket)
@@ -300,14 +307,14 @@ class AggregateNode(Node):
                                 bucket if test < 0 else [row for row in bucket if row[test] is True]
                             )
                 yield None
-            for index, table in enumerate(tables):
+            for index, order in enumerate(groups):
                 by_keys = any_direct and len(self.sets[index]) < len(self.group)
-                if not table and (self.always or not self.sets[index]):
+                if not order and (self.always or not self.sets[index]):
                     # no rows: a grand total has one group all the same; direct arguments have no row to stand in
                     width = len(self.group) + sum(len(c.positions) + len(c.order) + 2 for c in calls) + 64
-                    table[()] = fresh((None,) * width)
+                    order.append(fresh((None,) * width))
                     by_keys = any_direct
-                for found in table.values():
+                for found in order:
                     give_way()
                     if by_keys:
                         yield from self._fill_direct(found, self.sets[index], e)
@@ -319,7 +326,9 @@ class AggregateNode(Node):
         finally:
             release(out)
             if read > LARGE:
-                release_all(tables)
+                release_all(groups)
+                for table in tables:
+                    table.release()
 
     def _fill_direct(self, group: Group, set_: tuple[int, ...], e: Env) -> Pipe:
         """Compute direct arguments from the keys of a grouping set, NULL where they are not in it, instead of from a row."""
@@ -357,8 +366,13 @@ class AggregateNode(Node):
         for i, call in enumerate(self.calls):
             state = group.states[i]
             if state is None:
-                state = self._buffered(call, group.buffers[i] if group.buffers else [], first, e)
-            out.append(state.result())
+                rows = group.buffers[i] if group.buffers else []
+                state = self._buffered(call, rows, first, e)
+                out.append(state.result())
+                if len(rows) > LARGE:
+                    release_all([state])
+            else:
+                out.append(state.result())
         for grouping in self.groupings:
             mask = 0
             for index in grouping.indexes:

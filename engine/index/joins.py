@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from engine.index.keyed import KeyTable
 from engine.index.nodes import Node, chunks
 from engine.index.sources import Source
 from engine.index.state import BATCH, Pipe, Rows, evaluate, evaluate_rows, gather
 from pgwire.give_way import give_way, paced
-from pgwire.release import LARGE, release, release_all
+from pgwire.release import LARGE, release
 from planner.builtins.compare import hash_key
 from planner.evaluate import Env, Layout, compile_filter
 from planner.query import Expr, JoinKind
@@ -103,7 +104,7 @@ class HashJoin(Node):
 
     def pipe(self, e: Env) -> Pipe:
         """Build, then probe."""
-        table: dict[Any, Rows] = {}
+        table = KeyTable()
         rest: Rows = []  # right rows whose key is NULL (FULL join)
         used: set[int] = set()
         built = 0
@@ -118,11 +119,15 @@ class HashJoin(Node):
                 for key, row in zip(keys, paced(item), strict=True):
                     if key is None:
                         rest.append(row)
-                    elif key in table:
-                        table[key].append(row)
+                        continue
+                    part = table.part(key)
+                    if key in part:
+                        part[key].append(row)
                     else:
-                        table[key] = [row]
+                        part[key] = [row]
+                table.grown()
                 yield None
+            find = table.finder()
             test = self.test
             outer_join = self.kind is not JoinKind.INNER
             empty_right = (None,) * self.inputs[1].width
@@ -135,7 +140,7 @@ class HashJoin(Node):
                     continue
                 keys = yield from self.left_key(item, e)
                 for key, left in zip(keys, item, strict=True):
-                    same = table.get(key) if key is not None else None
+                    same = find(key) if key is not None else None
                     matched = False
                     for found in () if same is None else (same,) if len(same) <= BATCH else _parts(same):
                         give_way()
@@ -185,7 +190,7 @@ class HashJoin(Node):
         finally:
             release(rest, used)
             if built > LARGE:
-                release_all(table)
+                table.release()
 
 
 def _row_keys(exprs: Sequence[Expr], layout: Layout) -> Callable[[Any, Env], Any]:

@@ -21,6 +21,7 @@ from engine.connection.pieces import PART_BYTES
 from engine.connection.rows import RowTuple
 from engine.explain.tree import Measured
 from engine.index.access import in_order_of_cost
+from engine.index.keyed import KeySet
 from engine.index.sorting import RUN, OrderItem, compare_key, merged, sort_rows
 from engine.index.state import BATCH, FEW, Pipe, Rows, evaluate, evaluate_rows
 from pgwire.give_way import give_way, paced
@@ -396,22 +397,12 @@ class Distinct(Node):
 
     def pipe(self, e: Env) -> Pipe:
         """Pass on rows not seen before."""
-        seen: set[Any] = set()
-        key = self.key
+        seen = KeySet()
         try:
             for item in self.inputs[0].pipe(e):
-                if item.__class__ is not list:
-                    yield item
-                    continue
-                out: Rows = []
-                for row in paced(item):
-                    k = key(row)
-                    if k not in seen:
-                        seen.add(k)
-                        out.append(row)
-                yield out or None
+                yield (seen.new(item, self.key) or None) if item.__class__ is list else item
         finally:
-            release(seen)
+            seen.release()
 
 
 def count_of(value: Any, what: str) -> int | None:

@@ -7,16 +7,16 @@ With             offers WITH items to the query: each runs when it is first read
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Literal
+from typing import Literal
 
 from engine.index.computed import CteState
+from engine.index.keyed import KeySet, KeyTable
 from engine.index.nodes import Node, row_key
 from engine.index.state import Pipe, Rows
 from pgwire.give_way import paced
-from pgwire.release import release
+from pgwire.release import LARGE, release
 from planner.evaluate import Env, Layout
 from planner.types import SqlType
 
@@ -46,35 +46,34 @@ class SetOpNode(Node):
         return self._counted(inner)
 
     def _union(self, e: Env) -> Pipe:
-        seen: set[Any] = set()
-        key = self.key
+        seen = KeySet()
         try:
             for side in self.inputs:
                 for item in side.pipe(e):
                     if item.__class__ is not list or self.keep_all:
                         yield item
-                        continue
-                    out: Rows = []
-                    for row in paced(item):
-                        k = key(row)
-                        if k not in seen:
-                            seen.add(k)
-                            out.append(row)
-                    yield out or None
+                    else:
+                        yield seen.new(item, self.key) or None
         finally:
-            release(seen)
+            seen.release()
 
     def _counted(self, e: Env) -> Pipe:
         key = self.key
-        right: Counter[Any] = Counter()
-        given: set[Any] = set()
+        right = KeyTable()  # how often there is each key
+        given = KeySet()
+        read = 0
         try:
             for item in self.inputs[1].pipe(e):
-                if item.__class__ is list:
-                    right.update(map(key, paced(item)))
-                    yield None
-                else:
+                if item.__class__ is not list:
                     yield item
+                    continue
+                read += len(item)
+                for row in paced(item):
+                    k = key(row)
+                    part = right.part(k)
+                    part[k] = part.get(k, 0) + 1
+                right.grown()
+                yield None
             intersect = self.op == "intersect"
             for item in self.inputs[0].pipe(e):
                 if item.__class__ is not list:
@@ -83,18 +82,17 @@ class SetOpNode(Node):
                 out: Rows = []
                 for row in paced(item):
                     k = key(row)
-                    if self.keep_all:
-                        present = right[k] > 0
-                        if present:
-                            right[k] -= 1
-                        if present == intersect:
-                            out.append(row)
-                    elif (k in right) == intersect and k not in given:
-                        given.add(k)
+                    part = right.part(k)
+                    present = part.get(k, 0) > 0
+                    if present and self.keep_all:
+                        part[k] -= 1
+                    if present == intersect:
                         out.append(row)
-                yield out or None
+                yield (out if self.keep_all else given.new(out, key)) or None
         finally:
-            release(right, given)
+            given.release()
+            if read > LARGE:
+                right.release()
 
 
 class RecursiveUnion(Node):
@@ -114,7 +112,7 @@ class RecursiveUnion(Node):
         if owner is None or owner.ctes is None:
             raise LookupError(f"WITH item {self.name} has no owner")
         inner = e.child(())
-        seen: set[Any] = set()
+        seen = KeySet()
         work: Rows = []
         try:
             yield from self._passed_on(self.inputs[0].pipe(inner), seen, work)
@@ -126,9 +124,10 @@ class RecursiveUnion(Node):
                 finally:
                     release(found)
         finally:
-            release(seen, work)
+            seen.release()
+            release(work)
 
-    def _passed_on(self, pipe: Pipe, seen: set[Any], work: Rows) -> Pipe:
+    def _passed_on(self, pipe: Pipe, seen: KeySet, work: Rows) -> Pipe:
         """Yield what is new at once, since a term may never end (a LIMIT above ends it), and keep it for the next round."""
         for item in pipe:
             if item.__class__ is list:
@@ -138,16 +137,10 @@ class RecursiveUnion(Node):
             else:
                 yield item
 
-    def _new(self, rows: Rows, seen: set[Any]) -> Rows:
+    def _new(self, rows: Rows, seen: KeySet) -> Rows:
         if self.keep_all:
             return rows
-        out: Rows = []
-        for row in paced(rows):
-            k = self.key(row)
-            if k not in seen:
-                seen.add(k)
-                out.append(row)
-        return out
+        return seen.new(rows, self.key)
 
 
 class With(Node):

@@ -15,9 +15,12 @@ half-run generator out to ``evaluate``, which finishes it in the node's own gene
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
-from typing import Any, TypeAlias
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, TypeAlias
 
 from engine import accounts
 from engine.connection.pieces import PART_BYTES
@@ -28,7 +31,7 @@ from engine.loop.strands import turn
 from engine.slices import SLICE_S
 from pgwire.codecs.sizes import row_bytes
 from pgwire.give_way import opened, openly
-from pgwire.release import release, release_values
+from pgwire.release import release, release_all, release_values
 from planner.builtins.large import METER
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, Shared, Suspend
@@ -214,6 +217,9 @@ def run_ready(pipe: Pipe, rows: Rows, *, outermost: bool = False) -> tuple[bool,
             elif now > deadline:
                 return False, None
         return True, None
+    except BaseException as error:
+        forget(error)
+        raise
     finally:
         opened(was)
 
@@ -228,6 +234,26 @@ def _ready(wait: Wait) -> bool:
         return False
     wait.value = value
     return True
+
+
+_ROOT: Final = Path(__file__).parents[2]
+_COMPUTING: Final = ("<", *(str(_ROOT / part) for part in ("engine/index", "planner", "pgwire/codecs")))
+"""Where code is that belongs to one statement, and has come to its end when an error has come through it; generated code, too."""
+
+
+def forget(error: BaseException) -> None:
+    """Let go of the variables of the code that an error has come through, which would all be freed in one step with the error."""
+    held: list[Any] = []
+    at = error.__traceback__
+    while at is not None:
+        frame = at.tb_frame
+        if frame.f_code.co_filename.startswith(_COMPUTING):
+            found = gc.get_referents(frame)
+            with suppress(RuntimeError):  # it is still running
+                frame.clear()
+                held += found
+        at = at.tb_next
+    release_all(held)
 
 
 def abandon(pipe: Pipe, waiting: Item) -> None:
@@ -264,6 +290,9 @@ async def drive(pipe: Pipe, ready: Rows, waiting: Item, state: ExecState) -> Asy
                 poll(state.ctx)
                 await turn()
                 deadline = time.monotonic() + SLICE_S
+    except BaseException as error:
+        forget(error)
+        raise
     finally:
         pipe.close()
         state.release()

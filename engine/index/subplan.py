@@ -17,6 +17,7 @@ from typing import Any
 from engine.index.access import is_volatile, outer_levels, stands_alone
 from engine.index.aggregate import AggregateNode
 from engine.index.joins import DependentJoin, HashJoin, LoopJoin
+from engine.index.keyed import KeySet
 from engine.index.nodes import Cut, Distinct, Filter, Limit, Node, Project, Sort
 from engine.index.sources import SourceNode
 from engine.index.state import ExecState, Pipe, Rows, SubRun, Wait
@@ -263,15 +264,22 @@ def _hashed(link: SubLink, plan: Subplan, lefts: RowFunction) -> Callable[[Any, 
         cache = plan._cache(e)
         known = cache.get(slot)
         if known is None:
-            members = {x[0] if key is None else key(x[0]) for x in paced(rows) if x[0] is not None}
-            known = cache[slot] = (members, any(x[0] is None for x in paced(rows)))
-        members, has_null = known
+            members = KeySet()
+            has_null = False
+            for row in paced(rows):
+                value = row[0]
+                if value is None:
+                    has_null = True
+                else:
+                    members.add_one(value if key is None else key(value))
+            known = cache[slot] = (members.has(), has_null)
+        is_member, has_null = known
         if not rows:
             return False
         value = lefts(r, e)[0]
         if value is None:
             return None
-        if (value if key is None else key(value)) in members:
+        if is_member(value if key is None else key(value)):
             return True
         return None if has_null else False
 

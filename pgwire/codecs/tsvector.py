@@ -21,6 +21,7 @@ from pgwire.codecs.text import int_of
 from pgwire.give_way import give_way, paced, paced_iter
 from pgwire.kept import kept
 from pgwire.long_values import in_order
+from pgwire.release import release
 
 Places: TypeAlias = tuple[int, ...]
 Vector: TypeAlias = tuple[tuple[str, Places], ...]
@@ -75,7 +76,9 @@ def pack(vector: Iterable[tuple[str, Places]]) -> bytes:
             parts += (b"\1", data, b"\0")
     if used > MAX_BYTES:
         raise DataError("54000", f"string is too long for tsvector ({used} bytes, max {MAX_BYTES} bytes)")
-    return _HEAD.pack(8 + 4 * count + used, count) + b"".join(parts)
+    data = b"".join(parts)
+    release(parts)
+    return _HEAD.pack(8 + 4 * count + used, count) + data
 
 
 @kept(64, short=1 << 14)
@@ -121,7 +124,11 @@ def merged(words: Iterable[tuple[str, Iterable[int]]]) -> bytes:
     by_lexeme: dict[str, list[int]] = {}
     for lexeme, places in paced_iter(words):
         by_lexeme.setdefault(lexeme, []).extend(places)
-    return pack((lexeme, ordered_places(by_lexeme[lexeme])) for lexeme in in_order(list(by_lexeme)))
+    ordered = in_order(list(by_lexeme))
+    try:
+        return pack((lexeme, ordered_places(by_lexeme[lexeme])) for lexeme in ordered)
+    finally:
+        release(by_lexeme, ordered)
 
 
 # -- text -----------------------------------------------------------------------------------------------
@@ -259,7 +266,10 @@ def parse(text: str) -> bytes:
         if used > MAX_BYTES:
             raise DataError("54000", f"string is too long for tsvector ({used} bytes, max {MAX_BYTES} bytes)")
         words.append(word)
-    return merged(words)
+    try:
+        return merged(words)
+    finally:
+        release(words)
 
 
 def quoted(lexeme: str) -> str:

@@ -18,6 +18,7 @@ from itertools import pairwise
 from typing import Final
 
 from pgwire.give_way import give_way, paced, paced_iter
+from pgwire.release import release
 from planner.builtins.text import lower
 
 WIDTH: Final = 3
@@ -115,7 +116,9 @@ def similarity(one: str, other: str) -> float:
     ones, others = trigrams(one), trigrams(other)
     fewer, more = sorted((ones, others), key=len)
     shared = sum(trigram in more for trigram in paced_iter(fewer, 512))
-    return shared / (len(ones) + len(others) - shared) if ones and others else 0.0
+    found = shared / (len(ones) + len(others) - shared) if ones and others else 0.0
+    release(*(each for each in (ones, others) if isinstance(each, set)))  # others are kept
+    return found
 
 
 def word_similarity(words: str, text: str, *, strict: bool = False) -> float:

@@ -113,6 +113,11 @@ def _unaccent(options: Options) -> Dictionary:
 _TEMPLATES: Final = {SIMPLE: _simple, SNOWBALL: _snowball, UNACCENT_TEMPLATE: _unaccent}
 
 
+def preload() -> None:
+    """Import the stemmers, of all languages at once: a tenth of a second of the statement that needs one first."""
+    importlib.import_module("snowballstemmer")
+
+
 def _stemmer(language: str) -> Callable[[str], str]:
     name = language.lower()
     if name not in _languages():

@@ -15,6 +15,7 @@ from pgwire.codecs.tsquery import AND, PHRASE, Expand, Item, Operator, Stop, Wor
 from pgwire.codecs.tsvector import LAST_POSITION, MAX_PLACES, limited
 from pgwire.give_way import paced_iter
 from pgwire.long_values import in_order
+from pgwire.release import release
 from planner.textsearch.dictionaries import Configuration
 
 _MOST_PLACES: Final = MAX_PLACES - 1
@@ -44,8 +45,12 @@ class Builder:
         return any_lexemes
 
     def value(self) -> bytes:
-        """Return the tsvector; 54000 where it is too large."""
-        return tsvector.pack((lexeme, tuple(self.places[lexeme])) for lexeme in in_order(list(self.places)))
+        """Return the tsvector, once; 54000 where it is too large."""
+        ordered = in_order(list(self.places))
+        try:
+            return tsvector.pack((lexeme, tuple(self.places[lexeme])) for lexeme in ordered)
+        finally:
+            release(self.places, ordered)
 
 
 def vector_of_text(configuration: Configuration, text: str) -> bytes:
