@@ -208,9 +208,13 @@ async def _check(session: Session, change: Change, queue: _Queue) -> None:
     txn = session.block.ensure_txn()
     keys_off = change.relation.keys_off or session.derived.replica
     if change.old is not None and not keys_off:
-        for key in incoming(session, change.relation.oid, above=not change.moves):
+        keys = incoming(session, change.relation.oid, above=not change.moves)
+        for key in keys:
+            if key.constraint.parent and _action(key, change) in _ACTS:
+                continue  # that of the partitioned table is done, for all its partitions
+            leaves = _leaves(key, keys) if key.child.kind == "p" else ()
             txn.next_statement()  # what the action before has changed is to be seen
-            await _referenced(session, key, change, queue)
+            await _referenced(session, key, change, queue, leaves)
     if change.new is not None:
         txn.next_statement()
         for key in () if keys_off else outgoing(session, change.relation):
@@ -254,10 +258,28 @@ def note_unique(session: Session, relation: RelationDef) -> None:
 # --- the referenced side ----------------------------------------------------------------------------
 
 
-async def _referenced(session: Session, key: ForeignKey, change: Change, queue: _Queue) -> None:
+_ACTS: Final = "cnd"
+"""CASCADE, SET NULL, SET DEFAULT: actions that change rows."""
+
+
+def _action(key: ForeignKey, change: Change) -> str:
+    return key.definition.on_delete if change.new is None else key.definition.on_update
+
+
+def _leaves(key: ForeignKey, keys: Sequence[ForeignKey]) -> list[ForeignKey]:
+    """Return of ``keys`` those that a partitioned table's partitions have from its own, ``key``."""
+    return [
+        one
+        for one in keys
+        if one.child.kind != "p" and one.named[1].oid == key.constraint.oid and one is not key
+    ]
+
+
+async def _referenced(
+    session: Session, key: ForeignKey, change: Change, queue: _Queue, leaves: Sequence[ForeignKey]
+) -> None:
     assert change.old is not None
-    foreign = key.definition
-    action = foreign.on_delete if change.new is None else foreign.on_update
+    action = _action(key, change)
     gone: Keys = {}
     renamed: dict[Canonical, Row] = {}
     for i, row in enumerate(change.old):
@@ -283,13 +305,14 @@ async def _referenced(session: Session, key: ForeignKey, change: Change, queue: 
         in_use.append(change.relation.oid)  # the action is a trigger to PostgreSQL, and to what it fires
         try:
             with _as_owner(session, key.child):
-                await _act(session, key, action, gone, None if change.new is None else renamed, queue)
+                await _act(session, key, action, gone, None if change.new is None else renamed, queue, leaves)
         finally:
             in_use.pop()
         if action == "d":
             # the default may be the very key that went
             session.block.ensure_txn().next_statement()
-            await check_referenced(session, key, gone)
+            for one in leaves or (key,):
+                await check_referenced(session, one, gone)
 
 
 def _as_owner(session: Session, child: RelationDef) -> AbstractContextManager[None]:
@@ -306,13 +329,20 @@ async def _act(
     gone: Keys,
     renamed: dict[Canonical, Row] | None,
     queue: _Queue,
+    leaves: Sequence[ForeignKey],
 ) -> None:
-    """CASCADE, SET NULL, SET DEFAULT on the rows that refer to ``gone``; ``renamed`` None: it was deleted."""
+    """CASCADE, SET NULL, SET DEFAULT on the rows that refer to ``gone``; ``renamed`` None: it was deleted.
+
+    Statement triggers of the table fire where no row refers to it, too, as the statement that PostgreSQL runs is run.
+    """
     txn = session.block.ensure_txn()
     child = key.child
     shard = ShardId(child.oid)
+    if child.kind == "p":
+        await _act_on_partitions(session, key, action, gone, renamed, queue, leaves)
+        return
     rows = await key.children(txn, gone, of_parent=True, for_update=True)
-    if not rows:
+    if not rows and not child.triggers:
         return
     if action == "c" and renamed is None:
         try:
@@ -324,10 +354,14 @@ async def _act(
     where = _statement_text(key, action, of_delete=renamed is None)
     firing = None
     if child.triggers:
-        assigned = key.constraint.attnums if action == "c" else [i + 1 for i in _reset_columns(key, renamed)]
+        assigned = _assigned(key, action, renamed)
         firing = firing_of(session, child, "UPDATE", updated_columns(session, child, assigned))
     if firing is not None:
         await queue.begin(session, firing)
+    if not rows:
+        if firing is not None:
+            queue.put(Change(child, [], [], firing))
+        return
     old = [row.values for row in rows]
     prepare_unique(session, child)
     env = Env((), session, shared=Shared())
@@ -344,6 +378,37 @@ async def _act(
         raise
     await settle(txn.update(shard, [(row.row_id, new) for row, new in zip(rows, made, strict=True)]))
     queue.put(Change(child, old, made, firing))
+
+
+async def _act_on_partitions(
+    session: Session,
+    key: ForeignKey,
+    action: str,
+    gone: Keys,
+    renamed: dict[Canonical, Row] | None,
+    queue: _Queue,
+    leaves: Sequence[ForeignKey],
+) -> None:
+    from engine.constraints.routed_actions import act_on_partitions  # which changes rows as statements do
+
+    deletes = action == "c" and renamed is None
+    try:
+        changes = await act_on_partitions(
+            session, key, leaves, gone, None if deletes else _assigned(key, action, renamed),
+            lambda root, rows: _new_rows(session, root, action, rows, renamed),
+        )  # fmt: skip
+    except (SqlError, DataError) as error:
+        _within(
+            error, _delete_text(key) if deletes else _statement_text(key, action, of_delete=renamed is None)
+        )
+        raise
+    for change in changes:
+        queue.put(change)
+
+
+def _assigned(key: ForeignKey, action: str, renamed: dict[Canonical, Row] | None) -> Sequence[int]:
+    """Return the columns that an action sets."""
+    return key.constraint.attnums if action == "c" else [i + 1 for i in _reset_columns(key, renamed)]
 
 
 def _within(error: DataError, where: str) -> None:
@@ -423,7 +488,8 @@ def _statement_text(key: ForeignKey, action: str, *, of_delete: bool) -> str:
         sets = [f"{quoted(child.columns[i].name)} = {word}" for i in changed]
         first = 1
     where = [f"${n} OPERATOR(pg_catalog.=) {c}" for n, c in enumerate(columns, first)]
-    return f'SQL statement "UPDATE ONLY {name} SET {", ".join(sets)} WHERE {" AND ".join(where)}"'
+    only = "" if child.kind == "p" else "ONLY "
+    return f'SQL statement "UPDATE {only}{name} SET {", ".join(sets)} WHERE {" AND ".join(where)}"'
 
 
 def _delete_text(key: ForeignKey) -> str:
@@ -432,7 +498,8 @@ def _delete_text(key: ForeignKey) -> str:
     columns = [quoted(child.columns[i].name) for i in key.child_at]
     where = [f"${n} OPERATOR(pg_catalog.=) {c}" for n, c in enumerate(columns, 1)]
     name = f"{quoted(child.schema)}.{quoted(child.name)}"
-    return f'SQL statement "DELETE FROM ONLY {name} WHERE {" AND ".join(where)}"'
+    only = "" if child.kind == "p" else "ONLY "
+    return f'SQL statement "DELETE FROM {only}{name} WHERE {" AND ".join(where)}"'
 
 
 def quoted(name: str) -> str:

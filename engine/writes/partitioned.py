@@ -260,6 +260,10 @@ class Noted:
 
     async def follow(self, session: Session) -> None:
         """Check foreign keys, fire AFTER triggers."""
+        await effects.after(session, *self.changes())
+
+    def changes(self) -> list[effects.Change]:
+        """Return what was noted, in the order in which it is followed."""
         bare = self._made.bare()
         ends = [
             effects.Change(bare, None, (), firing, shown=self._seen.get(firing.op, ((), ())))
@@ -269,7 +273,7 @@ class Noted:
         lost = [old for old, new in self._moved if new is None]
         moves = [effects.Change(bare, [old for old, _ in came], [new for _, new in came])] if came else []
         moves += [effects.Change(bare, lost, None)] if lost else []
-        await effects.after(session, *self._changes, *moves, *ends)
+        return [*self._changes, *moves, *ends]
 
 
 def statement_firing(
