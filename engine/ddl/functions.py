@@ -206,7 +206,7 @@ async def alter_function(
         if statement.schema != function.schema:
             refuse_temporary_move(statement.schema, function.schema)
             schema, schema_oid = await target_schema(session, statement.schema, "p")
-    if (name, schema) != (function.name, function.schema):
+    if statement.name is not None or schema != function.schema:
         if _same(session.catalog, schema, name, function.inputs) is not None:
             types = ", ".join(type_name(session, oid, None) or "" for oid in function.inputs)
             raise SqlError("42723", f'function {name}({types}) already exists in schema "{schema}"')

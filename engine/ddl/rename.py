@@ -22,6 +22,7 @@ from engine.ddl.functions import rebase_functions
 from engine.ddl.held_rows import renew_holders
 from engine.ddl.policies import rebase_policies
 from engine.ddl.roles import refuse_reserved_role
+from engine.ddl.types import check_free
 from engine.eager import settle
 from engine.reads.plans import Plan
 from planner import statements as st
@@ -71,6 +72,8 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
     if statement.what == "relation":
         if catalog.relation(relation.schema, new) is not None:
             raise SqlError("42P07", f'relation "{new}" already exists')
+        if relation.kind in "rvmp":  # whose rows are of a type of that name
+            check_free(catalog, relation.schema, new)
         await lock_stored(session, relation)
         if relation.kind == "i":
             owner = table_of(session, relation.table_oid)

@@ -109,6 +109,15 @@ def check_free(catalog: CatalogSnapshot, schema: str, name: str) -> None:
         raise SqlError("42710", f'type "{name}" already exists')
 
 
+def check_no_relation(catalog: CatalogSnapshot, schema: str, name: str) -> None:
+    """Raise SqlError 42P07 where a relation, or a composite type, which is one to PostgreSQL, has the name already."""
+    taken = next(
+        (t for t in catalog.user_types() if t.kind == "c" and (t.schema, t.name) == (schema, name)), None
+    )
+    if taken is not None or catalog.relation(schema, name) is not None:
+        raise SqlError("42P07", f'relation "{name}" already exists')
+
+
 def array_name(catalog: CatalogSnapshot, schema: str, name: str) -> str:
     """Return the name of the array type over a new type: with as many underscores as make it unique."""
     wanted = _clipped("_" + name)
@@ -222,6 +231,8 @@ async def alter_type(conn: Connection, plan: Plan, statement: st.AlterType, para
             changed.append(AclDef(class_oid=PG_TYPE_OID, object_oid=type_.oid, sub_id=0, items=acl))
         type_ = replace(type_, owner=owner)
     elif statement.name is not None:
+        if type_.kind == "c":
+            check_no_relation(session.catalog, type_.schema, statement.name)
         check_free(session.catalog, type_.schema, statement.name)
         renamed = array_name(session.catalog, type_.schema, statement.name)
         type_ = replace(type_, name=statement.name, array_name=renamed)

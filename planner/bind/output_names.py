@@ -26,7 +26,7 @@ _FIXED: dict[type, str] = {
 def _figure(node: ast.Expression | None, bound: Expr | None) -> tuple[str, int]:
     """Return (name, strength): 2 a good name, 1 one that an inner name may replace, 0 none."""
     match node:
-        case ast.ColumnRef(names=names, star=False):
+        case ast.ColumnRef(names=names) if names:  # of a star, too, where it is one value: ``t.*::text``
             return names[-1], 2
         case ast.FuncCall(name=called):
             return called[-1], 2
