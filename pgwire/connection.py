@@ -94,6 +94,7 @@ class Connection:
         "_limits",
         "data",
         "describe",
+        "dropping",
         "farewell",
         "out",
         "parted",
@@ -126,6 +127,7 @@ class Connection:
         self._frames = FrameBuffer()
         self._limits = _limits(max_message_bytes)
         self._copy_left = 0  # bytes of the current CopyData that have not been consumed
+        self.dropping = False  # ``copy_chunk`` stopped among many Flush and Sync: others get their turn
         self._encryption_asked: set[int] = set()
 
     def speak(self, encoding: Encoding) -> None:
@@ -302,7 +304,7 @@ class Connection:
     # ------------------------------------------------------------------ COPY FROM STDIN
 
     def copy_chunk(self) -> bytes | None:
-        """Return COPY data that has arrived, b"" if more is needed, None at CopyDone (which leaves copy-in).
+        """Return COPY data that has arrived, b"" if more is needed (or ``dropping``), None at CopyDone (which leaves copy-in).
 
         Pieces need not end where CopyData messages end. Only legal in a copy-in state.
 
@@ -315,6 +317,7 @@ class Connection:
         frames = self._frames
         parts: list[bytes] = []
         size = 0
+        self.dropping = False
         while size < COPY_CHUNK_BYTES:
             if self._copy_left:
                 piece = frames.take_partial(self._copy_left)
@@ -337,8 +340,10 @@ class Connection:
             if any(parts):
                 break
             # next_frame drops Flush and Sync and refuses everything but CopyDone and CopyFail.
-            while (kind := self.next_frame()) == DROPPING:
-                pass
+            kind = self.next_frame()
+            if kind == DROPPING:
+                self.dropping = True
+                break
             if kind == NO_FRAME:
                 break
             if kind == _COPY_DATA:  # behind a dropped message

@@ -475,4 +475,7 @@ class CopyIn:
                 self._responder.on_input_taken()
                 return chunk
             self._responder.on_input_taken()
-            await self._responder.more_input()
+            if self._connection.dropping:
+                await asyncio.sleep(0)
+            else:
+                await self._responder.more_input()

@@ -35,6 +35,8 @@ ESCALATE_ROWS: Final = 2000
 """An insert, update or delete of more rows than this takes table X instead of row locks."""
 
 CHUNK_ROWS: Final = 500
+FEW_ROWS: Final = 16
+"""Rows that one turn takes however many indexes they have."""
 """Rows locked or checked between two turns of the event loop."""
 
 PREPARE_ROWS: Final = 4000
@@ -53,12 +55,15 @@ def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[
     entered: list[tuple[IndexView, IndexKey, Row]] = []
     width = view.padding.width
     full: list[Row] = []
+    chunk = (
+        CHUNK_ROWS if len(rows) < FEW_ROWS else max(CHUNK_ROWS // max(len(view.index_views()), 1), FEW_ROWS)
+    )
     for row in rows:
         if len(row) < width:
             row = view.padding.pad(row)
         full.append(row)
         yield from lock_keys(txn, view, row, None, exclusive, entered)
-        if len(full) % CHUNK_ROWS == 0:
+        if len(full) % chunk == 0:
             yield asyncio.sleep(0)
             if len(txn.owner.held) > txn.owner.escalate_at:
                 yield from escalate(txn, shard)
@@ -71,7 +76,7 @@ def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[
         for count, (row_id, row) in enumerate(zip(ids, full, strict=True), 1):
             own.put(row_id, row, statement, 0)
             txn.journal.append((own, row_id))
-            if count % CHUNK_ROWS == 0:
+            if count % chunk == 0:
                 yield asyncio.sleep(0)
         # One row and no part: a key that no hot row has is nobody's (the usual case, at a glance).
         single = len(own.rows) == 1 and not view.generation.parts and not own.parts

@@ -63,13 +63,14 @@ class Wants:
     waits for that transaction before it holds anything that this might need.
     """
 
-    __slots__ = ("_catalog", "keys", "tables")
+    __slots__ = ("_catalog", "_from_tables", "keys", "tables")
 
     def __init__(self, catalog: CatalogSnapshot) -> None:
         """Want nothing yet."""
         self._catalog = catalog
         self.keys: dict[StoredKey, bool] = {}
         self.tables: set[int] = set()
+        self._from_tables: dict[int, list[int]] | None = None
 
     def change(self, key: StoredKey) -> None:
         """Lock an object X."""
@@ -186,11 +187,19 @@ class Wants:
             self.relation(sequence.oid)
             self.name(sequence.schema, sequence.name)
         self.views([relation.oid], exclusive=cascade)
-        for table in self._catalog.user_relations():
-            if any(trigger.from_table == relation.oid for trigger in table.triggers):
-                self.relation(table.oid)
+        for oid in self._constrained().get(relation.oid, ()):
+            self.relation(oid)
         if cascade:
             self.referring(relation.oid)
+
+    def _constrained(self) -> dict[int, list[int]]:
+        """Return the tables that have a constraint trigger FROM another, by that one; a schema may drop thousands."""
+        if self._from_tables is None:
+            self._from_tables = {}
+            for table in self._catalog.user_relations():
+                for oid in {trigger.from_table for trigger in table.triggers if trigger.from_table}:
+                    self._from_tables.setdefault(oid, []).append(table.oid)
+        return self._from_tables
 
     def whole_schema(self, name: str, *, cascade: bool) -> None:
         """Drop a schema; with ``cascade`` also what is in it, else that is looked at."""

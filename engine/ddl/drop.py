@@ -32,6 +32,7 @@ from engine.reads.plans import Plan
 from engine.sequences.define import check_droppable, drawing_columns, restart_owned
 from engine.sources import guard
 from engine.triggers.firing import firing_of
+from pgwire.give_way import between
 from planner import statements as st
 from planner.bind.index import without_indexes
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef
@@ -361,14 +362,17 @@ async def drop_relations(
     deletes: list[StoredKey] = []
     if drawing:
         await drop_defaults(session, [(t, c) for _s, t, c in drawing])
+    taken: set[int] = set()
     for relation in (*targets, *owned, *dependents):
         if session.catalog.relation_by_oid(relation.oid) is None:
             continue  # it went with the type of another's rows
         await drop_rows(session.catalog, txn, relation)
         deletes.append(key_of(relation))
-        inner = {relation.oid, *part_oids(relation)}
-        deletes += [key_of(c) for c in session.catalog.comments() if c.object_oid in inner]
-        deletes += [key_of(acl) for acl in session.catalog.acls() if acl.object_oid in inner]
+        taken.add(relation.oid)
+        taken.update(part_oids(relation))
+        between()
+    deletes += [key_of(c) for c in session.catalog.comments() if c.object_oid in taken]
+    deletes += [key_of(acl) for acl in session.catalog.acls() if acl.object_oid in taken]
     await session.view.change([], deletes)
     await _tell_parents(session, targets)
     await depends.forget_functions(session, functions)

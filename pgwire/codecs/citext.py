@@ -54,9 +54,13 @@ def unpack(value: bytes) -> str:
 
 
 def _unpacked(value: bytes) -> str:
+    return _written(value).decode("utf-8", "surrogatepass")
+
+
+def _written(value: bytes) -> bytes:
     size = int.from_bytes(value[-4:], "big")
-    written = value[-4 - size : -4] if size else value[:-4]
-    return written.decode("utf-8", "surrogatepass")
+    end = len(value) - 4
+    return long.cut_bytes(value, end - size if size else 0, end)
 
 
 _kept = lru_cache(maxsize=4096)(_unpacked)
@@ -74,4 +78,4 @@ def receive(data: bytes) -> bytes:
 
 def send(value: bytes) -> bytes:
     """Return the binary form."""
-    return long.encoded(unpack(value), _encoded)
+    return _written(value)

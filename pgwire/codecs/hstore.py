@@ -41,17 +41,16 @@ def pack(pairs: Pairs) -> bytes:
         ],
         lambda item: item[:2],
     )
-    strings: list[bytes] = []
-    ends: list[bytes] = []
+    strings, ends = bytearray(), bytearray()
     nulls = bytearray()
     at = 0
     for _size, key, value in paced(coded):
         for part in (key, b"" if value is None else value.encode("utf-8", "surrogatepass")):
-            strings.append(part)
+            strings += part
             at += len(part)
-            ends.append(_UINT32.pack(at))
+            ends += _UINT32.pack(at)
         nulls.append(value is None)
-    return joined_bytes([*strings, b"\x00", _UINT32.pack(len(coded)), *ends, nulls])
+    return joined_bytes([strings, b"\x00", _UINT32.pack(len(coded)), ends, nulls])
 
 
 @kept(4096)

@@ -538,6 +538,10 @@ def width_bucket(operand: Decimal, low: Decimal, high: Decimal, count: int) -> i
     return int(EXACT.divide_int(position, EXACT.subtract(high, low))) + 1
 
 
+MOST_DIGITS: Final = 20
+"""Of a number that some integer type may hold."""
+
+
 def to_int(check: Callable[[int], int], label: str) -> Callable[[Decimal], int]:
     """Return the cast to an integer type: rounds half away from zero."""
 
@@ -545,6 +549,8 @@ def to_int(check: Callable[[int], int], label: str) -> Callable[[Decimal], int]:
         if not x.is_finite():
             what = "NaN" if x.is_nan() else "infinity"
             raise SqlError("0A000", f"cannot convert {what} to {label}")
+        if x.adjusted() > MOST_DIGITS:
+            check(10**MOST_DIGITS)  # which raises; to read all digits may take long
         return check(int(x.to_integral_value(ROUND_HALF_UP, EXACT)))
 
     return cast_

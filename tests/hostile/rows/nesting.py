@@ -151,6 +151,8 @@ ROWS = (
         f" FULL JOIN (SELECT 1 a) a{i} USING (a)" for i in range(1, n + 1)), short=30, full=1000, answer="1", expect=DEEP),
     Row(name="set operations of many columns", sql=lambda n: f"SELECT {_list(n, 'id + {}')} FROM numbers WHERE id < 3 UNION SELECT "
         f"{_list(n, 'id + {}')} FROM numbers WHERE id < 3", short=1500, full=1664),
+    Row(name="DROP SCHEMA of many tables", sql="DROP SCHEMA crowd CASCADE", setup=("DROP SCHEMA IF EXISTS crowd CASCADE", "CREATE SCHEMA crowd",
+        "DO $$ BEGIN FOR i IN 1..<n> LOOP EXECUTE 'CREATE TABLE crowd.t' || i || ' (a int)'; END LOOP; END $$"), short=150, full=1000),
     Row(name="natural joins of wide tables", sql="SELECT count(*) FROM broad a NATURAL JOIN broad b NATURAL JOIN broad c",
         setup=(lambda n: f"CREATE TEMP TABLE broad ({_list(n, 'c{} int')})",), short=800, full=1600, answer="0", expect=DEEP),
     Row(name="USING of many columns", sql=lambda n: f"SELECT count(*) FROM broad a JOIN broad b USING ({_list(n, 'c{}')})",

@@ -38,6 +38,7 @@ ROWS = (
         full=100_000, executor="index"),
     Row(name="a variance of long numbers", sql="SELECT length(stddev(('1e' || g)::numeric)::text) FROM generate_series(1, <n>) g", short=2400,
         full=60_000, executor="index", expect="done 22003"),
+    Row(name="an integer of a long number", sql=f"SELECT ({LONG})::int", short=70_000, full=130_000, expect="22003"),
     Row(name="to_char of a long number", sql=f"SELECT length(to_char({LONG}, repeat('9', <n>)))", short=18_000, full=130_000,
         expect="done 42601 22023 54000"),
     Row(name="to_number", sql="SELECT length(to_number(repeat('7,', <n>), repeat('9G', <n>))::text)", short=10_000, full=60_000,
