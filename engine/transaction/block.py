@@ -373,6 +373,11 @@ class Block:
         if deferrable is not None:
             settings.override("transaction_deferrable", "on" if deferrable else "off")
 
+    def set_read_only(self, read_only: bool) -> None:
+        """Let the running transaction be read only, or not, as it was at a savepoint that ends."""
+        if read_only != self.is_read_only:
+            self.set_modes(isolation=None, read_only=read_only, deferrable=None, check=False)
+
     def set_modes_of_several(self, statement: SetTransaction) -> None:
         """SET TRANSACTION beside other statements in a Query message: of the transaction that they are together."""
         self.set_modes(
@@ -576,6 +581,7 @@ class Block:
     def release(self, name: str) -> int:
         """RELEASE: forget the savepoint and all after it; their changes stay. Returns its depth."""
         position = savepoints.position_of(self.savepoints, name)
+        self.set_read_only(self.savepoints[position].read_only)
         del self.savepoints[position:]
         return position
 

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Savepoint:
-    """The marks of txn, settings and deferred checks, the rows counted and the catalog changes until then. ``name``: "" has none."""
+    """The marks of txn, settings and deferred checks, the rows counted and the catalog changes until then. ``name``: "" has none.
+
+    ``read_only``: whether the transaction was then, which SET TRANSACTION behind a savepoint changes for as long as that stands.
+    """
 
     name: str
     handle: int
@@ -32,13 +35,16 @@ class Savepoint:
     changes: Mapping[StoredKey, Stored | None]
     timing: Mark
     written: Written
+    read_only: bool
 
 
 def mark(session: Session, txn: Transaction, name: str = "") -> Savepoint:
     """Return where the running transaction stands."""
     handle = txn.savepoint()
     settings, changes, timing = session.settings.mark(), session.view.own_changes, session.timing.mark()
-    return Savepoint(name, handle, settings, changes, timing, session.block.own_rows.written)
+    return Savepoint(
+        name, handle, settings, changes, timing, session.block.own_rows.written, session.block.is_read_only
+    )
 
 
 async def go_back(session: Session, txn: Transaction, point: Savepoint) -> None:
@@ -50,6 +56,7 @@ async def go_back(session: Session, txn: Transaction, point: Savepoint) -> None:
     session.view.go_back(point.changes)
     session.timing.go_back(point.timing)
     session.block.own_rows.go_back(point.written)
+    session.block.set_read_only(point.read_only)
 
 
 def position_of(points: Sequence[Savepoint], name: str) -> int:

@@ -238,7 +238,7 @@ class Declarations(Base):
         default = None
         if stream.word() in (":=", "=", "default"):
             stream.at += 1
-            default = stream.expression(self.names, ";")
+            default = stream.expression(self.names.so_far(len(self.variables)), ";")
         if not_null and default is None:
             place = stream.place
             raise SqlError(
@@ -280,6 +280,7 @@ class Declarations(Base):
     def _cursor(self, name: str, line: int, scroll: bool | None) -> int:
         stream = self.stream
         outer = self.enter("")
+        self.names.parent = outer.so_far(len(self.variables))
         arguments: list[int] = []
         if stream.take("("):
             while True:

@@ -16,7 +16,7 @@ Nodes are compared by identity: what is compiled of them is kept under them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, TypeAlias
 
 from planner import ast
@@ -30,22 +30,34 @@ Conflict: TypeAlias = Literal["error", "use_variable", "use_column"]
 
 @dataclass(slots=True, eq=False)
 class Names:
-    """The variables that one block declares, by name; ``parent``: those around it. ``label`` "" where it has none."""
+    """The variables that one block declares, by name; ``parent``: those around it. ``label`` "" where it has none.
+
+    ``limit``: those from this number on are not declared yet.
+    """
 
     label: str
     parent: Names | None
     numbers: dict[str, int] = field(default_factory=dict)
     is_loop: bool = False
+    limit: int = 1 << 62
+
+    def so_far(self, count: int) -> Names:
+        """Return them as they are known before the variable of number ``count`` is declared."""
+        return replace(self, limit=count)
+
+    def _number(self, name: str) -> int | None:
+        number = self.numbers.get(name)
+        return None if number is None or number >= self.limit else number
 
     def find(self, names: tuple[str, ...], variables: list[Variable]) -> tuple[int, int] | None:
         """Return (variable, how many of ``names`` name it), the innermost first; None where none is meant."""
         level: Names | None = self
         while level is not None:
-            number = level.numbers.get(names[0])
+            number = level._number(names[0])
             if number is not None and (len(names) == 1 or variables[number].kind != "scalar"):
                 return number, 1
             if len(names) > 1 and level.label and level.label == names[0]:
-                number = level.numbers.get(names[1])
+                number = level._number(names[1])
                 if number is not None and (len(names) == 2 or variables[number].kind != "scalar"):
                     return number, 2
             level = level.parent
