@@ -77,9 +77,11 @@ class ExecState(Shared):
 
     def release(self) -> None:
         """Let go of what was kept for the execution, which has ended."""
-        for kept in (self.cache, self.memo, self.private):
+        for kept in (self.cache, self.memo):
             if kept:
                 release_values(kept)
+        if self.private:  # WITH items are in it, whose rows nobody counts
+            release_all(self.private)
 
 
 class SubRun:
