@@ -30,7 +30,7 @@ from planner.bind.calls import result_row
 from planner.domains import base_type
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, Shared
-from planner.facts import BOOL, INT4, RECORD
+from planner.facts import BOOL, INT4, RECORD, TEXT, UNKNOWN
 from planner.plpgsql.bind import VALUE
 from planner.plpgsql.tree import Into, Piece, Target
 from planner.plpgsql.variables import Source
@@ -230,6 +230,8 @@ class Frame:
         """Return a value as assignments convert it. Raises SqlError 42846, 42804 and what the conversion raises."""
         if source.oid == target.oid and target.typmod < 0:
             return value
+        if source.oid == UNKNOWN:  # a literal in a row that was made without a type for it
+            source = SqlType(TEXT)
         base = base_type(target)
         row = None if source.oid == base.oid else result_row(self.session.catalog, base.oid)
         if row is not None and (
