@@ -30,7 +30,7 @@ def common_type(types: tuple[int, ...]) -> int:
 def _common(types: Iterable[int]) -> tuple[int, int]:
     """Return (type, index of the offending entry or -1)."""
     types = list(types)
-    if types and types[0] != UNKNOWN and all(oid == types[0] for oid in types):
+    if types and types[0] != UNKNOWN and types.count(types[0]) == len(types):
         return types[0], -1  # a domain stays one only where all are of it
     chosen = UNKNOWN
     for index, oid in enumerate(map(base_oid, types)):

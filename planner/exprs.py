@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from pgwire.give_way import give_way
 from planner.errors import Span
 from planner.facts import facts
 from planner.query import ROW_ID, Aggregate, Const, Expr, GroupingFunc, Param, QueryBase, Var, WindowFunc
@@ -24,6 +25,7 @@ def free_levels(expr: object) -> tuple[list[int], list[tuple[int, Span | None]]]
     aggregates: list[tuple[int, Span | None]] = []
     stack: list[tuple[object, int]] = [(expr, 0)]
     while stack:
+        give_way()
         node, depth = stack.pop()
         if isinstance(node, Var):
             if node.level >= depth and node.range >= 0:

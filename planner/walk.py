@@ -13,7 +13,7 @@ from dataclasses import fields, is_dataclass
 from operator import attrgetter
 from typing import Any, Final
 
-from pgwire.give_way import PACE, give_way
+from pgwire.give_way import PACE, give_way, paced
 from planner.query import QueryBase, QueryExpr, Range
 
 _OTHER: Final = ("type", "span", "leaves")
@@ -59,7 +59,7 @@ def children(node: Any) -> list[Any]:
 
 def _gathered(items: tuple[Any, ...]) -> list[Any]:
     out: list[Any] = []
-    for item in items:
+    for item in items if len(items) <= PACE else paced(items):
         kind = item.__class__
         if kind is tuple:
             if item:

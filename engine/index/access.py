@@ -75,21 +75,21 @@ def is_volatile(node: object) -> bool:
         fact = facts().procs.get(node.proc)
         if fact is not None and fact.volatility == "v":
             return True
-    return any(is_volatile(child) for child in children(node))
+    return any(is_volatile(child) for child in paced(children(node)))
 
 
 def returns_set(node: object) -> bool:
     """Tell whether a set-returning function occurs in ``node``."""
     if isinstance(node, FuncExpr) and node.returns_set:
         return True
-    return any(returns_set(child) for child in children(node))
+    return any(returns_set(child) for child in paced(children(node)))
 
 
 def has_sublink(node: object) -> bool:
     """Tell whether a sub-select or an aggregate occurs in ``node``."""
     if isinstance(node, SubLink | Aggregate):
         return True
-    return any(has_sublink(child) for child in children(node))
+    return any(has_sublink(child) for child in paced(children(node)))
 
 
 def in_order_of_cost(conjuncts: Sequence[Expr]) -> tuple[Expr, ...]:
@@ -192,7 +192,7 @@ def _runs_before(node: object) -> bool:
         return False
     if isinstance(node, SubLink):
         return node.kind in (SubLinkKind.SCALAR, SubLinkKind.ARRAY) and stands_alone(node.query)
-    return all(_runs_before(child) for child in children(node))
+    return all(_runs_before(child) for child in paced(children(node)))
 
 
 def stands_alone(query: QueryExpr) -> bool:

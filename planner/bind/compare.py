@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
+from pgwire.give_way import paced
 from planner import ast
 from planner.bind.columns import expand_stars
 from planner.bind.expr import bind_expr, operator_name, register
@@ -187,7 +188,7 @@ def _in(scope: Scope, node: ast.In) -> Expr:
     left = bind_expr(scope, node.left)
     plain: list[Expr] = []
     with_vars: list[Expr] = []
-    for value in expand_stars(scope, node.items):
+    for value in paced(expand_stars(scope, node.items)):
         (with_vars if reads_own_columns(value) else plain).append(value)
     parts: list[Expr] = []
     if len(plain) > 1:
@@ -195,9 +196,9 @@ def _in(scope: Scope, node: ast.In) -> Expr:
         scalar = common_type(types)
         array = array_of(scalar) if scalar and scalar != RECORD else 0
         if array and all(
-            oid in (scalar, UNKNOWN) or can_coerce(oid, scalar, CastContext.IMPLICIT) for oid in types
+            oid in (scalar, UNKNOWN) or can_coerce(oid, scalar, CastContext.IMPLICIT) for oid in set(types)
         ):
-            items = tuple([coerce_to_common(item, scalar, "IN", env) for item in plain])
+            items = tuple([coerce_to_common(item, scalar, "IN", env) for item in paced(plain)])
             right = ArrayExpr(type=SqlType(array), elements=items)
             parts.append(make_scalar_array_op(name, left, right, not node.negated, env, node.span))
             plain = []
