@@ -244,10 +244,15 @@ _COMPUTING: Final = ("<", *(str(_ROOT / part) for part in ("engine/index", "plan
 
 
 def forget(error: BaseException) -> None:
-    """Let go of the variables of the code that an error has come through, which would all be freed in one step with the error."""
+    """Let go of the variables of the code that an error has come through, which would all be freed in one step with the error.
+
+    Code that calls itself forgets the same error at each level: only what has come since.
+    """
     held: list[Any] = []
     at = error.__traceback__
-    while at is not None:
+    done = error.__dict__.get("forgotten")  # of the traceback then, which is part of the one now
+    error.__dict__["forgotten"] = id(at)
+    while at is not None and id(at) != done:
         frame = at.tb_frame
         if frame.f_code.co_filename.startswith(_COMPUTING):
             found = gc.get_referents(frame)

@@ -161,13 +161,6 @@ def test_every_way_to_name_a_time_zone(peer: Peer, zone: str) -> None:
     assert ours == theirs
 
 
-def test_daylight_saving_rules_are_refused_by_name(server: ServerProcess) -> None:
-    client = connect(server.port)
-    refused = client.fails("SET timezone = 'EST5EDT,M3.2.0,M11.1.0'")
-    assert (refused["sqlstate"], "TimeZone" in refused["message"]) == ("0A000", True)
-    client.close()
-
-
 @pytest.mark.parametrize(
     "columns",
     [

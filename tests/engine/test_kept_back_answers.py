@@ -153,9 +153,12 @@ async def until(told: Callable[[], bool]) -> None:
 
 
 def played(case: Case, end: Callable[[Client, FakeLease], Awaitable[None]]) -> None:
-    """Play a case up to where its answer is there and kept back; ``end`` says what becomes of it."""
+    """Play a case up to where its answer is there and kept back; ``end`` says what becomes of it.
 
-    async def main() -> None:
+    Where others had their turn before the lease ran out, as on a slow machine, it was answered in time: then once more.
+    """
+
+    async def main() -> bool:
         database: Database = await open_database(MemoryDisk())
         lease = FakeLease()
         database.lease = lease  # type: ignore[assignment]
@@ -195,17 +198,29 @@ def played(case: Case, end: Callable[[Client, FakeLease], Awaitable[None]]) -> N
         ended = other._idle
         other._idle = idle  # type: ignore[method-assign]
         committer._apply = applied  # type: ignore[method-assign]
+        early: list[bytes] = []
+        write = one.socket.write
+
+        def written(data: bytes) -> None:
+            if lease.valid():
+                early.append(bytes(data))
+            write(data)
+
+        one.socket.write = written
         two.send(m.Query(case.released))
         await two.answers()
         committer._apply = apply  # type: ignore[method-assign]
         assert not lease.valid()
         await some_turns()
-        assert case.told not in texts(pieces(one)), "it was answered while the lease had run out"
-        await end(one, lease)
+        answered = case.told in texts(pieces(one))
+        assert not answered or early, "it was answered while the lease had run out"
+        if not answered:
+            await end(one, lease)
         lease.renew()
         await database.close()
+        return not answered
 
-    asyncio.run(main())
+    assert any(asyncio.run(main()) for _ in range(9)), "the lease never ran out in time"
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -170,12 +170,12 @@ def test_sessions_past_the_limit_are_refused(tmp_path: Path) -> None:
     assert server.stop() == 0
 
 
-def test_the_collector_runs_but_not_over_what_the_start_has_loaded(tmp_path: Path) -> None:
+def test_the_collector_rests_from_the_start(tmp_path: Path) -> None:
     script = """
 import gc, sys, engine.__main__ as start
 
 def stop(**settings):  # the store is open, nobody listens yet
-    print(gc.isenabled(), gc.get_freeze_count() > 100_000)
+    print(gc.isenabled())
     raise OSError("stopped here")
 
 start.ServerConfig = stop
@@ -185,7 +185,7 @@ sys.exit(start.main(sys.argv[1:]))
     done = subprocess.run(
         [sys.executable, "-c", script, *words], capture_output=True, text=True, timeout=60, check=False
     )
-    assert (done.stdout, done.returncode) == ("True True\n", 1), done.stderr
+    assert (done.stdout, done.returncode) == ("False\n", 1), done.stderr
     assert "stopped here" in done.stderr
 
 
