@@ -15,7 +15,8 @@ import itertools
 from typing import Any, Final
 
 from pgwire.codecs.array import MAX_DIMENSIONS, dimensions, flatten, nest
-from pgwire.long_arrays import chained, cut, repeated
+from pgwire.long_arrays import cut, repeated
+from planner.builtins.large import chained
 from planner.errors import SqlError, not_supported
 from planner.evaluate_runtime import ABSENT
 

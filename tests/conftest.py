@@ -70,9 +70,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Keep the collector from walking what has been loaded, hundreds of thousands of objects, over and over."""
+    """Keep the collector from walking what has been loaded, hundreds of thousands of objects, over and over; databases of tests seldom, too."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 10, 20)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

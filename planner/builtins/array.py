@@ -18,7 +18,7 @@ from pgwire.codecs.domain import ARRAY_ELEMENT, INT2, INT2VECTOR, OID, OIDVECTOR
 from pgwire.give_way import paced
 from planner.builtins.casts import to_text
 from planner.builtins.compare import hash_key, sort_key
-from planner.builtins.large import ITEM_BYTES, LARGE_BYTES, foresee, joined
+from planner.builtins.large import ITEM_BYTES, LARGE_BYTES, chained, foresee, joined
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.builtins.text import fields
@@ -108,7 +108,7 @@ def array_append(value: Array | None, item: Any, *, types: Types) -> Array:
     if value is None:
         return (item,)
     _one_dimension(value, types[0])
-    return long_arrays.chained((value, (item,)))
+    return chained((value, (item,)))
 
 
 def array_prepend(item: Any, value: Array | None, *, types: Types) -> Array:
@@ -116,7 +116,7 @@ def array_prepend(item: Any, value: Array | None, *, types: Types) -> Array:
     if value is None:
         return (item,)
     _one_dimension(value, types[1])
-    return long_arrays.chained(((item,), value))
+    return chained(((item,), value))
 
 
 def array_cat(left: Array | None, right: Array | None, *, types: Types) -> Array | None:
@@ -142,7 +142,7 @@ def array_cat(left: Array | None, right: Array | None, *, types: Types) -> Array
         detail = f"Arrays of {len(a)} and {len(b)} dimensions are not compatible for concatenation."
     if not fits:
         raise SqlError("2202E", "cannot concatenate incompatible arrays", detail=detail)
-    return long_arrays.chained(parts)
+    return chained(parts)
 
 
 def array_fill(value: Any, lengths: Array | None, bounds: Array | None = (1,)) -> Array:

@@ -14,13 +14,14 @@ from collections.abc import Callable, Sequence
 from sys import getsizeof
 from typing import Any, Final
 
-from pgwire import long_values
+from pgwire import long_arrays, long_values
 from pgwire.give_way import give_way
 from planner.errors import SqlError
 
 LARGE_BYTES: Final = 8 << 10
 ITEM_BYTES: Final = 58
 """What a short text takes as an item of an array or a set."""
+_POINTER_BYTES: Final = 8
 _COUNTED: Final = 4096
 """Texts whose lengths are added up between two looks at the clock."""
 MAX_BYTES: Final = (1 << 30) - 1
@@ -54,6 +55,12 @@ def made(value: Any) -> Any:
     if METER.charge is not None:
         METER.charge(size, False)
     return value
+
+
+def chained(parts: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
+    """Return arrays' items one part after the other, as one array that was foreseen."""
+    foresee(_POINTER_BYTES * sum(map(len, parts)))
+    return long_arrays.chained(parts)
 
 
 def joined(pieces: Sequence[str], separator: str = "") -> str:
