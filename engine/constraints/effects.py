@@ -395,7 +395,7 @@ async def _act_on_partitions(
     try:
         changes = await act_on_partitions(
             session, key, leaves, gone, None if deletes else _assigned(key, action, renamed),
-            lambda root, rows: _new_rows(session, root, action, rows, renamed),
+            lambda root, rows: _new_rows(session, root, action, rows, renamed), queue.begin,
         )  # fmt: skip
     except (SqlError, DataError) as error:
         _within(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from engine.constraints.effects import Change
 from engine.constraints.foreign_key import ForeignKey, Keys
-from engine.triggers.firing import updated_columns
+from engine.triggers.firing import Firing, updated_columns
 from engine.writes.partitioned import Noted, Partitioned, statement_firing
 from engine.writes.partitioned_changes import Changes
 from planner.evaluate import Env, Shared
@@ -25,6 +25,7 @@ from txn.types import Row, RowId, StoredRow
 if TYPE_CHECKING:
     from engine.connection.session import Session
 
+Begin = Callable[["Session", Firing], Awaitable[None]]
 NewRows = Callable[[ForeignKey, Sequence[StoredRow]], Awaitable[list[tuple[RowId, Row]]]]
 
 
@@ -35,11 +36,13 @@ async def act_on_partitions(
     gone: Keys,
     assigned: Sequence[int] | None,
     new_rows: NewRows,
+    begin: Begin,
 ) -> list[Change]:
     """Change the rows that refer to ``gone``; return the changes, in the order in which what follows them is to be done.
 
     ``key``: of the partitioned table; ``leaves``: the same constraint of its partitions that store rows. ``assigned``: the columns that
-    are set, None: rows are deleted. ``new_rows`` makes what rows of the partitioned table become. Raises what storing rows and triggers raise.
+    are set, None: rows are deleted. ``new_rows`` makes what rows of the partitioned table become; ``begin`` fires BEFORE STATEMENT, unless it has fired.
+    Raises what storing rows and triggers raise.
     """
     root = key.child
     made = Partitioned(session, Delete(table=root.oid, source=Select(columns=(), targets=())))
@@ -51,7 +54,7 @@ async def act_on_partitions(
         () if assigned is None else updated_columns(session, root, assigned),
     )
     if firing is not None:
-        await firing.before_statement(session)
+        await begin(session, firing)
     noted = Noted(made, [firing])
     changes = Changes(session, made, env, noted)
     txn = session.block.ensure_txn()

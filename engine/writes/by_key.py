@@ -17,12 +17,9 @@ from engine.eager import settle
 from engine.executor import ExecContext, Result
 from engine.reads.plans import Plan
 from engine.reads.query import collect, context
-from engine.slices import in_slices
 from engine.writes.dml import outcome
 from engine.writes.one_row import LOST, begin_alone, lost
 from engine.writes.returning import make_env
-from engine.writes.shape import OF_ROWS
-from pgwire.codecs.errors import DataError
 from pgwire.give_way import PACE
 from txn.types import RowId
 
@@ -89,12 +86,7 @@ async def _finish(
         if change.short and len(rows) <= PACE:
             changes = change.changed(rows, env)
         else:
-            try:
-                changes = await in_slices(rows, lambda some: change.changed(some, env))
-            except DataError as error:
-                if error.sqlstate.startswith(OF_ROWS):
-                    await change.until_it_fails(session, rows, env)
-                raise
+            changes = await change.all_changed(session, rows, env)
         updating = ctx.txn.update(shard, changes, keys_kept=change.keys_kept)
         if type(updating) is not list:
             await settle(updating)

@@ -120,7 +120,21 @@ class ChangePlan:
             shape.check_views(made, env)
         return [(RowId(row[0]), new) for row, new in zip(rows, made, strict=True)]
 
-    async def until_it_fails(self, session: Session, rows: Sequence[Row], env: Env) -> None:
+    async def all_changed(self, session: Session, rows: Sequence[Row], env: Env) -> list[tuple[RowId, Row]]:
+        """As ``changed``, of many rows, row-level security included; the first row that has an error decides which it is."""
+        try:
+            if not self.checks:
+                return await in_slices(rows, lambda some: self.changed(some, env))
+            built = await in_slices(rows, lambda some: [self.new(row) for row in some])
+            made = await self.checks.made("update", self.shape, built, env)
+            openly(self.shape.check_views, made, env)
+            return [(RowId(row[0]), new) for row, new in zip(rows, made, strict=True)]
+        except DataError as error:
+            if error.sqlstate.startswith(OF_ROWS):
+                await self._until_it_fails(session, rows, env)
+            raise
+
+    async def _until_it_fails(self, session: Session, rows: Sequence[Row], env: Env) -> None:
         """Update row by row where what is asked of one of them fails: an earlier one may break a key, and then that is told."""
         txn = session.block.ensure_txn()
         for row in rows:
@@ -240,18 +254,7 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
         changes = [(RowId(rows[one.at][0]), one.new) for one in done]
         rows = [rows[one.at] for one in done]
     else:
-        try:
-            if change.checks:
-                built = await in_slices(rows, lambda some: [change.new(row) for row in some])
-                made = await change.checks.made("update", change.shape, built, env)
-                openly(change.shape.check_views, made, env)
-                changes = [(RowId(row[0]), new) for row, new in zip(rows, made, strict=True)]
-            else:
-                changes = await in_slices(rows, lambda some: change.changed(some, env))
-        except DataError as error:
-            if error.sqlstate.startswith(OF_ROWS):
-                await change.until_it_fails(session, rows, env)
-            raise
+        changes = await change.all_changed(session, rows, env)
         if changes:
             txn = session.block.ensure_txn()
             await settle(txn.update(change.shape.shard, changes, keys_kept=change.keys_kept))
