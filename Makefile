@@ -33,7 +33,7 @@ serve: $(COMPILED)
 	@exec $(BIN)/holdfast serve $(ARGS)
 
 test: $(COMPILED)
-	$(BIN)/pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
+	$(BIN)/pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder $(PYTEST_ARGS)
 
 fmt: $(STAMP)
 	$(BIN)/ruff format .

@@ -8,6 +8,8 @@ import os
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.support.objects import object_store, proxy  # noqa: F401 - fixtures of several suites
 from tests.support.server import ServerProcess
@@ -56,17 +58,28 @@ LONGEST = (
 """Files that take twenty seconds and more (``make test PYTEST_ARGS=--durations=100``): they begin first, so that none is left for the end."""
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def _file(nodeid: str) -> str:
+    return nodeid.split("::")[0]
+
+
+class WholeFiles(LoadScopeScheduling):
+    """Gives each process of ``-n`` whole files, which share a server, and one of them all that needs the JVM."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = _file(nodeid)
+        return "jvm" if file.startswith(JVM) else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFiles:
+    """Not ``--dist loadgroup``: xdist's marks reach no scheduler with pytest 9.2, which keeps names of tests in a form of its own."""
+    return WholeFiles(config, log)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Give each process of ``-n`` whole files, which share a server, and one of them all that needs the JVM; the longest first."""
-    if not config.pluginmanager.hasplugin("xdist"):
-        return
-    for item in items:
-        file = item.nodeid.split("::")[0]
-        item.add_marker(pytest.mark.xdist_group("jvm" if file.startswith(JVM) else file))
-    if config.getoption("numprocesses", None) or hasattr(config, "workerinput"):
+    """The longest files go first, where several processes share them."""
+    if hasattr(config, "workerinput"):
         places = {file: place for place, file in enumerate(LONGEST)}
-        items.sort(key=lambda item: places.get(item.nodeid.split("::")[0], len(places)))
+        items.sort(key=lambda item: places.get(_file(item.nodeid), len(places)))
 
 
 def pytest_collection_finish() -> None:
