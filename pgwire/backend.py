@@ -21,6 +21,13 @@ from pgwire.errors import ErrorReport
 T = TypeVar("T")
 MaybeAwaitable: TypeAlias = T | Awaitable[T]
 
+ParseFields: TypeAlias = tuple[str, str, tuple[int, ...]]
+"""Statement name, text and parameter oids."""
+BindFields: TypeAlias = tuple[str, str, tuple[int, ...], list[bytes | None], tuple[int, ...]]
+"""Portal, statement, parameter formats, parameters and result formats."""
+CallFields: TypeAlias = tuple[int, tuple[int, ...], list[bytes | None], int]
+"""The function's oid, argument formats, arguments and result format."""
+
 SMALL_BYTES: Final = 2048
 """Of values that are converted, whatever their types, in no time worth naming."""
 
@@ -219,6 +226,21 @@ class Backend(Protocol):
 
         Where a commit is all that is left to wait for, it may return the commit's future, as ``sync`` does.
         """
+
+    def long_query(self, text: Awaitable[str], out: Responder) -> MaybeAwaitable[None]:
+        """As ``query``, of a text that has arrived and is still to be read: a cancel or time-out ends that, too, and counts from now on.
+
+        ``text`` raises RemoteProtocolError and DataError, which are raised on; so it is with the other ``long_`` messages.
+        """
+
+    def long_parse(self, message: Awaitable[ParseFields]) -> MaybeAwaitable[None]:
+        """As ``parse``, of a message that is still to be read."""
+
+    def long_bind(self, message: Awaitable[BindFields]) -> MaybeAwaitable[None]:
+        """As ``bind``, of a message that is still to be read."""
+
+    def long_call(self, message: Awaitable[CallFields], out: Responder) -> MaybeAwaitable[None]:
+        """As ``call_function``, of a message that is still to be read."""
 
     def call_function(
         self,

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, cast
 
 from pgwire import decode, long_messages
-from pgwire.backend import SMALL_BYTES, FieldDescription, StatementDescription, settled
+from pgwire.backend import SMALL_BYTES, FieldDescription, MaybeAwaitable, StatementDescription
 from pgwire.encode import (
     BIND_COMPLETE,
     CLOSE_COMPLETE,
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 def _on_query(session: Session, data: bytes, start: int, stop: int) -> Step | None:
     if stop - start > CONVERTED_BYTES and is_long(stop - start, session.connection.read):
-        return _long_query(session, data, start, stop)
+        text = long_messages.query(data, start, stop, session.connection.read)
+        return _ready_after(session, session.backend.long_query(text, session.responder))
     sql = decode.query(data, start, stop, session.connection.read)
     pending = session.backend.query(sql, session.responder)
     if pending is not None:
@@ -41,6 +42,9 @@ def _on_query(session: Session, data: bytes, start: int, stop: int) -> Step | No
 
 
 def _on_function_call(session: Session, data: bytes, start: int, stop: int) -> Step | None:
+    if stop - start > LONG_BYTES:
+        call = long_messages.function_call(data, start, stop)
+        return _ready_after(session, session.backend.long_call(call, session.responder))
     oid, formats, args, result_format = decode.function_call(data, start, stop)
     pending = session.backend.call_function(oid, formats, args, result_format, session.responder)
     if pending is not None:
@@ -51,7 +55,8 @@ def _on_function_call(session: Session, data: bytes, start: int, stop: int) -> S
 
 def _on_parse(session: Session, data: bytes, start: int, stop: int) -> Step | None:
     if stop - start > CONVERTED_BYTES and is_long(stop - start, session.connection.read):
-        return _long_parse(session, data, start, stop)
+        message = long_messages.parse(data, start, stop, session.connection.read)
+        return _replied_after(session, session.backend.long_parse(message), PARSE_COMPLETE)
     name, sql, param_oids = decode.parse(data, start, stop, session.connection.read)
     pending = session.backend.parse(name, sql, param_oids)
     if pending is not None:
@@ -63,7 +68,8 @@ def _on_parse(session: Session, data: bytes, start: int, stop: int) -> Step | No
 def _on_bind(session: Session, data: bytes, start: int, stop: int) -> Step | None:
     small = stop - start <= SMALL_BYTES
     if not small and stop - start > LONG_BYTES:
-        return _long_bind(session, data, start, stop)
+        message = long_messages.bind(data, start, stop, session.connection.read)
+        return _replied_after(session, session.backend.long_bind(message), BIND_COMPLETE)
     read = session.connection.read
     portal, statement, param_formats, params, result_formats = decode.bind(data, start, stop, read)
     pending = session.backend.bind(portal, statement, param_formats, params, result_formats, small)
@@ -146,30 +152,18 @@ def _on_terminate(session: Session, data: bytes, start: int, stop: int) -> Step 
     return None
 
 
-async def _long_query(session: Session, data: bytes, start: int, stop: int) -> None:
-    sql = await long_messages.query(data, start, stop, session.connection.read)
-    del data  # not needed while the statement runs
-    pending = session.backend.query(sql, session.responder)
-    if isinstance(pending, asyncio.Future):
-        await asyncio.wait([pending])
-        session.backend.synced(pending)
-    else:
-        await settled(pending)
+def _ready_after(session: Session, pending: MaybeAwaitable[None]) -> Step | None:
+    if pending is not None:
+        return _await_ready(session, pending)
     session.ready()
+    return None
 
 
-async def _long_parse(session: Session, data: bytes, start: int, stop: int) -> None:
-    name, sql, param_oids = await long_messages.parse(data, start, stop, session.connection.read)
-    del data
-    await settled(session.backend.parse(name, sql, param_oids))
-    session.connection.out.append(PARSE_COMPLETE)
-
-
-async def _long_bind(session: Session, data: bytes, start: int, stop: int) -> None:
-    bound = await long_messages.bind(data, start, stop, session.connection.read)
-    del data
-    await settled(session.backend.bind(*bound))
-    session.connection.out.append(BIND_COMPLETE)
+def _replied_after(session: Session, pending: MaybeAwaitable[None], reply: bytes) -> Step | None:
+    if pending is not None:
+        return _await_reply(session, pending, reply)
+    session.connection.out.append(reply)
+    return None
 
 
 async def _await_ready(session: Session, pending: Awaitable[None]) -> None:

@@ -21,7 +21,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from engine import run
-from engine.connection import extended, shared_portals, simple
+from engine.connection import extended, long_messages, shared_portals, simple
 from engine.connection.cursors import Cursors
 from engine.connection.function_call import run_function
 from engine.connection.interrupts import Interrupts
@@ -37,8 +37,11 @@ from engine.reads.planning import IN_FAILED_BLOCK, LONG_TEXT, Planning
 from engine.reads.plans import Plan
 from engine.transaction.block_state import FAILED, IDLE, IMPLICIT, status_byte
 from pgwire.backend import (
+    BindFields,
+    CallFields,
     FieldDescription,
     MaybeAwaitable,
+    ParseFields,
     Responder,
     StatementDescription,
     TransactionStatus,
@@ -58,6 +61,7 @@ log = logging.getLogger("holdfast")
 COMMITTED: Final = "The transaction was committed before its answer could be given in full."
 """DETAIL of what ends a session that can neither be told of success nor of failure."""
 
+FASTPATH: Final = "fastpath function call"
 _ACTIVITY = ("idle", "idle", "idle in transaction", "idle in transaction (aborted)")  # by BlockState
 
 
@@ -188,6 +192,7 @@ class Connection:
             if small and (plan is None or plan.short):  # it surely takes no time worth naming
                 extended.bind_portal(self, portal, prepared, param_formats, params, result_formats)
             else:
+                self.interrupts.reset()
                 made = self.interrupts.call(
                     extended.bind_counted, self, portal, prepared, param_formats, params, result_formats
                 )
@@ -198,6 +203,24 @@ class Connection:
         if logs:
             self.log.end(self.portals[portal])
         return None
+
+    def long_parse(self, message: Awaitable[ParseFields]) -> MaybeAwaitable[None]:
+        """See ``pgwire.backend.Backend``."""
+        self.touch("")
+        return self._read_long(long_messages.parse(self, message))
+
+    def long_bind(self, message: Awaitable[BindFields]) -> MaybeAwaitable[None]:
+        """See ``pgwire.backend.Backend``."""
+        self._idle_limit.stop()
+        self.interrupts.reset()
+        return self._read_long(long_messages.bind(self, message))
+
+    def _read_long(self, work: Coroutine[Any, Any, None]) -> MaybeAwaitable[None]:
+        try:
+            pending = self.interrupts.run(work)
+        except Exception as error:
+            raise self._fail(error) from error
+        return None if pending is None else self._reporting(pending)
 
     def describe_statement(self, name: str) -> MaybeAwaitable[StatementDescription]:
         """Describe a prepared statement; runs nothing."""
@@ -211,6 +234,7 @@ class Connection:
                 raise SqlError("25P02", IN_FAILED_BLOCK)
             if prepared.plan is None or prepared.plan.short:
                 return self._described(prepared)
+            self.interrupts.reset()
             described = self.interrupts.call(self._described, prepared)
         except Exception as error:
             raise self._fail(error) from error
@@ -399,7 +423,19 @@ class Connection:
         self._idle()
         return None
 
-    async def _end_query(self, work: Awaitable[str | None]) -> None:
+    def long_query(self, text: Awaitable[str], out: Responder) -> MaybeAwaitable[None]:
+        """See ``pgwire.backend.Backend``."""
+        self.prepared.close("")
+        if "" in self.portals:
+            self.close_portal("")
+        self.touch("")
+        pending = self.interrupts.run(long_messages.query(self, text, out))
+        if pending is not None:
+            return self._end_query(pending)
+        self._idle()
+        return None
+
+    async def _end_query(self, work: Awaitable[object]) -> None:
         try:
             await work
         except (SqlError, BackendError) as error:  # a cancel between statements
@@ -421,11 +457,20 @@ class Connection:
     ) -> MaybeAwaitable[None]:
         """Run a function by its oid."""
         self.touch("")
-        self.session.activity = "fastpath function call"
+        self.session.activity = FASTPATH
         if self.session.derived.logs:
-            self.log.begin(f"fastpath function call: (OID {oid})")
+            self.log.begin(f"{FASTPATH}: (OID {oid})")
+        return self._call(run_function(self, oid, formats, args, result_format, out))
+
+    def long_call(self, message: Awaitable[CallFields], out: Responder) -> MaybeAwaitable[None]:
+        """See ``pgwire.backend.Backend``."""
+        self.touch("")
+        self.session.activity = FASTPATH
+        return self._call(long_messages.call(self, message, out))
+
+    def _call(self, running: Coroutine[Any, Any, None]) -> MaybeAwaitable[None]:
         try:
-            work = self.interrupts.run(run_function(self, oid, formats, args, result_format, out))
+            work = self.interrupts.run(running)
         except Exception as error:
             raise self._fail(error) from error
         if work is not None:

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+import struct
+from collections.abc import Callable, Coroutine
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -13,6 +18,7 @@ from pgwire.encode import encode_frontend
 from pgwire.errors import RemoteProtocolError
 from pgwire.framing import FrameBuffer
 from pgwire.long_messages import LONG_BYTES, PIECE_BYTES
+from pgwire.serving import HANDLERS
 from pgwire.state import READY
 
 CHUNK = 64 << 10
@@ -73,6 +79,11 @@ def payload(message: m.FrontendMessage) -> bytes:
         payload(m.Query(TEXT)) + b"x",
         b"SELECT '\xff" + b"x" * LONG + b"'\0",
         b"SELECT '" + b"x" * LONG + b"\xe2\0",
+        b"x" * (PIECE_BYTES - 2) + b"\xe2\x82" + b"x" * LONG + b"\0",
+        b"x" * (PIECE_BYTES - 1) + b"\xf0\x9f\x98\x80" + b"x" * LONG + b"\xc0\xaf\0",
+        b"x" * (PIECE_BYTES - 1) + b"\xed\xa0\x80" + b"x" * LONG + b"\0",
+        b"x" * PIECE_BYTES + b"\0",
+        b"x" * (PIECE_BYTES - 1) + b"\xc3\0",
     ],
 )
 def test_a_long_query_is_read_as_a_short_one(data: bytes) -> None:
@@ -115,6 +126,59 @@ def test_a_long_bind_is_read_as_a_short_one(data: bytes) -> None:
     same("bind", data)
 
 
+CALLED = (
+    b"\0\0\3\xbb" + b"\0\2\0\0\0\1" + b"\0\2" + b"\0\0\0\1a" + struct.pack("!i", 2 * LONG) + b"y" * (2 * LONG)
+)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        CALLED + b"\0\1",
+        CALLED + b"\0\1x",
+        CALLED,
+        CALLED[:-LONG],
+        b"\0\0\3\xbb" + b"\0\1\0\7" + CALLED[10:] + b"\0\1",
+        b"\0\0\3\xbb" + b"\0\3\0\0\0\0\0\0" + CALLED[10:] + b"\0\1",
+    ],
+)
+def test_a_long_function_call_is_read_as_a_short_one(data: bytes) -> None:
+    same("function_call", data)
+
+
+LONG_ONES = [
+    ("long_query", m.Query(TEXT)),
+    ("long_parse", m.Parse("s", TEXT, ())),
+    ("long_bind", m.Bind("p", "s", (), (b"y" * (2 * LONG),), ())),
+    ("long_call", m.FunctionCall(CALLED + b"\0\1")),
+]
+
+
+@pytest.mark.parametrize(("name", "message"), LONG_ONES, ids=[name for name, _ in LONG_ONES])
+def test_the_reading_of_a_long_message_is_the_backends_to_wait_for(
+    name: str, message: m.FrontendMessage
+) -> None:
+    """So that a cancel or a time-out of the statement ends it, too."""
+    handed: list[Coroutine[Any, Any, Any]] = []
+
+    class Backend:
+        def __getattr__(self, called: str) -> Callable[..., None]:
+            assert called == name
+            return lambda reading, *rest: handed.append(reading)
+
+    session: Any = SimpleNamespace(
+        backend=Backend(),
+        responder=None,
+        connection=SimpleNamespace(read=decode.utf8, out=[]),
+        ready=lambda: None,
+    )
+    data = encode_frontend(message)
+    assert HANDLERS[data[0]](session, data, 5, len(data)) is None
+    (reading,) = handed
+    assert inspect.getcoroutinestate(reading) == inspect.CORO_CREATED
+    reading.close()
+
+
 def same(name: str, payload: bytes) -> None:
     """What a message is read as does not depend on the way, nor on what stands beside it in the buffer."""
 
@@ -125,6 +189,7 @@ def same(name: str, payload: bytes) -> None:
             return (error.message, error.sqlstate)
 
     data, start, stop = b"abc" + payload + b"X\0\0\0\4", 3, 3 + len(payload)
-    short = outcome(lambda: getattr(decode, name)(data, start, stop, decode.utf8))
+    read = () if name == "function_call" else (decode.utf8,)
+    short = outcome(lambda: getattr(decode, name)(data, start, stop, *read))
     coroutine = getattr(long_messages, name)
-    assert outcome(lambda: asyncio.run(coroutine(data, start, stop, decode.utf8))) == short
+    assert outcome(lambda: asyncio.run(coroutine(data, start, stop, *read))) == short
