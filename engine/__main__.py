@@ -170,6 +170,7 @@ async def serve_forever(config: Config) -> None:
                 authentication_timeout_s=config.authentication_timeout_s,
             ),
             mock_secret=stored_secret(Path(config.data_dir)),
+            room=database.messages,
         )
         database.terminate = server.terminate
         database.turns = server.turns

@@ -77,6 +77,7 @@ from pgwire import give_way
 from pgwire.backend import Authentication, MaybeAwaitable, Responder
 from pgwire.codecs.encodings import at_hand
 from pgwire.codecs.encodings import encoding as tables_of
+from pgwire.framing import Room
 from pgwire.turns import Turns
 from planner.catalog import DatabaseDef, TimelineDef
 from planner.query import OutputColumn
@@ -119,6 +120,7 @@ class Database:
         memory = MemoryPlan.of(config.memory)
         self.statements = Statements(memory.statements, memory.statement)
         self.kept = Sessions(memory.sessions, memory.session)
+        self.messages = Room(memory.messages)
         accounts.install(memory.statement)
         self.lease: Lease | None = None  # asked at every statement, so kept close
         self.failed: Exception | None = None

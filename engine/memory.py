@@ -4,6 +4,7 @@
             ├─ statements 1/2      what running statements gather together: the next one waits, then fails (53200)
             │    └─ 1/4            what one may gather: past it it fails (53200)
             ├─ sessions   1/4      what sessions keep between statements; one of them half of that (53200)
+             ├─ messages  1/4      long ones of all clients, while they come in and are read; the next is dropped (53200)
             └─ the rest of ``memory`` without the fixed part:
                hot        1/8      versions not in parts, with their indexes: past it they are flushed, at twice that
                                    writers wait
@@ -41,6 +42,7 @@ class MemoryPlan:
     statements: int
     session: int
     sessions: int
+    messages: int
 
     @classmethod
     def of(cls, memory: int) -> MemoryPlan:
@@ -57,4 +59,5 @@ class MemoryPlan:
             statements=memory // 2,
             session=memory // 8,
             sessions=memory // 4,
+            messages=memory // 4,
         )

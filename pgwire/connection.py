@@ -36,9 +36,11 @@ from pgwire.errors import ErrorReport, LocalProtocolError, RemoteProtocolError
 from pgwire.framing import (
     DEFAULT_MAX_MESSAGE_BYTES,
     HEADER,
+    HELD_BYTES,
     MAX_STARTUP_BYTES,
     UINT32,
     FrameBuffer,
+    Room,
     frame_limits,
 )
 from pgwire.state import ACTED_ON, AUTH, CLOSED, COPY_IN, DROPPED, RECEIVE, SEND, STARTUP
@@ -88,10 +90,12 @@ class Connection:
     """
 
     __slots__ = (
-        "_copy_left",
         "_encryption_asked",
         "_frames",
+        "_held",
+        "_left",
         "_limits",
+        "_room",
         "data",
         "describe",
         "dropping",
@@ -106,8 +110,13 @@ class Connection:
         "write",
     )
 
-    def __init__(self, *, max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES) -> None:
-        """Start in state STARTUP. ``max_message_bytes`` bounds the length word of any one message."""
+    def __init__(
+        self, *, max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES, room: Room | None = None
+    ) -> None:
+        """Start in state STARTUP.
+
+        ``max_message_bytes`` bounds the length word of any one message, ``room`` what all connections' long ones take together.
+        """
         self.state = STARTUP
         self.out: list[bytes | bytearray | memoryview] = []
         self.data = b""
@@ -126,7 +135,9 @@ class Connection:
         self.startup_message: m.FrontendMessage | None = None
         self._frames = FrameBuffer()
         self._limits = _limits(max_message_bytes)
-        self._copy_left = 0  # bytes of the current CopyData that have not been consumed
+        self._left = 0  # bytes of the current message that have not been consumed: of CopyData, or of one that nobody reads
+        self._room = room
+        self._held = 0  # that a long message has taken of it
         self.dropping = False  # ``copy_chunk`` stopped among many Flush and Sync: others get their turn
         self._encryption_asked: set[int] = set()
 
@@ -157,17 +168,25 @@ class Connection:
         self.data = b""
         self.start = self.stop = 0
 
+    def has_read(self) -> None:
+        """The last message, a long one, has been made into what is wanted of it: its bytes count no more. Idempotent."""
+        if self._room is not None:
+            self._room.give(self._held)
+        self._held = 0
+
     def discard_input(self) -> None:
         """Forget received bytes (the connection is ending)."""
         self._frames.clear()
-        self._copy_left = 0
+        self._left = 0
+        self.has_read()
 
     def next_event(self) -> Event:
         """Return the next message, or NEED_DATA, or PAUSED while the server has to act first.
 
         Raises:
             RemoteProtocolError: the state is CLOSED afterwards if it is fatal; else that of the transition
-                the message would have made, and the caller answers with an error.
+                the message would have made, and the caller answers with an error: so it does with 53200 where there is no
+                room for a long message, which is dropped as it comes.
         """
         if not RECEIVE[self.state]:
             return PAUSED
@@ -207,7 +226,7 @@ class Connection:
                 self.data = frames.data = b""
                 self.start = self.stop = frames.pos = 0
             return NO_FRAME
-        if left >= 5 and not self._copy_left:
+        if left >= 5 and not self._left:
             kind: int
             kind, length = HEADER.unpack_from(data, pos)
             after = ACTED_ON[self.state].get(kind)
@@ -230,7 +249,7 @@ class Connection:
                 return NO_FRAME
             if state is STARTUP:
                 return self._next_startup()
-            if self._copy_left and not self._skip_copy_rest():
+            if self._left and not self._skip_rest():
                 return NO_FRAME
             if frames.waiting or not frames.has(5):
                 return NO_FRAME
@@ -239,6 +258,16 @@ class Connection:
             after = table.get(kind)
             if after is None or limit is None or not 4 <= length <= limit:
                 raise self._refuse(kind, length, limit)
+            if length > HELD_BYTES and len(frames) <= length:
+                if state in COPY_IN:
+                    return DROPPING  # COPY data, which need not be whole: ``copy_chunk`` takes it
+                if kind in DROPPED[state]:
+                    self._skip(length)
+                    continue
+                if not self._hold(length):
+                    self._skip(length)
+                    self.state = after
+                    raise self._no_room(length)
             if not frames.has(1 + length):
                 return NO_FRAME
             pos = frames.pos
@@ -253,6 +282,30 @@ class Connection:
             self.stop = frames.pos
             self.state = after
             return int(kind)
+
+    def _hold(self, length: int) -> bool:
+        """Take room for a message that has begun to come; False: there is none."""
+        self.has_read()
+        if self._room is not None:
+            if not self._room.take(length):
+                return False
+            self._held = length
+        return True
+
+    def _no_room(self, length: int) -> RemoteProtocolError:
+        assert self._room is not None
+        return RemoteProtocolError(
+            "out of memory",
+            sqlstate="53200",
+            detail=f"A message of {length >> 20} MB; all clients' messages have {self._room.taken >> 20} MB, and may have "
+            f"{self._room.limit >> 20} MB.",
+            hint='Send less at a time, or raise the setting "memory", of which messages may take a quarter.',
+        )
+
+    def _skip(self, length: int) -> None:
+        """Drop the message whose head is looked at, what has come and what comes."""
+        self._frames.pos += 5
+        self._left = length - 4
 
     def _refuse(self, kind: int, length: int, limit: int | None) -> RemoteProtocolError:
         """Return the error for a frame that may not come now; the stream cannot be followed any further."""
@@ -319,11 +372,11 @@ class Connection:
         size = 0
         self.dropping = False
         while size < COPY_CHUNK_BYTES:
-            if self._copy_left:
-                piece = frames.take_partial(self._copy_left)
+            if self._left:
+                piece = frames.take_partial(self._left)
                 if not piece:
                     break
-                self._copy_left -= len(piece)
+                self._left -= len(piece)
                 size += len(piece)
                 parts.append(piece)
                 continue
@@ -335,7 +388,7 @@ class Connection:
             kind, length = HEADER.unpack_from(frames.data, frames.pos)
             if kind == _COPY_DATA and 4 <= length <= self._limits[kind]:
                 frames.pos += 5
-                self._copy_left = length - 4
+                self._left = length - 4
                 continue
             if any(parts):
                 break
@@ -376,13 +429,13 @@ class Connection:
         frames.pos = pos
         return pos - first
 
-    def _skip_copy_rest(self) -> bool:
-        """Drop the rest of a CopyData whose COPY has failed; return whether all of it has arrived."""
-        while self._copy_left:
-            piece = self._frames.take_partial(self._copy_left)
+    def _skip_rest(self) -> bool:
+        """Drop the rest of a message that nobody reads: CopyData whose COPY has failed, what is too long; return whether all has arrived."""
+        while self._left:
+            piece = self._frames.take_partial(self._left)
             if not piece:
                 return False
-            self._copy_left -= len(piece)
+            self._left -= len(piece)
         return True
 
     # ------------------------------------------------------------------ output

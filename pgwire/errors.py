@@ -37,12 +37,22 @@ class ErrorReport:
 class RemoteProtocolError(Exception):
     """The peer sent what the protocol forbids; ``fatal`` when framing is lost (connection closes)."""
 
-    def __init__(self, message: str, *, sqlstate: str = "08P01", fatal: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        sqlstate: str = "08P01",
+        fatal: bool = False,
+        detail: str | None = None,
+        hint: str | None = None,
+    ) -> None:
         """Make an error; 08P01 unless said otherwise."""
         super().__init__(message)
         self.sqlstate = sqlstate
         self.message = message
         self.fatal = fatal
+        self.detail = detail
+        self.hint = hint
 
 
 class LocalProtocolError(Exception):

@@ -32,6 +32,8 @@ MAX_AUTH_BYTES: Final = 65_535
 DEFAULT_MAX_MESSAGE_BYTES: Final = 256 << 20
 
 GROWING_BYTES: Final = 1 << 20  # longer frames are put together while they come
+HELD_BYTES: Final = GROWING_BYTES
+"""Messages that are longer count, from their first bytes until they have been read (``Room``)."""
 _GROWING: Final = [b""]  # stands for chunks that are in a long frame already
 
 # Frontend message types by how long they may be; a type in none of them does not exist.
@@ -46,6 +48,31 @@ def frame_limits(max_message_bytes: int) -> dict[int, int]:
     limits.update(dict.fromkeys(SMALL, min(MAX_SMALL_BYTES, max_message_bytes)))
     limits.update(dict.fromkeys(AUTH, MAX_AUTH_BYTES))
     return limits
+
+
+class Room:
+    """What long messages of all clients may take together while they come in and are read, in bytes.
+
+    A message has its whole length from the moment it is announced, so that none has to be given up half-way.
+    """
+
+    __slots__ = ("limit", "taken")
+
+    def __init__(self, limit: int) -> None:
+        """Nothing is taken. ``limit``: in bytes."""
+        self.limit = limit
+        self.taken = 0
+
+    def take(self, size: int) -> bool:
+        """Take ``size`` bytes; False, with nothing taken, where there is no room."""
+        if self.taken + size > self.limit:
+            return False
+        self.taken += size
+        return True
+
+    def give(self, size: int) -> None:
+        """Give back what was taken."""
+        self.taken -= size
 
 
 class FrameBuffer:

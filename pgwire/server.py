@@ -28,7 +28,7 @@ from typing import Any, Final, cast
 from pgwire.auth.exchange import RandomBytes
 from pgwire.backend import Database
 from pgwire.errors import BackendError, ErrorReport
-from pgwire.framing import DEFAULT_MAX_MESSAGE_BYTES
+from pgwire.framing import DEFAULT_MAX_MESSAGE_BYTES, Room
 from pgwire.lobby import Lobby
 from pgwire.session import ADMIN_SHUTDOWN, CANCEL_GRACE_S, Session
 from pgwire.turns import Turns
@@ -126,8 +126,9 @@ class Server:
         *,
         random_bytes: RandomBytes = secrets.token_bytes,
         mock_secret: bytes | None = None,
+        room: Room | None = None,
     ) -> None:
-        """Prepare; ``start`` listens."""
+        """Prepare; ``start`` listens. ``room``: what long messages of all clients may take together; without it nothing bounds them."""
         self.database = database
         self.config = config
         self.random_bytes = random_bytes
@@ -144,6 +145,7 @@ class Server:
         self._lobby: Lobby | None = None
         self._port = config.port
         self.turns = Turns()
+        self.room = room
 
     # ------------------------------------------------------------------ life
 

@@ -120,7 +120,7 @@ class Session:
         self.minor = 0
         self.tls = False
         self.parameters: Mapping[str, str] = {}
-        self.connection = Connection(max_message_bytes=config.max_message_bytes)
+        self.connection = Connection(max_message_bytes=config.max_message_bytes, room=server.room)
         self.responder = WireResponder(
             self.connection,
             transport,
@@ -433,7 +433,13 @@ class Session:
             report = error.report
         elif isinstance(error, RemoteProtocolError):
             severity = "FATAL" if error.fatal else "ERROR"
-            report = ErrorReport(severity=severity, sqlstate=error.sqlstate, message=error.message)
+            report = ErrorReport(
+                severity=severity,
+                sqlstate=error.sqlstate,
+                message=error.message,
+                detail=error.detail,
+                hint=error.hint,
+            )
         elif isinstance(error, DataError):  # a description that the client's encoding has no characters for
             report = ErrorReport(severity="ERROR", sqlstate=error.sqlstate, message=error.message)
         elif isinstance(error, ConnectionError) and (self.responder.lost or self.connection.state is CLOSED):

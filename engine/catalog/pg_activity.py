@@ -276,7 +276,7 @@ def holdfast_memory(session: Session) -> Iterator[RowDict]:
     whole = {
         "process": (resident, db.config.memory), "hot rows": (facts.hot_bytes, plan.hot),
         "row groups": (facts.cached_bytes, plan.cache), "statements": (db.statements.taken, db.statements.limit),
-        "sessions": (db.kept.bytes, db.kept.limit),
+        "sessions": (db.kept.bytes, db.kept.limit), "messages": (db.messages.taken, db.messages.limit),
     }  # fmt: skip
     for owner, (size, limit) in whole.items():
         yield {"owner": owner, "bytes": size, "limit_bytes": limit}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,7 @@ from pgwire.connection import DROPPED_AT_ONCE, DROPPING, NEED_DATA, PAUSED, Conn
 from pgwire.decode import LONG_TEXT_BYTES
 from pgwire.encode import encode_frontend
 from pgwire.errors import ErrorReport, LocalProtocolError, RemoteProtocolError
-from pgwire.framing import GROWING_BYTES
+from pgwire.framing import GROWING_BYTES, HELD_BYTES, Room
 from pgwire.state import State
 
 ERROR = ErrorReport(severity="ERROR", sqlstate="22012", message="division by zero")
@@ -24,7 +25,7 @@ FATAL = ErrorReport(severity="FATAL", sqlstate="57P01", message="bye")
 class Pair:
     """A client and a server connection; bytes cross in pieces of at most ``step``."""
 
-    def __init__(self, step: int = 1 << 30, **options: int) -> None:
+    def __init__(self, step: int = 1 << 30, **options: Any) -> None:
         self.client = ClientConnection()
         self.server = Connection(**options)
         self.step = step
@@ -250,6 +251,66 @@ def test_a_large_message_is_not_kept_after_it_was_handled() -> None:
     pair.answer(m.ReadyForQuery("I"))
     assert pair.server.next_event() is NEED_DATA
     assert len(pair.server.data) == len(pair.server._frames.data) == 0
+
+
+def _long(kind: bytes, size: int) -> bytes:
+    return kind + (size + 4).to_bytes(4, "big") + b"\0" * size
+
+
+@pytest.mark.parametrize("kind", [b"Q", b"F", b"P", b"B"])
+def test_a_long_message_without_room_is_dropped_as_it_comes(kind: bytes) -> None:
+    room = Room(3 * HELD_BYTES)
+    other = Pair(max_message_bytes=1 << 30, room=room).ready()
+    other.server.receive_data(_long(b"Q", 2 * HELD_BYTES)[:1000])
+    assert other.server.next_event() is NEED_DATA
+    assert room.taken == 2 * HELD_BYTES + 4
+    pair = Pair(max_message_bytes=1 << 30, room=room).ready()
+    data = _long(kind, 2 * HELD_BYTES)
+    pair.server.receive_data(data[:10])
+    with pytest.raises(RemoteProtocolError) as caught:
+        pair.server.next_event()
+    assert (caught.value.sqlstate, caught.value.fatal) == ("53200", False)
+    assert caught.value.detail == "A message of 2 MB; all clients' messages have 2 MB, and may have 3 MB."
+    pair.server.error(ErrorReport(severity="ERROR", sqlstate="53200", message="out of memory"))
+    if pair.server.state is State.SIMPLE:
+        pair.server.ready("I")
+    for at in range(10, len(data), 100_000):
+        pair.server.receive_data(data[at : at + 100_000])
+        assert pair.server.next_event() is NEED_DATA
+        assert pair.server.buffered == 0, "what nobody will read is kept"
+    pair.server.receive_data(encode_frontend(m.Sync()))
+    assert pair.server.next_event() == m.Sync()
+    other.server.close()
+    assert room.taken == 0
+
+
+def test_room_is_given_back_once_a_long_message_has_been_read() -> None:
+    room = Room(3 * HELD_BYTES)
+    pair = Pair(max_message_bytes=1 << 30, room=room).ready()
+    for _ in range(2):
+        data = encode_frontend(m.Query("x" * 2 * HELD_BYTES))
+        pair.server.receive_data(data[:100])
+        assert pair.server.next_event() is NEED_DATA
+        pair.server.receive_data(data[100:])
+        assert isinstance(pair.server.next_event(), m.Query)
+        assert room.taken > 2 * HELD_BYTES
+        pair.server.has_read()
+        assert room.taken == 0
+        pair.answer(m.ReadyForQuery("I"))
+
+
+def test_long_messages_that_are_dropped_are_not_gathered() -> None:
+    pair = Pair(max_message_bytes=1 << 30, room=Room(HELD_BYTES)).ready()
+    data = _long(b"d", 2 * HELD_BYTES)
+    for at in range(0, len(data), 100_000):
+        pair.server.receive_data(data[at : at + 100_000])
+        assert pair.server.next_event() is NEED_DATA
+        assert pair.server.buffered == 0
+    copy_in(pair)
+    pair.server.receive_data(encode_frontend(m.Sync()) + data[:100_000])
+    assert pair.server.copy_chunk() == b""
+    assert pair.server.dropping
+    assert len(pair.server.copy_chunk() or b"") == 100_000 - 5
 
 
 def test_message_limit_is_checked_on_the_length_word_alone() -> None:
