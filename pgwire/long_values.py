@@ -297,6 +297,8 @@ def split(text: str, separator: str, most: int = -1) -> list[str]:
         return text.split(separator, most)
     if most >= 0:
         return _split_some(text, separator, most)
+    if find(text, separator) < 0:
+        return [text]
     found: list[str] = []
     begun: list[str] = []  # of the field that has not ended yet
     for fields in _windows(text, separator):

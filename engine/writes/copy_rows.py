@@ -217,16 +217,20 @@ class RowLoader:
             DataError: that of the first bad row: a row before one that cannot be split counts first.
         """
         before = decoder.save()
+        decoded: CopyRows | None = None
         try:
             decoded = decoder.feed(data)
         except DataError:
-            # Line by line: what stands behind the end marker, say, is not looked at.
-            decoder.restore(before)
-            rows: list[Row] = []
-            for piece in data.splitlines(keepends=True):
-                rows += self.rows(self._decoded(decoder.feed, piece))
-            return rows
-        return self.rows(decoded)
+            pass  # and with it goes what its frames hold: a line may be long
+        if decoded is not None:
+            return self.rows(decoded)
+        # Line by line: what stands behind the end marker, say, is not looked at.
+        decoder.restore(before)
+        del before
+        rows: list[Row] = []
+        for piece in data.splitlines(keepends=True):
+            rows += self.rows(self._decoded(decoder.feed, piece))
+        return rows
 
     def finish(self, decoder: CopyDecoder) -> list[Row]:
         """Return the rows that the end of the data completes. Raises DataError as ``feed``."""

@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from pgwire.codecs.copy import CopyOptions
-from pgwire.codecs.copy_lines import EMPTY, CopyRows, LineDecoder
-from pgwire.give_way import give_way, paced
+from pgwire.codecs.copy_lines import EMPTY, CopyRows, Fields, LineDecoder
+from pgwire.give_way import give_way, paced, paced_iter
 from pgwire.long_values import PIECE, count, cut, find, joined, replaced, split
+from pgwire.long_values import fields as fields_of
 
 _SHORT: Final = 1 << 14  # characters that a pattern may look at in one call
 
@@ -147,19 +148,21 @@ class CsvDecoder(LineDecoder):
                     raise self.error(self.newline_found, at=number, hint=self.newline_hint)
                 fields: list[Any] = (
                     split(line, delimiter, max(width, 1))
-                    if not self.header_pending
-                    else split(line, delimiter)
+                    if not self.long
+                    else self._plain(line, max(width, 1))
                 )
+                seen = len(fields) if not self.header_pending else count(line, delimiter) + 1
                 if plain_null and null in fields:
                     fields = [None if f == null else f for f in fields]
                 elif not plain_null:
                     fields = self.apply_null([(f, False) for f in fields])
             else:
-                fields = self.careful(line, number)
+                found = self.careful(line, number)
+                fields, seen = found.kept, found.count
             self.first_row = False
             if self.header_pending:
                 self.line = number
-                self.header(fields, line)
+                self.header(fields, line, seen)
                 continue
             if len(fields) != width:
                 if not width and not line:
@@ -171,14 +174,24 @@ class CsvDecoder(LineDecoder):
         self.line = number
         return CopyRows(rows, numbers)
 
-    def careful(self, line: str, number: int) -> list[str | None]:
+    def _plain(self, line: str, most: int) -> list[str]:
+        """Split a long row without quotes; of one with more than ``most`` fields not all are returned."""
+        found: list[str] = []
+        for part in fields_of(line, self.delimiter):
+            found.append(part)
+            if len(found) > most:
+                break
+        return found
+
+    def careful(self, line: str, number: int) -> Fields[str | None]:
         """Split a row with quotes."""
         delimiter, quote, escape = self.delimiter, self.quote, self.escape
         if not self.forced and "\r" not in line and "\n" not in line:
             # The common case: fields are quoted as a whole or not at all.
             null = self.null
-            simple: list[str | None] = []
-            for part in paced(split(line, delimiter), 1024):
+            simple: Fields[str | None] = Fields(self.width)
+            short = len(line) <= _SHORT
+            for part in line.split(delimiter) if short else paced_iter(fields_of(line, delimiter)):
                 if quote not in part:
                     if escape in part:
                         break
@@ -194,7 +207,7 @@ class CsvDecoder(LineDecoder):
                     break
             else:
                 return simple
-        fields: list[tuple[str, bool]] = []
+        fields: Fields[tuple[str, bool]] = Fields(self.width)
         at, end = 0, len(line)
         while True:
             give_way()
@@ -214,7 +227,9 @@ class CsvDecoder(LineDecoder):
             if at == end:
                 fields.append(("", False))
                 break
-        return self.apply_null(fields)
+        found: Fields[str | None] = Fields(self.width)
+        found.kept, found.count = self.apply_null(fields.kept), fields.count
+        return found
 
     def _close(self, line: str, at: int) -> int:
         """Return where the quote ends that begins at ``at``, if a field is quoted as a whole there, else -1."""

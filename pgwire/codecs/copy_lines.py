@@ -11,13 +11,15 @@ fails is read again, line by line, from the state before it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from pgwire.codecs.copy import CopyOptions, copy_context
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import decode
 from pgwire.give_way import give_way
-from pgwire.long_values import find, joined_bytes, split
+from pgwire.long_values import LONG, find, joined_bytes, split
+
+T = TypeVar("T")
 
 MAX_LINE_BYTES: Final = 1 << 30
 
@@ -62,6 +64,29 @@ class CopyRows(NamedTuple):
 
     rows: list[list[Any]]
     lines: Sequence[int]
+
+
+class Fields(Generic[T]):
+    """The first fields of a line, and how many there are: of a line of millions no more are kept than show that it is wrong.
+
+    Attributes:
+        kept: up to ``most`` and one.
+        count: of all that were added.
+    """
+
+    __slots__ = ("_most", "count", "kept")
+
+    def __init__(self, most: int) -> None:
+        """There are none."""
+        self._most = most
+        self.kept: list[T] = []
+        self.count = 0
+
+    def append(self, field: T) -> None:
+        """Add one."""
+        self.count += 1
+        if self.count <= self._most + 1:
+            self.kept.append(field)
 
 
 class ShortRow(DataError):
@@ -130,6 +155,7 @@ class LineDecoder:
         self.ended = False
         self._returned = False  # the data so far end in a carriage return that may be half a line end
         self.unterminated = False  # the last line had no line end
+        self.long = False  # of the lines at hand one may be long
 
     def error(
         self, message: str, *, line: str | None = None, at: int = 0, hint: str | None = None
@@ -150,9 +176,9 @@ class LineDecoder:
             self.rest = self.rest.plus(bytes(data))
             self._check_rest()
             return NO_ROWS
-        block = self.rest.whole(data[:cut])
+        held = [self.rest.whole(data[:cut])]
         self.rest = EMPTY.plus(bytes(data[cut + 1 :]))
-        return self._block(block)
+        return self._block(held)
 
     @property
     def next_line(self) -> int | None:
@@ -231,7 +257,7 @@ class LineDecoder:
         if self.ended or not rest:
             if self.header_pending and self.width and not self.ended:
                 self.line += 1
-                self.header([None if self.null == "" else ""], "")
+                self.header([None if self.null == "" else ""], "", 1)
             return self.end(NO_ROWS)
         self.unterminated = True
         if rest.endswith(b"\r") and self.eol != "\n":
@@ -241,40 +267,49 @@ class LineDecoder:
                 rest += b"\r"
         elif self.eol == "\r\n":
             rest += b"\r"
-        return self.end(self._block(rest))
+        held = [rest]
+        del rest
+        return self.end(self._block(held))
 
     def end(self, rows: CopyRows) -> CopyRows:
         """Hook for formats that can be inside a row at the end."""
         return rows
 
-    def _block(self, block: bytes) -> CopyRows:
-        """Decode complete lines (without the final line end); of several wrong ones the first is reported."""
+    def _block(self, held: list[bytes]) -> CopyRows:
+        """Decode complete lines (without the final line end), the one entry of ``held``; of several wrong ones the first is reported."""
         mark = b"\r" if self.eol == "\r" else b"\n"
-        if mark not in block:
-            return self._lines(block)
+        if find(held[0], mark) < 0:
+            return self._lines(held)
+        block = held[0]
         before = self.save()
         try:
-            return self._lines(block)
+            return self._lines(held)
         except DataError:
             self.restore(before)
         # Line by line: an earlier line may be wrong as well, or end the data.
         rows: list[list[Any]] = []
         numbers: list[int] = []
         for line in block.split(mark):
-            found = self._lines(line)
+            found = self._lines([line])
             rows += found.rows
             numbers += found.lines
             if self.ended:
                 break
         return CopyRows(rows, numbers)
 
-    def _lines(self, block: bytes) -> CopyRows:
-        """Decode complete lines. Raises DataError, not always that of the first wrong one."""
+    def _lines(self, held: list[bytes]) -> CopyRows:
+        """Decode complete lines, which are taken out of ``held``: once they are read, a long one need not be there twice.
+
+        Raises DataError, not always that of the first wrong one.
+        """
+        block = held.pop()
         try:
             text = decode(block)
         except DataError as error:
             error.where = copy_context(self.table, self.line + self._bad_line(block))
             raise
+        del block
+        self.long = len(text) > LONG
         if self.eol == "\r":
             lines = split(text, "\r")
             if find(text, "\n") >= 0:
@@ -337,14 +372,14 @@ class LineDecoder:
         if len(fields) > self.width:
             raise self.error("extra data after last expected column", line=line, at=number)
 
-    def header(self, fields: list[str | None], line: str) -> None:
-        """Check a header line (MATCH), or just pass it."""
+    def header(self, fields: list[str | None], line: str, count: int) -> None:
+        """Check a header line (MATCH), or just pass it. ``count``: of its fields, of which not all need be there."""
         self.header_pending = False
         if self.options.header != "match":
             return
-        if len(fields) != self.width:
+        if count != self.width:
             raise self.error(
-                f"wrong number of fields in header line: got {len(fields)}, expected {self.width}",
+                f"wrong number of fields in header line: got {count}, expected {self.width}",
                 line=line,
             )
         for number, (found, name) in enumerate(zip(fields, self.columns, strict=True), 1):

@@ -10,16 +10,15 @@ Lines without a backslash are split at once; the others field by field.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from pgwire.codecs.copy import CopyOptions, copy_context
-from pgwire.codecs.copy_lines import EMPTY, CopyRows, LineDecoder, is_escaped
+from pgwire.codecs.copy_lines import EMPTY, CopyRows, Fields, LineDecoder, is_escaped
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import decode
 from pgwire.give_way import give_way, paced
-from pgwire.long_values import PIECE, fields, joined, split
+from pgwire.long_values import PIECE, count, fields, find, joined, split
 
 _ESCAPE: Final = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.)|\Z)", re.DOTALL)
 _BEFORE_END: Final = re.compile(rb"(?:[^\\\r\n]++|\\.)*+", re.DOTALL)
@@ -71,17 +70,18 @@ class TextDecoder(LineDecoder):
             lines = self._logical(lines)
         if self.header_pending and lines:
             self.line = first
-            self.header(self.careful(lines[0], first), lines[0])
+            names = self._fields(lines[0], first)
+            self.header(names.kept, lines[0], names.count)
             lines, first = lines[1:], first + 1
         if not width:
             for number, line in enumerate(lines, first):
                 if line:
                     raise self.error("extra data after last expected column", line=line, at=number)
             rows: list[list[Any]] = [[] for _ in lines]
-        elif special:
+        elif special or self.long:
             careful = self.careful
             rows = [
-                careful(line, number, width) if "\\" in line else split(line, delimiter, width)
+                careful(line, number) if self.long or "\\" in line else split(line, delimiter, width)
                 for number, line in enumerate(lines, first)
             ]
         else:
@@ -89,7 +89,7 @@ class TextDecoder(LineDecoder):
         if "\\" not in null and width:
             rows = [
                 [None if f == null else f for f in row] if null in row else row for row in rows
-            ] if not special else [
+            ] if not (special or self.long) else [
                 row if "\\" in line else [None if f == null else f for f in row]
                 for row, line in zip(rows, lines, strict=True)
             ]  # fmt: skip
@@ -145,18 +145,23 @@ class TextDecoder(LineDecoder):
     def take_open(self, line: str) -> CopyRows:
         """The data ended after a backslash, or after an escaped line end."""
         self.line += 1
-        fields = self.careful(line, self.line)
+        fields = self._fields(line, self.line).kept
         self.check_width(fields, line, self.line)
         return CopyRows([fields], [self.line])
 
-    def careful(self, line: str, number: int, most: int = sys.maxsize) -> list[str | None]:
-        """Split a line with backslashes; of one with more than ``most`` fields not all are returned."""
+    def careful(self, line: str, number: int) -> list[str | None]:
+        """Split a line with backslashes; of one with too many fields not all are returned."""
         delimiter, null = self.delimiter, self.null
         if len(line) <= _SHORT:
             parts = line.split(delimiter)
             if null == "\\N" and line.count("\\") == parts.count(null):
                 return [None if part == null else part for part in parts]
-        found: list[str | None] = []
+        return self._fields(line, number).kept
+
+    def _fields(self, line: str, number: int) -> Fields[str | None]:
+        delimiter, null = self.delimiter, self.null
+        found: Fields[str | None] = Fields(self.width)
+        plain = find(line, "\\") < 0
         rest = fields(line, delimiter)
         for raw in rest:
             if raw.endswith("\\") and is_escaped(raw, len(raw)):
@@ -167,8 +172,9 @@ class TextDecoder(LineDecoder):
                 found.append(self._unescape(raw, line, number))
             else:
                 found.append(raw)
-            if len(found) > most:
-                break
+                if plain and found.count > self.width:  # nothing can be wrong with the others
+                    found.count = count(line, delimiter) + 1
+                    break
         return found
 
     def _with_delimiters(self, raw: str, rest: Iterator[str]) -> str:
