@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from pgwire import decode, long_messages
 from pgwire.backend import SMALL_BYTES, FieldDescription, MaybeAwaitable, StatementDescription
