@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 def _on_query(session: Session, data: bytes, start: int, stop: int) -> Step | None:
     if stop - start > CONVERTED_BYTES and is_long(stop - start, session.connection.read):
-        text = _counted(session, long_messages.query(data, start, stop, session.connection.read))
+        text = _counted(session, long_messages.query, data, start, stop, session.connection.read)
         return _ready_after(session, session.backend.long_query(text, session.responder))
     sql = decode.query(data, start, stop, session.connection.read)
     pending = session.backend.query(sql, session.responder)
@@ -45,7 +45,7 @@ def _on_query(session: Session, data: bytes, start: int, stop: int) -> Step | No
 
 def _on_function_call(session: Session, data: bytes, start: int, stop: int) -> Step | None:
     if stop - start > LONG_BYTES:
-        call = _counted(session, long_messages.function_call(data, start, stop))
+        call = _counted(session, long_messages.function_call, data, start, stop)
         return _ready_after(session, session.backend.long_call(call, session.responder))
     oid, formats, args, result_format = decode.function_call(data, start, stop)
     pending = session.backend.call_function(oid, formats, args, result_format, session.responder)
@@ -57,7 +57,7 @@ def _on_function_call(session: Session, data: bytes, start: int, stop: int) -> S
 
 def _on_parse(session: Session, data: bytes, start: int, stop: int) -> Step | None:
     if stop - start > CONVERTED_BYTES and is_long(stop - start, session.connection.read):
-        message = _counted(session, long_messages.parse(data, start, stop, session.connection.read))
+        message = _counted(session, long_messages.parse, data, start, stop, session.connection.read)
         return _replied_after(session, session.backend.long_parse(message), PARSE_COMPLETE)
     name, sql, param_oids = decode.parse(data, start, stop, session.connection.read)
     pending = session.backend.parse(name, sql, param_oids)
@@ -70,7 +70,7 @@ def _on_parse(session: Session, data: bytes, start: int, stop: int) -> Step | No
 def _on_bind(session: Session, data: bytes, start: int, stop: int) -> Step | None:
     small = stop - start <= SMALL_BYTES
     if not small and stop - start > LONG_BYTES:
-        message = _counted(session, long_messages.bind(data, start, stop, session.connection.read))
+        message = _counted(session, long_messages.bind, data, start, stop, session.connection.read)
         return _replied_after(session, session.backend.long_bind(message), BIND_COMPLETE)
     read = session.connection.read
     portal, statement, param_formats, params, result_formats = decode.bind(data, start, stop, read)
@@ -154,10 +154,10 @@ def _on_terminate(session: Session, data: bytes, start: int, stop: int) -> Step 
     return None
 
 
-async def _counted(session: Session, reading: Coroutine[Any, Any, T]) -> T:
+async def _counted(session: Session, read: Callable[..., Coroutine[Any, Any, T]], *message: Any) -> T:
     """Read a long message, whose bytes count until it has been read."""
     try:
-        return await reading
+        return await read(*message)
     finally:
         session.connection.has_read()
 

@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from pgwire.codecs.copy import CopyOptions
-from pgwire.codecs.copy_in import copy_decoder
+from pgwire.codecs.copy_in import CopyDecoder, copy_decoder
 from pgwire.codecs.errors import DataError
 
 LINE_BYTES = 6_000_000
@@ -24,6 +24,11 @@ LINES = {
 }
 
 
+def _feed(decoder: CopyDecoder, line: bytes) -> None:
+    for at in range(0, len(line), CHUNK_BYTES):
+        decoder.feed(line[at : at + CHUNK_BYTES])
+
+
 @pytest.mark.parametrize("header", [None, "match"])
 @pytest.mark.parametrize("name", LINES)
 def test_a_line_of_fields_without_end_is_held_three_times_at_most(name: str, header: str | None) -> None:
@@ -33,8 +38,7 @@ def test_a_line_of_fields_without_end_is_held_three_times_at_most(name: str, hea
     tracemalloc.start()
     try:
         with pytest.raises(DataError) as caught:
-            for at in range(0, len(line), CHUNK_BYTES):
-                decoder.feed(line[at : at + CHUNK_BYTES])
+            _feed(decoder, line)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
