@@ -193,8 +193,9 @@ async def _insert_row(conn: Connection, portal: Portal, plan: Plan, out: Respond
         session.block.enter(plan.enters, plan.tables)
         statement: Any = plan.bound.statement
         outcome = await run_insert(session, plan, statement, portal.params)
-        if not alone and session.block.txn is not None:
-            counting = session.block.own_rows.count(session.block.txn)
+        own_rows, txn = session.block.own_rows, session.block.txn
+        if not alone and txn is not None and not (plan.leaves_little and own_rows.may_wait):
+            counting = own_rows.count(txn)
             if counting is not None:
                 await counting
     except (Replan, WriteConflict, Deadlock) as lost:

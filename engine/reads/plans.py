@@ -152,6 +152,7 @@ class Plan:
         "fields",
         "fixed_names",
         "in_transaction",
+        "leaves_little",
         "locking",
         "namespace_version",
         "nowait",
@@ -233,6 +234,8 @@ class Plan:
         self.alone: Any = None
         # what it computes surely takes no time worth naming (planner.short); known once the ways below are
         self.short = bool(self.control)
+        # whether what a run of it leaves in its transaction is a small row at most; known with ``short``
+        self.leaves_little = self.only_reads or self.short
         self.one_row = False  # an INSERT of one row of VALUES without RETURNING, compiled already
         self.encoders: dict[Any, Any] = {}
         self.fields: dict[tuple[int, ...], Any] = {}

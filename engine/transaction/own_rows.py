@@ -3,7 +3,8 @@
     BEGIN   INSERT   SAVEPOINT a   UPDATE   ROLLBACK TO a   INSERT    COMMIT
               +1 kB                 +1 kB       -1 kB        +1 kB     all goes: to the hot rows, which have a share of their own
 
-Counted once a statement has ended that others of its transaction may follow; until then what it gathers is its own share. A transaction of
+Counted once a statement has ended that others of its transaction may follow (those that leave a small row, ``FEW`` at a time); until then what
+it gathers is its own share. A transaction of
 one statement is not counted here at all, nor are parts, which are files.
 """
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 ROW_BYTES: Final = 400
 """Of a row beside its values: its intent, its locks, its places in the journal and in tables of rows."""
+FEW: Final = 16
+"""Statements that leave a small row at most are counted so many at a time."""
 STEP_BYTES: Final = 16 << 10
 """The session is told of so many more: a few rows are not worth asking what is left."""
 SLICE_ROWS: Final = 2000
@@ -37,19 +40,27 @@ class OwnRows:
         written: what was counted so far.
     """
 
-    __slots__ = ("_held", "_told", "written")
+    __slots__ = ("_few", "_held", "_told", "written")
 
     def __init__(self, held: Held) -> None:
         """Nothing is written."""
         self._held = held
+        self._few = 0  # statements since the last count
         self._told = 0  # bytes that the session keeps for them, as far as it knows
         self.written: Written = (0, 0)
+
+    @property
+    def may_wait(self) -> bool:
+        """Tell whether what one more statement has left, a small row, need not be counted yet."""
+        self._few += 1
+        return self._few < FEW
 
     def count(self, txn: Transaction) -> Awaitable[None] | None:
         """Count what was written since the last time. Many rows in slices: then it has to be awaited.
 
         Raises SqlError 53200 where the session keeps too much by now.
         """
+        self._few = 0
         place, size = self.written
         now, rows = txn.written_since(place, SLICE_ROWS)
         for row in rows:

@@ -87,9 +87,12 @@ async def run_with_retries(
             # also one whose own scans locked their tables: what its functions read is watched
             if committed_here and plan.retryable and session.block.watching and _is_complete(outcome):
                 await session.block.commit()
-            txn = session.block.txn
-            if txn is not None and txn.writing and not by_itself:
-                counting = session.block.own_rows.count(txn)
+            block = session.block
+            txn = block.txn
+            if not by_itself and txn is not None and txn.writing:
+                if plan.leaves_little and block.own_rows.may_wait:
+                    return outcome, plan
+                counting = block.own_rows.count(txn)
                 if counting is not None:
                     await counting
             return outcome, plan

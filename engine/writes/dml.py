@@ -266,6 +266,7 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
         made = plan.dml = made_openly(session, plan, lambda: InsertPlan(session, statement))
         plan.one_row = made.row is not None and made.returning is None
         plan.short = plan.one_row and made.shape.short and not made.effects and is_short(statement)
+        plan.leaves_little = plan.short and made.shape.bounded
         if plan.short and made.plain and not varies:
             plan.alone = insert_alone
     insert: InsertPlan = plan.dml

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from engine.writes.storable import refusal
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import CodecSettings
+from pgwire.codecs.sizes import is_bounded
 from pgwire.codecs.system import RecordValue
 from pgwire.give_way import PACE, paced
 from planner.bind import bind_check, generations
@@ -83,7 +84,7 @@ class TableShape:
     """What storing a row of one table needs, compiled once per plan: width, generated columns, NOT NULL, checks."""
 
     __slots__ = (
-        "checks", "demands", "generated", "not_null", "oid", "refusals", "relation", "session", "settings", "shard", "shards", "short", "shown",
+        "bounded", "checks", "demands", "generated", "not_null", "oid", "refusals", "relation", "session", "settings", "shard", "shards", "short", "shown",
         "stored", "views", "width",
     )  # fmt: skip
 
@@ -115,6 +116,8 @@ class TableShape:
         ]
         # whether what storing a row computes surely takes no time worth naming
         self.short = not demands and is_short(*[expr for _, expr in (*checks, *generated)])
+        # whether each row is small, whatever is stored
+        self.bounded = all(is_bounded(c.type.oid, c.type.typmod) for c in relation.live)
         self.views: list[tuple[str, RowFunction]] = []
         self.demands = [(attnum - 1, demand) for attnum, demand in demands]
         self.stored = [(c.attnum - 1, c.type.oid) for c in relation.live]

@@ -109,6 +109,7 @@ class ChangePlan:
             self.by_key = known
             found = self.source if point is not None and point.short else None
             plan.short = self.short = self.shape.short and is_short(self.statement, but=found)
+            plan.leaves_little = plan.short and self.shape.bounded
             if plan.short and self.returning is None and plan.retryable:
                 plan.alone = change_alone
 

@@ -23,10 +23,19 @@ SMALL: Final = frozenset({
     domain.NAME, domain.DATE, domain.TIME, domain.TIMETZ, domain.TIMESTAMP, domain.TIMESTAMPTZ, domain.INTERVAL, domain.UUID,
 })  # fmt: skip
 """Types whose values are a few bytes."""
+BOUNDED_CHARS: Final = 1000
+"""Of char(n) and varchar(n): with at most so many a value is small, too."""
 _FLAT: Final = frozenset({
     domain.TEXT, domain.VARCHAR, domain.BPCHAR, domain.JSON, domain.JSONB, domain.BYTEA, domain.UNKNOWN, domain.CSTRING,
 })  # fmt: skip
 """Types whose values are one str or bytes."""
+
+
+def is_bounded(oid: int, typmod: int) -> bool:
+    """Tell whether every value that a column of this type stores is a few kilobytes at most."""
+    if oid in (domain.VARCHAR, domain.BPCHAR):
+        return 4 <= typmod <= 4 + BOUNDED_CHARS  # 4 and the number of characters, -1 without one
+    return oid in SMALL or (oid == domain.NUMERIC and typmod >= 0)
 
 
 def measure_of(type_oids: Sequence[int]) -> Measure | None:

@@ -14,6 +14,7 @@ from engine.accounts import Account, Held, Sessions, Statements
 from engine.eager import settle
 from engine.memory import MemoryPlan
 from engine.spark.slots import client_of
+from engine.transaction.own_rows import FEW, ROW_BYTES, STEP_BYTES
 from pgwire.errors import ErrorReport
 from planner.builtins.large import METER, foresee, made
 from planner.errors import SqlError
@@ -424,5 +425,28 @@ def test_rows_of_several_statements_without_a_block_count(tmp_path: Path) -> Non
         assert caught.value.report.sqlstate == "53200"
         assert "rows" not in session.connection.session.held.parts
         assert await session.run("SELECT count(*) FROM t") == [("0",)]
+
+    run(tmp_path, body)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "INSERT INTO t VALUES ({n}, 'x')",
+        "UPDATE t SET c = '{n}' WHERE id = 0",
+        "DELETE FROM t WHERE id = -{n}",
+    ],
+)
+def test_statements_that_leave_a_small_row_each_are_counted_some_at_a_time(sql: str, tmp_path: Path) -> None:
+    async def body(session: Session, other: Session) -> None:
+        await session.run("CREATE TABLE t (id int PRIMARY KEY, c varchar(10))")
+        await session.run("INSERT INTO t SELECT -g, 'x' FROM generate_series(0, 200) g")
+        held = session.connection.session.held
+        await session.run("BEGIN")
+        for n in range(1, 201):
+            await session.run(sql.format(n=n))
+        assert held.parts["rows"] > (200 - FEW) * ROW_BYTES - STEP_BYTES
+        await session.run("COMMIT")
+        assert "rows" not in held.parts
 
     run(tmp_path, body)

@@ -117,7 +117,7 @@ ROWS = (
     Row(name="prepared statements by messages", talk=prepared_flood, short=400, full=1_000_000),
     Row(name="large prepared statements", talk=large_prepared, short=15, full=2000),
     Row(name="long statements of sessions that have left", talk=left_behind("SELECT #, length('@')"), short=10, full=60),
-    Row(name="long prepared statements of sessions that have left", talk=left_behind("PREPARE p AS SELECT #, length('@')"), short=10, full=60),
+    Row(name="long prepared statements of sessions that have left", talk=left_behind("PREPARE p AS SELECT #, length('@')"), short=4, full=60),
     Row(name="long settings of sessions that have left", talk=left_behind("SELECT #; SELECT set_config('a.b', '@', false) IS NULL"), short=18, full=60),
     Row(name="PREPARE", talk=flood("PREPARE p# AS SELECT #"), short=120, full=200_000),
     Row(name="portals by messages", talk=portal_flood, short=20_000, full=1_000_000),
