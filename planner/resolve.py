@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.candidates import coercible, select
 from planner.casts import CastContext, CoerceEnv, coerce_type, find_pathway
@@ -226,6 +226,7 @@ class _Candidate:
     positions: tuple[int, ...]  # written argument -> parameter index
     expanded: bool = False
     defaulted: int = 0
+    ambiguous: bool = False  # another one with the same types is as good
 
 
 def _input_names(proc: ProcFact) -> tuple[str, ...]:
@@ -287,13 +288,18 @@ def _candidates(
 
 
 def _without_duplicates(candidates: list[_Candidate]) -> list[_Candidate]:
-    """Of candidates with equal argument types keep the plain one, then that with fewest defaults."""
+    """Of candidates with equal argument types keep the one that is not variadic; of two alike a call by these types would be ambiguous.
+
+    That one of them needs fewer defaults, or none, decides nothing (PostgreSQL's FuncnameGetCandidates).
+    """
     kept: dict[tuple[int, ...], _Candidate] = {}
     for candidate in candidates:
         key = tuple(t for _, t in sorted(zip(candidate.positions, candidate.types, strict=True)))
         rival = kept.get(key)
-        if rival is None or (candidate.expanded, candidate.defaulted) < (rival.expanded, rival.defaulted):
+        if rival is None or candidate.expanded < rival.expanded:
             kept[key] = candidate
+        elif candidate.expanded == rival.expanded:
+            kept[key] = replace(rival, ambiguous=True)
     return list(kept.values())
 
 
@@ -335,6 +341,8 @@ def _choose(
         if index is None:
             return "ambiguous"
         chosen = pool[index]
+    if chosen.ambiguous:
+        return "ambiguous"
     return _resolved(chosen, inputs, variadic)
 
 

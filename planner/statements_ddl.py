@@ -125,7 +125,10 @@ class AlterSequence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateView:
-    """CREATE [OR REPLACE] VIEW; ``sql`` is the canonical SELECT text, ``collations`` are those of ``columns`` (0: none)."""
+    """CREATE [OR REPLACE] VIEW; ``sql`` is the canonical SELECT text, ``collations`` are those of ``columns`` (0: none).
+
+    ``follows``: it is temporary because something that it reads is, which nobody has asked for.
+    """
 
     schema: str
     name: str
@@ -136,6 +139,7 @@ class CreateView:
     query: QueryExpr
     depends_on: frozenset[int] = frozenset()
     persistence: Literal["p", "t", "u"] = "p"
+    follows: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
 
 

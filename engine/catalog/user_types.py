@@ -9,7 +9,7 @@ TypeDef (catalog) ── register ──> planner.facts: kind, category, array t
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from pgwire.codecs.composite import Attribute, RowShape
@@ -144,18 +144,15 @@ def enum_labels(types: tuple[TypeDef, ...]) -> Mapping[int, EnumLabels]:
 
 
 def with_unsafe_labels(
-    known: Mapping[int, EnumLabels], changed: Iterable[TypeDef], before: Mapping[int, EnumLabels]
+    known: Mapping[int, EnumLabels], changed: Iterable[TypeDef], added: Collection[int]
 ) -> Mapping[int, EnumLabels]:
-    """Return ``known`` where what enums among ``changed`` have and ``before`` had not is unsafe; the same object where there is no such label.
+    """Return ``known`` with the labels of enums among ``changed`` unsafe whose oid is in ``added``; the same object where there is none.
 
-    A label that was merely renamed has its rank already. All labels of a type that is new are safe.
+    As in PostgreSQL the labels of CREATE TYPE are safe at once, those of ALTER TYPE are not, even of a type that is as new.
     """
     marked: dict[int, EnumLabels] = {}
     for type_ in changed:
-        old = before.get(type_.oid) if type_.kind == "e" else None
-        if old is None:
-            continue
-        unsafe = frozenset(label.label for label in type_.labels if label.rank not in old.by_rank)
+        unsafe = frozenset(label.label for label in type_.labels if label.oid in added)
         if unsafe:
             marked[type_.oid] = EnumLabels(
                 name=type_.name,

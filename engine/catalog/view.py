@@ -56,7 +56,7 @@ class CatalogView:
     """
 
     __slots__ = (
-        "_base", "_db", "_ddl_staged", "_historic", "_lens", "_own_plans", "_seen", "_session", "_space", "_unsafe", "_used", "_within", "locks",
+        "_base", "_db", "_ddl_staged", "_historic", "_lens", "_own_plans", "_seen", "_session", "_space", "_unsafe", "_used", "_within", "added_labels", "locks",
         "own_changes",
     )  # fmt: skip
 
@@ -76,6 +76,7 @@ class CatalogView:
         ] = {}  # versions of the relations that were read before the first write, by oid
         self._ddl_staged = False
         self._unsafe = False  # labels of what is seen are not to be used yet
+        self.added_labels: set[int] = set()  # oids of labels that the transaction has added to enums
         self._own_plans: PlanCaches | None = None
         self.own_changes: _Changes = {}
         self.locks = CatalogLocks(session)
@@ -153,6 +154,7 @@ class CatalogView:
         if self._ddl_staged or self.locks.any:
             self._ddl_staged = False
             self.own_changes = {}
+            self.added_labels.clear()
             self._own_plans = None
             self.locks.clear()
 
@@ -210,9 +212,9 @@ class CatalogView:
         """
         self._unsafe = False
         types = [item for item in self.own_changes.values() if isinstance(item, TypeDef)]
-        if types:
+        if types and self.added_labels:
             seen = self._seen.codec_types
-            enums = with_unsafe_labels(seen.enums, types, self._base.codec_types.enums)
+            enums = with_unsafe_labels(seen.enums, types, self.added_labels)
             if enums is not seen.enums:
                 self._seen.codec_types = UserTypes(enums, seen.row, seen.space)
                 self._unsafe = True

@@ -187,6 +187,7 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
         relation = await inherit(session, relation, parent, made=True)
         check_keys(relation)
     session.block.ensure_txn().create_shard(shard_spec(relation))
+    session.block.new_storage.note(relation.oid, len(session.block.savepoints))
     relation = await define.add_foreign_keys(session, relation, statement.foreign_keys, validated=True)
     await session.view.change([relation, *sequences])
     if statement.parent:
@@ -346,6 +347,8 @@ async def alter_schema_owner(
 async def create_view(conn: Connection, plan: Plan, statement: st.CreateView, params: Params) -> Outcome:
     """CREATE [OR REPLACE] VIEW."""
     session = conn.session
+    if statement.follows:
+        session.notice(f'view "{statement.name}" will be a temporary view')
     schema, schema_oid = await target_schema(session, statement.schema, statement.persistence)
     old = session.catalog.relation(schema, statement.name)
     if old is not None:

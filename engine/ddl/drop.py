@@ -435,6 +435,7 @@ async def truncate(conn: Connection, plan: Plan, statement: st.Truncate, params:
             await firing.before_statement(session)
     for table in tables:
         await settle(session.block.ensure_txn().truncate(ShardId(table.oid)))
+        session.block.new_storage.note(table.oid, len(session.block.savepoints))
         if statement.restart_identity:
             await restart_owned(session, table.oid)
     for firing in firings:

@@ -183,6 +183,7 @@ async def add_enum_value(conn: Connection, plan: Plan, statement: st.AddEnumValu
             hint="Labels that come last always fit.",
         )
     made = EnumLabel(oid=session.db.allocate_oids(1), rank=rank, label=statement.label)
+    session.view.added_labels.add(made.oid)
     await session.view.change([replace(type_, labels=(*type_.labels[:at], made, *type_.labels[at:]))])
     return Command("ALTER TYPE")
 

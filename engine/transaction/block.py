@@ -21,6 +21,7 @@ from engine.connection.limits import TransactionLimit
 from engine.reads.plans import Plan
 from engine.transaction import savepoints, snapshots
 from engine.transaction.block_state import BLOCK, END, FAILED, IDLE, STATEMENT, BlockEvent, next_state
+from engine.transaction.new_storage import NewStorage
 from engine.transaction.own_rows import OwnRows
 from engine.transaction.races import note_loss
 from engine.transaction.savepoints import Savepoint
@@ -59,14 +60,15 @@ class Block:
         endings: transactions that the running statement has ended itself (``engine.transaction.within``).
         executes: Execute messages since the last Sync, or since a transaction has ended behind it, the running one included.
         reads_alone: the statement to run is a read and a transaction by itself.
+        new_storage: which tables it has created or truncated.
         own_rows: what it has written row by row, in bytes.
         optimistic: it may be run again, so that its scans need not lock their tables (U4).
         wrote: the running transaction writes, or the last one did if none runs.
     """
 
     __slots__ = (
-        "_limit", "_limits", "_modes_set", "_owed", "_read_only", "_session", "endings", "executes", "exported", "lost_blocks", "observed_ts",
-        "on_end", "one_of_several", "optimistic", "own_rows", "reads_alone", "savepoints", "selection", "state", "txn",
+        "_limit", "_limits", "_modes_set", "_owed", "_read_only", "_session", "endings", "executes", "exported", "lost_blocks", "new_storage",
+        "observed_ts", "on_end", "one_of_several", "optimistic", "own_rows", "reads_alone", "savepoints", "selection", "state", "txn",
         "wrote",
     )  # fmt: skip
 
@@ -89,6 +91,7 @@ class Block:
         self.wrote = False
         self._modes_set = False
         self._read_only = False  # of the block whose transaction begins with its first statement
+        self.new_storage = NewStorage()
         self.own_rows = OwnRows(session.held)
         self._owed: dict[Counter, int] = {}  # sequences, and how many of their calls have to be stored
         self._limits = (0, 0)  # lock and transaction timeout the running transaction goes by, milliseconds
@@ -525,6 +528,7 @@ class Block:
             self.own_rows.clear()
         session.timed = False
         session.view.end()
+        self.new_storage.clear()
         session.timing.reset()
         for callback in tuple(self.on_end):
             callback(committed)
@@ -558,6 +562,7 @@ class Block:
             self.txn = None
             self.own_rows.clear()
         self._session.view.end()
+        self.new_storage.clear()
 
     # -- savepoints --------------------------------------------------------------------------------
 
@@ -583,6 +588,7 @@ class Block:
         position = savepoints.position_of(self.savepoints, name)
         self.set_read_only(self.savepoints[position].read_only)
         del self.savepoints[position:]
+        self.new_storage.released(position)
         return position
 
     async def rollback_to(self, name: str) -> int:
@@ -591,6 +597,7 @@ class Block:
         del self.savepoints[position + 1 :]
         assert self.txn is not None
         await savepoints.go_back(self._session, self.txn, self.savepoints[position])
+        self.new_storage.undone(position)
         self.state = next_state(self.state, BlockEvent.ROLLBACK_TO)
         return position
 

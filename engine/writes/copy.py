@@ -62,7 +62,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.sizes import measure_of
 from pgwire.errors import BackendError
 from planner.bind.stored import table_query
-from planner.errors import not_supported
+from planner.errors import SqlError, not_supported
 from planner.evaluate import Env
 from planner.query import QueryExpr
 from planner.statements import Copy
@@ -130,6 +130,24 @@ async def _run(
     return await _copy_to(conn.session, plan, statement, params, out)
 
 
+def _freeze_fault(session: Session, statement: Copy) -> SqlError | None:
+    """Return why COPY FREEZE is refused: in PostgreSQL others could see the rows too early. It has no effect here.
+
+    25000 (open cursors), 55000 (the table is neither new nor just truncated).
+    """
+    if not statement.options.get("freeze"):
+        return None
+    block = session.block
+    if session.cursors is not None and session.cursors.any:
+        return SqlError("25000", "cannot perform COPY FREEZE because of prior transaction activity")
+    if block.new_storage.is_of(statement.table, len(block.savepoints)):
+        return None
+    return SqlError(
+        "55000",
+        "cannot perform COPY FREEZE because the table was not created or truncated in the current subtransaction",
+    )
+
+
 # --- FROM ---------------------------------------------------------------------------------------
 
 
@@ -158,16 +176,24 @@ async def _chunks(
     progress: CopyProgress,
     file: ServerFile | None,
     where: Callable[[], str | None],
+    fault: SqlError | None,
 ) -> AsyncIterator[bytes]:
-    """Yield what the client or a file holds; ``where``: the CONTEXT of an error that the client causes."""
+    """Yield what the client or a file holds; ``where``: the CONTEXT of an error that the client causes.
+
+    ``fault`` is raised where PostgreSQL does, behind CopyInResponse: a client that sends a script goes on with data.
+    """
     if file is None:
         binary = int(options.format == "binary")
         try:
             async for chunk in out.copy_in(binary, [binary] * len(statement.attnums)):
+                if fault is not None:
+                    raise fault
                 progress.bytes += len(chunk)
                 yield chunk
         except BackendError as error:
             raise BackendError(replace(error.report, where=where())) from None
+        if fault is not None:
+            raise fault
         return
     try:
         far = not isinstance(file.path, str)
@@ -203,7 +229,10 @@ async def _copy_from(
     assert progress is not None
     spec = LoadSpec.of(session, statement, relation)
     file = None
+    fault = _freeze_fault(session, statement)
     if statement.filename is not None:
+        if fault is not None:
+            raise fault
         files = await beside(
             is_object_url(statement.filename), found, statement.filename, session.db.server_files
         )
@@ -225,7 +254,7 @@ async def _copy_from(
         loader.finishes, loader.texts = False, []
     decoder = make_decoder(spec)
     where = functools.partial(_next_line, relation.name, decoder)
-    chunks = _chunks(statement, loader.options, out, progress, file, where)
+    chunks = _chunks(statement, loader.options, out, progress, file, where, fault)
     tape = Tape(chunks, pool_for(session, spec) if bulk else None)
     utf8 = tape if spec.encoding == "UTF8" else _in_utf8(tape, spec.encoding, where)
     load = BulkLoad(loader, decoder, utf8)

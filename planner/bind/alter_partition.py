@@ -65,6 +65,8 @@ def refuse_for_partitions(
                 f'cannot {verb} column "{action.name}" because it is part of the partition key of relation '
                 f'"{relation.name}"',
             )
+    if kind == "add constraint" and isinstance(action.definition, ast.Constraint):
+        _constraint_of_partitioned(relation, action.definition, only=only)
     if not only or not context.catalog.partitions_of(relation.oid):
         return
     if kind == "add column":
@@ -83,12 +85,25 @@ def refuse_for_partitions(
             raise SqlError("42P16", "constraint must be added to child tables too")
         if what == "primary key":
             _demand_not_null(context, relation, action.definition)
-        if what == "foreign key":
-            raise SqlError(
-                "42809",
-                f'cannot use ONLY for foreign key on partitioned table "{relation.name}" referencing relation '
-                f'"{action.definition.references.name if action.definition.references else ""}"',
-            )
+
+
+def _constraint_of_partitioned(relation: RelationDef, made: ast.Constraint, *, only: bool) -> None:
+    if made.kind == "check" and made.no_inherit:
+        raise SqlError("42P16", f'cannot add NO INHERIT constraint to partitioned table "{relation.name}"')
+    if made.kind != "foreign key" or made.references is None:
+        return
+    if only:
+        raise SqlError(
+            "42809",
+            f'cannot use ONLY for foreign key on partitioned table "{relation.name}" referencing relation "{made.references.name}"',
+        )
+    if made.not_valid:
+        raise SqlError(
+            "42809",
+            f'cannot add NOT VALID foreign key on partitioned table "{relation.name}" referencing relation '
+            f'"{made.references.name}"',
+            detail="This feature is not yet supported on partitioned tables.",
+        )
 
 
 def _demand_not_null(context: BindContext, relation: RelationDef, key: ast.Constraint) -> None:

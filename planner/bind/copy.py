@@ -7,7 +7,7 @@ r"""COPY: options checked, columns resolved.
 ``options`` of the bound statement holds what was given (format, delimiter, null, header, quote, escape, encoding,
 freeze; the force_* lists as frozensets of positions in the copied columns; PostgreSQL 17's and 18's on_error, reject_limit
 and log_verbosity) and, under ``codec``, the same as the
-``CopyOptions`` value that ``pgwire.codecs.copy`` takes. ``freeze`` has no effect (promise P4).
+``CopyOptions`` value that ``pgwire.codecs.copy`` takes. ``freeze`` has no effect, but its rules are kept (promise P4).
 """
 
 from __future__ import annotations

@@ -121,6 +121,7 @@ def bind_create_view(context: BindContext, node: ast.CreateView) -> st.CreateVie
         options=options,
         depends_on=depends,
         persistence="t" if temporary else persistence_of(node.relation, schema),
+        follows=temporary and persistence_of(node.relation, schema) != "t",
     )
 
 

@@ -30,7 +30,7 @@ from planner.bind.current_of import bind_current_of
 from planner.bind.expr import bind_boolean
 from planner.bind.from_ import bind_from, range_of_relation
 from planner.bind.generated import generated_from, with_values
-from planner.bind.insert_source import insert_source, with_defaults
+from planner.bind.insert_source import insert_source, refuse_view_defaults, with_defaults
 from planner.bind.query import bind_targets, output_columns, resolve_targets
 from planner.bind.returning import split_returning
 from planner.bind.runnable import must_be_called
@@ -84,6 +84,8 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
     source raises.
     """
     relation, view = _target(context, node.relation, "insert")
+    if view is not None:
+        relation = view.inserted_base(node.overriding)
     of_view: list[ColumnDef] = []
     node = without_parts(node, relation if view is None else view.view, context.catalog)
     if view is None:
@@ -106,6 +108,8 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
         source, columns = insert_source(context, node, relation, columns, stored)
     else:
         columns = []
+    if view is not None:
+        refuse_view_defaults(relation, view.table, columns, node)
     named = {column.attnum for column in columns}
     defaults: list[tuple[int, Expr]] = []
     called: list[tuple[ColumnDef, Expr]] = []

@@ -80,7 +80,7 @@ def insert_source(
     spans = _output_spans(query, len(bound.columns))
     columns = stored(match_counts(node, columns, spans, row=None))
     for column in columns:
-        _refuse_value(column, node)
+        refuse_value(column, node)
     bound = _converted(context, bound, columns, spans)
     if node.overriding == "user" and any(column.identity for column in columns):
         bound = _without_identity(bound, columns)
@@ -294,11 +294,33 @@ def _checked(cell: Expr, column: ColumnDef, node: ast.Insert | ast.MergeWhen, co
     """Convert a cell. Raises SqlError 428C9 for columns that take no values."""
     if column.identity and node.overriding == "user":
         return default_value(column, context)
-    _refuse_value(column, node)
+    refuse_value(column, node)
     return assigned(cell, column, context.env)
 
 
-def _refuse_value(column: ColumnDef, node: ast.Insert | ast.MergeWhen) -> None:
+def refuse_view_defaults(
+    view: RelationDef, table: RelationDef, columns: Sequence[ColumnDef], node: ast.Insert
+) -> None:
+    """Raise SqlError 428C9 where a view's default is a value for a column that takes none.
+
+    Args:
+        view: the base table with the views' defaults.
+        table: the same with its own.
+        columns: those that the source gives values for.
+        node: the statement.
+    """
+    differing = [
+        c for c, own in zip(view.columns, table.columns, strict=True) if c.default_sql != own.default_sql
+    ]
+    given = {column.attnum: place for place, column in enumerate(columns)}
+    rows = node.query.rows if isinstance(node.query, ast.Values) else ()
+    for column in differing:
+        place = given.get(column.attnum)
+        if place is None or any(place < len(row) and isinstance(row[place], ast.Default) for row in rows):
+            refuse_value(column, node)
+
+
+def refuse_value(column: ColumnDef, node: ast.Insert | ast.MergeWhen) -> None:
     """Raise SqlError 428C9 for a generated column, and an identity column that is always generated."""
     if column.generated or (column.identity == "a" and not node.overriding):
         detail = (

@@ -8,8 +8,6 @@ A materialized view is read like a table: only these two statements see its quer
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from planner import ast
 from planner import statements as st
 from planner.bind.changes import modifies
@@ -36,7 +34,7 @@ def bind_create(context: BindContext, node: ast.CreateTableAs) -> st.CreateMater
     context.env.params.variable = False
     check_tablespace(node.tablespace)
     check_access_method(node.access_method)
-    schema = creation_schema(context, replace(node.relation, span=None))
+    schema = creation_schema(context, node.relation)
     if modifies(node.query):
         raise SqlError("0A000", "materialized views must not use data-modifying statements in WITH")
     query = bind_query(context, node.query)

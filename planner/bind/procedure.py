@@ -62,6 +62,11 @@ def bind_call(context: BindContext, node: ast.Call) -> st.Call:
         if error.sqlstate == "42883":
             error.message = error.message.replace("function", "procedure", 1)
             error.hint = "No procedure matches the given name and argument types. You might need to add explicit type casts."
+        elif error.sqlstate == "42725":
+            error.message = error.message.replace("function", "procedure", 1)
+            error.hint = (
+                "Could not choose a best candidate procedure. You might need to add explicit type casts."
+            )
         raise
     function = context.catalog.function_by_oid(found.fact.oid)
     if function is None or function.kind != "p":

@@ -190,7 +190,7 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
         raise not_supported(construct, span=node.span)
     check_tablespace(node.tablespace)
     check_access_method(node.access_method)
-    schema = creation_schema(context, node.relation)
+    schema = creation_schema(context, node.relation, node.relation.span)
     persistence = persistence_of(node.relation, schema)
     parent = None if node.parent is None else _partitioned(context, node.parent, persistence)
     if node.on_commit and persistence != "t":

@@ -44,8 +44,10 @@ PLURALS = {
 Default: TypeAlias = tuple[Expr | None, str | None]
 
 
-def creation_schema(context: BindContext, node: ast.TableRef) -> str:
+def creation_schema(context: BindContext, node: ast.TableRef, span: Span | None = None) -> str:
     """Return the schema a new relation goes to; ``pg_temp`` for temporary ones.
+
+    ``span``: where errors point to; PostgreSQL looks the schema up without the statement's text for all but CREATE TABLE.
 
     The path's temporary schema counts where the setting lists it: behind pg_catalog, which is searched first then.
     Raises SqlError 3F000 (no such schema, nothing to create in), 42P16 (temporary in a permanent schema).
@@ -59,13 +61,13 @@ def creation_schema(context: BindContext, node: ast.TableRef) -> str:
     )
     if node.persistence == "t" or own:
         if node.schema and not own:
-            raise SqlError(
-                "42P16", "cannot create temporary relation in non-temporary schema", span=node.span
-            )
+            if context.catalog.schema(node.schema) is None:
+                raise SqlError("3F000", f'schema "{node.schema}" does not exist', span=span)
+            raise SqlError("42P16", "cannot create temporary relation in non-temporary schema", span=span)
         return "pg_temp"
     if node.schema:
         if context.catalog.schema(node.schema) is None:
-            raise SqlError("3F000", f'schema "{node.schema}" does not exist', span=node.span)
+            raise SqlError("3F000", f'schema "{node.schema}" does not exist', span=span)
         return node.schema
     listed = False
     for name in context.search_path:
@@ -75,7 +77,7 @@ def creation_schema(context: BindContext, node: ast.TableRef) -> str:
             return name
         elif listed:
             return "pg_temp"
-    raise SqlError("3F000", "no schema has been selected to create in", span=node.span)
+    raise SqlError("3F000", "no schema has been selected to create in", span=span)
 
 
 def persistence_of(node: ast.TableRef, schema: str) -> Literal["p", "t", "u"]:

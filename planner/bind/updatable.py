@@ -76,12 +76,13 @@ class Level:
 class ViewTarget:
     """A view that can be written through: its levels, outermost first, and its base table.
 
-    ``base``: with the defaults that the views have for its columns in the place of its own. ``named``: which columns of the first view the
+    ``base``: with the defaults that the views have for its columns in the place of its own, ``table``: with its own. ``named``: which columns of the first view the
     statement reads, gathered while it is bound (``Item.named``).
     """
 
     levels: tuple[Level, ...]
     base: RelationDef
+    table: RelationDef
     named: set[int] = field(default_factory=set)
 
     @property
@@ -103,6 +104,13 @@ class ViewTarget:
         }
         columns = (c if c.generated else replace(c, default_sql=own.get(c.attnum)) for c in self.base.columns)
         return replace(self.base, columns=tuple(columns))
+
+    def inserted_base(self, overriding: str) -> RelationDef:
+        """Return the base table as DEFAULT in an INSERT means it: what OVERRIDING USER VALUE ignores is a view's default, too."""
+        if overriding != "user":
+            return self.base
+        own = {c.attnum: c for c in self.table.columns if c.identity}
+        return replace(self.base, columns=tuple(own.get(c.attnum, c) for c in self.base.columns))
 
     def base_attnum(self, attnum: int, what: str) -> int:
         """Return the base table's column that a column of the view is. Raises SqlError 0A000 where it is none."""
@@ -171,7 +179,7 @@ def view_target(context: BindContext, view: RelationDef, what: str) -> ViewTarge
                 base = replace(
                     base, columns=tuple(changed if c.attnum == expr.attnum else c for c in base.columns)
                 )
-    return ViewTarget(levels=tuple(levels), base=base)
+    return ViewTarget(levels=tuple(levels), base=base, table=found)
 
 
 def _levels(

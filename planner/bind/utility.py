@@ -7,6 +7,7 @@ objects are looked up here, so errors about them come before anything runs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
@@ -365,8 +366,14 @@ def bind_maintenance(context: BindContext, node: ast.Maintenance) -> st.Maintena
     """VACUUM, ANALYZE, CHECKPOINT, REINDEX, CLUSTER; options are checked, only FULL, ANALYZE and VERBOSE are passed on."""
     options = check_words(node.options, node.what.upper(), _MAINTENANCE_OPTIONS[node.what])
     for name, option in options.items():
-        if name not in ("index_cleanup", "parallel", "tablespace"):
+        if name == "parallel":
+            _parallel_workers(option)
+        elif name != "tablespace" and not (
+            name == "index_cleanup" and (option_text(option) or "auto").lower() == "auto"
+        ):
             boolean_option(option)
+    if node.what == "vacuum":
+        _check_vacuum(options, columns=any(columns for _, columns in node.relations))
     if "tablespace" in options:
         raise not_supported("REINDEX with TABLESPACE", span=options["tablespace"].span)
     tables: list[int] = []
@@ -404,6 +411,41 @@ def bind_maintenance(context: BindContext, node: ast.Maintenance) -> st.Maintena
     )
 
 
+_MOST_WORKERS: Final = 1024
+
+
+def _parallel_workers(option: ast.Option) -> int:
+    text = option_text(option)
+    if text is None:
+        raise SqlError(
+            "42601", f"parallel option requires a value between 0 and {_MOST_WORKERS}", span=option.span
+        )
+    if not re.fullmatch(r"-?\d+", text):
+        raise SqlError("42601", "parallel requires an integer value")
+    if not 0 <= int(text) <= _MOST_WORKERS:
+        raise SqlError(
+            "42601", f"parallel workers for vacuum must be between 0 and {_MOST_WORKERS}", span=option.span
+        )
+    return int(text)
+
+
+def _check_vacuum(options: Mapping[str, ast.Option], *, columns: bool) -> None:
+    """Refuse combinations of VACUUM's options that exclude each other, whether or not they have an effect here."""
+
+    def asked(name: str, default: bool = False) -> bool:
+        return boolean_option(options[name]) if name in options else default
+
+    full = asked("full")
+    if full and "parallel" in options and _parallel_workers(options["parallel"]) > 0:
+        raise SqlError("0A000", "VACUUM FULL cannot be performed in parallel")
+    if columns and not asked("analyze"):
+        raise SqlError("0A000", "ANALYZE option must be specified when a column list is provided")
+    if full and asked("disable_page_skipping"):
+        raise SqlError("0A000", "VACUUM option DISABLE_PAGE_SKIPPING cannot be used with FULL")
+    if full and not asked("process_toast", True):
+        raise SqlError("0A000", "PROCESS_TOAST required with VACUUM FULL")
+
+
 def _alone(node: ast.Maintenance, options: Mapping[str, ast.Option]) -> str:
     """Return how PostgreSQL names a statement that it runs in transactions of its own, one after the other; "" for others."""
     if node.what == "vacuum" or (node.what == "cluster" and not node.relations):
@@ -424,6 +466,8 @@ def _maintainable(node: ast.Maintenance, relation: RelationDef, columns: Sequenc
     for column in columns:
         if column not in names:
             raise SqlError("42703", f'column "{column}" of relation "{relation.name}" does not exist')
+        if columns.count(column) > 1:
+            raise SqlError("42701", f'column "{column}" of relation "{relation.name}" appears more than once')
     if node.what == "reindex":
         if node.object == "index" and relation.kind != "i":
             raise SqlError("42809", f'"{relation.name}" is not an index')

@@ -1,0 +1,27 @@
+-- Constraints that a partitioned table cannot have
+create table pp (a int, b int) partition by range (a);
+create table pp1 partition of pp for values from (0) to (10);
+create table ref (a int primary key);
+alter table pp add constraint c check (a > 0) no inherit;
+alter table pp1 add constraint c check (a > 0) no inherit;
+alter table pp1 drop constraint c;
+alter table pp add constraint c2 check (a >= 0) not valid;
+alter table pp add foreign key (b) references ref not valid;
+alter table only pp add foreign key (b) references ref not valid;
+alter table pp1 add foreign key (b) references ref not valid;
+alter table pp add foreign key (b) references ref;
+create table q (a int, constraint c check (a > 0) no inherit) partition by range (a);
+create table x.y (a int);
+create temp table nosuch.y (a int);
+create temp view nosuch.y as select 1;
+create temp sequence nosuch.y;
+create temp table public.y (a int);
+create temp view public.y as select 1 as a;
+create temp sequence public.y;
+create view nosuch.v as select 1;
+create sequence nosuch.s;
+create materialized view nosuch.m as select 1;
+create table nosuch.t as select 1;
+create temp table public.t as select 1;
+create type nosuch.t as enum ();
+create function nosuch.f() returns int language sql as 'select 1';
