@@ -12,7 +12,7 @@ the backend owns prepared statements, portals, transactions and values.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
@@ -159,9 +159,12 @@ class Responder(Protocol):
     async def long_message(self, kind: int, pieces: Iterator[bytes | memoryview]) -> None:
         """Queue one framed DataRow (68) or CopyData (100) that comes in pieces, and wait for the client between them.
 
-        Empty pieces are chances for others to go on. Once its first bytes are queued the message is completed, whatever
-        interrupts the wait; only then the interruption is raised. Nothing else is sent in the middle of it.
+        Empty pieces are chances for others to go on. Whatever interrupts the wait is raised at once; a message whose first bytes are
+        queued is completed all the same, as the client takes it, and all that is sent later follows it. Nothing else is sent in the middle of it.
         """
+
+    def when_complete(self, then: Callable[[], None]) -> None:
+        """Call ``then`` once nothing is left to be sent of a message that was interrupted, at once if nothing is."""
 
     async def drain(self) -> None:
         """Suspend until the buffered output is below the limit; raises ConnectionError if the peer left."""

@@ -58,14 +58,18 @@ class WireResponder:
     """
 
     __slots__ = (
+        "_broken",
         "_confirming",
         "_connection",
         "_full",
         "_input_waiter",
         "_late",
         "_out",
+        "_rest",
+        "_rest_waiter",
         "_size",
         "_unsure",
+        "_when_complete",
         "_write_waiter",
         "ended",
         "lost",
@@ -95,6 +99,10 @@ class WireResponder:
         self._out = connection.out
         self._size = 0
         self._late: list[bytes] | None = None  # remarks that wait for the end of a message in pieces
+        self._rest: asyncio.Task[None] | None = None  # sends the rest of a message whose statement has ended
+        self._rest_waiter: asyncio.Future[None] | None = None
+        self._when_complete: list[Callable[[], None]] = []
+        self._broken = False  # in the middle of a message that will never be whole
         self._write_waiter: asyncio.Future[None] | None = None
         self._input_waiter: asyncio.Future[None] | None = None
         self.transport = transport
@@ -292,7 +300,9 @@ class WireResponder:
         self._size = 0
 
     def _kept_back(self) -> bool:
-        """Tell whether what is queued has to wait until it is sure that this server leads; sees to it that it leaves then."""
+        """Tell whether what is queued has to wait for the rest of a message, or until it is sure that this server leads; sees to it that it leaves then."""
+        if self._rest is not None or self._broken:
+            return True
         standing = self.standing
         if standing is None or standing.valid():
             return False
@@ -317,15 +327,18 @@ class WireResponder:
 
     def confirmed(self) -> None:
         """See ``pgwire.backend.Responder``."""
-        self.rests = self._unsure = False
+        self.rests = False
+        self._unsure = self._rest is not None
 
     def drop_unsure(self) -> bool:
         """Drop what is kept back, if anything is; False where the rest of a message that was sent in part is among it."""
+        if self._broken:
+            return False
         if not self._unsure or self.standing is None or self.standing.valid():
             return True
         self._out.clear()
-        self._unsure = False
-        return self._late is None
+        self._unsure = self._rest is not None
+        return self._late is None and self._rest is None
 
     async def drain(self) -> None:
         """Write, and suspend while the transport is over its limit; ConnectionError if the peer left."""
@@ -340,7 +353,6 @@ class WireResponder:
         self._connection.advance(kind)
         if self.standing is not None and self.rests:
             self._unsure = True
-        interruption: BaseException | None = None
         try:
             for piece in pieces:
                 if piece:
@@ -348,34 +360,72 @@ class WireResponder:
                         self._late = []
                     self._out.append(piece)
                     self._size += len(piece)
-                if interruption is not None:
-                    interruption = await self._between(interruption)
-                    continue
                 try:
                     if self._size >= WRITE_BYTES:
                         await self.drain()
                     if not self._size:
                         await asyncio.sleep(0)
-                except BaseException as error:
-                    if self.lost or self._late is None:
-                        raise
-                    interruption = error
+                except BaseException:
+                    if self._late is not None and not self.lost:
+                        self._complete(pieces)
+                    raise
         finally:
             if self._late is not None:
                 self._out += self._late
                 self._late = None
-        if interruption is not None:
-            raise interruption
 
-    async def _between(self, interruption: BaseException) -> BaseException:
-        """Let others run between pieces of a message that is finished although its statement is to end; returns why."""
-        if not isinstance(interruption, GeneratorExit):
-            try:
+    def _complete(self, pieces: Iterator[bytes | memoryview]) -> None:
+        """See to it that the rest of a message is sent although its statement ends now; what is queued later is kept back until then."""
+        head, unsure = self._out.copy(), self._unsure
+        self._out.clear()
+        self._size = 0
+        self.paused = self._unsure = True
+        self._rest = asyncio.get_running_loop().create_task(self._send_rest(head, pieces, unsure))
+
+    async def _send_rest(
+        self, gathered: list[Any], pieces: Iterator[bytes | memoryview], unsure: bool
+    ) -> None:
+        """Send the rest of a message as the client takes it, then what was kept back behind it."""
+        try:
+            size = 0
+            for piece in pieces:
+                gathered.append(piece)
+                size += len(piece)
                 await asyncio.sleep(0)
-            except BaseException as error:
-                if self.lost or isinstance(error, GeneratorExit):
-                    raise
-        return interruption
+                if size >= WRITE_BYTES:
+                    await self._room(unsure)
+                    self.transport.write(b"".join(gathered))
+                    gathered, size = [], 0
+            await self._room(unsure)
+            self.transport.write(b"".join(gathered))
+        except Exception as error:
+            self._broken = True
+            if self.on_fallen is not None:
+                self.on_fallen(error)
+            raise
+        finally:
+            self._rest = None
+        self.flush()
+        self.set_paused(self._full)
+        self._tell_complete()
+
+    async def _room(self, unsure: bool) -> None:
+        """Wait until the transport is below its limit, and what is sent holds."""
+        while self._full:
+            await self._wait("_rest_waiter")
+        if unsure and self.standing is not None and not self.standing.valid():
+            await self.standing.wait_valid()
+
+    def when_complete(self, then: Callable[[], None]) -> None:
+        """See ``pgwire.backend.Responder``."""
+        if self._rest is None:
+            then()
+        else:
+            self._when_complete.append(then)
+
+    def _tell_complete(self) -> None:
+        while self._when_complete:
+            self._when_complete.pop()()
 
     async def more_input(self) -> None:
         """Suspend until more bytes have been received; ConnectionError if the peer left."""
@@ -406,7 +456,10 @@ class WireResponder:
     def set_paused(self, paused: bool) -> None:
         """The transport crossed its limit, upwards or downwards."""
         self._full = paused
-        self.paused = paused = paused or self._confirming is not None
+        if not paused:
+            self._wake(self._rest_waiter)
+            self._rest_waiter = None
+        self.paused = paused = paused or self._confirming is not None or self._rest is not None
         if not paused:
             self._wake(self._write_waiter)
             self._write_waiter = None
@@ -418,6 +471,10 @@ class WireResponder:
         if self._confirming is not None:
             self._confirming.cancel()
             self._confirming = None
+        if self._rest is not None:
+            self._rest.cancel()
+            self._rest = None
+        self._tell_complete()
         self._wake(self._write_waiter)
         self._wake(self._input_waiter)
 

@@ -539,7 +539,7 @@ class Session:
         self.connection.close()
         self._stop_timers()
         if not self.responder.lost:
-            self.transport.close()
+            self.responder.when_complete(self.transport.close)
             self._abort_timer = self._loop.call_later(CLOSE_GRACE_S, self.transport.abort)
 
     def _fallen(self, error: Exception) -> None:

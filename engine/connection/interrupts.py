@@ -166,10 +166,14 @@ class Interrupts:
         return result
 
     def _give_back(self) -> None:
-        """What ran has ended: what it had gathered is given back, unless something is open that goes on reading."""
+        """What ran has ended: what it had gathered is given back, unless something is open that goes on reading, or the client has still to take a row of it."""
         account = self._session.account
         if account.used and not self._session.reads_on:
-            account.clear()
+            self._session.out.when_complete(self._clear)
+
+    def _clear(self) -> None:
+        if self._task is None:  # else it is what runs that gives back
+            self._session.account.clear()
 
     def call(self, function: Callable[..., T], *args: Any) -> MaybeAwaitable[T]:
         """Call what may take long: at once if it can, else interruptibly."""

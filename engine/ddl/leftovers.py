@@ -10,7 +10,7 @@ old one, and must not find them. What hung on them is left as what cannot be rea
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from engine.catalog.spaces import Space
@@ -44,6 +44,10 @@ class _Nobody(Responder):
     def tcp_options(self) -> Mapping[str, int]:
         """There is no socket."""
         return {}
+
+    def when_complete(self, then: Callable[[], None]) -> None:
+        """Nothing is sent."""
+        then()
 
     def copy_in(self, format: int, column_formats: Sequence[int]) -> AsyncIterator[bytes]:
         """There is no data to copy."""

@@ -11,6 +11,7 @@ import pytest
 
 from engine.accounts import Account, Statements
 from engine.connection.interrupts import CancelFlag, Interrupts
+from engine.eager import settle
 from pgwire.turns import Turns
 from planner.errors import SqlError
 from tests.support.durable import run
@@ -115,5 +116,35 @@ def test_a_transaction_whose_wait_was_cancelled_at_once_can_go_on() -> None:
         await now(txn.commit())
         store.validate()
         await store.close()
+
+    run(body)
+
+
+def test_what_the_client_has_still_to_take_is_charged_until_it_has() -> None:
+    """A statement that was cancelled in the middle of a long row has ended; its row waits for the client."""
+
+    async def body() -> None:
+        running = interrupts()
+        session = running._session
+        left: list[Any] = []
+        session.out = SimpleNamespace(when_complete=left.append)
+        account = session.account
+
+        async def statement() -> None:
+            await asyncio.sleep(0)
+            account.taken = account.statements.taken = 1 << 20
+
+        await settle(running.run(statement()))
+        assert account.taken == 1 << 20
+        other = asyncio.ensure_future(settle(running.run(asyncio.sleep(3600))))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        left.pop()()  # it is the next statement that gives back
+        assert account.taken == 1 << 20
+        running.cancel()
+        with pytest.raises(SqlError):
+            await other
+        left.pop()()
+        assert account.taken == account.statements.taken == 0
 
     run(body)

@@ -61,6 +61,9 @@ class Recorder:
         if kind == ord("D"):
             self.data_rows(data, 1)
 
+    def when_complete(self, then: Callable[[], None]) -> None:
+        then()
+
     def command_complete(self, tag: str) -> None:
         self.tag = tag
 
