@@ -15,7 +15,7 @@ ROWS = (
         full=3000, executor="local", expect="done 0A000"),
     Row(name="Python called for jsonb", sql="SELECT count(jsonb_pretty(to_jsonb(s))) FROM numbers a, generate_series(1, <n>) g", short=2, full=300,
         executor="local"),
-    Row(name="Python called for one long value", sql="SELECT length(regexp_replace(repeat('x ', <n>) || max(id), '(x|xx)+', 'y', 'g')) FROM numbers",
+    Row(name="Python called for one long value", sql=lambda n: f"SELECT length(regexp_replace('{'x ' * n}' || max(id), '(x|xx)+', 'y', 'g')) FROM numbers",
         short=6000, full=50_000, executor="local"),
     Row(name="Python called for dates", sql="SELECT count(age(now(), now() - id * interval '1 day')) FROM numbers a, generate_series(1, <n>) g", short=2,
         full=300, executor="local"),

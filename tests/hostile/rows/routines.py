@@ -9,7 +9,7 @@ BEGIN IF n < 2 THEN RETURN n; END IF; RETURN pg_temp.fib(n - 1) + pg_temp.fib(n 
 FIB_SQL = """CREATE OR REPLACE FUNCTION pg_temp.fibs(n int) RETURNS int LANGUAGE sql AS
 $$ SELECT CASE WHEN n < 2 THEN n ELSE pg_temp.fibs(n - 1) + pg_temp.fibs(n - 2) END $$"""
 SLOW = """CREATE OR REPLACE FUNCTION slow(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
-DECLARE s int := 0; BEGIN FOR i IN 1..<n> LOOP s := s + i; END LOOP; RETURN n; END $$"""
+DECLARE s bigint := 0; BEGIN FOR i IN 1..<n> LOOP s := s + i; END LOOP; RETURN n; END $$"""
 LOOP = "FOR i IN 1..<n> LOOP x := x + i; END LOOP;"
 
 

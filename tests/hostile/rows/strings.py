@@ -39,7 +39,8 @@ ROWS = (
     Row(name="eight large columns", sql=f"SELECT {BIG} a, {BIG} b, {BIG} c, {BIG} d, {BIG} e, {BIG} f, {BIG} g, {BIG} h", short=30, full=200,
         expect=MEMORY + " 57014", unread=True),
     Row(name="eight large rows", sql=f"SELECT {BIG} || g FROM generate_series(1, 8) g", short=40, full=200, expect=MEMORY + " 57014", unread=True),
-    Row(name="eight large rows of DuckDB", sql=f"SELECT {BIG} || id FROM numbers WHERE id <= 8", short=40, full=200, executor="local",
+    Row(name="eight large rows of DuckDB", sql="SELECT string_agg(repeat('x', 60000) || id, '') FROM numbers, generate_series(1, 8) g "
+        "WHERE id <= 16 * <n> GROUP BY g", short=40, full=180, executor="local",
         expect=MEMORY + " 57014", unread=True),
     Row(name="large values sorted", sql=f"SELECT length(s) FROM (SELECT {BIG} || g s FROM generate_series(1, 10) g ORDER BY 1 DESC) x", short=30,
         full=200, expect=MEMORY, executor="index"),
