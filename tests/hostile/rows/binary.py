@@ -64,7 +64,7 @@ _SENT = (
     ("timestamp[]", _array(1114, struct.pack("!q", 1_234_567_890)), 150_000, 300_000),
     ("numeric[]", _array(1700, struct.pack("!HhHHHH", 2, 0, 0, 4, 1, 2)), 20_000, 300_000),
     ("varbit", lambda n: struct.pack("!i", n) + b"\xaa" * (n // 8), 2_400_000, 80_000_000),
-    ("tsvector", _tsvector, 20_000, 100_000),
+    ("tsvector", _tsvector, 20_000, 70_000),
     ("tsquery", _tsquery, 20_000, 50_000),
     ("hstore", _hstore, 15_000, 300_000),
     ("int4multirange", _multirange, 8_000, 200_000),

@@ -25,7 +25,10 @@ HELLO = startup("user", "postgres", "database", "postgres")
 def fatal(talk: Talk, data: bytes, state: str = "08P01") -> None:
     """Say ``data`` on a fresh socket; the server says why it does not like it, and hangs up."""
     sock = talk.raw()
-    sock.sendall(data)
+    try:
+        sock.sendall(data)
+    except ConnectionError:
+        return  # it has hung up on what was still being sent
     said = talk.until_closed(sock)
     assert not said or (said[:1] == b"E" and fields_of(said[5:])["sqlstate"] == state), said[:200]
 
