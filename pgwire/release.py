@@ -3,7 +3,8 @@
     node, function …   finally: release(table) ──► queue ──► the event loop empties it, 2 ms in each turn
 
 Call ``release`` in the ``finally`` of whatever gathers as much as a client likes: it ends so whether it has come to its end, an error, a cancel, or is
-abandoned. It takes what has many entries and leaves the rest to Python at once.
+abandoned. It takes what has many entries and leaves the rest to Python at once. What a statement that failed or was cancelled was at goes by ``release_error``,
+whether its code thought of that or not.
 
 A container that is released is nobody else's any more: it is emptied, whoever still refers to it (a traceback does). What is in it is freed, and
 emptied in its turn, only where nothing else refers to it.
@@ -14,6 +15,7 @@ For the event loop's thread; elsewhere, and where no loop runs, ``release`` does
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 from collections import deque
 from itertools import chain
@@ -34,6 +36,45 @@ WIDE: Final = 16 * PART
 _HAS_GC: Final = 1 << 14  # Py_TPFLAGS_HAVE_GC: objects of such a type may refer to others
 _CONTAINERS: Final = (list, dict, set, deque)
 _RUNNING: Final = frozenset({GeneratorType, CoroutineType, AsyncGeneratorType})  # freeing one runs code
+
+
+_API: Final = ctypes.pythonapi
+_keep = _API.Py_IncRef
+_keep.restype, _keep.argtypes = None, (ctypes.py_object,)
+_drop = _API.Py_DecRef
+_drop.restype, _drop.argtypes = None, (ctypes.c_void_p,)
+_slice = _API.PyTuple_GetSlice
+_slice.restype, _slice.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_ssize_t)
+_resize = _API._PyTuple_Resize
+_resize.restype, _resize.argtypes = ctypes.c_int, (ctypes.POINTER(ctypes.c_void_p), ctypes.c_ssize_t)
+
+
+class _Wide:
+    """A tuple of many entries that is nobody else's: it is made shorter, by what CPython documents for that, which asks for the only reference."""
+
+    __slots__ = ("_address", "_size")
+
+    def __init__(self, holder: list[Any]) -> None:
+        """Take the last entry out of ``holder``, a tuple that nothing else refers to."""
+        value = holder.pop()
+        self._size = len(value)
+        self._address = ctypes.c_void_p(id(value))
+        _keep(value)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def take(self) -> list[Any]:
+        """Take some entries off its end."""
+        rest = max(self._size - WIDE, 0)
+        part = list(_slice(self._address, rest, self._size))
+        _resize(ctypes.byref(self._address), rest)
+        self._size = rest
+        return part
+
+    def __del__(self) -> None:
+        if self._address.value:
+            _drop(self._address)
 
 
 class _Queue:
@@ -85,6 +126,26 @@ def release_values(kept: dict[Any, Any]) -> None:
         release_all(kept)
 
 
+def release_error(error: BaseException) -> None:
+    """Drop the frames of an error that has been dealt with, and of those it came of; what they had gathered goes in slices.
+
+    So whatever a statement was at when it failed, or was cancelled, is freed without holding others up, whether its code thought of that or not.
+    """
+    found: dict[int, Any] = {}
+    errors = [error]
+    for one in errors:  # which grows meanwhile
+        trace, one.__traceback__ = one.__traceback__, None
+        while trace is not None:
+            found.update((id(value), value) for value in trace.tb_frame.f_locals.values())
+            trace = trace.tb_next
+        errors += [
+            other for other in (one.__cause__, one.__context__) if other is not None and other.__traceback__
+        ]
+    held = [value for value in found.values() if _refers(type(value))]
+    if held:
+        release_all(held)
+
+
 def left() -> int:
     """Return how many containers are still to be emptied."""
     return len(_queue.stack)
@@ -100,6 +161,8 @@ def _free_some(stack: list[Any]) -> None:
         del top[-PART:]
         del top
         _free(part, stack)
+    elif isinstance(top, _Wide):
+        _free(top.take(), stack)
     elif isinstance(top, dict):
         keys, values = [], []
         for _ in range(min(PART, len(top))):
@@ -134,6 +197,11 @@ def _free(part: list[Any], stack: list[Any]) -> None:
     owned = [x for x in part if getrefcount(x) == 3]  # the list's, the loop's, and the call's
     part.clear()
     stack += [x for x in owned if isinstance(x, _CONTAINERS) and len(x) > PART]
+    wide = [x for x in owned if type(x) is tuple and len(x) > WIDE]
+    if wide:
+        owned = [x for x in owned if type(x) is not tuple or len(x) <= WIDE]
+        while wide:
+            stack.append(_Wide(wide))
     found = gc.get_referents(*(x for x in owned if not _stays_whole(x)))
     owned.clear()
     if found:

@@ -47,6 +47,7 @@ from pgwire.backend import (
     TransactionStatus,
 )
 from pgwire.errors import BackendError, ErrorReport
+from pgwire.release import release_error
 from planner.errors import SqlError
 from planner.query import OutputColumn
 from txn.errors import TxnError
@@ -93,6 +94,8 @@ class Connection:
             if self.session.cancelled.decided and report.severity == "ERROR":
                 report = replace(report, severity="FATAL", detail=COMMITTED)
             self.log.report(report)
+            if self.interrupts.waiting:  # what takes no slice gathers nothing that is worth it
+                release_error(error)
         return report
 
     def _fail(self, error: BaseException) -> BaseException:

@@ -25,6 +25,7 @@ from engine.slices import SLICE_S
 from pgwire.backend import MaybeAwaitable
 from pgwire.errors import BackendError
 from pgwire.give_way import between, is_safe
+from pgwire.release import release_error
 from planner.errors import SqlError
 
 if TYPE_CHECKING:
@@ -230,7 +231,7 @@ class Interrupts:
             while True:
                 try:
                     return await task
-                except asyncio.CancelledError:
+                except asyncio.CancelledError as error:
                     if task.done() and not task.cancelled():
                         return task.result()  # whoever waited was cut short, what it waited for has ended
                     if not task.done():
@@ -239,6 +240,7 @@ class Interrupts:
                         interrupted = True
                         task = self._task = loop.create_task(body())
                     elif self._session.cancelled.reason:
+                        release_error(error)
                         raise self._cancelled() from None
                     else:
                         raise

@@ -5,23 +5,25 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+import traceback
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from engine.connection import interrupts
+from engine.connection import backend, interrupts
 from engine.connection.simple import STATEMENTS_IN_A_ROW
 from engine.index.executor import IndexExecutor
 from engine.index.from_plan import FromPlanner
 from engine.loop.collector import Collector
 from engine.reads.planning import LONG_TEXT
 from pgwire import give_way
+from pgwire.release import release_error
 from planner import evaluate_unit
 from planner import parse as parse_module
 from sqllogictest.client import ServerError
-from tests.support.engine import Session, open_database
+from tests.support.engine import Failed, Session, open_database
 from tests.support.fields import connect
 from tests.support.server import ServerProcess
 from txn.persist.memory import MemoryDisk
@@ -119,6 +121,38 @@ def test_ordering_joins_looks_at_each_table_a_few_times(how: str, monkeypatch: p
 
     asyncio.run(main())
     assert looks < 80 * 5
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_what_a_long_statement_was_at_when_it_failed_goes_in_slices(
+    cancelled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released: list[set[str]] = []
+
+    def watched(error: BaseException) -> None:
+        frames = traceback.extract_tb(error.__traceback__)
+        released.append({frame.name for frame in frames})
+        release_error(error)
+        assert error.__traceback__ is None
+
+    monkeypatch.setattr(backend, "release_error", watched)
+    monkeypatch.setattr(interrupts, "release_error", watched)
+
+    async def main() -> None:
+        database = await open_database(MemoryDisk())
+        session = Session(database, 1)
+        running = asyncio.create_task(session.run("SELECT ('{' || repeat('1000,', 30000) || 'x}')::int[]"))
+        if cancelled:
+            for _ in range(5):
+                await asyncio.sleep(0)
+            session.connection.cancel()
+        with pytest.raises(Failed) as caught:
+            await running
+        assert caught.value.report.sqlstate == ("57014" if cancelled else "22P02")
+        await database.close()
+
+    asyncio.run(main())
+    assert any("run_text" in frames for frames in released), "its frames are freed in one step"
 
 
 def test_everything_is_collected_once_the_process_has_grown_and_nobody_waits() -> None:

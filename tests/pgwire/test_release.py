@@ -107,6 +107,53 @@ async def test_others_run_in_between() -> None:
     assert turns > 3
 
 
+@in_loop
+async def test_a_wide_tuple_goes_in_pieces() -> None:
+    """No list of all its entries is made on the way; one that somebody else has stays as it is."""
+    mine = tuple(range(20 * release.WIDE))
+    release.release_all([tuple(Thing(i) for i in range(20 * release.WIDE)), mine])
+    longest = 0
+    while release.left():
+        await asyncio.sleep(0)
+        longest = max([longest, *(len(x) for x in release._queue.stack if isinstance(x, list))])
+    assert 0 < longest <= 4 * release.WIDE
+    assert mine == tuple(range(20 * release.WIDE))
+
+
+@in_loop
+async def test_what_a_failure_leaves_goes_in_slices() -> None:
+    """Of all errors that came of each other; what their code shares with others stays."""
+    shared = list(range(MANY))
+
+    def inner() -> None:
+        gathered = [Thing(i) for i in range(MANY)]
+        known = shared
+        gone.append(weakref.ref(gathered[0]))
+        raise ValueError(len(gathered) + len(known))
+
+    def outer() -> None:
+        rows = {i: Thing(i) for i in range(MANY)}
+        gone.append(weakref.ref(rows[0]))
+        try:
+            inner()
+        except ValueError as error:
+            raise KeyError(len(rows)) from error
+
+    gone: list[weakref.ref[Thing]] = []
+    error: BaseException | None = None
+    try:
+        outer()
+    except KeyError as caught:
+        error = caught
+    assert error is not None
+    release.release_error(error)
+    assert error.__traceback__ is None
+    assert all(one() is not None for one in gone), "freed in one step"
+    await _emptied()
+    assert all(one() is None for one in gone)
+    assert shared == list(range(MANY))
+
+
 def test_without_a_loop_nothing_happens() -> None:
     """In a thread, or in a worker, Python frees as ever."""
     rows = list(range(MANY))
