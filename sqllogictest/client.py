@@ -75,6 +75,7 @@ class Client:
         self._socket.settimeout(timeout_s)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = b""
+        self._at = 0  # what of it has been read
         try:
             self._start(target)
         except BaseException:
@@ -123,17 +124,22 @@ class Client:
         self._socket.sendall(kind + struct.pack("!I", len(body) + 4) + body)
 
     def _exactly(self, count: int) -> bytes:
-        held = self._buffer
-        if len(held) < count:
-            parts, size = [held], len(held)
+        held, at = self._buffer, self._at
+        end = at + count
+        if len(held) < end:
+            parts, size = [held[at:]], len(held) - at
             while size < count:
                 data = self._socket.recv(1 << 16)
                 if not data:
                     raise ConnectionError("the server closed the connection")
                 parts.append(data)
                 size += len(data)
-            held = b"".join(parts)
-        found, self._buffer = held[:count], held[count:]
+            held, at, end = b"".join(parts), 0, count
+            self._buffer = held
+        self._at = end
+        found = held[at:end]
+        if end == len(held):
+            self._buffer, self._at = b"", 0
         return found
 
     def _receive(self) -> tuple[bytes, bytes]:

@@ -7,13 +7,13 @@ EXECUTE's arguments ──> parameter values
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.connection.output import expand_formats, param_decoder
 from engine.connection.portal import Prepared
+from engine.loop.threads import beside
 from engine.reads.planning import Planning
 from engine.reads.plans import Plan
 from engine.transaction.time_travel import catalog_at
@@ -110,7 +110,7 @@ class PreparedStatements:
         """As ``prepare``, for a long text: in a thread. ``from_sql``: PREPARE, whose own text has been looked through for long names."""
         self._check_new(name)
         if from_sql:
-            (statement,) = await asyncio.to_thread(parse, sql)
+            (statement,) = await beside(parse, sql)
             plan: Plan | None = await self._planning.bind_long(statement, oids)
         else:
             plan = await self._planning.plan_long_text(sql, oids)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Iterator
@@ -9,7 +10,13 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from engine.reads.planning import LONG_TEXT
+from pgwire.give_way import give_way
+from planner.errors import SqlError
+from tests.support.durable import run
+from tests.support.engine import Failed, Session, open_database
 from tests.support.server import ServerProcess
+from txn.persist.memory import MemoryDisk
 
 
 @pytest.fixture(scope="module")
@@ -65,3 +72,34 @@ def test_a_cancel_ends_planning(server: ServerProcess) -> None:
         thread.join()
         assert outcome == ["57014"]
         assert other.execute("SELECT count(*) FROM long").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("place", ["engine.connection.simple", "engine.connection.prepared"])
+def test_a_thread_that_nobody_waits_for_ends(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read in a thread (a long statement, what PREPARE prepares) is not read to its end once it is cancelled."""
+    begun, ended = threading.Event(), threading.Event()
+
+    def never(text: str) -> None:
+        begun.set()
+        until = time.monotonic() + 25
+        try:
+            while time.monotonic() < until:
+                give_way()
+                time.sleep(0.001)
+        except SqlError:
+            ended.set()
+            raise
+
+    async def body() -> None:
+        session = Session(await open_database(MemoryDisk()), 1)
+        monkeypatch.setattr(f"{place}.parse", never)
+        running = asyncio.get_running_loop().create_task(
+            session.run(f"PREPARE p AS SELECT '{'x' * LONG_TEXT}'")
+        )
+        assert await asyncio.to_thread(begun.wait, 60)
+        session.connection.cancel()
+        with pytest.raises(Failed, match="57014"):
+            await running
+        assert await asyncio.to_thread(ended.wait, 20)
+
+    run(body)

@@ -2,30 +2,37 @@
 
     hostile client ── the row ──────────────► cancel after PATIENCE_S ──► ended       cancel_ms
                    ── statement_timeout ────► ended                                   timeout_ms (beyond TIMEOUT_MS)
+    watcher        ── pg_stat_activity, from then on ───────────────────► ended
     observer       ── SELECT 1, SELECT 1, SELECT 1 …                                  longest_ms
     sampler        ── PSS of the server and its helpers                               peak_mb
 
 What a row has to come to is in ``judge``. The observer is a process of its own.
+
+A statement has ended when its client hears so. A client that has still to read what was sent before (sockets hold some megabytes, PostgreSQL's
+as well, which Python reads for a second or more where rows are short) hears of it behind that: past ``BACKLOG`` it is the watcher who says when the
+statement has ended, for which the client need not read.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from engine.config import parse_bytes
 from tests.hostile.row import RUNS, Row, at_size
 from tests.hostile.short import TABLES, read_answer, send
 from tests.hostile.talk import Talk
-from tests.support.fields import FieldsClient
+from tests.support.fields import FieldsClient, connect
 from tests.support.server import ROOT, ServerProcess
 
 PATIENCE_S: Final = 3.0
@@ -34,6 +41,10 @@ WAIT_BOUND_MS: Final = 50.0
 CANCEL_BOUND_MS: Final = 100.0
 MEMORY_FACTOR: Final = 1.2
 SAMPLE_S: Final = 0.1
+WATCH_S: Final = 0.002
+WATCHED_S: Final = 30.0
+BACKLOG: Final = 64 << 10
+"""Bytes that a client reads in no time worth naming."""
 BOUNDED: Final = ("53200", "54000", "54001", "53400", "57014")
 """What a row at its full size may end with besides what it ends with at its short one."""
 
@@ -188,8 +199,10 @@ class Stand:
                 row.talk(talk, row.full)
                 return "done", -1.0
             client = _prepared(talk, row)
+            ending = Ending(client, port, client.cancel)
             send(client, row, row.full)
-            return _until_cancelled(client, row)
+            said = ending.read(PATIENCE_S, unread=row.unread)
+            return said, ending.took_ms if said == "57014" else -1.0
         finally:
             talk.close()
 
@@ -199,15 +212,74 @@ class Stand:
         try:
             client = _prepared(talk, row)
             client.run(f"SET statement_timeout = {TIMEOUT_MS}")
+            ending = Ending(client, port)
             send(
                 client, row, row.full
             )  # what sending takes is the client's, and a message of 200 MB is not heard before
-            began = time.perf_counter()
-            said, _ = read_answer(client)
-            spent = (time.perf_counter() - began) * 1000
-            return spent - TIMEOUT_MS if said == "57014" else -1.0
+            said = ending.read(TIMEOUT_MS / 1000)
+            return ending.took_ms if said == "57014" else -1.0
         finally:
             talk.close()
+
+
+class Counted:
+    """A socket that counts what is read from it."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self.bytes = 0
+
+    def recv(self, size: int) -> bytes:
+        data = self._sock.recv(size)
+        self.bytes += len(data)
+        return data
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sock, name)
+
+
+class Ending:
+    """How a statement ends that is to end at some moment: the client reads, and somebody else looks whether it runs.
+
+    ``took_ms``: how long it ran on after that moment; 0 where it had ended before.
+    """
+
+    def __init__(self, client: FieldsClient, port: int, cancel: Callable[[], None] = lambda: None) -> None:
+        """``cancel``: what has it end."""
+        self._client = client
+        self._counted = Counted(client._socket)
+        client._socket = self._counted  # type: ignore[assignment]
+        self._watcher = connect(port)
+        self._cancel = cancel
+        self._due = self._ended = 0.0
+        self._read = 0
+        self.took_ms = 0.0
+
+    def _watch(self) -> None:
+        self._due, self._read = time.perf_counter(), self._counted.bytes
+        self._cancel()
+        sql = f"SELECT 1 FROM pg_stat_activity WHERE pid = {self._client.key[0]} AND state = 'active'"
+        until = self._due + WATCHED_S
+        while self._watcher.run(sql).rows and time.perf_counter() < until:
+            time.sleep(WATCH_S)
+        self._ended = time.perf_counter()
+
+    def read(self, after_s: float, *, unread: bool = False) -> str:
+        """Have it end after a while and read its answer; ``unread``: not before it has ended. Return what it said."""
+        timer = threading.Timer(after_s, self._watch)
+        timer.start()
+        if unread:
+            timer.join()
+        said, _ = read_answer(self._client)
+        heard = time.perf_counter()
+        timer.cancel()
+        timer.join()
+        self._watcher.close()
+        if self._due:
+            backlog = self._counted.bytes - self._read
+            end = heard if backlog <= BACKLOG else min(heard, self._ended)
+            self.took_ms = max(end - self._due, 0.0) * 1000
+        return said
 
 
 def _prepared(talk: Talk, row: Row) -> FieldsClient:
@@ -217,25 +289,6 @@ def _prepared(talk: Talk, row: Row) -> FieldsClient:
     if row.executor:
         client.run(f"SET executor = '{row.executor}'")
     return client
-
-
-def _until_cancelled(client: FieldsClient, row: Row) -> tuple[str, float]:
-    """Read what the statement says, and cancel it after a while; return that and how long it took to end then."""
-    cancelled_at: list[float] = []
-
-    def cancel() -> None:
-        cancelled_at.append(time.perf_counter())
-        client.cancel()
-
-    timer = threading.Timer(PATIENCE_S, cancel)
-    timer.start()
-    if row.unread:
-        timer.join()
-    said, _ = read_answer(client)
-    ended = time.perf_counter()
-    timer.cancel()
-    timer.join()
-    return said, (ended - cancelled_at[0]) * 1000 if cancelled_at and said == "57014" else -1.0
 
 
 def judge(row: Row, found: Figures, memory: str) -> str:
