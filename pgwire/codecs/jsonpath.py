@@ -9,9 +9,10 @@ that reading one again is a look-up.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from pgwire.codecs import numeric
 from pgwire.codecs.errors import DataError
@@ -237,7 +238,8 @@ class _Parser:
             self.at += 1
             pattern = self.need("string").value
             flags = self.need("string").value if self.take("flag") else ""
-            return Item("like_regex", (left,), (pattern, _flags(flags)))
+            _PATTERNS[0](pattern, kept_flags := _flags(flags))
+            return Item("like_regex", (left,), (pattern, kept_flags))
         return left
 
     def sum(self) -> Item:
@@ -393,6 +395,20 @@ def _chained(item: Item, steps: list[Item]) -> Item:
 
 def _appended(chain: Item, following: Item) -> Item:
     return replace(chain, next=following if chain.next is None else _appended(chain.next, following))
+
+
+def _no_matcher(pattern: str, flags: str) -> object:
+    raise DataError("0A000", "like_regex is not supported where no matcher is loaded")
+
+
+PatternCheck: TypeAlias = Callable[[str, str], object]
+"""Compiles the pattern of a like_regex with its flags. Raises DataError 2201B."""
+_PATTERNS: Final[list[PatternCheck]] = [_no_matcher]
+
+
+def check_patterns_by(check: PatternCheck) -> None:
+    """Have patterns compiled when a path is read, as in PostgreSQL: the matcher (``planner.patterns``) is above this layer."""
+    _PATTERNS[0] = check
 
 
 def _flags(text: str) -> str:

@@ -29,7 +29,7 @@ from planner.errors import SqlError
 from planner.query import CteRange, Expr, Join, JoinKind, Merge, MergeAction, QueryBase, SubLink, Var
 from planner.rewrite import replace_children
 from planner.scope import Scope
-from planner.walk import children
+from planner.walk import children, walk
 
 
 def bind_merge(context: BindContext, node: ast.Merge) -> Merge:
@@ -93,9 +93,13 @@ def _action(scope: Scope, relation: RelationDef, node: ast.MergeWhen) -> MergeAc
         scope.namespace = [item for item in visible if item.range != 0]
     condition = None
     if node.condition is not None:
-        condition = coerce_to_boolean(
-            bind_clause(scope, node.condition, "MERGE WHEN"), "WHEN", scope.context.env
-        )
+        bound = bind_clause(scope, node.condition, "MERGE WHEN")
+        for item in walk(bound):
+            if isinstance(item, Var) and not item.level and item.attnum < 0 and item.name != "tableoid":
+                raise SqlError(
+                    "42P10", f'cannot use system column "{item.name}" in MERGE WHEN condition', span=item.span
+                )
+        condition = coerce_to_boolean(bound, "WHEN", scope.context.env)
     pairs: Sequence[tuple[int, Expr]] = ()
     filled: Sequence[tuple[int, Expr]] = ()
     if node.action == "update":

@@ -17,7 +17,7 @@ from pgwire.codecs import numeric as numeric_codec
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.float import parse_float8
 from pgwire.codecs.json import dump, load
-from pgwire.codecs.jsonpath import LAST, Item, Path, parse
+from pgwire.codecs.jsonpath import LAST, Item, Path, check_patterns_by, parse
 from pgwire.give_way import give_way
 from planner.builtins import numeric
 from planner.builtins.json_layout import offset_of
@@ -357,6 +357,16 @@ def _regex(pattern: str, flags: str) -> Callable[[Json], bool | None]:
         ]
     test = compiled(pattern, parse_flags(options)[0]).test
     return lambda text: test(text) if isinstance(text, str) else None
+
+
+def _check_pattern(pattern: str, flags: str) -> None:
+    try:
+        _regex(pattern, flags)
+    except SqlError as error:  # the place of the literal is known to who reads it
+        raise DataError(error.sqlstate, error.message, detail=error.detail, hint=error.hint) from None
+
+
+check_patterns_by(_check_pattern)
 
 
 def _compared(operator: str, holds: Callable[[int], bool], a: Json, b: Json) -> bool | None:
