@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -87,6 +88,19 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 10, 20)
+
+
+FROZEN_EVERY: Final = 250
+_ran = 0
+
+
+def pytest_runtest_logfinish() -> None:
+    """What tests have left is alive: modules, plans, reports. Walking it in every full collection took a tenth of the time."""
+    global _ran
+    _ran += 1
+    if _ran % FROZEN_EVERY == 0:
+        gc.collect()
+        gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

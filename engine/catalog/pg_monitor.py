@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from engine.catalog.pg_catalog import has_triggers
 from engine.catalog.virtual import RowDict, by_index_oid, by_name, by_oid, of_each, relation
 from engine.connection.setting_classes import EFFECTIVE, REASONS
-from engine.connection.setting_defs import OURS
+from engine.connection.setting_defs import OURS, PLPGSQL
 from pgwire.codecs.zone import ABBREVIATIONS, abbreviation_offset_at
 from planner.builtins.system_definitions import reader_of, view_text
 from planner.deparse import index_definition
@@ -42,7 +42,7 @@ def pg_settings(session: Session) -> Iterator[RowDict]:
             "min_val": definition.minimum or None, "max_val": definition.maximum or None,
             "enumvals": definition.choices or None, "boot_val": definition.default,
             "reset_val": definition.default, "pending_restart": False,
-            "extra_desc": None if key in EFFECTIVE or any(o.name == key for o in OURS)
+            "extra_desc": None if key in EFFECTIVE or any(o.name == key for o in (*OURS, *PLPGSQL))
             else "Accepted without effect." if key in REASONS else "Shown only.",
         }  # fmt: skip
 

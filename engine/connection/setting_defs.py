@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Final
 
 from planner.facts import rows
 
@@ -36,6 +37,8 @@ class SettingDef:
 
 
 MAX_BYTES = "local_executor_max_bytes"
+
+_CUSTOM: Final = "Customized Options"
 
 OURS = (
     SettingDef(
@@ -125,6 +128,27 @@ OURS = (
     ),
 )  # fmt: skip
 
+PLPGSQL: Final = (
+    SettingDef(name="plpgsql.check_asserts", kind="bool", default="on", category=_CUSTOM, description="Whether ASSERT is checked."),
+    SettingDef(
+        name="plpgsql.extra_errors", kind="string", default="none", category=_CUSTOM,
+        description="What PL/pgSQL takes for errors: shadowed_variables, too_many_rows, strict_multi_assignment, or all.",
+    ),
+    SettingDef(
+        name="plpgsql.extra_warnings", kind="string", default="none", category=_CUSTOM,
+        description="What PL/pgSQL warns of: shadowed_variables, too_many_rows, strict_multi_assignment, or all.",
+    ),
+    SettingDef(
+        name="plpgsql.print_strict_params", kind="bool", default="off", category=_CUSTOM,
+        description="Whether errors of INTO STRICT tell the parameters of their query.",
+    ),
+    SettingDef(
+        name="plpgsql.variable_conflict", kind="enum", default="error", context="superuser", category=_CUSTOM,
+        choices=("error", "use_variable", "use_column"), description="What a name means that is a variable and a column.",
+    ),
+)  # fmt: skip
+"""Those that PostgreSQL has once PL/pgSQL is loaded."""
+
 
 def _enum_values(text: str) -> tuple[str, ...]:
     return tuple(part.strip('"') for part in text.strip("{}").split(",") if part)
@@ -167,6 +191,6 @@ def definitions() -> Mapping[str, SettingDef]:
         result[name] = SettingDef(
             name=name, kind="string", default="none" if name == "role" else "", context="internal"
         )
-    for setting in OURS:
+    for setting in (*OURS, *PLPGSQL):
         result[setting.name] = setting
     return result

@@ -14,7 +14,7 @@ from pgwire.codecs.encodings import canonical, convertible
 from pgwire.codecs.zone import find_zone
 from planner.builtins.reg import quote_ident
 from planner.catalog import TextSearchDef
-from planner.errors import SqlError
+from planner.errors import SqlError, not_supported
 from planner.facts import REGCONFIG
 from planner.long_names import cut
 from planner.textsearch.names import find_named
@@ -198,6 +198,30 @@ def _text_search(value: str, find: FindConfiguration) -> str:
     return f"{quote_ident(found.schema)}.{quote_ident(found.name)}"
 
 
+_ONLY_DEFAULT: Final = {
+    "plpgsql.print_strict_params": ("off", "false", "no", "0"),
+    "plpgsql.variable_conflict": ("error",),
+}
+"""Settings of PL/pgSQL whose other values would change what is computed; functions say them for themselves (``#variable_conflict``)."""
+
+EXTRA_CHECKS: Final = ("shadowed_variables", "too_many_rows", "strict_multi_assignment")
+
+
+def _extra_checks(setting: SettingDef, value: str) -> str:
+    """Check what PL/pgSQL is to warn of, or to refuse: one word, or a list of them."""
+    words = [word.strip().strip('"').lower() for word in value.split(",")]
+    if words in (["none"], ["all"], [""]):
+        return value
+    for word in words:
+        if word in ("none", "all"):
+            raise invalid(
+                setting.name, value, detail=f'Key word "{word}" cannot be combined with other key words.'
+            )
+        if word not in EXTRA_CHECKS:
+            raise invalid(setting.name, value, detail=f'Unrecognized key word: "{word}".')
+    return value
+
+
 def normalise(
     setting: SettingDef, value: str, current: str, find: FindConfiguration = own_configuration
 ) -> str:
@@ -211,6 +235,8 @@ def normalise(
         return _encoding(value)
     if name == "default_text_search_config":
         return _text_search(value, find)
+    if name in _ONLY_DEFAULT and value.strip().lower() not in _ONLY_DEFAULT[name]:
+        raise not_supported(f"{setting.name} = {value}")
     if setting.kind == "bool":
         folded = value.strip().lower()
         if folded not in _BOOLS:
@@ -248,6 +274,8 @@ def normalise(
                 setting.name, value, "It is a hybrid timestamp, as SHOW holdfast.commit_ts prints it."
             )
         return value.strip()
+    if name in ("plpgsql.extra_errors", "plpgsql.extra_warnings"):
+        return _extra_checks(setting, value)
     if name == "application_name":
         return "".join([ch if " " <= ch <= "~" else "?" * len(ch.encode()) for ch in cut(value)])
     return value

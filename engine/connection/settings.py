@@ -19,7 +19,7 @@ from decimal import Decimal
 from typing import Final
 
 from engine.connection.setting_classes import EFFECTIVE, accepted
-from engine.connection.setting_defs import OURS, REPORTED, SettingDef, definitions
+from engine.connection.setting_defs import OURS, PLPGSQL, REPORTED, SettingDef, definitions
 from engine.connection.setting_values import FindConfiguration, normalise, own_configuration, show_with_unit
 from pgwire.errors import BackendError
 from pgwire.tcp import TCP_OPTIONS
@@ -140,7 +140,7 @@ class Settings:
         canonical = normalise(definition, value, self.get(key), self.find_configuration)
         if canonical == "0" and key in TCP_OPTIONS:
             return self._default(key)  # what the system uses
-        if accepted(key, canonical) or any(key == ours.name for ours in OURS):
+        if accepted(key, canonical) or any(key == ours.name for ours in (*OURS, *PLPGSQL)):
             return canonical
         if canonical == self.get(key):
             return canonical  # asking for what already holds changes nothing

@@ -22,6 +22,7 @@ from engine.ddl.members import named_role
 from engine.ddl.needs import denied
 from engine.ddl.roles import function_words
 from engine.ddl.temporary import refuse_temporary_move
+from engine.plpgsql.extra_checks import tell_extra
 from engine.reads.plans import Plan
 from pgwire.give_way import openly
 from planner import statements as st
@@ -58,13 +59,21 @@ async def create_function(
     if not made.path and session.setting("check_function_bodies") == "on":
         # the function is there by now, so it may call itself; what fails undoes the statement
         with session.system.routines.settings_of(made):
-            openly(
+            shadows = openly(
                 check_source,
                 made,
                 session.catalog,
                 session.bind_path,
                 session.bind_settings,
                 statement.source_at,
+            )
+        for name, span in shadows:
+            tell_extra(
+                session,
+                "shadowed_variables",
+                "42712",
+                f'variable "{name}" shadows a previously defined variable',
+                span=span,
             )
     return Command(plan.bound.tag)
 

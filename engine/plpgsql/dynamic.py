@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from engine.connection.portal import Outcome, Rows
 from engine.connection.rows import ReadyRows
+from engine.plpgsql.extra_checks import tell_extra
 from engine.plpgsql.frame import Frame, affected
 from engine.plpgsql.raising import shown
 from engine.reads.plans import PLAN_CACHE_MAX_TEXT, Plan
@@ -167,7 +168,13 @@ def plan_of(outcome: Outcome) -> Plan | None:
 
 
 async def take_rows(
-    frame: Frame, outcome: Outcome, into: tree.Into | None, *, changes: bool, select: bool
+    frame: Frame,
+    outcome: Outcome,
+    into: tree.Into | None,
+    *,
+    changes: bool,
+    select: bool,
+    dynamic: bool = False,
 ) -> None:
     """Give variables the row that a statement returned.
 
@@ -186,12 +193,13 @@ async def take_rows(
             raise SqlError("P0002", "query returned no rows")
         await frame.into(into, columns, None)
         return
-    if len(rows) > 1 and (into.strict or changes):
-        raise SqlError(
-            "P0003",
-            "query returned more than one row",
-            hint="Make sure the query returns a single row, or use LIMIT 1.",
-        )
+    if len(rows) > 1:
+        many = "query returned more than one row"
+        hint = "Make sure the query returns a single row, or use LIMIT 1."
+        if into.strict or changes:
+            raise SqlError("P0003", many, hint=hint)
+        if not dynamic:  # of EXECUTE PostgreSQL never asks
+            tell_extra(frame.session, "too_many_rows", "P0003", many, hint=hint)
     await frame.into(into, columns, rows[0])
 
 
@@ -301,6 +309,8 @@ async def open_cursor(frame: Frame, statement: tree.Open) -> None:
     cursors = _cursors(frame)
     name = frame.values[variable.number]
     if name is None:
+        if variable.constant:
+            raise SqlError("22005", f'variable "{variable.name}" is declared CONSTANT')
         name = variable.name if variable.cursor is not None else cursors.free_name()
     found = Rows(tuple(columns), ReadyRows(tuple(columns), rows), plan=plan_of(outcome))
     cursors.declare_rows(name, found, scroll=scroll)

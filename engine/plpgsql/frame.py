@@ -17,6 +17,7 @@ from engine.ddl.privileges import check as check_privileges
 from engine.executor import READS, ExecContext
 from engine.index.state import value_of
 from engine.plpgsql.body import Body, Ready, value_at
+from engine.plpgsql.extra_checks import extra_level, tell_extra
 from engine.plpgsql.open_row import OpenRow
 from engine.reads.plans import Plan
 from engine.reads.query import context
@@ -367,6 +368,8 @@ class Frame:
 
     async def into(self, into: Into, columns: Sequence[OutputColumn], row: Sequence[Any] | None) -> None:
         """Give variables the columns of a row; NULL where there is no row, or it has too few."""
+        if row is not None:
+            self._check_count(into, columns)
         if not into.whole:
             for i, target in enumerate(into.targets):
                 if row is None or i >= len(columns):
@@ -386,6 +389,29 @@ class Frame:
             await self.store(number, row[0], columns[0].type)
         else:
             self._keep(number, await self.packed(row, types, variable.type))
+
+    def _check_count(self, into: Into, columns: Sequence[OutputColumn]) -> None:
+        """Say where a row has not as many columns as variables wait for it, if somebody asks (``extra_checks``)."""
+        wanted = len(into.targets)
+        if into.whole:
+            variable = self.body.routine.variables[into.targets[0].variable]
+            row = result_row(self.session.catalog, variable.type.oid) if variable.kind == "row" else None
+            if row is None or (len(columns) == 1 and columns[0].type.oid in (variable.type.oid, RECORD)):
+                return
+            wanted = len(row.live)
+        if wanted == len(columns):
+            return
+        check = "strict_multi_assignment"
+        level = extra_level(self.session, check)
+        if level:
+            tell_extra(
+                self.session,
+                check,
+                "42804",
+                "number of source and target fields in assignment does not match",
+                detail=f"{check} check of {level} is active.",
+                hint="Make sure the query returns the exact list of columns.",
+            )
 
 
 @contextmanager

@@ -170,7 +170,7 @@ class Interpreter:
             variable = variables[number]
             frame.line, frame.doing = variable.line, "during statement block local variable initialization"
             if variable.default is None:
-                frame.values[number] = None
+                frame.values[number] = None if variable.cursor is None else variable.name
                 if variable.kind == "scalar":
                     await dynamic.check_domain(frame, variable)
                 continue
@@ -438,7 +438,9 @@ class Interpreter:
             changes = isinstance(node, _CHANGES)
             if not isinstance(outcome, Rows):
                 raise SqlError("42601", "INTO used with a command that cannot return data")
-            await dynamic.take_rows(frame, outcome, statement.into, changes=changes, select=True)
+            await dynamic.take_rows(
+                frame, outcome, statement.into, changes=changes, select=True, dynamic=True
+            )
         return None
 
     async def _call(self, statement: tree.CallRoutine) -> Signal | None:

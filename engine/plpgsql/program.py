@@ -220,7 +220,12 @@ class _Compiler:
                 if variable.kind != "scalar" or (variable.default is None and is_domain(variable.type.oid)):
                     raise _Left
                 self._emit(f"f.line = {variable.line}")
-                source = "None" if variable.default is None else self._value(variable.default, variable.type)
+                if variable.cursor is not None:
+                    source = repr(variable.name)  # a bound cursor names its portal, open or not
+                elif variable.default is None:
+                    source = "None"
+                else:
+                    source = self._value(variable.default, variable.type)
                 self._emit(f"v[{variable.number}] = {source}")
                 if variable.not_null:
                     self._emit(f"if v[{variable.number}] is None: raise no_null({variable.name!r})")

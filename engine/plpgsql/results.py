@@ -97,7 +97,11 @@ async def run_return_next(frame: Frame, statement: tree.ReturnNext) -> None:
     if record is None:
         frame.rows.append((None,) * len(frame.columns))
         return
-    _check(frame, record.types, "wrong record type supplied in RETURN NEXT")
+    name = statement.value.text.strip().lower()
+    is_variable = statement.value.names.find((name,), frame.body.routine.variables) is not None
+    _check(
+        frame, record.types, "wrong record type supplied in RETURN NEXT" if is_variable else frame.mismatch
+    )
     _note(frame, record)
     frame.rows.append(tuple(record))
 

@@ -377,16 +377,15 @@ def check_source(
     search_path: Sequence[str],
     settings: CodecSettings,
     source_at: int | None = None,
-) -> None:
+) -> Sequence[tuple[str, Span | None]]:
     """Check a body that is a text, as ``check_function_bodies`` wants it: one in SQL can be bound, and gives what is returned.
 
-    ``source_at``: errors tell places counted from there. Raises SqlError 42P13, what binding raises, 0A000 for statements that cannot be in it.
+    ``source_at``: errors tell places counted from there. Returns the variables of PL/pgSQL that hide others, and where. Raises SqlError 42P13, what binding raises, 0A000 for statements that cannot be in it.
     """
     if function.language == "plpgsql":
         from planner.plpgsql.check import check_routine  # which binds
 
-        check_routine(function, catalog, search_path, settings, source_at)
-        return
+        return check_routine(function, catalog, search_path, settings, source_at)
     try:
         if any(oid in POLYMORPHIC for oid in function.types):
             check_body(function)
@@ -398,6 +397,7 @@ def check_source(
             moved = Span(error.span.start + source_at, error.span.end + source_at) if source_at else None
             error.span = moved
         raise
+    return ()
 
 
 def _check(context: BindContext, function: FunctionDef) -> None:

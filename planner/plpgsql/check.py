@@ -29,17 +29,21 @@ def check_routine(
     search_path: Sequence[str],
     settings: CodecSettings,
     source_at: int | None = None,
-) -> None:
+) -> list[tuple[str, Span | None]]:
     """Read a body as CREATE FUNCTION does. Errors tell places counted from ``source_at``.
 
-    Raises SqlError 42601, 42704, 42804 and what ``planner.plpgsql.parser`` raises.
+    Returns the variables that hide others, with their places where ``source_at`` is known. Raises SqlError 42601, 42704, 42804 and what ``planner.plpgsql.parser`` raises.
     """
     context = make_context(catalog, search_path, settings=settings)
     try:
-        parse_routine(function.source, header_for_check(function), CatalogTypes(context))
+        routine = parse_routine(function.source, header_for_check(function), CatalogTypes(context))
     except SqlError as error:
         place(error, function.source, source_at)
         raise
+    return [
+        (name, None if source_at is None else Span(at.start + source_at, at.end + source_at))
+        for name, at in routine.shadows
+    ]
 
 
 def place(error: SqlError, source: str, source_at: int | None) -> None:

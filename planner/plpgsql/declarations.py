@@ -67,6 +67,7 @@ class Base:
         self.names = Names(header.name, None)
         self.conflict: Conflict = "error"
         self.open_loops: list[Names] = []
+        self.shadows: list[tuple[str, Span]] = []  # variables that hide others, and where they are declared
 
     # -- variables ---------------------------------------------------------------------------------
 
@@ -203,6 +204,7 @@ class Declarations(Base):
             stream.at -= 1
             raise stream.error("duplicate declaration")
         assert token is not None
+        self._note_shadow(name, token)
         line = stream.line(token.start)
         if stream.take("alias", "for"):
             names, count = self.dotted()
@@ -250,6 +252,10 @@ class Declarations(Base):
         variable.not_null, variable.default = not_null, default
         return variable.number
 
+    def _note_shadow(self, name: str, token: Token) -> None:
+        if self.names.find((name,), self.variables) is not None:
+            self.shadows.append((name, Span(token.start, token.end)))
+
     def _collation(self, names: Sequence[str]) -> None:
         from planner.bind.expr import find_collation
 
@@ -284,7 +290,10 @@ class Declarations(Base):
         arguments: list[int] = []
         if stream.take("("):
             while True:
+                token = stream.peek()
                 argument = stream.next_name()
+                if token is not None:
+                    self._note_shadow(argument, token)
                 type_, kind = self.written_type(",", ")")
                 arguments.append(self.declare(argument, type_, kind, line=line).number)
                 if not stream.take(","):

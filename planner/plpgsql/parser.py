@@ -424,7 +424,9 @@ class Parser(Compound):
         self.stream.take(";")
         if self.stream.peek() is not None:
             raise self.stream.error()
-        return tree.Routine(self.variables, inputs, outputs, found, body, self.conflict, special)
+        return tree.Routine(
+            self.variables, inputs, outputs, found, body, self.conflict, special, self.shadows
+        )
 
     def simple(self) -> list[tree.Statement]:
         """See ``planner.plpgsql.simple``."""

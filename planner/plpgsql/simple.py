@@ -310,7 +310,11 @@ def _get(parser: Compound, line: int) -> list[tree.Statement]:
     stream.expect("diagnostics")
     items: list[tuple[tree.Target, str]] = []
     while True:
+        place = _place(parser)
         target = parser.target()
+        variable = parser.variables[target.variable]
+        if not target.steps and variable.kind != "scalar":
+            raise SqlError("42601", f'"{variable.name}" is not a scalar variable', span=place)
         if not stream.take("="):
             stream.expect(":=")
         word = stream.word()

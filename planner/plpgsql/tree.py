@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, TypeAlias
 
 from planner import ast
+from planner.errors import Span
 from planner.types import SqlType
 
 Kind: TypeAlias = Literal["scalar", "row", "record", "any"]
@@ -465,3 +466,5 @@ class Routine:
     conflict: Conflict = "error"
     special: dict[str, int] = field(default_factory=dict)
     """Of a trigger function: OLD, NEW and TG_..., by name in lower case."""
+    shadows: list[tuple[str, Span]] = field(default_factory=list)
+    """Variables that hide others, and where in the body they are declared."""

@@ -26,6 +26,7 @@ def pass_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     now = [100.0]
     monkeypatch.setattr(way, "perf_counter", lambda: now[0])
     way.install(strands.lay_aside, None)
+    gc.freeze()  # what other tests have left need not be walked below
     busy = strands.busy()
 
     def move(seconds: float) -> None:

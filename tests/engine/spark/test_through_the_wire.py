@@ -57,7 +57,7 @@ def test_a_pinned_query_goes_to_spark(client: Client) -> None:
     assert "spark" in plan.lower()
 
 
-@pytest.mark.parametrize("sample", [3, pytest.param(50, marks=pytest.mark.spark)])
+@pytest.mark.parametrize("sample", [2, pytest.param(50, marks=pytest.mark.spark)])
 def test_a_sample_of_select1(server: ServerProcess, sample: int) -> None:
     target = Target.from_url(server.url)
     options = Options(target=target, executor="spark", sample=sample, timeout_s=ANSWER_S)
