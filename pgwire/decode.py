@@ -32,6 +32,8 @@ _TRAILING: Final = "invalid message format"
 _NO_NUL: Final = "invalid string in message"
 
 LONG_TEXT_BYTES: Final = 1 << 16
+MOST_ARGUMENTS: Final = 100
+"""That a function may have (PostgreSQL's FUNC_MAX_ARGS)."""
 MAX_CANCEL_KEY_BYTES: Final = 256  # manual 55.7, of version 18
 
 _PLAIN_FORMATS: Final[dict[bytes, tuple[int, ...]]] = {
@@ -191,6 +193,8 @@ def function_call(data: bytes, start: int, stop: int) -> tuple[int, tuple[int, .
             raise RemoteProtocolError(
                 f"function call message contains {len(formats)} argument formats but {count} arguments"
             )
+        if count > MOST_ARGUMENTS:  # no function has so many: whoever calls it says so
+            return oid, formats, [None] * count, 0
         args: list[bytes | None] = []
         for _ in range(count):
             length = _INT32.unpack_from(data, pos)[0]

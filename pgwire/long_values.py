@@ -26,6 +26,8 @@ PIECE: Final = 1 << 20
 """Characters or bytes of one call of C: about a millisecond."""
 LONG: Final = 2 * PIECE
 """What is shorter is one call of C."""
+MANY_CHARACTERS: Final = 4096
+"""Of a set given as text: more are looked at once, and what comes twice is left out."""
 SORTED_AT_ONCE: Final = 2048
 """Items of one call of ``sorted``."""
 
@@ -384,12 +386,17 @@ def _find_long(value: AnyStr, part: AnyStr, start: int) -> int:
 
 def stripped(text: str, characters: str, left: bool, right: bool) -> str:
     """Return the text without any of ``characters`` at its ends."""
-    if len(text) <= PIECE // 16:
+    if len(text) <= PIECE // 16 and len(characters) <= MANY_CHARACTERS:
         return (
             text.strip(characters) if left and right
             else text.lstrip(characters) if left
             else text.rstrip(characters)
         )  # fmt: skip
+    if len(characters) > MANY_CHARACTERS:
+        distinct: set[str] = set()
+        for part in pieces(characters, PIECE // 16):
+            distinct.update(part)
+        characters = "".join(distinct)
     start, end, step = 0, len(text), PIECE // 16
     while left and start < end:
         piece = text[start : min(start + step, end)]

@@ -7,9 +7,9 @@ EXECUTE's arguments ──> parameter values
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from engine.connection.output import expand_formats, param_decoder
 from engine.connection.portal import Prepared
@@ -22,7 +22,7 @@ from pgwire.codecs.copy import with_context
 from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import clip_bytes
-from pgwire.give_way import openly
+from pgwire.give_way import give_way, openly
 from planner.bind import coerce_argument
 from planner.builtins.large import LARGE_BYTES
 from planner.builtins.reg import named_input, reg_input
@@ -38,8 +38,23 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 MAX_PREPARED = 10_000
+T = TypeVar("T")
+
+PARAMETERS_AT_ONCE: Final = 512
 NO_ROOM: Final = "53"
 """The class of errors that say nothing of a value: insufficient resources."""
+
+
+def _in_turns(items: Sequence[T]) -> Iterable[T]:
+    """Return parameters, or what stands for each; of many some are taken at a time, and others run in between."""
+    return items if len(items) <= PARAMETERS_AT_ONCE else _paused(items)
+
+
+def _paused(items: Sequence[T]) -> Iterator[T]:
+    for number, item in enumerate(items, 1):
+        yield item
+        if not number % PARAMETERS_AT_ONCE:
+            openly(give_way)
 
 
 def _check_type(catalog: SystemCatalog, oid: int) -> None:
@@ -201,7 +216,9 @@ class PreparedStatements:
         if prepared.decoder_key != key:
             each = expand_formats(key[0], len(raw))
             made = []
-            for number, (oid, format_) in enumerate(zip(prepared.param_oids, each, strict=True), 1):
+            for number, (oid, format_) in enumerate(
+                zip(_in_turns(prepared.param_oids), each, strict=True), 1
+            ):
                 try:
                     made.append(param_decoder(oid, format_, settings, session))
                 except DataError as error:
@@ -224,7 +241,7 @@ class PreparedStatements:
                     else decode(data)
                     if len(data) <= SMALL_BYTES
                     else openly(decode, data)
-                    for decode, data in zip(prepared.decoders, raw, strict=True)
+                    for decode, data in zip(prepared.decoders, _in_turns(raw), strict=True)
                 ]
             )
         except DataError as error:

@@ -31,6 +31,7 @@ from engine.writes.one_row import LOST, may_run_again
 from pgwire.backend import Responder
 from pgwire.codecs.rows import LongRows
 from pgwire.give_way import openly
+from pgwire.release import release_all
 from planner import ast
 from planner.errors import SqlError
 from planner.parse import Parsed, parse
@@ -197,6 +198,9 @@ async def run_text(
                     await session.cancelled.turn()  # those that define something take long
                 await session.heard()
             await _simple(conn, statement, out, alone=alone, last=number == len(statements) - 1)
+        if len(sql) > LONG_TEXT:
+            del statement
+            release_all(statements)
     except Exception as error:
         await _failed(conn, error, out)
     finally:

@@ -181,37 +181,44 @@ class ForeignKey:
         seen = await self._candidates(txn, keys, of_parent)
         mode: RowLock = "update" if for_update else "key share"
         rows = await _locked(txn, ShardId(self.child.oid), seen, mode)
-        return [row for row in rows if self.child_key(row.values) in keys]
+        found: list[StoredRow] = []
+        for start in range(0, len(rows), CHUNK_KEYS):
+            if start:
+                await asyncio.sleep(0)
+            found += [row for row in rows[start : start + CHUNK_KEYS] if self.child_key(row.values) in keys]
+        return found
 
     async def _candidates(self, txn: Transaction, keys: Keys, of_parent: bool) -> list[StoredRow]:
         """Return rows that have one of ``keys`` now, or had it a moment ago."""
         shard = ShardId(self.child.oid)
         access = self._child_access
-        wanted = None if access is None else self._child_keys(keys, of_parent)
+        wanted = None if access is None else await self._child_keys(keys, of_parent)
         rows: list[StoredRow] = []
         if access is None or wanted is None:
             async for some in txn.scan(shard, peek=True):
                 rows += [row for row in some if self.child_key(row.values) in keys]
             return rows
         index, order, whole = access
-        ordered = [tuple([key[i] for i in order]) for key in wanted]
         if whole:
-            for start in range(0, len(ordered), CHUNK_KEYS):
+            for start in range(0, len(wanted), CHUNK_KEYS):
                 if start:
                     await asyncio.sleep(0)
-                chunk = ordered[start : start + CHUNK_KEYS]
+                chunk = [tuple([key[i] for i in order]) for key in wanted[start : start + CHUNK_KEYS]]
                 rows += await settle(txn.lookup(shard, index, chunk, peek=True))
             return rows
-        for key in ordered:
-            rows += await settle(txn.range(shard, index, KeyRange(prefix=key), peek=True))
+        for key in wanted:
+            prefix = tuple([key[i] for i in order])
+            rows += await settle(txn.range(shard, index, KeyRange(prefix=prefix), peek=True))
         return rows
 
-    def _child_keys(self, keys: Keys, of_parent: bool) -> list[Key] | None:
+    async def _child_keys(self, keys: Keys, of_parent: bool) -> list[Key] | None:
         """Return the keys as the referencing columns hold them, None where that is not sure to be found."""
         if not of_parent:
             return list(keys.values())
         made = []
-        for shown in keys.values():
+        for number, shown in enumerate(keys.values(), 1):
+            if not number % CHUNK_KEYS:
+                await asyncio.sleep(0)
             values = []
             for convert, value in zip(self._to_child, shown, strict=True):
                 if convert is None:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from engine.catalog.physical import physical_type
 from pgwire.give_way import give_way, paced
 from pgwire.long_arrays import tupled_part
+from pgwire.release import release
 from planner.types import SqlType
 from txn.columns import to_python
 from txn.types import PhysicalType
@@ -64,4 +65,5 @@ def _values(column: Any, type_: PhysicalType) -> list[Any]:
         else:
             lists.append(tupled_part(elements, at, at + length))
             at += length
+    release(elements)
     return lists

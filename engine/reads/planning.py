@@ -26,6 +26,7 @@ from engine.transaction.block_state import FAILED
 from engine.transaction.timelines import check_alone
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import openly
+from pgwire.release import release_all
 from planner import ast
 from planner.as_of import AsOf
 from planner.bind import bind_statement
@@ -109,7 +110,9 @@ class Planning:
         statements = await beside(parse, text)
         if len(statements) != 1:
             return self.plan_text(text, param_oids)  # says what is wrong
-        return await self.bind_long(statements[0], param_oids)
+        plan = await self.bind_long(statements[0], param_oids)
+        release_all(statements)
+        return plan
 
     async def bind_long(
         self, statement: Parsed, param_oids: tuple[int, ...] = (), *, variable_params: bool = True

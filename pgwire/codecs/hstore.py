@@ -21,6 +21,7 @@ from pgwire.codecs.text import parse_text
 from pgwire.give_way import give_way, paced, paced_iter
 from pgwire.kept import kept
 from pgwire.long_values import in_order, joined_bytes
+from pgwire.release import release
 
 Pairs = Mapping[str, str | None]
 
@@ -50,6 +51,7 @@ def pack(pairs: Pairs) -> bytes:
             at += len(part)
             ends += _UINT32.pack(at)
         nulls.append(value is None)
+    release(coded)
     return joined_bytes([strings, b"\x00", _UINT32.pack(len(coded)), ends, nulls])
 
 
@@ -225,7 +227,11 @@ def receive(data: bytes) -> bytes:
         key = text(size)
         size = number()
         found.append((key, None if size < 0 else text(size)))
-    return pack(first_of_each(found))
+    pairs = first_of_each(found)
+    release(found)
+    value = pack(pairs)
+    release(pairs)
+    return value
 
 
 def send(value: bytes) -> bytes:

@@ -8,17 +8,21 @@ import threading
 import traceback
 import weakref
 from collections.abc import Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from engine.connection import backend, interrupts
+from engine.connection import backend, interrupts, prepared, simple
 from engine.connection.simple import STATEMENTS_IN_A_ROW
+from engine.constraints.foreign_key import CHUNK_KEYS, ForeignKey
 from engine.index.executor import IndexExecutor
 from engine.index.from_plan import FromPlanner
 from engine.loop.collector import Collector
+from engine.reads import planning
 from engine.reads.planning import LONG_TEXT
 from pgwire import give_way
+from pgwire.backend import settled
 from pgwire.release import release_error
 from planner import evaluate_unit
 from planner import parse as parse_module
@@ -153,6 +157,51 @@ def test_what_a_long_statement_was_at_when_it_failed_goes_in_slices(
 
     asyncio.run(main())
     assert any("run_text" in frames for frames in released), "its frames are freed in one step"
+
+
+def test_keys_of_a_cascade_are_made_some_at_a_time() -> None:
+    constraint = cast("ForeignKey", SimpleNamespace(_to_child=[int]))
+    keys: Any = {(str(n),): (str(n),) for n in range(3 * CHUNK_KEYS + 1)}
+    making = ForeignKey._child_keys(constraint, keys, True)
+    for _ in range(3):
+        making.send(None)
+    with pytest.raises(StopIteration) as ended:
+        making.send(None)
+    assert ended.value.value == [(n,) for n in range(3 * CHUNK_KEYS + 1)]
+
+
+def test_trees_of_long_texts_are_freed_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    released: list[int] = []
+
+    def watched(trees: list[object]) -> None:
+        released.append(len(trees))
+
+    monkeypatch.setattr(simple, "release_all", watched)
+    monkeypatch.setattr(planning, "release_all", watched)
+
+    async def main() -> None:
+        database = await open_database(MemoryDisk())
+        session = Session(database, 1)
+        long = f"SELECT 1 /* {'x' * LONG_TEXT} */"
+        assert await session.run(f"{long}; SELECT 2") == [("1",), ("2",)]
+        await settled(session.connection.parse("", long, ()))
+        await database.close()
+
+    asyncio.run(main())
+    assert released == [2, 1]
+
+
+def test_others_run_while_many_parameters_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses = 0
+
+    def paused() -> None:
+        nonlocal pauses
+        pauses += 1
+
+    monkeypatch.setattr(prepared, "give_way", paused)
+    many = range(3 * prepared.PARAMETERS_AT_ONCE + 1)
+    assert list(prepared._in_turns(many)) == list(many)
+    assert pauses == 3
 
 
 def test_everything_is_collected_once_the_process_has_grown_and_nobody_waits() -> None:

@@ -6,6 +6,7 @@ import ctypes
 import random
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -66,6 +67,29 @@ def test_texts() -> None:
         same(long.stripped(a, part, True, True), a.strip(part))
         same(long.stripped(a, part, True, False), a.lstrip(part))
         same(long.stripped(a, part, False, True), a.rstrip(part))
+
+
+def test_many_characters_to_trim_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long, "MANY_CHARACTERS", 3)
+    for text in ("", "xyxabcyx", "xyx"):
+        for left, right in ((True, True), (True, False), (False, True)):
+            expected = (
+                text.strip("xy") if left and right else text.lstrip("xy") if left else text.rstrip("xy")
+            )
+            assert long.stripped(text, "xyyyxxxy", left, right) == expected
+    monkeypatch.undo()
+    asked: list[int] = []
+
+    class Text(str):
+        def lstrip(self, characters: str | None = None, /) -> str:
+            asked.append(len(characters or ""))
+            return super().lstrip(characters)
+
+        def __getitem__(self, at: Any) -> str:
+            return Text(super().__getitem__(at))
+
+    long.stripped(Text("x" * 100), "xy" * long.MANY_CHARACTERS, True, False)
+    assert asked == [2]
 
 
 def test_texts_that_keep_their_encoded_form() -> None:
