@@ -27,7 +27,7 @@ from planner.as_of import AsOf
 from planner.beyond import MAY_GO_BEYOND, goes_beyond, read_statement
 from planner.beyond_tokens import SEMICOLON, Token
 from planner.errors import Span, SqlError
-from planner.raw_reader import Raw
+from planner.raw_reader import Places, Raw
 from planner.raw_statement import StatementReader
 from planner.search import next_match, occurs
 
@@ -146,19 +146,13 @@ def _parse_plain(text: str) -> list[Parsed]:
         tree = _decode_large(found_json) if large else _decode(found_json)
         del found_json
         raw_statements: list[Raw] = tree.get("stmts", [])
-        ascii_only = text.isascii()
-        encoded = b"" if ascii_only else text.encode("utf-8")
+        places = Places(text)
         found = []
         for raw in raw_statements:
-            start = raw.get("stmt_location", 0)
+            location = raw.get("stmt_location", 0)
             length = raw.get("stmt_len", 0)
-            end = start + length if length else -1
-            if not ascii_only:
-                start_char = len(encoded[:start].decode("utf-8"))
-                end = -1 if end < 0 else start_char + len(encoded[start:end].decode("utf-8"))
-                start = start_char
-            if end < 0:
-                end = len(text)
+            start = places.offset(location)
+            end = places.offset(location + length) if length else len(text)
             # the parser's statement begins after the last semicolon, blanks and comments included
             piece = text[start:end]
             stripped = piece.lstrip()
@@ -169,7 +163,7 @@ def _parse_plain(text: str) -> list[Parsed]:
                 # the statement's last word may have been a clause
                 body = whole[start:end].strip()
                 clause = next((c for c in clauses if start <= c.span.start < end), None)
-            reader = StatementReader(text, lambda word, body=body: _after(body, word))  # type: ignore[misc]
+            reader = StatementReader(places, lambda word, body=body: _after(body, word))  # type: ignore[misc]
             statement = reader.statement(raw["stmt"])
             if text is not before:
                 statement = beyond_copy.unmasked(statement)

@@ -12,9 +12,12 @@ empty are left out, and locations are byte offsets.
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from pgwire.give_way import give_way, paced
+from pgwire.long_values import LONG, encoded
 from planner.errors import Span, SqlError, not_supported
 
 Raw: TypeAlias = dict[str, Any]
@@ -26,39 +29,62 @@ _TOKEN = re.compile(
 )
 
 
+_BLOCK: Final = 1024
+"""Bytes of a text between two places of which it is known how many characters begin before."""
+_CONTINUE: Final = bytes(range(0x80, 0xC0))
+"""The bytes that begin no character."""
+
+
 def strings(nodes: Sequence[Raw]) -> tuple[str, ...]:
     """Return the texts of a list of String nodes."""
-    return tuple([node["String"].get("sval", "") for node in nodes])
+    give_way()
+    return tuple([node["String"].get("sval", "") for node in paced(nodes, 4096)])
+
+
+class Places:
+    """Byte offsets in the UTF-8 of a text as offsets in characters: made once for all statements of a text."""
+
+    __slots__ = ("_before", "_data", "text")
+
+    def __init__(self, text: str) -> None:
+        """Count, giving way."""
+        self.text = text
+        self._data = (
+            b"" if text.isascii() else text.encode() if len(text) <= LONG else encoded(text, str.encode)
+        )
+        self._before = array("q", [0])  # characters that begin before each block
+        count = 0
+        for at in paced(range(0, len(self._data), _BLOCK)):
+            count += len(self._data[at : at + _BLOCK].translate(None, _CONTINUE))
+            self._before.append(count)
+
+    def offset(self, location: int) -> int:
+        """Return the character offset of a byte offset at which a character begins, or of one at the end or past it."""
+        if not self._data:
+            return location
+        block = location // _BLOCK
+        if block >= len(self._before):
+            return len(self.text)
+        return self._before[block] + len(self._data[block * _BLOCK : location].translate(None, _CONTINUE))
 
 
 class PlaceReader:
     """Knows the places of one raw tree over ``text``; spans are characters of ``text``."""
 
-    def __init__(self, text: str) -> None:
-        """Prepare for trees parsed from ``text``."""
-        self.text = text
-        self._chars: list[int] | None = None
-        if not text.isascii():
-            chars: list[int] = []
-            for index, char in enumerate(text):
-                chars.extend([index] * len(char.encode("utf-8")))
-            chars.append(len(text))
-            self._chars = chars
+    def __init__(self, places: Places) -> None:
+        """Prepare for trees parsed from the text of ``places``."""
+        self.text = places.text
+        self.offset = places.offset
 
     # --- places ---------------------------------------------------------------------------------
 
-    def offset(self, location: int) -> int:
-        """Return the character offset of a byte offset."""
-        if self._chars is None:
-            return location
-        return self._chars[min(location, len(self._chars) - 1)]
-
     def span(self, body: Raw) -> Span | None:
         """Return the token at a node's location, None where it has none."""
+        give_way()  # what has no expressions in it comes by here
         location = body.get("location", 0)
         if location < 0:
             return None
-        start = location if self._chars is None else self.offset(location)
+        start = self.offset(location)
         match = _TOKEN.match(self.text, start)
         return Span(start, match.end() if match else start)
 

@@ -23,7 +23,7 @@ from planner import (
 from planner.errors import not_supported
 from planner.raw_option import object_word
 from planner.raw_query import into_of
-from planner.raw_reader import Raw, strings
+from planner.raw_reader import Places, Raw, strings
 from planner.raw_server import ServerReader
 from planner.raw_tables import (
     CURSOR_ASENSITIVE,
@@ -42,9 +42,9 @@ from planner.raw_tables import (
 class StatementReader(ServerReader):
     """Reads statements. ``inner_text`` is asked for the text of a statement inside PREPARE."""
 
-    def __init__(self, text: str, inner_text: Callable[[str], str]) -> None:
+    def __init__(self, places: Places, inner_text: Callable[[str], str]) -> None:
         """``inner_text(keyword)``: the statement's text after that keyword."""
-        super().__init__(text)
+        super().__init__(places)
         self._inner_text = inner_text
 
     def statement(self, node: Raw) -> ast.Node:
