@@ -356,7 +356,8 @@ async def _declare(
             rows = [row[: len(shown)] for row in rows]
         result = ReadyRows(shown, rows)
     session.view.use(plan)
-    conn.cursors.declare(statement, Rows(shown, result, plan=plan), current)
+    columns = shown if plan.locking else statement.query.columns
+    conn.cursors.declare(statement, Rows(columns, result, plan=plan), current)
     if statement.hold and session.block.state is IMPLICIT:
         await conn.cursors.materialise_held()
     return Command("DECLARE CURSOR")

@@ -445,8 +445,12 @@ def _setting(unit: Unit, expr: CurrentSetting, depth: int) -> str:
 
 def _cursor_value(unit: Unit, expr: CursorValue, depth: int) -> str:
     """A column of the row that a cursor stands on."""
-    asked = (expr.cursor, expr.table, expr.table_name, expr.attnum)
-    return f"e.session.system.cursor_value(*{unit.name(asked, 'cur')})"
+    asked = (expr.table, expr.table_name, expr.attnum)
+    named = repr(expr.cursor)
+    if expr.variable is not None:
+        guards, [value] = unit.operands((expr.variable,), depth)
+        named = f"({value})" if not guards else f"(None if {guards[0]} else {value})"
+    return f"e.session.system.cursor_value({named}, *{unit.name(asked, 'cur')})"
 
 
 def _sublink(unit: Unit, expr: SubLink, depth: int) -> str:

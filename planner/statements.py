@@ -44,9 +44,10 @@ class StatementClass(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryStatement:
-    """A SELECT, VALUES or set operation as a statement."""
+    """A SELECT, VALUES or set operation as a statement; ``keys`` of a cursor of PL/pgSQL are behind its columns."""
 
     query: QueryExpr
+    keys: tuple[CursorKey, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,7 +322,7 @@ class Deallocate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CursorKey:
-    """Where a cursor's query gives the primary key ``attnums`` of a table that it locks: from the key column ``position`` on."""
+    """Where a cursor's query gives the key ``attnums`` (``planner.bind.current_of``) of a table: from the key column ``position`` on."""
 
     table: int
     attnums: tuple[int, ...]

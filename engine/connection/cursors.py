@@ -15,8 +15,8 @@ from engine.connection.kept_rows import KEPT_BYTES, KeptRows
 from engine.connection.portal import Cursor, Portal, RowReader, Rows
 from engine.connection.rows import RowBatch, RowTuple
 from pgwire.codecs.sizes import measure_of, row_bytes
-from planner.errors import SqlError, not_supported
-from planner.statements import DeclareCursor, DeclareSubscribe, Fetch, QueryStatement
+from planner.errors import SqlError
+from planner.statements import CursorKey, DeclareCursor, DeclareSubscribe, Fetch, QueryStatement
 from txn.errors import TxnError
 
 if TYPE_CHECKING:
@@ -88,14 +88,15 @@ class Cursors:
         return list(self._open.values())
 
     def declare(self, statement: DeclareCursor, rows: Rows, current: Sequence[RowTuple] = ()) -> None:
-        """Open a cursor over a started result; ``current``: for each row the keys of what it was made of."""
+        """Open a cursor over a started result; ``current``: for each row the keys of what it was made of, where they are not behind it."""
         self.check_new(statement.name)
+        shown = statement.shown
         # PostgreSQL lets a cursor scroll back without SCROLL where its plan can; ours keeps rows, so
         # every cursor can unless NO SCROLL was said.
         self._open[statement.name] = Cursor(
             name=statement.name,
             text=self._session.query_text,
-            columns=rows.columns,
+            columns=shown,
             reader=RowReader(rows.result, statement.name),
             store=self.store_of(rows),
             scroll=statement.scroll is not False,
@@ -105,13 +106,22 @@ class Cursors:
             savepoint_depth=len(self._session.block.savepoints),
             keys=statement.keys,
             current=current,
+            hidden=len(rows.columns) - len(shown),
             plan=rows.plan,
         )
 
-    def declare_rows(self, name: str, rows: Rows, *, scroll: bool | None) -> None:
+    def declare_rows(
+        self,
+        name: str,
+        rows: Rows,
+        *,
+        scroll: bool | None,
+        keys: tuple[CursorKey, ...] = (),
+        current: Sequence[RowTuple] = (),
+    ) -> Cursor:
         """Open a cursor over rows that are there already (OPEN of PL/pgSQL). Raises SqlError 42P03, 53400."""
         self.check_new(name)
-        self._open[name] = Cursor(
+        made = self._open[name] = Cursor(
             name=name,
             text=self._session.query_text,
             columns=rows.columns,
@@ -122,8 +132,11 @@ class Cursors:
             binary=False,
             created_us=self._session.statement_time_us,
             savepoint_depth=len(self._session.block.savepoints),
+            keys=keys,
+            current=current,
             plan=rows.plan,
         )
+        return made
 
     def free_name(self) -> str:
         """Return a name that no cursor has, as PostgreSQL names portals."""
@@ -132,22 +145,29 @@ class Cursors:
             number += 1
         return name
 
-    def current_value(self, name: str, table: int, table_name: str, attnum: int) -> object:
+    def current_value(self, name: str | None, table: int, table_name: str, attnum: int) -> object:
         """Return a column of the key of a table's row that a cursor stands on.
 
-        Raises SqlError 34000 (no such cursor), 24000 (not on a row, not FOR UPDATE of the table), 0A000 (not FOR UPDATE).
+        Raises SqlError 34000 (no such cursor), 24000 (not on a row, not FOR UPDATE of the table, no simple scan of it).
         """
+        if name is None:
+            raise SqlError("42704", "no value found for parameter 1")
         cursor = self.get(name)
+        if cursor.savepoint_depth < 0:
+            raise SqlError("24000", f'cursor "{name}" is held from a previous transaction')
         key = next((key for key in cursor.keys if key.table == table), None)
-        if key is None and cursor.keys:
+        if key is None and cursor.plan is not None and cursor.plan.locking:
             raise SqlError(
                 "24000", f'cursor "{name}" does not have a FOR UPDATE/SHARE reference to table "{table_name}"'
             )
         if key is None:
-            raise not_supported("WHERE CURRENT OF a cursor without FOR UPDATE")
-        if not 0 < cursor.position <= len(cursor.current):
+            raise SqlError("24000", f'cursor "{name}" is not a simply updatable scan of table "{table_name}"')
+        keys = cursor.here
+        if not cursor.hidden and 0 < cursor.position <= len(cursor.current):
+            keys = cursor.current[cursor.position - 1]
+        if not keys:
             raise SqlError("24000", f'cursor "{name}" is not positioned on a row')
-        return cursor.current[cursor.position - 1][key.position + key.attnums.index(attnum)]
+        return keys[key.position + key.attnums.index(attnum)]
 
     def store_of(self, rows: Rows) -> KeptRows:
         """Return a place for the rows of a cursor."""
@@ -300,8 +320,25 @@ class Cursors:
         count = None if count is None else abs(count)
         if not forward:
             self._need_scroll(cursor)
-            return self._backward(cursor, count)
-        return self._forward(cursor, None if count is None else cursor.position + count)
+            found = self._backward(cursor, count)
+        else:
+            found = self._forward(cursor, None if count is None else cursor.position + count)
+        return self._cut(cursor, found) if cursor.hidden else found
+
+    @staticmethod
+    async def _cut(cursor: Cursor, batches: AsyncIterator[RowBatch]) -> AsyncIterator[RowBatch]:
+        """Yield batches without the keys behind their columns; then the cursor knows those of the row it stands on."""
+        hidden, width = cursor.hidden, len(cursor.columns)
+        cursor.here = ()
+        async for batch in batches:
+            if batch.rows is not None:
+                yield RowBatch(rows=[row[:width] for row in batch.rows])
+            else:
+                yield RowBatch(arrow=batch.arrow.select(range(width)))
+        place = cursor.position
+        if 0 < place <= len(cursor.store):
+            [row] = await cursor.store.rows(place - 1, place)
+            cursor.here = tuple(row[-hidden:])
 
     async def _forward(self, cursor: Cursor, last: int | None) -> AsyncIterator[RowBatch]:
         """Yield the rows after the cursor's up to row ``last`` (None: all), moving it along."""
@@ -344,6 +381,15 @@ class Cursors:
         if statement.timeout_us is not None:
             raise SqlError("0A000", "only a cursor for SUBSCRIBE can be fetched from with a timeout")
         cursor.reader.check()
+        rows = await self._fetched(cursor, statement)
+        hidden = cursor.hidden
+        if not hidden:
+            return rows
+        on_row = rows and 0 < cursor.position <= len(cursor.store)
+        cursor.here = tuple(rows[-1][-hidden:]) if on_row else ()
+        return [row[:-hidden] for row in rows]
+
+    async def _fetched(self, cursor: Cursor, statement: Fetch) -> list[RowTuple]:
         start = cursor.position
         direction, count = statement.direction, statement.count
         if direction == "absolute":

@@ -147,7 +147,13 @@ class Cursor:
 
     keys: tuple[CursorKey, ...] = ()
     current: Sequence[RowTuple] = ()
-    """Of a cursor that locks rows: the keys of each row, for WHERE CURRENT OF."""
+    """Of a cursor that locks rows, and of PL/pgSQL's: the keys of each row, for WHERE CURRENT OF."""
+
+    hidden: int = 0
+    """Of any other that has ``keys``: how many columns of what it reads they are, the last ones."""
+
+    here: RowTuple = ()
+    """The keys of the row that such a cursor stands on; none: on no row."""
 
     plan: Plan | None = None
     """What it reads, where tables are meant that may not be changed meanwhile (``engine.ddl.in_use``)."""

@@ -51,7 +51,7 @@ class SystemView:
         self._reads: tuple[int, dict[str, Timestamp]] | None = None
         self._snapshot = ""
 
-    def cursor_value(self, cursor: str, table: int, table_name: str, attnum: int) -> Any:
+    def cursor_value(self, cursor: str | None, table: int, table_name: str, attnum: int) -> Any:
         """Return a column of the row that a cursor stands on."""
         assert self._session.cursors is not None
         return self._session.cursors.current_value(cursor, table, table_name, attnum)

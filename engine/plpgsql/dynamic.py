@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from engine.connection.portal import Outcome, Rows
+from engine.connection.portal import Cursor, Outcome, Rows
 from engine.connection.rows import ReadyRows
 from engine.plpgsql.extra_checks import tell_extra
 from engine.plpgsql.frame import Frame, affected
@@ -305,16 +305,37 @@ async def open_cursor(frame: Frame, statement: tree.Open) -> None:
     else:
         assert statement.query is not None
         outcome = await frame.run(statement.query)
-    columns, rows = rows_of(outcome)
     cursors = _cursors(frame)
     name = frame.values[variable.number]
     if name is None:
         if variable.constant:
             raise SqlError("22005", f'variable "{variable.name}" is declared CONSTANT')
         name = variable.name if variable.cursor is not None else cursors.free_name()
-    found = Rows(tuple(columns), ReadyRows(tuple(columns), rows), plan=plan_of(outcome))
-    cursors.declare_rows(name, found, scroll=scroll)
+    made_cursor(frame, name, outcome, scroll=scroll)
     frame.values[variable.number] = name
+
+
+def made_cursor(
+    frame: Frame, name: str, outcome: Outcome, *, scroll: bool | None = None
+) -> tuple[Cursor, Sequence[Row]]:
+    """Open a cursor over the rows of a query, without the keys behind them, and return both. Raises SqlError 42P03, 53400."""
+    columns, rows = rows_of(outcome)
+    plan = plan_of(outcome)
+    statement = None if plan is None else plan.bound.statement
+    keys = statement.keys if isinstance(statement, st.QueryStatement) else ()
+    shown = len(columns) - sum(len(key.attnums) for key in keys)
+    current = [row[shown:] for row in rows] if keys else ()
+    if keys:
+        columns, rows = columns[:shown], [row[:shown] for row in rows]
+    found = Rows(tuple(columns), ReadyRows(tuple(columns), rows), plan=plan)
+    made: Cursor = _cursors(frame).declare_rows(name, found, scroll=scroll, keys=keys, current=current)
+    return made, rows
+
+
+def end_cursor(frame: Frame, cursor: Cursor) -> None:
+    """Close a cursor, if it is still open."""
+    if _cursors(frame).find(cursor.name) is cursor:
+        _cursors(frame).close(cursor.name)
 
 
 def _named(frame: Frame, number: int) -> Any:

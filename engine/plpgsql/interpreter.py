@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.connection.portal import Outcome, Rows
+from engine.connection.portal import Cursor, Outcome, Rows
 from engine.plpgsql import dynamic, raising, results
 from engine.plpgsql.frame import Frame, affected, told
 from engine.plpgsql.program import Program
@@ -304,13 +304,15 @@ class Interpreter:
 
     async def _each_row(
         self, statement: tree.Statement, into: tree.Into, columns: Sequence[OutputColumn], rows: Sequence[Row], label: str,
-        body: Sequence[tree.Statement],
+        body: Sequence[tree.Statement], cursor: Cursor | None = None,
     ) -> Signal | None:  # fmt: skip
         frame = self.frame
         result: Signal | None = None
         if not rows:
             await frame.into(into, columns, None)
-        for row in rows:
+        for number, row in enumerate(rows, 1):
+            if cursor is not None:
+                cursor.position = number
             await frame.into(into, columns, row)
             ends, result = after(await self.statements(body), label)
             if ends:
@@ -329,10 +331,15 @@ class Interpreter:
             value, type_ = await frame.value(piece)
             await frame.store(number, value, type_)
         outcome = await frame.run(variable.cursor.query)
-        columns, rows = dynamic.rows_of(outcome)
+        cursor, rows = dynamic.made_cursor(frame, frame.values[variable.number] or variable.name, outcome)
         into = tree.Into([tree.Target(statement.variable)], whole=True)
-        with self._reading(outcome):
-            return await self._each_row(statement, into, columns, rows, statement.label, statement.body)
+        try:
+            with self._reading(outcome):
+                return await self._each_row(
+                    statement, into, cursor.columns, rows, statement.label, statement.body, cursor
+                )
+        finally:
+            dynamic.end_cursor(frame, cursor)
 
     async def _for_each(self, statement: tree.ForEach) -> Signal | None:
         frame = self.frame

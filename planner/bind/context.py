@@ -77,6 +77,10 @@ class NamedValues(Protocol):
     ) -> Expr:
         """Return what a name means; ``as_column`` finds a column, or raises."""
 
+    def cursor(self, name: str, span: Span | None) -> Expr | None:
+        """Return the variable that names a cursor, if there is one."""
+        ...
+
     def row(self, scope: Any, names: ast.Name, span: Span | None) -> list[tuple[str, Expr]] | None:
         """Return what ``names.*`` stands for, None where it is none of them."""
 

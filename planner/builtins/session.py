@@ -189,7 +189,7 @@ class EvalSystem(Protocol):
     def export_snapshot(self) -> str:
         """Export the running transaction's snapshot and return its id; 25001 below a savepoint."""
 
-    def cursor_value(self, cursor: str, table: int, table_name: str, attnum: int) -> Any:
+    def cursor_value(self, cursor: str | None, table: int, table_name: str, attnum: int) -> Any:
         """Return a column of the row that a cursor stands on. Raises SqlError 34000, 24000, 0A000."""
 
     def catalog_rows(self, name: str) -> Sequence[tuple[Any, ...]]:

@@ -16,6 +16,7 @@ from planner.bind import bind_node, envelope
 from planner.bind.assign_part import with_part
 from planner.bind.bodies import is_simple
 from planner.bind.context import BindContext
+from planner.bind.current_of import with_keys
 from planner.bind.subscripts import subscripts_of
 from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_typmod, try_coerce
 from planner.domains import base_oid, base_type
@@ -52,7 +53,11 @@ def bind_piece(
         if names.zero_based:
             node = _shifted(node, names)
         inner = replace(context, text=text, env=replace(context.env, params=names.params), variables=names)
-        return node, envelope(node, text, inner, bind_node(inner, node))
+        bound = bind_node(inner, node)
+        if piece.keeps and isinstance(bound, st.QueryStatement):
+            query, keys = with_keys(inner, bound.query)
+            bound = st.QueryStatement(query=query, keys=keys)
+        return node, envelope(node, text, inner, bound)
     except SqlError as error:
         if error is names.refusal:
             error.span, error.where, names.refusal = None, piece.words, None

@@ -302,6 +302,7 @@ class Declarations(Base):
         if not stream.take("for"):
             stream.expect("is")
         query = stream.statement(self.names, ";")
+        query.keeps = True
         stream.expect(";")
         self.names = outer
         variable = self.declare(name, SqlType(REFCURSOR), "scalar", line=line)

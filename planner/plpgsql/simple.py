@@ -463,6 +463,7 @@ def _open(parser: Compound, line: int) -> list[tree.Statement]:
         made.params = parser.using(";")
     else:
         made.query = stream.statement(parser.names, ";")
+        made.query.keeps = True
     stream.expect(";")
     return [made]
 

@@ -77,6 +77,8 @@ class Piece:
     names: Names
     kind: Literal["expression", "statement"] = "expression"
     target: str = ""
+    keeps: bool = False
+    """Its rows are a cursor's: with the keys of what they are made of (``planner.bind.current_of``)."""
 
     @property
     def words(self) -> str:

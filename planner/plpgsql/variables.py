@@ -19,6 +19,7 @@ from planner.composite import is_composite
 from planner.domains import names_domain, plain_type
 from planner.errors import Span, SqlError
 from planner.facts import RECORD
+from planner.plpgsql.declarations import REFCURSOR
 from planner.plpgsql.tree import Conflict, Names, Variable
 from planner.query import Const, Expr, Param, RelabelType, RowExpr
 from planner.scope import Scope
@@ -113,6 +114,13 @@ class VariableNames:
             ]
         value = self.value(found[0], span)
         return row_fields(scope, value, span) if is_row(value) else None
+
+    def cursor(self, name: str, span: Span | None) -> Expr | None:
+        """Return the variable that WHERE CURRENT OF names, None where it is no refcursor."""
+        found = self.names.find((name,), self.variables)
+        if found is None or self.variables[found[0]].type.oid != REFCURSOR:
+            return None
+        return self.value(found[0], span)
 
     # -- variables ---------------------------------------------------------------------------------
 

@@ -352,9 +352,13 @@ class CurrentSetting(Expr):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CursorValue(Expr):
-    """Column ``attnum`` of the row of ``table`` that a cursor stands on (WHERE CURRENT OF): fixed for a statement."""
+    """Column ``attnum`` of the row of ``table`` that a cursor stands on (WHERE CURRENT OF): fixed for a statement.
+
+    ``variable`` gives the cursor's name in the place of ``cursor``: a variable of PL/pgSQL.
+    """
 
     cursor: str
+    variable: Expr | None = None
     table: int
     table_name: str
     attnum: int
