@@ -10,10 +10,12 @@ import pytest
 from engine.ddl.database_copy import Oids
 from tests.support.server import ServerProcess
 
-SCHEMA = """
+MOOD = """
     CREATE SCHEMA s;
     CREATE TYPE s.mood AS ENUM ('sad', 'happy');
     ALTER TYPE s.mood ADD VALUE 'so-so' BEFORE 'happy';
+"""
+SCHEMA = """
     CREATE DOMAIN positive AS int CHECK (VALUE > 0);
     CREATE DOMAIN small AS positive CHECK (VALUE < 100) DEFAULT 7;
     CREATE FUNCTION s.opposite(m s.mood) RETURNS s.mood LANGUAGE sql IMMUTABLE
@@ -103,6 +105,7 @@ def copied(server: ServerProcess) -> Iterator[list[list[tuple[object, ...]]]]:
     with opened(server) as root:
         root.execute("CREATE DATABASE copied")
         with opened(server, "copied") as template:
+            template.execute(MOOD)
             template.execute(SCHEMA)
             seen = [template.execute(query).fetchall() for query in SEEN]
         root.execute("CREATE DATABASE copy_of TEMPLATE copied")

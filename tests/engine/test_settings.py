@@ -19,7 +19,7 @@ import psycopg
 import pytest
 
 from engine.connection.setting_classes import EFFECTIVE, REASONS, accepted
-from engine.connection.setting_defs import OURS, SettingDef, definitions
+from engine.connection.setting_defs import OURS, PLPGSQL, SettingDef, definitions
 from engine.connection.settings import Settings, server_defaults
 from engine.loop.log_queue import MOST, QueuedLog
 from pgwire.auth.scram import check_password, make_verifier, parse_verifier
@@ -89,7 +89,7 @@ def client(server: ServerProcess) -> Iterator[FieldsClient]:
 
 def test_each_setting_is_in_one_class() -> None:
     known = definitions()
-    ours = {setting.name for setting in OURS}
+    ours = {setting.name for setting in (*OURS, *PLPGSQL)}
     assert not EFFECTIVE & set(REASONS)
     assert set(known) >= EFFECTIVE | set(REASONS)
     assert not ours & (EFFECTIVE | set(REASONS))
@@ -143,7 +143,7 @@ def other_values(setting: SettingDef) -> list[str]:
 
 
 def test_every_other_setting_refuses_a_change_by_name() -> None:
-    own = {setting.name for setting in OURS}
+    own = {setting.name for setting in (*OURS, *PLPGSQL)}
     checked = 0
     for key, setting in definitions().items():
         if key in own or key in EFFECTIVE:

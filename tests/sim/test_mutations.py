@@ -13,9 +13,9 @@ SLOW = ("position", "deadlock", "schema check", "beyond", "key share")  # four t
 
 
 @pytest.mark.parametrize(
-    "name",  # every second one in make test, all in make proofs
+    "name",  # every third one in make test, all in make proofs
     [
-        pytest.param(name, marks=[pytest.mark.long] if number % 2 or name in SLOW else [])
+        pytest.param(name, marks=[pytest.mark.long] if number % 3 or name in SLOW else [])
         for number, name in enumerate(MUTATIONS)
     ],
 )

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from sqllogictest.client import Client, Target
 from tests.support.forked import ForkedProcess
@@ -32,6 +33,8 @@ class ServerProcess:
 
     forked = False
     """Whether servers are forked (``tests.support.forked``): set by tests/conftest.py."""
+    running: ClassVar[set[ServerProcess]] = set()
+    """Those that have been started and neither stopped nor killed."""
 
     def __init__(
         self,
@@ -81,6 +84,7 @@ class ServerProcess:
         self.start_seconds = 0.0
         self.said = ""
         """Its log, once it has ended."""
+        self.running.add(self)
         if wait:
             self.wait_ready()
 
@@ -130,6 +134,7 @@ class ServerProcess:
         self.process.stdout.close()
         self.said = self.log()
         self._log.close()
+        self.running.discard(self)
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""What ``make test`` sees of Spark: one server, one JVM, fifty queries of select1 and a few of each kind.
+"""What ``make test`` sees of Spark: one server, one JVM, a query of select1 and a few of each kind.
 
 The rest of the Spark tests (``make spark``) carry the marker ``spark``; these do not, so that a change which breaks
 the route is seen at once. Together they take about half a minute, the start of the JVM included.
@@ -57,7 +57,7 @@ def test_a_pinned_query_goes_to_spark(client: Client) -> None:
     assert "spark" in plan.lower()
 
 
-@pytest.mark.parametrize("sample", [2, pytest.param(50, marks=pytest.mark.spark)])
+@pytest.mark.parametrize("sample", [1, pytest.param(50, marks=pytest.mark.spark)])
 def test_a_sample_of_select1(server: ServerProcess, sample: int) -> None:
     target = Target.from_url(server.url)
     options = Options(target=target, executor="spark", sample=sample, timeout_s=ANSWER_S)
