@@ -91,14 +91,19 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(50_000, 10, 20)
 
 
+SHOWN_CHARS: Final = 10_000
+"""Of the log of a server that a failed test has left."""
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Generator[None, object, object]:
-    """A test that fails leaves no server behind: one with a source of 20,000 rows a second had a processor of the run to itself."""
+    """A test that fails shows the logs of its servers and leaves none behind: one with a source of 20,000 rows a second had a processor of the run to itself."""
     before = set(ServerProcess.running)
     try:
         return (yield)
     except BaseException:
         for server in ServerProcess.running - before:
+            print(server.log()[-SHOWN_CHARS:])
             server.kill()
         raise
 
