@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
@@ -51,11 +52,7 @@ class RowsAhead:
                 if session.block.txn is not None:
                     await asyncio.sleep(BUSY_S)
                     continue
-                until = perf_counter() + SLICE_S
-                while next(steps, self) is not self:
-                    if perf_counter() >= until:
-                        break
-                else:
+                if _slice(session, steps):
                     self._made.add(oid)
                     return
                 await asyncio.sleep(PAUSE_S)
@@ -70,3 +67,13 @@ class RowsAhead:
             task.cancel()
         if self._tasks:
             await asyncio.wait([*self._tasks.values()])
+
+
+def _slice(session: Session, steps: Iterator[None]) -> bool:
+    """Take as many steps as a slice has room for; tell whether there are no more. Counting a table's rows begins a transaction, which ends with the slice."""
+    until = perf_counter() + SLICE_S
+    try:
+        return all(perf_counter() < until for _ in steps)
+    finally:
+        if session.block.txn is not None:
+            session.block.restart()

@@ -321,10 +321,12 @@ def test_rows_are_made_ahead_by_whoever_is_there(monkeypatch: pytest.MonkeyPatch
         assert not database.ahead._tasks
         assert not database.ahead._made
         reader = Session(database, 2)
-        for _ in range(100):
+        for _ in range(3000):  # its slices are as short as can be, and each is followed by a pause
             await asyncio.sleep(0.01)
             if database.ahead._made:
                 break
+        assert database.ahead._made
+        assert reader.connection.session.block.txn is None
         assert made(database) == 1
         [kept] = [k for (_, oid, _), k in database.virtual._kept.items() if oid == classes]
         last = kept._last
