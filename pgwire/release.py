@@ -68,6 +68,7 @@ class _Wide:
         """Take some entries off its end."""
         rest = max(self._size - WIDE, 0)
         part = list(_slice(self._address, rest, self._size))
+        self._size = 0  # where it cannot be made shorter, it has gone as a whole
         _resize(ctypes.byref(self._address), rest)
         self._size = rest
         return part
@@ -97,12 +98,14 @@ class _Queue:
     def _turn(self) -> None:
         stack = self.stack
         until = perf_counter() + SLICE_S
-        while stack and perf_counter() < until:
-            _free_some(stack)
-        if stack and self.loop is not None:
-            self.loop.call_soon(self._turn)
-        else:
-            self.loop = None
+        try:
+            while stack and perf_counter() < until:
+                _free_some(stack)
+        finally:  # what could not be freed in pieces does not keep the rest
+            if stack and self.loop is not None:
+                self.loop.call_soon(self._turn)
+            else:
+                self.loop = None
 
 
 _queue = _Queue()

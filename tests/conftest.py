@@ -72,6 +72,7 @@ class WholeFiles(LoadScopeScheduling):
         return "jvm" if file.startswith(JVM) else file
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFiles:
     """Not ``--dist loadgroup``: xdist's marks reach no scheduler with pytest 9.2, which keeps names of tests in a form of its own."""
     return WholeFiles(config, log)
