@@ -2,7 +2,8 @@
 
 Each script below ``scripts/`` runs in a schema of its own on both servers, statement by statement. What PostgreSQL decides
 by the order in which it happens to meet rows is not in them (docs/sql.md). A script with the line ``-- also: local`` runs once more
-pinned to that executor, which may refuse statements: the router then chooses again. ``make diff`` runs all others so, too.
+pinned to that executor, which may refuse statements: the router then chooses again (each third of them in ``make test``). ``make diff`` runs all
+scripts so.
 A script with the line ``-- as of: 15.20`` holds what a minor release of PostgreSQL has mended; beside an older one it is skipped.
 """
 
