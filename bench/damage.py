@@ -110,15 +110,19 @@ async def ask(data: Path, expected: Answers | None) -> tuple[str, list[str], Ans
         try:
             answers[name] = await work()
         except Failed as failed:
-            if failed.report.sqlstate == "XX001" and str(data) in failed.report.message:
+            report = failed.report
+            if report.sqlstate == "XX001" and str(data) in f"{report.message} {report.detail}":
                 named = True
+            elif "whose names cannot be read" in (report.detail or ""):
+                named = True  # of its row nothing is left
             else:
                 problems.append(f"{name}: {failed}")
 
     for name, (executor, query) in questions().items():
         await session.run(f"SET executor = '{executor}'")
         await attempt(name, partial(session.run, query))
-        if expected is not None and name in answers and answers[name] != expected[name]:
+        fenced = name == "shape" and await session.run("SELECT object FROM holdfast_unreadable_objects")
+        if expected is not None and name in answers and answers[name] != expected[name] and not fenced:
             problems.append(f"{name}: {answers[name]} instead of {expected[name]}")
     await session.run("SET executor = 'auto'")
     await attempt("newest", partial(session.run, "SELECT id FROM newest ORDER BY id"))
@@ -158,15 +162,15 @@ def opened(data: Path, expected: Answers | None) -> tuple[str, list[str], Answer
     return kind, problems, {name: [tuple(row) for row in rows] for name, rows in answers.items()}
 
 
-def damage(data: Path, rng: random.Random) -> tuple[Path, bytes | None, str]:
-    """Damage a file; return it, what it holds now (None: nothing, it is gone) and what was done."""
+def damage(data: Path, rng: random.Random, within: str) -> tuple[Path, bytes | None, str]:
+    """Damage a file of the folder ``within``; return it, what it holds now (None: nothing, it is gone) and what was done."""
     files = sorted(
         p
-        for p in data.rglob("*")
+        for p in (data / within).rglob("*")
         if p.is_file() and p.stat().st_size and p.name not in ("lock", "log.sqlite-shm")
     )
     file = rng.choice(files)
-    if rng.random() < 0.3:
+    if not within and rng.random() < 0.3:
         file = rng.choice([p for p in files if p.name.startswith("log.sqlite")])
     good = file.read_bytes()
     if rng.random() < 0.125 and not file.name.endswith("-wal"):
@@ -182,7 +186,7 @@ def damage(data: Path, rng: random.Random) -> tuple[Path, bytes | None, str]:
     return file, bad, f"bit {bit} of byte {at} of {len(good)}"
 
 
-def run(flips: int, seed: int, folder: Path) -> list[str]:
+def run(flips: int, seed: int, folder: Path, within: str = "") -> list[str]:
     """Fill a directory, damage so many copies and return the problems; prints figures."""
     import engine.database  # noqa: F401 - before the first fork
 
@@ -206,7 +210,7 @@ def run(flips: int, seed: int, folder: Path) -> list[str]:
     by_file: Counter[str] = Counter()
     for number in range(1, flips + 1):
         fresh()
-        file, now, what = damage(copy, rng)
+        file, now, what = damage(copy, rng, within)
         kind, found, _ = opened(copy, expected)
         kinds[kind] += 1
         by_file[("log" if file.name.startswith("log.") else file.suffix) + ": " + kind] += 1
@@ -233,9 +237,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.damage", description=__doc__)
     parser.add_argument("--flips", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--within", default="", help="a folder of the data directory, as blobs/1, the catalog"
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="holdfast-damage-") as folder:
-        return 1 if run(arguments.flips, arguments.seed, Path(folder)) else 0
+        return 1 if run(arguments.flips, arguments.seed, Path(folder), arguments.within) else 0
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,13 +26,21 @@ from engine.accounts import Sessions, Statements
 from engine.bulk.server_files import roots_of
 from engine.bulk.spark_merge import SparkMerges
 from engine.bulk.worker_pool import WorkerPool
-from engine.catalog import unreadable
+from engine.catalog import lost_rows, unreadable
 from engine.catalog.ahead import RowsAhead
 from engine.catalog.fences import Unread
 from engine.catalog.initial import initial_databases, initial_roles, new_database_items
 from engine.catalog.spaces import Space, Spaces
 from engine.catalog.state import CatalogSnapshot
-from engine.catalog.store import SPEC, Unreadable, encode, know_types, read_items, read_undo, stored_key
+from engine.catalog.store import (
+    SPEC,
+    Unreadable,
+    encode,
+    know_types,
+    read_items,
+    read_undo,
+    stored_key,
+)
 from engine.catalog.stored import DATABASE_OID, Stored, StoredKey, highest_oid, key_of
 from engine.catalog.virtual import VirtualCatalog
 from engine.config import Config
@@ -83,7 +92,7 @@ from planner.catalog import DatabaseDef, TimelineDef
 from planner.query import OutputColumn
 from txn.coordinator import TxnOptions
 from txn.durable import StorageConfig
-from txn.errors import Fenced
+from txn.errors import DamagedFile, Fenced, OnlyRead
 from txn.lease import Lease, LeaseOptions
 from txn.persist.object_url import parse_object_url
 from txn.shared import ObjectStore, SharedConfig
@@ -96,6 +105,8 @@ _OF_ITSELF: Final = frozenset(("08", "0A", "25", "53", "54", "57"))
 """Classes of SQLSTATEs that do not rest on what is stored: the connection's, the block's, limits, cancels and time-outs."""
 
 
+SALVAGED_SHARDS: Final = frozenset((SPEC.shard, NAMED_SHARD, SEQUENCE_SHARD))
+"""What a start reads: rows of damaged files are fenced off one by one."""
 COMMON_SHARDS: Final = frozenset((SPEC.shard, NAMED_SHARD, SEQUENCE_SHARD, *LARGE_OBJECT_SHARDS))
 """The server's own: every timeline has them."""
 
@@ -205,6 +216,7 @@ class Database:
                 retention_ms=config.history_retention * 1000,
                 hold_at_start=True,
                 common_shards=COMMON_SHARDS,
+                salvaged_shards=SALVAGED_SHARDS,
             ),
         )
         database = cls(config, store)
@@ -259,23 +271,40 @@ class Database:
             {oid for space in self.spaces for oid in space.catalog.fenced},
         )
         await self.named.open()
+        if self.spaces.lost:
+            return
         await create_shards(self.store)
         for space in self.spaces:
             await drop_leftovers(self, space)
 
     async def _load_catalog(self) -> None:
+        if (damage := self.store.damage_of(SPEC.shard)) is not None:
+            self.store.only_read(SPEC.shard, OnlyRead(damage))
         txn = self.store.begin()
         unread: dict[StoredKey, Unreadable] = {}
+        lost = "" if damage is None else f"{damage}"
         try:
             txn.spec(SPEC.shard)
-        except KeyError:
-            txn.create_shard(SPEC)
+        except (KeyError, DamagedFile):
             items = {key_of(item): item for item in (*initial_roles(), *new_database_items())}
             missing = {**items, **_databases()}
+            if damage is None:
+                txn.create_shard(SPEC)
         else:
-            items, unread = await read_items(txn)
+            files = "; ".join(str(one) for one in self.store.lost_files(SPEC.shard))
+            items, unread, nameless = await read_items(txn, files)
+            items |= lost_rows.assumed(unread, _databases())
+            if nameless:
+                damage = damage or self.store.lost_files(SPEC.shard)[0]
+                self.store.only_read(SPEC.shard, OnlyRead(damage))
+                lost = f"{damage}, {nameless} of its rows are lost without their keys"
             # a directory from before there were several
             missing = {} if any(key[0] == "database" for key in (*items, *unread)) else _databases()
+        if damage is not None:
+            txn.rollback()
+            first = {key_of(item): item for item in (*initial_roles(), *new_database_items())}
+            await self._load_damaged({**first, **missing, **items}, unread, lost)
+            return
         if missing:
             await settle(txn.begin_write([SPEC.shard]))
             await settle(txn.insert(SPEC.shard, [(*key, encode(item)) for key, item in missing.items()]))
@@ -286,6 +315,21 @@ class Database:
         unreadable.note(Path(self.config.data_dir), self.spaces)
         await self._oids.open(max(highest_oid(space.catalog.items.values()) for space in self.spaces) + 1)
         await self._keep_timelines(self.spaces.any.catalog)
+
+    async def _load_damaged(
+        self, items: dict[StoredKey, Stored], unread: dict[StoredKey, Unreadable], lost: str
+    ) -> None:
+        """Make the catalogs of what there is of one of which rows are missing, or old: to be read by superusers, and by nobody else."""
+        log.error("the catalog is damaged, nothing is written and superusers alone get in: %s", lost)
+        stored = dict(self.store.shards())
+        lost_rows.add_tables(items, unread, stored, self.store.damaged())
+        stale = partial(lost_rows.stale, stored, lost)
+        self.spaces.load(items, unread, self.store.read_ts(), lost, stale)
+        unreadable.note(Path(self.config.data_dir), self.spaces)
+        await self._oids.open(max(highest_oid(space.catalog.items.values()) for space in self.spaces) + 1)
+        for name in self.spaces.any.catalog.timelines:
+            if self.store.has_timeline(name):
+                await self.store.create_timeline(name)
 
     async def _keep_timelines(self, catalog: CatalogSnapshot) -> None:
         """Make the store's timelines those of the catalog; where one of these cannot be read, none goes."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from engine.catalog.state import CatalogSnapshot
 from engine.transaction.conflicts import (
     NOTHING_KNOWN,
     RETRY_HINT,
@@ -241,6 +242,12 @@ _TXN: dict[type[Exception], Make] = {
         "could not write to the data directory",
         detail=f"{str(e)[:1].upper()}{str(e)[1:]}. The transaction was rolled back.",
     ),
+    txn_errors.OnlyRead: lambda e, _c, _k: _report(
+        "XX001",
+        "nothing can be written: the catalog is damaged",
+        detail=f"{str(e.damage)[:1].upper()}{str(e.damage)[1:]}.",
+        hint="Stop the server, restore the file from a backup and start again. What can be read can be copied meanwhile.",
+    ),
     txn_errors.DamagedFile: _damaged,
     txn_errors.DamagedEntry: _damaged,
     txn_errors.CommitUnknown: lambda e, _c, _k: _report(
@@ -255,6 +262,10 @@ _TXN: dict[type[Exception], Make] = {
         severity="FATAL",
     ),
 }
+
+
+_ABSENT: Final = frozenset(("3F000", "42704", "42883", "42P01"))
+"""What says that something is not there, which nobody can tell while part of the catalog is lost."""
 
 
 def in_bounds(report: ErrorReport) -> ErrorReport:
@@ -274,11 +285,20 @@ def report_of(
     if isinstance(error, BackendError):
         return error.report
     if isinstance(error, SqlError):
+        sqlstate, detail = error.sqlstate, error.detail
+        if sqlstate in _ABSENT and isinstance(catalog, CatalogSnapshot):
+            if catalog.lost:
+                sqlstate, detail = "XX001", f"It may be among what cannot be read: {catalog.lost}."
+            elif catalog.fenced and any(fence.nothing_known for fence in catalog.fenced.values()):
+                detail = (
+                    detail
+                    or "It may be among the objects whose names cannot be read (holdfast_unreadable_objects)."
+                )
         return ErrorReport(
             severity="ERROR",
-            sqlstate=error.sqlstate,
+            sqlstate=sqlstate,
             message=error.message,
-            detail=error.detail,
+            detail=detail,
             hint=error.hint,
             where=error.where,
             position=None if error.span is None or error.query is not None else error.span.start + 1,

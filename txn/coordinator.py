@@ -71,7 +71,8 @@ class TxnOptions:
     locks in one table tries to lock the table instead. ``subscription_versions``: superseded row versions, in memory
     and in history parts, that subscriptions may keep beyond retention; past them the one that is furthest behind ends.
     So does a durable hold, and one for which the log grows past ``KEPT_LOG`` times ``log_bytes``.
-    ``common_shards`` belong to every timeline (``txn.timeline``).
+    ``common_shards`` belong to every timeline (``txn.timeline``). Of ``salvaged_shards`` rows are served as far as they can be read, a lost
+    value as None (``txn.recovery``).
     """
 
     policy: str | Policy = "detect"
@@ -88,6 +89,7 @@ class TxnOptions:
     part_bytes: int = 256 << 20
     mapped_bytes: int = 512 << 20
     common_shards: frozenset[ShardId] = frozenset()
+    salvaged_shards: frozenset[ShardId] = frozenset()
 
 
 @dataclass(slots=True)
@@ -144,6 +146,8 @@ class Coordinator:
         self.start_holds: list[Hold] = []  # keep all that recovery found, in each timeline; see TxnOptions
         self.on_taken_away: Callable[[Hold], None] = lambda _hold: None
         self.failure: TxnError | None = None
+        self.read_damaged: frozenset[ShardId] = frozenset()
+        """Shards that are read as far as they can be, although they are damaged: nothing is committed meanwhile."""
         self.doomed_parts: dict[str, int] = {}
         self.on_changed: Callable[[Generation], None] = lambda _generation: None
         self.on_grown: Callable[[int], None] = lambda _bytes: None

@@ -41,6 +41,7 @@ from txn.persist.memory import MemoryBlob, MemoryConsensus, MemoryDisk
 from txn.persist.part import Part, RowGroupCache, epoch_of_blob, open_part, part_of_blob, sidecar_name
 from txn.persist.part_write import build_sidecar, delete_part, write_part
 from txn.persist.reserve import Reserve, make_way
+from txn.persist.salvage import examine
 from txn.persist.sqlite import PROCESS_AFTER, SqliteConsensus
 from txn.records import Batch
 from txn.shared import ObjectStore, SharedConfig, object_cluster, open_own_objects, open_shared
@@ -134,6 +135,9 @@ class DurableLog:
         self._store = manifests
         self.damaged: dict[ShardId, DamagedFile] = manifests.damaged
         """Shards that cannot be served, with the reason; complete once ``replay`` is exhausted."""
+        self.salvaged: dict[ShardId, list[DamagedFile]] = {}
+        """Damage of parts that are served as far as they can be read."""
+        self._salvage_blob: MemoryBlob | None = None
         self.log_name = consensus.name
         self._txns = log
         self._lock = lock
@@ -451,6 +455,30 @@ class DurableLog:
         part = await open_part(ref, self.blob, self._offload, self.cache)
         self._parts[ref.name] = part  # in this turn: between it and that of whoever waits, others may ask
         return part
+
+    async def open_salvaged(self, ref: PartRef, spec: ShardSpec) -> tuple[Part, tuple[int, ...]]:
+        """Open a part, all of whose files are read, or what is left of it; returns the positions of rows with lost values, too.
+
+        Raises UnknownFormat, FileTrouble, OutOfSpace, StoreUnavailable.
+        """
+        await self.blob.keep(ref.name)
+        found = await self._offload(lambda: examine(ref, spec, self.blob))
+        if found is None:
+            return await self.open_part(ref), ()
+        shard = spec.shard
+        for damage in found.damage:
+            _log.error("of shard %d, %d rows of a part have lost values: %s", shard, len(found.lost), damage)
+        self.salvaged.setdefault(shard, []).extend(found.damage)
+        if not found.certain:
+            self.damaged.setdefault(shard, found.damage[0])
+        if self._salvage_blob is None:
+            self._salvage_blob = MemoryBlob(MemoryDisk())
+        blob = self._salvage_blob
+        made = await write_part(blob, self._offload, ref.name, spec, found.table, sort=False)
+        part = await open_part(made, blob, self._offload, self.cache)
+        part.damage = found.damage[0] if found.lost or not found.certain else None
+        self._parts[ref.name] = part
+        return part, found.lost
 
     async def build_sidecar(self, ref: PartRef, spec: ShardSpec, index: IndexId) -> None:
         """Write the sidecar of an index of ``spec`` for an existing part, durably. May be repeated.

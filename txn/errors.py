@@ -285,6 +285,15 @@ class DamagedFile(TxnError):
         self.file, self.what = file, what
 
 
+class OnlyRead(TxnError):
+    """Nothing is committed (XX001): ``damage`` is to something that decides what may be written."""
+
+    def __init__(self, damage: DamagedFile) -> None:
+        """Say why."""
+        super().__init__(f"nothing is written: {damage}")
+        self.damage = damage
+
+
 class MissingFile(DamagedFile):
     """A file is not there. A server that was deposed and does not know it yet may meet this: its successor has swept."""
 

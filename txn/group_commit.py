@@ -120,6 +120,8 @@ class Committer:
         """Those that say what there is, so that rows are added to them also by what makes room."""
         self.failed: Exception | None = None
         """Why nothing can be committed any more (Fenced, CommitUnknown, or a broken invariant)."""
+        self.refusal: TxnError | None = None
+        """Why no transaction is committed, if none is: what is stored cannot be told for sure."""
         self.on_failure: Callable[[Exception], None] | None = None
         self.applier: Applier | None = None
         """``applier(batch, seq)`` applies a durable batch to memory, on the loop; it must not raise."""
@@ -165,6 +167,8 @@ class Committer:
         For large write sets TypeError too comes from the future.
         """
         self._accepting()
+        if self.refusal is not None:
+            raise self.refusal
         reserve = self.reserve
         if reserve is not None and reserve.short and not self._goes_on(writes):
             reserve.check(0)

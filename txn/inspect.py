@@ -112,7 +112,7 @@ class StorageFacts:
     """Memory and upkeep. ``hot_bytes`` is an estimate; past ``hot_limit`` rows are flushed, at twice that writers wait.
 
     ``superseded``: hot versions that have ended. ``doomed``: parts that go once nobody can have captured them.
-    ``damaged``: what is wrong with the shards that are not served.
+    ``damaged``: what is wrong with the shards that are not served, or not whole.
     """
 
     hot_bytes: int
@@ -136,7 +136,10 @@ def storage(core: Coordinator) -> StorageFacts:
         log_bytes=core.log.pressure().bytes,
         doomed=len(core.doomed_parts),
         written=core.written,
-        damaged=tuple(f"shard {shard}: {damage}" for shard, damage in core.log.damaged.items()),
+        damaged=(
+            *(f"shard {shard}: {damage}" for shard, damage in core.log.damaged.items()),
+            *(f"shard {shard}: {damage}" for shard, found in core.log.salvaged.items() for damage in found),
+        ),
     )
 
 

@@ -9,6 +9,9 @@ on where it stopped. With ``TxnOptions.hold_at_start`` everything that is there 
 
 A shard of which a file, a register or a log entry is damaged is not served: nothing more is applied to it, upkeep leaves it
 alone, the log keeps what it has of it, and no file is swept. The others are recovered as ever.
+
+Of ``TxnOptions.salvaged_shards`` rows of damaged parts are served with None for what is lost (``persist.salvage``), as long as it is known which
+rows these are.
 """
 
 from __future__ import annotations
@@ -40,18 +43,25 @@ async def recover(core: Coordinator) -> None:
     """Fill ``core`` from its log. Raises UnknownFormat; DamagedEntry, DamagedLog: nothing can be told from the log."""
     log = core.log
     limit = asyncio.Semaphore(_OPEN_AT_ONCE)
+    salvaged: list[tuple[PartState, tuple[int, ...]]] = []
 
     async def open_all(manifest: Manifest, parts: tuple[ManifestPart, ...]) -> tuple[PartState, ...]:
         states: list[PartState] = []
         for part in parts:
+            lost: tuple[int, ...] = ()
             async with limit:
                 try:
-                    file = await log.open_part(part.ref)
+                    if manifest.shard in core.options.salvaged_shards:
+                        file, lost = await log.open_salvaged(part.ref, manifest.spec)
+                    else:
+                        file = await log.open_part(part.ref)
                 except DamagedFile as error:
                     log.damaged[manifest.shard] = error
                     continue
             ends = zip(part.ends.positions, part.ends.timestamps, strict=True)
             states.append(PartState(file, part.ref, ends))
+            if lost:
+                salvaged.append((states[-1], lost))
         return tuple(states)
 
     async def restore(manifest: Manifest) -> None:
@@ -75,6 +85,9 @@ async def recover(core: Coordinator) -> None:
         count += 1
         if count % _YIELD_EVERY == 0:
             await asyncio.sleep(0)
+    for state, lost in salvaged:
+        if all(map(state.end_of, lost)) and state.file.spec.shard not in log.damaged:
+            state.file.damage = None  # what is lost has been dropped: the rest may be merged away
     _restart_holds(core)
     for domain in core.timelines.domains():
         garbage, watermark = domain.garbage, domain.restarted()

@@ -16,7 +16,7 @@ from typing import TypeVar
 from txn import inspect
 from txn.coordinator import Coordinator, TxnOptions
 from txn.durable import DurableLog, StorageConfig
-from txn.errors import OutOfSpace, ReadBelowSince, TxnError
+from txn.errors import DamagedFile, OutOfSpace, ReadBelowSince, TxnError
 from txn.flush import Flusher
 from txn.holds import Hold
 from txn.index_build import Elsewhere, IndexBuild
@@ -65,6 +65,23 @@ class ShardStore:
         self.core.log.committer.on_failure = callback
         if self.failed is not None:
             callback(self.failed)
+
+    def damage_of(self, shard: ShardId) -> DamagedFile | None:
+        """Return why a shard cannot be served as a whole, None if it can."""
+        return self.core.log.damaged.get(shard)
+
+    def damaged(self) -> Collection[ShardId]:
+        """Return the shards that cannot be served as a whole, those among them of which not even the schema is known."""
+        return self.core.log.damaged.keys()
+
+    def lost_files(self, shard: ShardId) -> list[DamagedFile]:
+        """Return the damage of files of a shard whose rows are served as far as they can be read."""
+        return self.core.log.salvaged.get(shard, [])
+
+    def only_read(self, shard: ShardId, reason: TxnError) -> None:
+        """Serve a shard as it was before what is damaged; from now on no commit is accepted, but ``reason`` raised."""
+        self.core.read_damaged |= {shard}
+        self.core.log.committer.refusal = reason
 
     def on_long_turn(self, callback: Callable[[], None]) -> None:
         """Call ``callback`` within the longer turns of the loop, where nothing is half done: it may read (``read_now``), and begin

@@ -113,7 +113,7 @@ def look_at(txn: StoreTransaction, shard: ShardId, *, even_damaged: bool = False
         if entry is None or entry.generation is None or entry.spec is None:
             raise KeyError(shard)
         if entry.generation.damage is not None:
-            if not even_damaged:
+            if not even_damaged and shard not in core.read_damaged:
                 raise entry.generation.damage
             return View(shard, entry.generation, entry.spec, txn.own.get(shard))
         view = View(shard, entry.generation, entry.spec, txn.own.get(shard))

@@ -102,6 +102,11 @@ def fence_of_row(key: StoredKey, body: bytes, unread: Unread) -> Fence | None:
     return Fence(key=key, what=words(made), reason=reason, object=made, nothing_known=not known)
 
 
+def fence_of_item(item: Stored, reason: str) -> Fence:
+    """Return the fence around an object whose row can be read, and must not be believed."""
+    return Fence(key=key_of(item), what=words(item), reason=reason, object=_stripped(item))
+
+
 # --- what is left of a row --------------------------------------------------------------------------
 
 _Facts = Mapping[str, Any]

@@ -100,6 +100,7 @@ class CatalogHistory:
             made = self._made[key] = CatalogSnapshot(
                 items, version, version, database=current.database, fences=current.fences
             )
+            made.lost = current.lost
             if len(self._made) > KEPT_SNAPSHOTS:
                 self._made.popitem(last=False)
         self._made.move_to_end(key)

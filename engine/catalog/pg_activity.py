@@ -295,6 +295,13 @@ def holdfast_memory(session: Session) -> Iterator[RowDict]:
 @relation("holdfast_unreadable_objects", "session")
 def holdfast_unreadable_objects(session: Session) -> Iterator[RowDict]:
     """Yield holdfast_unreadable_objects: what of the database, and of all databases, is fenced off."""
+    if session.catalog.lost:
+        yield {
+            "object": "the catalog as a whole",
+            "kind": "catalog",
+            "oid": 0,
+            "reason": session.catalog.lost,
+        }
     for fence in standing(session.catalog.fences, session.catalog.items):
         kind, oid, _sub = fence.key
         yield {

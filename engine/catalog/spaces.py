@@ -19,7 +19,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from engine.catalog.fences import NO_FENCES, Fence, fence_of_row, fence_off, log_fences
+from engine.catalog.fences import NO_FENCES, Fence, fence_of_item, fence_of_row, fence_off, log_fences
 from engine.catalog.history import CatalogHistory
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.store import Unreadable, is_shared, split_key
@@ -66,14 +66,20 @@ class Spaces:
         """There are none before ``load``."""
         self._next_version = next_version
         self._all: dict[int, Space] = {}
+        self.lost = ""
+        """Why there may be objects that are not known; nothing is written then, and superusers alone get in."""
 
     def load(
         self,
         stored: Mapping[StoredKey, Stored],
         unread: Mapping[StoredKey, Unreadable],
         floor: Timestamp,
+        lost: str = "",
+        stale: Callable[[Stored], str] = lambda _item: "",
     ) -> None:
         """Take what the catalog shard holds; ``floor``: earlier catalogs are not known but for ``replay``.
+
+        ``lost``: why there may be more, "" if there is not; ``stale``: why an object is not to be believed, "" if it is.
 
         What cannot be read, and what depends on that, is fenced off, and logged (``engine.catalog.fences``).
         """
@@ -93,6 +99,11 @@ class Spaces:
                 log.error("a row of the catalog is passed over, %s: %s", key, error.reason)
             else:
                 fences.setdefault(database, []).append(fence)
+        self.lost = lost
+        for database, items in own.items():
+            for item in items.values():
+                if reason := stale(item):
+                    fences.setdefault(database, []).append(fence_of_item(item, reason))
         common = fences.get(0, [])
         every = [
             item for item in (*shared.values(), *(f.object for f in common)) if isinstance(item, DatabaseDef)
@@ -113,6 +124,7 @@ class Spaces:
         fences: Mapping[StoredKey, Fence] = NO_FENCES,
     ) -> None:
         catalog = CatalogSnapshot(items, self._next_version(), database=oid, fences=fences)
+        catalog.lost = self.lost
         set_latest(catalog.codec_types)
         self._all[oid] = Space(catalog, CatalogHistory(floor, self._next_version))
 

@@ -83,7 +83,7 @@ class CatalogSnapshot:
     resolve differently (create, drop, rename). Where relations were made and nothing else changed names since ``added_to``, which is such
     a version, ``added`` has their names by the version in which they came, oldest first. ``basis`` is the same as long as nothing but relations, comments
     and rights changes; ``rights`` has the version in which those on a relation changed last, since ``basis``. ``fences``: what could not be
-    read when the server started; ``fenced``: what of that is still there, by the oids that name it.
+    read when the server started; ``fenced``: what of that is still there, by the oids that name it; ``lost``: why there may be more than is known.
     """
 
     __slots__ = (
@@ -117,6 +117,7 @@ class CatalogSnapshot:
         "fenced",
         "fences",
         "items",
+        "lost",
         "namespace_version",
         "rights",
         "roles",
@@ -137,6 +138,7 @@ class CatalogSnapshot:
         """Build the indexes over ``items``, those of the database ``database`` and the shared ones. ``fences``: around what of them."""
         self.database = database
         self.fences = fences
+        self.lost = ""
         self.fenced = fenced_oids(fences, items)
         self.items = items
         self.version = version
@@ -527,6 +529,7 @@ class CatalogSnapshot:
             new = CatalogSnapshot(
                 items, version, namespace_version, database=self.database, fences=self.fences
             )
+            new.lost = self.lost
         new.added, new.added_to = added, added_to
         return new
 

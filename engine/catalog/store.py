@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -176,14 +176,32 @@ def read_row(key: StoredKey, body: bytes) -> Stored:
     return item
 
 
-async def read_items(txn: Transaction) -> tuple[dict[StoredKey, Stored], dict[StoredKey, Unreadable]]:
-    """Read the whole catalog as of the transaction: what can be read, and the bytes of what cannot, with the reasons."""
-    rows = [row.values async for chunk in txn.scan(ShardId(CATALOG_SHARD)) for row in chunk]
-    know_types(rows)
+class Read(NamedTuple):
+    """What was read of the catalog: objects, the bytes of what cannot be read, with the reasons, and how many rows have not even a key."""
+
+    items: dict[StoredKey, Stored]
+    unread: dict[StoredKey, Unreadable]
+    nameless: int = 0
+
+
+LOST: Final = "a data file that held its row is damaged"
+
+
+async def read_items(txn: Transaction, lost: str = LOST) -> Read:
+    """Read the whole catalog as of the transaction. None stands where a value was lost with its file (``TxnOptions.salvaged_shards``).
+
+    ``lost``: the reason of these.
+    """
+    every = [row.values async for chunk in txn.scan(ShardId(CATALOG_SHARD)) for row in chunk]
+    rows = [row for row in every if None not in row[:3]]
+    know_types(row for row in rows if row[3] is not None)
     found: dict[StoredKey, Stored] = {}
     unread: dict[StoredKey, Unreadable] = {}
     for kind, oid, sub, body in rows:
         key = kind, oid, sub
+        if body is None:
+            unread[key] = b"", Unread(lost)
+            continue
         try:
             split_key(key)
             found[key] = read_row(key, body)
@@ -191,7 +209,7 @@ async def read_items(txn: Transaction) -> tuple[dict[StoredKey, Stored], dict[St
             unread[key] = body, Unread(f'this server knows no "{kind}"')
         except Unread as error:
             unread[key] = body, error
-    return found, unread
+    return Read(found, unread, len(every) - len(rows))
 
 
 def know_types(rows: Iterable[Sequence[Any]]) -> None:
@@ -236,6 +254,8 @@ def read_undo(rows: Iterable[Change], undo: dict[StoredKey, Stored | None]) -> N
     """
     for change in rows:
         kind, oid, sub, body = change.row
+        if None in change.row:
+            raise Unread(LOST)
         if change.diff < 0:
             undo[kind, oid, sub] = decode((kind, oid, sub), body)
         else:

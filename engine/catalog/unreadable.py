@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from engine.catalog.spaces import Space
+    from engine.catalog.spaces import Spaces
 
 log = logging.getLogger("holdfast")
 FILE: Final = "unreadable.json"
 
 
-def note(data: Path, spaces: Iterable[Space]) -> None:
+def note(data: Path, spaces: Spaces) -> None:
     """Write down what is fenced off in a server's databases."""
     found = []
+    if spaces.lost:
+        found.append({"database": "", "object": "the catalog as a whole", "reason": spaces.lost})
     for space in spaces:
         database = space.catalog.database_by_oid(space.oid)
         name = str(space.oid) if database is None else database.name
@@ -46,4 +47,7 @@ def noted(data: Path) -> list[str]:
         text = (data / FILE).read_text()
     except FileNotFoundError:
         return []
-    return [f"{one['object']} of database {one['database']}: {one['reason']}" for one in json.loads(text)]
+    return [
+        f"{one['object']}{' of database ' if one['database'] else ''}{one['database']}: {one['reason']}"
+        for one in json.loads(text)
+    ]

@@ -142,6 +142,9 @@ def admit(db: Database, parameters: Mapping[str, str], pid: int, peer: str, out:
     if role is None:
         raise fatal("28000", f'role "{user}" does not exist')
     _refuse_unreadable(shared, role.oid)
+    if db.spaces.lost and not role.superuser:
+        what = "the catalog is damaged: superusers alone may connect"
+        raise fatal("XX001", what, detail=f"{db.spaces.lost}.", hint="Rights may be among what is lost.")
     if not role.can_login:
         raise fatal("28000", f'role "{user}" is not permitted to log in')
     if not role.superuser and db.config.max_connections - len(db.sessions) - 1 < reserved(db):

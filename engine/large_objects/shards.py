@@ -63,7 +63,7 @@ NAMES: Final = {OBJECTS: "pg_largeobject_metadata", PAGES: "pg_largeobject"}
 async def create_shards(store: Any) -> None:
     """Make the shards of a server that has none yet; ``store`` is the database's."""
     there = {shard for shard, _spec in store.shards()}
-    missing = [spec for spec in SPECS if spec.shard not in there]
+    missing = [s for s in SPECS if s.shard not in there and store.damage_of(s.shard) is None]
     if missing:
         txn = store.begin()
         for spec in missing:

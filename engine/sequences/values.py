@@ -25,7 +25,7 @@ from engine.eager import settle
 from planner.catalog import RelationDef, SequenceDef
 from planner.errors import SqlError
 from txn.api import Transaction
-from txn.errors import TxnError
+from txn.errors import DamagedFile, TxnError
 from txn.types import IndexId, PhysicalType, RowId, ShardColumn, ShardId, ShardIndex, ShardSpec, Timestamp
 
 if TYPE_CHECKING:
@@ -187,10 +187,16 @@ class Counters:
         self._db = db
         self._stored: dict[tuple[int, int], _Stored] = {}
         self._counters: dict[tuple[int, int], Counter] = {}
+        self._lost: dict[tuple[int, int], DamagedFile] = {}
+        self._damage: DamagedFile | None = None  # concerns those that are not among ``_stored``
 
     async def open(self, sequences: Iterable[RelationDef], unreadable: Collection[int] = ()) -> None:
         """Read what is stored, and forget what is of no sequence any more. ``unreadable``: oids of which it is not known."""
         store = self._db.store
+        self._damage = store.damage_of(SHARD)
+        if self._damage is not None:
+            _log.error("how far sequences have counted cannot be read: %s", self._damage)
+            return
         if not any(shard == SHARD for shard, _spec in store.shards()):
             txn = store.begin()
             txn.create_shard(SPEC)
@@ -202,11 +208,15 @@ class Counters:
         async for chunk in txn.scan(SHARD):
             for row in chunk:
                 oid, generation, value, called = row.values
-                if (oid, generation) in known:
+                if oid is None or generation is None:
+                    self._damage = store.lost_files(SHARD)[0]
+                elif value is None or called is None:
+                    self._lost[oid, generation] = store.lost_files(SHARD)[0]
+                elif (oid, generation) in known:
                     self._stored[oid, generation] = (value, called, row.row_id)
                 elif oid not in unreadable:
                     gone.append(row.row_id)
-        if gone:
+        if gone and not self._db.spaces.lost:
             await settle(txn.begin_write([SHARD]))
             await settle(txn.delete(SHARD, gone))
             await settle(txn.commit())
@@ -214,11 +224,14 @@ class Counters:
             txn.rollback()
 
     def of(self, relation: RelationDef) -> Counter:
-        """Return the counter of a sequence."""
+        """Return the counter of a sequence. DamagedFile: how far it has counted is lost; a RESTART is a new one."""
         assert relation.sequence is not None
         key = relation.oid, relation.sequence.generation
         counter = self._counters.get(key)
         if counter is None:
+            damage = self._lost.get(key, None if key in self._stored else self._damage)
+            if damage is not None:
+                raise damage
             counter = Counter(self, key, relation.sequence, self._stored.get(key))
             self._counters[key] = counter
         return counter

@@ -36,7 +36,7 @@ from planner.catalog import DEFAULT_TIMELINE
 from planner.errors import SqlError
 from planner.parse import parse
 from txn.api import Transaction
-from txn.errors import ReadBelowSince, TxnError, UnknownFormat
+from txn.errors import DamagedFile, ReadBelowSince, TxnError, UnknownFormat
 from txn.holds import Hold
 from txn.types import (
     IndexId,
@@ -119,15 +119,23 @@ class NamedSubscriptions:
         self._all: dict[str, Named] = {}
         self._marking: set[asyncio.Task[None]] = set()
         self._making: list[int] = []
+        self._damage: DamagedFile | None = None  # to some of them, or all
 
     async def open(self) -> None:
         """Read what is stored and hold it; then let go of what else recovery has found."""
         store = self._db.store
         store.on_taken_away(self._taken_away)
-        if any(shard == SHARD for shard, _spec in store.shards()):
+        self._damage = store.damage_of(SHARD)
+        if self._damage is not None:
+            _log.error("named subscriptions cannot be read: %s", self._damage)
+        elif any(shard == SHARD for shard, _spec in store.shards()):
             txn = store.begin(read_only=True)
             async for chunk in txn.scan(SHARD):
                 for row in chunk:
+                    if None in row.values:
+                        self._damage = store.lost_files(SHARD)[0]
+                        _log.error("subscription %s is lost: %s", row.values[0], self._damage)
+                        continue
                     record = decode(row.values[1])
                     self._all[record.name] = Named(record, self._held(record))
             txn.rollback()
@@ -170,6 +178,8 @@ class NamedSubscriptions:
         """Return one. SqlError 42704, 55000 in another database."""
         named = self._all.get(name)
         if named is None:
+            if self._damage is not None:
+                raise self._damage
             raise SqlError("42704", f'subscription "{name}" does not exist')
         if session.database_oid != named.record.database:
             raise SqlError("55000", f'subscription "{name}" was not created in this database')

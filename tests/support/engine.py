@@ -11,7 +11,7 @@ from typing import Any
 
 from engine.config import load
 from engine.connection.backend import Connection
-from engine.database import COMMON_SHARDS, Database
+from engine.database import COMMON_SHARDS, SALVAGED_SHARDS, Database
 from engine.eager import settle
 from engine.index.executor import IndexExecutor
 from engine.loop import strands
@@ -112,7 +112,7 @@ async def open_database(disk: MemoryDisk, options: TxnOptions | None = None, **s
     """Open a database over ``disk`` with the row executor alone; what runs long gives way, as in ``Database.open``."""
     give_way.install(strands.lay_aside, None)
     config = load(argparse.Namespace(config=None, spark_start="off", memory=1 << 28, **settings), {})
-    options = replace(options or TxnOptions(), common_shards=COMMON_SHARDS)
+    options = replace(options or TxnOptions(), common_shards=COMMON_SHARDS, salvaged_shards=SALVAGED_SHARDS)
     database = Database(config, await open_memory_store(disk, options))
     await database.open_own_shards()
     database.executors = {"index": IndexExecutor()}
