@@ -195,23 +195,32 @@ class AggregateNode(Node):
         exprs: list[Expr] = list(group)
         seen: dict[Expr, int] = {}
 
-        def add(expr: Expr) -> int:
-            try:
-                if expr in seen:
-                    return seen[expr]
-                seen[expr] = len(exprs)
-            except TypeError:
-                pass
-            exprs.append(expr)
-            return len(exprs) - 1
+        def adder() -> Callable[[Expr], int]:
+            """Return what places expressions; equal ones are one, volatile ones only within a call, or where they are grouped by."""
+            mine: dict[Expr, int] = {}
+
+            def add(expr: Expr) -> int:
+                try:
+                    place = seen.get(expr, -1)
+                    if place >= len(group) and is_volatile(expr):
+                        place = mine.get(expr, -1)
+                    if place >= 0:
+                        return place
+                    seen[expr] = mine[expr] = len(exprs)
+                except TypeError:
+                    pass
+                exprs.append(expr)
+                return len(exprs) - 1
+
+            return add
 
         for i, expr in enumerate(group):
             seen.setdefault(expr, i)
-        self.calls = [Call(a, add) for a in aggregates]
+        self.calls = [Call(a, adder()) for a in aggregates]
         own = [(i, call) for i, call in enumerate(self.calls) if call.steps is not None]
         for i, call in own:
             call.shares = next((j for j, other in own if j < i and call.one_state(other)), -1)
-        self.carried = [add(v) for v in carried]
+        self.carried = list(map(adder(), carried))
         self.group = tuple(group)
         plain = tuple(range(len(group)))
         self.sets = [plain] if sets is None else list(dict.fromkeys(sets)) if group_distinct else list(sets)

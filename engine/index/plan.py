@@ -61,6 +61,7 @@ from planner.query import (
     WindowFunc,
 )
 from planner.rewrite import shift_levels
+from planner.rules.occurrences import told_apart
 from planner.walk import children
 
 
@@ -205,7 +206,7 @@ class Planning:
 
     def select(self, query: Select, outer: Layout | None, parts: Parts | None = None) -> Node:
         """Plan a SELECT block."""
-        query = from_index_ends(query, self.catalog) or query
+        query = told_apart(from_index_ends(query, self.catalog) or query)
         visible = len(query.targets)
         if query.row_marks:
             query = replace(query, targets=query.targets + with_row_ids(query))

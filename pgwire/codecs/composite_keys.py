@@ -173,11 +173,12 @@ def _vector(value: tuple[int, ...]) -> bytes:
 
 
 def _jsonb(text: str) -> bytes:
-    return _json_key(json.loads(text, parse_float=Decimal, parse_int=Decimal))
+    value = json.loads(text, parse_float=Decimal, parse_int=Decimal)
+    return b"\x01" if value == [] else _json_key(value)
 
 
 def _json_key(value: Any) -> bytes:
-    """Jsonb orders Object > Array > Boolean > Number > String > Null; an empty array is below all."""
+    """Jsonb orders Object > Array > Boolean > Number > String > Null; a whole value that is an empty array is below all."""
     if value is None:
         return b"\x02"
     if isinstance(value, str):
@@ -186,7 +187,7 @@ def _json_key(value: Any) -> bytes:
         return bytes((5, value))
     if isinstance(value, list):
         items = b"".join(map(_json_key, value))
-        return b"\x06" + len(value).to_bytes(4, "big") + items if value else b"\x01"
+        return b"\x06" + len(value).to_bytes(4, "big") + items
     if isinstance(value, dict):
         pairs = sorted(value.items(), key=lambda item: (len(item[0].encode()), item[0]))
         parts = b"".join([_text(name) + _json_key(item) for name, item in pairs])

@@ -113,7 +113,7 @@ def _field(oid: int, value: Any) -> Any:
     return value if key is None else key(value)
 
 
-# jsonb orders Object > Array > Boolean > Number > String > Null; an empty array is below all.
+# jsonb orders Object > Array > Boolean > Number > String > Null.
 def _json_rank(value: Any) -> Any:
     if value is None:
         return (0,)
@@ -122,7 +122,7 @@ def _json_rank(value: Any) -> Any:
     if isinstance(value, bool):
         return (3, value)
     if isinstance(value, list):
-        return (-1,) if not value else (4, len(value), [_json_rank(x) for x in paced(value)])
+        return (4, len(value), [_json_rank(x) for x in paced(value)])
     if isinstance(value, dict):
         pairs = sorted(value.items(), key=lambda item: (len(item[0].encode()), item[0]))
         return (5, len(pairs), [(key, _json_rank(item)) for key, item in paced(pairs)])
@@ -144,7 +144,9 @@ def _json_load(text: str) -> Any:
 
 
 def _jsonb_sort(text: str) -> Any:
-    return _json_rank(_json_load(text))
+    value = _json_load(text)
+    # A whole value that is an empty array is below all: PostgreSQL takes a whole scalar for an array of one.
+    return (-1,) if value == [] else _json_rank(value)
 
 
 def _freeze(value: Any) -> Any:

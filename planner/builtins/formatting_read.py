@@ -46,24 +46,25 @@ class _Read:
     """Values found so far, by what they say; 0 counts as not given, as in PostgreSQL."""
 
     values: dict[str, int] = field(default_factory=dict)
-    pm: bool = False
-    bc: bool = False
     clock12: bool = False
     calendar: str = ""
     year_digits: int = 0
     zone_sign: int = 0
+    precision: int = 0
+    """Digits of a second that FF1 to FF6 ask for; 0: as many as there are."""
 
     def get(self, name: str) -> int:
         return self.values.get(name, 0)
 
-    def put(self, name: str, value: int, pattern: Pattern) -> None:
+    def put(self, name: str, value: int, pattern: Pattern, stands_for: int | None = None) -> None:
+        """Keep what was read, or what it ``stands_for``. Raises SqlError 22007 if it is another value than the one known."""
         known = self.values.get(name, 0)
         if known not in (0, value):
             raise _error(
                 f'conflicting values for "{pattern.text}" field in formatting string',
                 "This value contradicts a previous setting for the same field type.",
             )
-        self.values[name] = value
+        self.values[name] = value if stands_for is None else stands_for
 
 
 class _Reader:
@@ -126,15 +127,15 @@ class _Reader:
         found = self.found
         match p.key:
             case "AM" | "PM":
-                found.pm = self.word(("AM", "PM"), p) == 1
+                found.put("pm", self.word(("AM", "PM"), p), p)
                 found.clock12 = True
             case "A.M." | "P.M.":
-                found.pm = self.word(("A.M.", "P.M."), p) == 1
+                found.put("pm", self.word(("A.M.", "P.M."), p), p)
                 found.clock12 = True
             case "AD" | "BC":
-                found.bc = self.word(("AD", "BC"), p) == 1
+                found.put("bc", self.word(("AD", "BC"), p), p)
             case "A.D." | "B.C.":
-                found.bc = self.word(("A.D.", "B.C."), p) == 1
+                found.put("bc", self.word(("A.D.", "B.C."), p), p)
             case "HH" | "HH12":
                 found.put("hour", self.number(p, index, 2)[0], p)
                 found.clock12 = True
@@ -144,11 +145,13 @@ class _Reader:
                 found.put({"MI": "minute", "SS": "second"}[p.key], self.number(p, index, 2)[0], p)
             case "MS":
                 value, digits = self.number(p, index, 3)
-                found.put("ms", value * {1: 100, 2: 10}.get(digits, 1), p)
+                found.put("ms", value, p, value * {1: 100, 2: 10}.get(digits, 1))
             case "US" | "FF1" | "FF2" | "FF3" | "FF4" | "FF5" | "FF6":
-                width = 6 if p.key == "US" else int(p.key[2])
+                width = 6
+                if p.key != "US":
+                    width = found.precision = int(p.key[2])
                 value, digits = self.number(p, index, width)
-                found.put("us", value * 10 ** max(6 - digits, 0), p)
+                found.put("us", value, p, value * 10 ** max(6 - digits, 0))
             case "SSSS" | "SSSSS":
                 found.put("seconds", self.number(p, index, len(p.key))[0], p)
             case "TZ" | "OF":
@@ -168,7 +171,7 @@ class _Reader:
                 found.put("weekday", self.word(names, p) + 1, p)
             case "ID":
                 day = self.number(p, index, 1)[0]
-                found.put("weekday", day + 1 if day < 7 else 1, p)  # what is too much is Sunday
+                found.put("weekday", day, p, day + 1 if day < 7 else 1)  # what is too much is Sunday
             case "Q":
                 self.number(p, index, 1)
             case "MM" | "DD" | "DDD" | "IDDD" | "D" | "WW" | "IW" | "W" | "CC" | "J":
@@ -191,10 +194,11 @@ class _Reader:
             return
         width = {"YYYY": 4, "IYYY": 4, "YYY": 3, "IYY": 3, "YY": 2, "IY": 2, "Y": 1, "I": 1}[p.key]
         value, digits = self.number(p, index, len(p.key))
+        read = value
         if width < 4 and digits < 4:
             value += 2000 if value < 70 else 1900 if value < 100 else 2000 if value < 520 else (
                 1000 if value < 1000 else 0)  # fmt: skip
-        self.found.put("year", value, p)
+        self.found.put("year", read, p, value)
         self.found.year_digits = width
 
     def zone_hour(self, p: Pattern, index: int, skipped: int) -> None:
@@ -278,7 +282,7 @@ def _overflow(text: str) -> SqlError:
 
 def _year(r: _Read) -> tuple[int, bool]:
     """Return the astronomical year and whether one was given."""
-    century = -r.get("century") if r.bc else r.get("century")
+    century = -r.get("century") if r.get("bc") else r.get("century")
     year = r.get("year")
     if year:
         if century and r.year_digits <= 2:
@@ -286,7 +290,7 @@ def _year(r: _Read) -> tuple[int, bool]:
             if not short:
                 return century * 100 + (0 if century >= 0 else 1), True
             return ((century + 1) * 100 - short + 1 if century < 0 else short + (century - 1) * 100), True
-        year = -year if r.bc else year
+        year = -year if r.get("bc") else year
         return (year + 1 if year < 0 else year), True
     if century:
         return ((century - 1) * 100 + 1 if century >= 0 else century * 100 + 1), True
@@ -308,22 +312,21 @@ def _date(r: _Read, text: str) -> int:
             year, month, day = civil_from_days(start)
         else:
             doy = (r.get("week") - 1) * 7 + 1
-    if r.get("month_week"):
-        day = (r.get("month_week") - 1) * 7 + 1
-    day = r.get("day") or day
+    day = (r.get("month_week") - 1) * 7 + 1 if r.get("month_week") else r.get("day") or day
     month = r.get("month") or month
     if doy and (month <= 1 or day <= 1):
-        if not year and not r.bc:
+        if not year and not r.get("bc"):
             raise _error("cannot calculate day of year without year information")
         if r.calendar == "iso":
             year, month, day = civil_from_days(iso_week_start(year, 1) + doy - 1)
         else:
-            if doy > 366 or doy < 1:
-                raise _overflow(text)
-            first = days_from_civil(year, 1, 1)
-            year_of, month, day = civil_from_days(first + doy - 1)
-            if year_of != year:
-                raise _overflow(text)
+            of_year, before = 1, 0
+            while of_year < 12 and doy > before + month_days(year, of_year):
+                before += month_days(year, of_year)
+                of_year += 1
+            # A month or a day that was read stays, as in PostgreSQL.
+            month = of_year if month <= 1 else month
+            day = doy - before if day <= 1 else day
     if not 1 <= month <= 12 or not 1 <= day <= 31:
         raise _overflow(text)
     complete = has_year or r.get("julian")
@@ -342,7 +345,7 @@ def _time(r: _Read, text: str) -> int:
                 f'hour "{hour}" is invalid for the 12-hour clock',
                 hint="Use the 24-hour clock, or give an hour between 1 and 12.",
             )
-        hour = hour % 12 + (12 if r.pm else 0)
+        hour = hour % 12 + (12 if r.get("pm") else 0)
     us = r.get("ms") * 1000 + r.get("us")
     if not (0 <= hour < 24 and 0 <= minute < 60 and 0 <= second < 60 and 0 <= us < 1_000_000):
         raise _overflow(text)
@@ -359,6 +362,14 @@ def to_date(text: str, template: str) -> int:
     return days
 
 
+def rounded_to(us: int, digits: int) -> int:
+    """Return microseconds with so many digits of the second, halves away from zero; 0 keeps all."""
+    if not digits:
+        return us
+    step: int = 10 ** (6 - digits)
+    return (us + step // 2) // step * step if us >= 0 else -((-us + step // 2) // step * step)
+
+
 def to_timestamp(session: EvalSession, text: str, template: str) -> int:
     """Read an instant, in the session's zone unless TZH was read; 22007, 22008."""
     found = _Reader(text, template).run()
@@ -370,6 +381,7 @@ def to_timestamp(session: EvalSession, text: str, template: str) -> int:
         us -= found.zone_sign * (hours * 3600 + minutes * 60) * 1_000_000
     else:
         us -= session_zone(session).offset_for_local(us) * 1_000_000
+    us = rounded_to(us, found.precision)
     if not -211813488000000000 <= us < TIMESTAMP_INFINITY:
         raise _error("timestamp out of range", sqlstate="22008")
     return us

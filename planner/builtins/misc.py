@@ -14,8 +14,10 @@ from typing import Any
 
 from pgwire.codecs import numeric
 from pgwire.codecs.encodings import longest_character
+from pgwire.codecs.network import show_cidr
 from pgwire.give_way import paced
 from pgwire.long_values import stripped
+from pgwire.oids import INET
 from planner.builtins.casts import to_text
 from planner.builtins.compare import sort_key
 from planner.builtins.format_string import format_string, quote_literal
@@ -35,9 +37,11 @@ def _text(session: EvalSession, oid: int, value: Any) -> str:
 
 
 def _cast_text(session: EvalSession, oid: int, value: Any) -> str:
-    """Return ``value::text``: what the cast gives, which for booleans and bpchar is not what output prints."""
+    """Return ``value::text``: what the cast gives, which for booleans, bpchar and inet is not what output prints."""
     if oid == BOOL:
         return "true" if value else "false"
+    if oid == INET:
+        return show_cidr(value)
     return stripped(str(value), " ", False, True) if oid == BPCHAR else to_text(oid, value, session)
 
 

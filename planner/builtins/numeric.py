@@ -345,7 +345,7 @@ def log(base: Decimal, x: Decimal) -> Decimal:
     if base.is_infinite():
         return NAN if x.is_infinite() else ZERO
     if x.is_infinite():
-        return INF if base > 1 else NEG_INF
+        return INF  # to a base below 1, too, as in PostgreSQL
     weight = ln_weight(x) - ln_weight(base)
     scale = _clamp(MIN_SIGNIFICANT - weight, base, x)
     digits = scale + abs(weight) + 20

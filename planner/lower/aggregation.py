@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner import facts as f
 from planner import query as q
+from planner.classify import is_volatile
 from planner.errors import SqlError, not_supported
 from planner.facts import facts
 from planner.lower import build as b
@@ -181,13 +182,16 @@ class _Collector:
         if depth == 0 and isinstance(node, q.Expr) and node in self.group:
             return
         if isinstance(node, q.Aggregate) and node.level == depth:
-            self.aggregates[shift_levels(node, -depth)] = None
+            own = shift_levels(node, -depth)
+            if own in self.aggregates and is_volatile(own):  # engines compute equal ones once
+                raise not_supported("equal aggregates with volatile arguments in this executor")
+            self.aggregates[own] = None
             return
         if isinstance(node, q.Var) and node.range >= 0:
             if node.level == depth:
-                own = replace(node, level=0)
-                if own not in self.group:
-                    self.variables[own] = None
+                variable = replace(node, level=0)
+                if variable not in self.group:
+                    self.variables[variable] = None
             return
         if isinstance(node, q.GroupingFunc) and depth == 0:
             for index in node.indexes:

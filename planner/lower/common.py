@@ -614,10 +614,16 @@ class Lowering:
             ],
             source=b.derived(inner.node, label),
         )
-        skipped = b.integer(0) if offset is None else offset
+        skipped = b.integer(0) if offset is None else b.fn("coalesce", offset, b.integer(0))
         where = b.and_(
             b.op(">", b.col(outer, number), skipped),
-            b.op("<=", b.col(outer, rank), b.op("+", skipped, limit)),
+            b.or_(
+                b.and_(
+                    b.op("<=", b.col(outer, rank), b.op("+", skipped, limit)),
+                    b.op(">", limit, b.integer(0)),  # no row, no peers of it
+                ),
+                b.is_null(limit),
+            ),
         )
         node = b.select(
             [b.col(outer, c.name) for c in kept],

@@ -407,7 +407,8 @@ class _Attaching:
         number = q.Var(type=INT8, range=0, attnum=len(shown) + 1)
         terms = [_compare(">", number, offset)] if offset else []
         if limit is not None:
-            last = replace(number, attnum=len(shown) + len(numbers))
+            # no row has no peers: what is told by its number then
+            last = replace(number, attnum=len(shown) + len(numbers)) if limit else number
             terms.append(_compare("<=", last, offset + limit))
         targets = tuple(numbered[: len(shown)])
         return q.Select(

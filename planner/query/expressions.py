@@ -71,13 +71,15 @@ class FuncExpr(Expr):
     Defaults are filled in. ``variadic``: the last argument is an array holding the variadic ones.
     Casts that PostgreSQL does by a function are FuncExprs too. ``cast`` says how the call was written, for
     printing only: as a call, a cast (implicit ones do not print), or in SQL's own syntax (EXTRACT, TRIM ...).
-    ``returns_set``: the function yields rows; allowed in FROM and at the top of a target.
+    ``returns_set``: the function yields rows; allowed in FROM and at the top of a target. ``occurrence``: tells equal ones apart
+    (``planner.rules.occurrences``), as in Aggregate and WindowFunc; 0 where equal ones are one.
     """
 
     proc: int
     args: tuple[Expr, ...]
     variadic: bool = False
     returns_set: bool = False
+    occurrence: int = 0
     cast: Literal["call", "explicit", "implicit", "sql"] = field(default="call", compare=False)
 
 
@@ -430,6 +432,7 @@ class Aggregate(Expr):
     filter: Expr | None = None
     direct: tuple[Expr, ...] = ()
     level: int = 0
+    occurrence: int = 0
     own: OwnAggregate | None = field(default=None, compare=False)
 
 
@@ -451,6 +454,7 @@ class WindowFunc(Expr):
     star: bool = False
     is_aggregate: bool = False
     filter: Expr | None = None
+    occurrence: int = 0
     own: OwnAggregate | None = field(default=None, compare=False)
 
 

@@ -1,0 +1,25 @@
+-- to_timestamp and to_date: fields that meet, and digits of a second.
+select i, to_timestamp('12:34:56.789457', 'HH24:MI:SS.FF' || i), to_timestamp('12:34:56.7', 'HH24:MI:SS.FF' || i) from generate_series(1, 6) i order by i;
+select to_timestamp('2018-11-02 12:34:56.9999999', 'YYYY-MM-DD HH24:MI:SS.FF3');
+select to_timestamp('2020 05 3', 'YYYY WW MM');
+select to_timestamp('2020 05 3', 'IYYY IW MM');
+select to_timestamp('2020 05 3', 'IYYY IW DD');
+select to_timestamp('2020 05 3', 'YYYY WW DD');
+select to_timestamp('2020 2 3', 'IYYY IW ID');
+select to_timestamp('2020 2 3 4', 'YYYY MM W D');
+select to_timestamp('2020 2 3 4', 'YYYY MM W DD');
+select to_date('2020 2 2021', 'YYYY MM YYYY');
+select to_date('20 2020', 'YY YYYY');
+select to_date('2020 20', 'YYYY YY');
+select to_date('2020 100 03', 'YYYY DDD MM');
+select to_date('2020 100 15', 'YYYY DDD DD');
+select to_date('2020 100', 'YYYY DDD');
+select to_date('2021 366', 'YYYY DDD');
+select to_date('2020 366', 'YYYY DDD');
+select to_date('2020 BC AD', 'YYYY BC AD');
+select to_date('2020 AD BC', 'YYYY AD BC');
+select to_timestamp('10 PM AM', 'HH12 PM AM');
+select to_timestamp('10 AM PM', 'HH12 AM PM');
+select to_timestamp('12 5 50', 'SS MS MS');
+select to_timestamp('2020-02 7 1', 'IYYY-IW ID ID');
+select log(0.5, 'Infinity'), log(0.000001, 'Infinity'), log(2, 'Infinity'), log(1, 'Infinity'), log('Infinity', 0.5);

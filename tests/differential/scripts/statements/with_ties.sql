@@ -1,0 +1,32 @@
+-- FETCH FIRST ... WITH TIES: no row has no peers, and NULL is all.
+-- also: local
+create schema wt;
+set search_path = wt;
+create table o (a int);
+insert into o values (1), (9), (9), (null);
+select * from o order by a offset 1 fetch first 0 rows with ties;
+select * from o order by a offset 1 fetch first 1 rows with ties;
+select * from o order by a offset 2 fetch first 1 rows with ties;
+select * from o order by a offset 10 fetch first 1 rows with ties;
+select * from o order by a offset null fetch first 1 rows with ties;
+select * from o order by a fetch first null rows with ties;
+select * from o order by a fetch first -1 rows with ties;
+select o.a, l.a from o, lateral (select a from o x where x.a >= o.a order by a offset 1 fetch first 0 rows with ties) l order by 1, 2;
+select o.a, l.a from o, lateral (select a from o x where x.a >= o.a order by a offset 1 fetch first 1 rows with ties) l order by 1, 2;
+select a from o union all select a from o order by a offset 1 fetch first 0 rows with ties;
+prepare w(int, int) as select a from o order by a offset $1 fetch first $2 rows with ties;
+execute w(1, 0);
+execute w(1, 1);
+execute w(null, null);
+execute w(null, 1);
+deallocate w;
+create table big as select (g / 3)::int a from generate_series(1, 5000) g;
+select * from big order by a offset 1 fetch first 0 rows with ties;
+select * from big order by a offset 3 fetch first 1 rows with ties;
+select count(*) from z_absent group by ();
+create table z (a int);
+select count(*) from z group by ();
+select count(*), max(a) from z group by (), ();
+select count(*) from z group by grouping sets ((), ());
+select a, count(*) from z group by grouping sets ((), (a));
+drop schema wt cascade;

@@ -1,0 +1,20 @@
+-- The order of jsonb: an empty array is below all only as a whole value.
+create schema jo;
+set search_path = jo;
+create table v (id int, j jsonb);
+insert into v select row_number() over (), j::jsonb from unnest(array['[]', '{}', 'null', '1', '"a"', 'true', 'false', '[[]]', '[null]', '[{}]', '[[[]]]', '[[],[]]', '[1]', '["a"]', '[true]', '[[1]]', '{"a":[]}', '{"a":null}', '{"a":{}}', '{"b":[]}', '{"a":1,"b":2}', '{"a":[],"b":2}', '[1,[]]', '[1,null]', '[[],1]', '[[null]]', '{"aa":1}', '{"b":1}', '{"aa":[]}', '[[],1,2]', '[[1,2],[]]', '[[1,2],1]', '[1.0]', '1.00', '""', '{"":1}', '[{"a":1,"b":2},1]']) j;
+select id, j from v order by j, id;
+select id, j from v order by j desc, id desc;
+select string_agg(a.id || '<' || b.id, ' ' order by a.id, b.id) from v a, v b where a.j < b.j;
+select jsonb_cmp(a.j, b.j), a.id, b.id from v a, v b where a.id < 12 and b.id < 12 order by 2, 3;
+select greatest('[[]]'::jsonb, '[null]'), least('[[]]'::jsonb, '[null]', '[]');
+select rank() over (order by j), id from v order by 1, 2;
+create index on v (j);
+select id from v where j between '[[]]' and '{}' order by j;
+create type pair as (n int, j jsonb);
+create table p (c pair primary key);
+insert into p select row(1, j)::pair from (select distinct j from v) q;
+select (c).j from p order by c;
+select (c).j from p where c > row(1, '[null]')::pair order by c;
+select count(*) from p where c = row(1, '[[]]')::pair;
+drop schema jo cascade;
