@@ -10,6 +10,7 @@ from typing import Final
 
 from engine.catalog.virtual import RowDict
 from planner.builtins.system_definitions import RULE_OID_BASE
+from planner.catalog import RelationDef
 
 PG_ATTRDEF_OID: Final = 2604
 PG_REWRITE_OID: Final = 2618
@@ -29,9 +30,9 @@ def depends(
     }  # fmt: skip
 
 
-def attrdef_oid(relation_oid: int, attnum: int) -> int:
+def attrdef_oid(relation: RelationDef, attnum: int) -> int:
     """Return the oid of a column default: above all allocated oids, unique per column."""
-    return 0x8000_0000 | (relation_oid * 1601 + attnum) & 0x7FFF_FFFF
+    return 0x8000_0000 | (relation.oid * 1601 + relation.number(attnum)) & 0x7FFF_FFFF
 
 
 def rewrite_oid(view_oid: int) -> int:

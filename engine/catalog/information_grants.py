@@ -10,6 +10,7 @@ A privilege is shown to those who have the rights of its grantor or grantee, and
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.catalog.information_routines import users_parameters, users_routines
@@ -213,7 +214,7 @@ def element_types(session: Session) -> Iterator[RowDict]:
             yield from _element(session, made.schema, made.name, "DOMAIN", column)
     for item in catalog.all_relations():
         for column in item.live if item.kind in "rvp" else ():
-            yield from _element(session, item.schema, item.name, "TABLE", column)
+            yield from _element(session, item.schema, item.name, "TABLE", replace(column, attnum=item.number(column.attnum)))
     for function in catalog.functions():
         for number, oid in enumerate((function.result, *function.types)):
             column = ColumnDef(attnum=number, name="", type=SqlType(oid))

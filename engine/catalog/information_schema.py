@@ -152,9 +152,9 @@ def columns(session: Session, item: RelationDef) -> Iterator[RowDict]:
         for column in item.live:
             yield {
                 "table_catalog": session.database, "table_schema": item.schema, "table_name": item.name,
-                "column_name": column.name, "ordinal_position": column.attnum,
+                "column_name": column.name, "ordinal_position": item.number(column.attnum),
                 "column_default": None if column.generated else _default(session, item, column), "is_nullable": _yes(not (column.not_null or _domain_refuses_null(session, column))),
-                "udt_catalog": session.database, "dtd_identifier": str(column.attnum),
+                "udt_catalog": session.database, "dtd_identifier": str(item.number(column.attnum)),
                 "is_self_referencing": "NO", "is_generated": "ALWAYS" if column.generated else "NEVER",
                 "generation_expression": _default(session, item, column) if column.generated else None, "is_updatable": _yes(item.kind in "rp" or column.attnum in assignable),
                 **_identity(session, column), **_of_domain(session, column), **collation_columns(session, column),

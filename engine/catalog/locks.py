@@ -96,7 +96,7 @@ class CatalogLocks:
             wants = Wants(session.catalog)
             relation = wants.relation(oid)
             if relation is not None:
-                wants.text(*(column.default_sql for column in relation.columns if column.hidden))
+                wants.text(*(column.default_sql for column in relation.stored_columns if column.hidden))
             if not await self.take(wants):
                 return
 

@@ -37,7 +37,6 @@ from engine.catalog.virtual import (
 from engine.constraints.references import references_to
 from planner import facts as f
 from planner.acl import default_acl
-from planner.bind.index import dropped_column
 from planner.catalog import ConstraintDef, RelationDef, SchemaDef
 from planner.collations import collation_of
 from planner.opclass import METHOD_OIDS, class_oid
@@ -111,7 +110,7 @@ def _class_row(session: Session, item: RelationDef) -> RowDict:
         "relhasindex": bool(item.indexes), "relisshared": item.virtual and _shared(item.name),
         "relhastriggers": has_triggers(session, item),
         "relrowsecurity": item.row_security, "relforcerowsecurity": item.force_row_security,
-        "relpersistence": item.persistence, "relkind": "I" if table is not None and table.kind == "p" else item.kind, "relnatts": _width(item),
+        "relpersistence": item.persistence, "relkind": "I" if table is not None and table.kind == "p" else item.kind, "relnatts": len(item.numbers),
         "relchecks": sum(c.kind == "c" for c in item.constraints), "relhasrules": item.kind in "vm",
         "relispopulated": item.populated, "relreplident": "d" if is_table and not item.virtual else "n",
         "relfrozenxid": 3 if is_table and item.kind != "p" else 0,
@@ -203,11 +202,6 @@ def pg_attribute(session: Session, item: RelationDef) -> Iterator[RowDict]:
     return _attribute_rows([item], session)
 
 
-def _width(item: RelationDef) -> int:
-    """Return the number of the last column that is no index's own."""
-    return max((c.attnum for c in item.columns if not c.hidden), default=0)
-
-
 def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = None) -> Iterator[RowDict]:
     domains = column_domains()
     for item in relations:
@@ -219,12 +213,9 @@ def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = Non
                     "attnum": number, "attcacheoff": -1, "atttypmod": -1, "attbyval": by_value,
                     "attalign": align, "attstorage": storage, "attnotnull": True, "attislocal": True,
                 }  # fmt: skip
-        width = _width(item)
         for column in item.columns:
-            if column.hidden:  # an index's own: nothing where it is the last, else a gap, and clients know gaps as what was dropped
-                if column.attnum > width:
-                    continue
-                column = dropped_column(column)
+            if column.hidden:
+                continue
             dropped = column.dropped
             length, by_value, align, storage = _storage_of(column.type.oid)
             domain = domains.get((item.oid, column.attnum), 0) if item.virtual else column.domain
@@ -251,7 +242,7 @@ def pg_attrdef(session: Session, item: RelationDef) -> Iterator[RowDict]:
     for column in item.live:
         if column.default_sql is not None and not column.identity:
             yield {
-                "oid": attrdef_oid(item.oid, column.attnum), "adrelid": item.oid,
+                "oid": attrdef_oid(item, column.attnum), "adrelid": item.oid,
                 "adnum": column.attnum, "adbin": column.default_sql,
             }  # fmt: skip
 

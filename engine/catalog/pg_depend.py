@@ -48,7 +48,7 @@ def pg_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
             yield depends(PG_REWRITE_OID, rule, PG_CLASS_OID, oid, "n")
     for column in item.live:
         if column.default_sql is not None and not column.identity:
-            default = attrdef_oid(item.oid, column.attnum)
+            default = attrdef_oid(item, column.attnum)
             yield depends(PG_ATTRDEF_OID, default, PG_CLASS_OID, item.oid, "a", ref_sub=column.attnum)
             for oid in relations_of_default(column):
                 yield depends(PG_ATTRDEF_OID, default, PG_CLASS_OID, oid, "n")

@@ -108,7 +108,7 @@ def relations_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
             yield depends(PG_REWRITE_OID, rewrite_oid(item.oid), of, oid)
     for column in item.live:
         for of, oid in _named(session, column.default_sql):
-            yield depends(PG_ATTRDEF_OID, attrdef_oid(item.oid, column.attnum), of, oid)
+            yield depends(PG_ATTRDEF_OID, attrdef_oid(item, column.attnum), of, oid)
     for constraint in item.constraints:
         class_, made = PG_CONSTRAINT_OID, constraint.oid
         if constraint.kind == "x":

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from engine.catalog.attribute_numbers import numbered
 from engine.catalog.builtin_relations import virtual_relations
 from engine.catalog.counted import CountedRows, Figures
 from engine.catalog.information_visible import visible
@@ -273,7 +274,7 @@ class VirtualCatalog:
             each = source.each
             assert each is not None
             made = KeptRows(
-                lambda session, item: _tuples(definition, each(session, item)),
+                lambda session, item: _tuples(definition, numbered(definition, each(session, item), session)),
                 source.needs,
                 builtin=source.builtin,
             )
@@ -285,12 +286,12 @@ class VirtualCatalog:
 
     def _part(self, oid: int, position: int, source: Source, session: Any) -> Part:
         """Return one source's rows, from the cache where they may come from it."""
-        make = source.make
+        make, definition = source.make, self._relations[oid]
         if source.scope != "catalog":
             part = self._static.get((oid, position))
             if part is None:
                 assert make is not None
-                part = Part(_tuples(self._relations[oid], make(session)))
+                part = Part(_tuples(definition, numbered(definition, make(session), session)))
                 if source.scope == "static":
                     self._static[oid, position] = part
             return part
@@ -301,7 +302,7 @@ class VirtualCatalog:
         part = cache.get((oid, position))
         if part is None:
             if make is not None:
-                part = Part(_tuples(self._relations[oid], make(session)))
+                part = Part(_tuples(definition, numbered(definition, make(session), session)))
             else:
                 part = self._kept_rows(oid, position, source, catalog.database).part(session, catalog)
             cache[oid, position] = part

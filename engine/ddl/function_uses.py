@@ -195,7 +195,7 @@ async def _refit_table(session: Session, relation: RelationDef, functions: Colle
     await session.view.change([changed])
     computed = {
         column.attnum
-        for column in relation.columns
+        for column in relation.stored_columns
         if column.hidden and named_oids(column.default_sql) & set(functions)
     }
     if computed and Rights(session.rights_catalog, session.role).owns(relation.owner):
@@ -223,7 +223,7 @@ async def remake_indexes(session: Session, tables: Iterable[int]) -> None:
 
 def _expressions_of(relation: RelationDef) -> set[int]:
     """Return the columns in which indexes keep what is made of users' objects."""
-    return {c.attnum for c in relation.columns if c.hidden and named_oids(c.default_sql)}
+    return {c.attnum for c in relation.stored_columns if c.hidden and named_oids(c.default_sql)}
 
 
 async def _compute_anew(session: Session, changed: RelationDef, computed: Collection[int]) -> None:

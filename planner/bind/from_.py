@@ -464,14 +464,17 @@ def _merged(scope: Scope, kind: JoinKind, left: Expr, right: Expr) -> Expr:
 
 
 def column_origins(scope: Scope, exprs: Sequence[Expr]) -> tuple[Origin, ...]:
-    """Return where each expression's value comes from, for RowDescription."""
+    """Return where each expression's value comes from, for RowDescription: a relation and SQL's number of its column."""
+    find = scope.context.catalog.relation_by_oid
     found: list[Origin] = []
     for expr in paced(exprs):
         if isinstance(expr, Var) and expr.range >= 0:
             owner = scope.at(expr.level)
             made = owner.ranges[expr.range]
             if isinstance(made, RelationRange):
-                found.append((made.oid, expr.attnum))
+                relation = find(made.oid)
+                number = expr.attnum if relation is None else relation.number(expr.attnum)
+                found.append((made.oid, number))
             elif expr.attnum > 0:
                 found.append(owner.origins[expr.range][expr.attnum - 1])
             else:

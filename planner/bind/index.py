@@ -267,7 +267,7 @@ def without_indexes(table: RelationDef, oids: Collection[int]) -> RelationDef:
 
 
 def dropped_column(column: ColumnDef) -> ColumnDef:
-    """Return a column as one that has been dropped."""
+    """Return a column as one that has been dropped; one that was an index's own is known as such for ever, as it has no number."""
     return replace(
         column,
         name=f"........pg.dropped.{column.attnum}........",
@@ -277,7 +277,6 @@ def dropped_column(column: ColumnDef) -> ColumnDef:
         missing_value=None,
         identity="",
         generated="",
-        hidden=False,
         domain=0,
     )
 

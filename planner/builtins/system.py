@@ -276,8 +276,10 @@ def any_description(session: EvalSession, oid: int) -> str | None:
     return None
 
 
-def col_description(session: EvalSession, oid: int, attnum: int) -> str | None:
+def col_description(session: EvalSession, oid: int, number: int) -> str | None:
     """SQL's ``col_description``."""
+    relation = session.catalog.relation_by_oid(oid)
+    attnum = 0 if relation is None else relation.numbered(number)
     return session.catalog.comment(PG_CLASS, oid, attnum) if attnum else None
 
 

@@ -37,14 +37,14 @@ def describe_object(session: EvalSession, class_oid: int, oid: int, sub_id: int)
     return None if describe is None else describe(session, oid)
 
 
-def _relation(session: EvalSession, oid: int, attnum: int) -> str | None:
+def _relation(session: EvalSession, oid: int, number: int) -> str | None:
     relation = session.catalog.relation_by_oid(oid)
     if relation is None:
         return None
     shown = relation_words(session, relation)
-    if not attnum:
+    if not number:
         return shown
-    column = next((c for c in relation.columns if c.attnum == attnum), None)
+    column = next((c for c in relation.columns if c.attnum == relation.numbered(number)), None)
     return None if column is None else f"column {column.name} of {shown}"
 
 
@@ -70,9 +70,9 @@ def _rule(session: EvalSession, oid: int) -> str | None:
 
 
 def _default(session: EvalSession, oid: int) -> str | None:
-    owner, attnum = divmod(oid & 0x7FFF_FFFF, 1601)  # engine.catalog.dependency_rows.attrdef_oid
+    owner, number = divmod(oid & 0x7FFF_FFFF, 1601)  # engine.catalog.dependency_rows.attrdef_oid
     table = session.catalog.relation_by_oid(owner)
-    column = None if table is None else next((c for c in table.live if c.attnum == attnum), None)
+    column = None if table is None else next((c for c in table.live if table.number(c.attnum) == number), None)
     if table is None or column is None:
         return None
     return f"default value for column {column.name} of {relation_words(session, table)}"

@@ -49,12 +49,13 @@ def expand_array(array: Sequence[Any]) -> Iterator[tuple[Any, int]]:
     return ((element, position) for position, element in enumerate(array, 1))
 
 
-def index_position(session: EvalSession, index_oid: int, attnum: int) -> int | None:
+def index_position(session: EvalSession, index_oid: int, number: int) -> int | None:
     """Return the position from 1 of a table's column in an index."""
     found = find_index(session, index_oid)
     if found is None:
         return None
-    attnums = found[1].attnums + found[1].include
+    attnum = found[0].numbered(number)
+    attnums = found[1].key_columns + found[1].include
     return attnums.index(attnum) + 1 if attnum in attnums else None
 
 

@@ -249,9 +249,11 @@ def _column_inquiry(with_user: bool) -> Callable[..., bool | None]:
         if isinstance(column, str):
             if all(c.name != column for c in relation.live):
                 raise SqlError("42703", f'column "{column}" of relation "{relation.name}" does not exist')
-        elif all(c.attnum != column for c in relation.live):
-            return None
-        attnum = next(c.attnum for c in relation.live if column in (c.name, c.attnum))
+            attnum = next(c.attnum for c in relation.live if c.name == column)
+        else:
+            attnum = relation.numbered(column)
+            if all(c.attnum != attnum for c in relation.live):
+                return None
         return _held(
             session,
             role,

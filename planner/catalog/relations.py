@@ -20,9 +20,10 @@ DEFAULT_TIMELINE = "epoch_ms"
 class ColumnDef:
     """A column. ``default_sql`` is the canonical text of its default (bound anew where used).
 
-    ``type`` is plain (``planner.domains``); ``domain`` is the oid of the domain, or array of domains, that it was declared
-    as, 0 for none. ``generated`` s(tored): that text is its expression. ``hidden``: a generated column that an index keeps for itself;
-    nobody sees it, and its place looks like that of a dropped column.
+    ``attnum`` is its id, from 1, never changed or used again: rows have its value at ``attnum - 1``, parts as ``c<attnum>``. What SQL calls
+    its attribute number is ``RelationDef.number``, the same where no index keeps columns. ``type`` is plain (``planner.domains``); ``domain`` is the oid of the domain, or array of domains, that it was declared
+    as, 0 for none. ``generated`` s(tored): that text is its expression. ``hidden``: a generated column that an index keeps, or
+    kept, for itself; nobody sees it, and it has no attribute number.
     """
 
     attnum: int
@@ -269,6 +270,20 @@ class RelationDef:
     def live(self) -> tuple[ColumnDef, ...]:
         """Columns that can be seen: neither dropped nor hidden, in attnum order."""
         return tuple(c for c in self.columns if not c.dropped and not c.hidden)
+
+    @property
+    def numbers(self) -> Mapping[int, int]:
+        """SQL's attribute numbers by ``attnum``, dropped columns included, hidden ones not: without gaps, and never others."""
+        shown = [column.attnum for column in self.columns if not column.hidden]
+        return dict(zip(shown, range(1, len(shown) + 1), strict=True))
+
+    def number(self, attnum: int) -> int:
+        """Return SQL's attribute number of a column; 0 (a whole row) and system columns have their own."""
+        return attnum - sum(column.hidden for column in self.columns[:attnum]) if attnum > 0 else attnum
+
+    def numbered(self, number: int) -> int:
+        """Return the ``attnum`` of the column that SQL gives a number, above 0; 0 where there is none."""
+        return next((attnum for attnum, its in self.numbers.items() if its == number), 0)
 
     @property
     def stored_columns(self) -> tuple[ColumnDef, ...]:
