@@ -58,7 +58,9 @@ SYSTEM_COLUMNS: dict[str, tuple[int, SqlType]] = {
     "tableoid": (TABLEOID, SqlType(OID)),
 }
 
-Origin: TypeAlias = tuple[int, int]  # (relation oid, SQL's number of the column) a column comes from, or (0, 0)
+Origin: TypeAlias = tuple[
+    int, int
+]  # (relation oid, SQL's number of the column) a column comes from, or (0, 0)
 NO_ORIGIN: Origin = (0, 0)
 
 _AMBIGUOUS = -1

@@ -214,7 +214,9 @@ def element_types(session: Session) -> Iterator[RowDict]:
             yield from _element(session, made.schema, made.name, "DOMAIN", column)
     for item in catalog.all_relations():
         for column in item.live if item.kind in "rvp" else ():
-            yield from _element(session, item.schema, item.name, "TABLE", replace(column, attnum=item.number(column.attnum)))
+            yield from _element(
+                session, item.schema, item.name, "TABLE", replace(column, attnum=item.number(column.attnum))
+            )
     for function in catalog.functions():
         for number, oid in enumerate((function.result, *function.types)):
             column = ColumnDef(attnum=number, name="", type=SqlType(oid))

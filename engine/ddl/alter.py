@@ -43,6 +43,7 @@ from engine.triggers.define import enable_triggers
 from engine.triggers.dependencies import trigger_words
 from planner import statements as st
 from planner.acl import reowned
+from planner.bind.index import lacks_hidden
 from planner.bind.stored import rebase_default_text, stored_default
 from planner.catalog import ConstraintDef, RelationDef
 from planner.errors import SqlError, not_supported
@@ -279,7 +280,7 @@ async def _add_key(session: Session, plan: Plan, relation: RelationDef, action: 
         for column in changed.live:
             if column.not_null and not relation.columns[column.attnum - 1].not_null:
                 await require_no_nulls(session, relation, column)
-    if len(changed.columns) > len(relation.columns):
+    if lacks_hidden(relation, changed):
         await fill_hidden(session, plan, relation, changed)
     else:
         await store_definition(session, changed)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.physical import physical_type
@@ -22,7 +23,14 @@ from engine.ddl.in_use import refuse_change
 from engine.ddl.keys import add_checks, add_keys
 from engine.ddl.policies import comments_of as policy_comments
 from engine.ddl.policies import drop_policies, policies_on, policy_words
-from engine.ddl.rewrite import RowCheck, locked_rows, rewrite_rows, store_definition, validate_checks
+from engine.ddl.rewrite import (
+    RowCheck,
+    locked_rows,
+    rewrite_rows,
+    store_definition,
+    store_with_hidden,
+    validate_checks,
+)
 from engine.ddl.roles import function_words
 from engine.reads.plans import Plan
 from engine.reads.query import context
@@ -40,7 +48,7 @@ from pgwire.give_way import openly
 from planner import statements as st
 from planner.bind import bind_check, deparse_check, generated_from, rebase_view
 from planner.bind.generated import columns_used
-from planner.bind.index import dropped_column, rebound_indexes, without_indexes
+from planner.bind.index import dropped_column, rebound_indexes, with_hidden, without_indexes
 from planner.bind.stored import column_default, stored_default
 from planner.catalog import ColumnDef, IndexDef, RelationDef
 from planner.classify import is_volatile
@@ -301,7 +309,7 @@ async def add_computed_index(
 ) -> None:
     """Add an expression or partial index with its columns: every row gets a value of them. Raises SqlError 23505."""
     refuse_change(session, table, "CREATE INDEX")
-    changed = replace(table, columns=(*table.columns, *hidden), indexes=(*table.indexes, index))
+    changed = replace(with_hidden(table, hidden), indexes=(*table.indexes, index))
     await fill_hidden(session, plan, table, changed)
 
 
@@ -309,14 +317,7 @@ async def fill_hidden(session: Session, plan: Plan, table: RelationDef, changed:
     """Store a definition that has more hidden columns than ``table``, and their value in every row. Raises SqlError 23505."""
     shape = TableShape.of(changed, session)
     env = make_env(context(session, plan, ()))
-    more = (None,) * (len(changed.columns) - len(table.columns))
-    rows: list[Row] = []
-    async for chunk in locked_rows(session, table):
-        rows += openly(shape.complete, [(*row, *more) for row in chunk], env)
-    without = replace(changed, indexes=table.indexes, constraints=table.constraints)
-    await store_definition(session, without)
-    await rewrite_rows(session, without, rows)
-    await store_definition(session, changed)
+    await store_with_hidden(session, table, changed, partial(shape.complete, env=env))
 
 
 def without_columns(relation: RelationDef, attnums: Collection[int]) -> RelationDef:

@@ -55,6 +55,7 @@ from planner import ast
 from planner import statements as st
 from planner.acl import reowned
 from planner.bind import bind_statement
+from planner.bind.index import with_hidden
 from planner.catalog import AclDef, ColumnDef, RelationDef, SchemaDef
 from planner.collations import collation_names
 from planner.domains import domain_named, plain_type
@@ -223,9 +224,7 @@ def _with_index(session: Session, relation: RelationDef, statement: st.CreateInd
     taken = [relation.name, *(i.name for i in relation.indexes), *(c.name for c in relation.constraints)]
     name = unused_name(session, relation.schema, relation.name, statement.names, "idx", taken)
     index = replace(index_of(statement, name), oid=session.db.allocate_oids(1))
-    return replace(
-        relation, columns=(*relation.columns, *statement.hidden), indexes=(*relation.indexes, index)
-    )
+    return replace(with_hidden(relation, statement.hidden), indexes=(*relation.indexes, index))
 
 
 async def fill_from(

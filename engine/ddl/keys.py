@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.transaction.conflicts import key_text
-from planner.bind.index import computed_index, index_keys, key_names
+from planner.bind.index import computed_index, index_keys, key_names, with_hidden
 from planner.bind.naming import choose_name
 from planner.catalog import ConstraintDef, IndexDef, RelationDef
 from planner.errors import SqlError
@@ -95,7 +95,7 @@ def _add_key(session: Session, relation: RelationDef, key: KeySpec) -> RelationD
         index = replace(index, written=attnums, expressions=texts, key_names=names)
         exprs, _where = index_keys(index, relation, session.catalog)
         index, hidden = computed_index(index, relation, exprs, None, session.catalog)
-        relation = replace(relation, columns=(*relation.columns, *hidden))
+        relation = with_hidden(relation, hidden)
     index = replace(index, oid=session.ahead.oid_of(relation, index))
     constraint = ConstraintDef(
         oid=oid,

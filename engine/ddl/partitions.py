@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.constraints import define
@@ -20,22 +21,22 @@ from engine.constraints.setwise import check_unreferenced
 from engine.ddl.alter_columns import require_no_nulls
 from engine.ddl.drop import table_of
 from engine.ddl.in_use import refuse_change
-from engine.ddl.keys import building_indexes, unused_name
-from engine.ddl.rewrite import locked_rows, rewrite_rows, store_definition, validate_checks
+from engine.ddl.keys import unused_name
+from engine.ddl.rewrite import locked_rows, store_definition, store_with_hidden, validate_checks
 from engine.eager import settle
 from engine.routines.acting import acting_as
 from engine.writes.shape import TableShape, runnable_check, table_layout
 from pgwire.give_way import openly
 from planner import statements as st
 from planner.bind.generated import columns_used
-from planner.bind.index import computed_index, index_keys
+from planner.bind.index import computed_index, index_keys, lacks_hidden, with_hidden
 from planner.bind.naming import choose_name
 from planner.bind.partition import partition_check
 from planner.catalog import ConstraintDef, IndexDef, PartitionKey, RelationDef
 from planner.errors import SqlError, not_supported
 from planner.evaluate import Env, Shared, compile_expr
 from planner.partition import ancestors, check_bound, column_map, key_exprs, leaves
-from txn.types import Row, ShardId
+from txn.types import ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -248,7 +249,7 @@ def _with_index(
         written = tuple(attnums.get(a, 0) for a in index.written)
         keys, where = index_keys(replace(index, written=written), child, session.catalog)
         made, hidden = computed_index(made, child, keys, where, session.catalog)
-        child = replace(child, columns=(*child.columns, *hidden))
+        child = with_hidden(child, hidden)
     else:
         made = replace(made, attnums=tuple(attnums[a] for a in index.attnums))
     constraints = child.constraints
@@ -361,19 +362,13 @@ async def _invalidate(session: Session, parent: RelationDef) -> None:
 
 async def _store(session: Session, child: RelationDef, changed: RelationDef) -> None:
     """Store what a partition has become; its rows get the hidden columns of the indexes that it has from its parent."""
-    if len(changed.columns) == len(child.columns) or child.kind != "r":
+    if child.kind != "r" or not lacks_hidden(child, changed):
         await store_definition(session, changed)
         return
     shape = TableShape.of(changed, session)
     env = Env((), session, shared=Shared())
-    more = (None,) * (len(changed.columns) - len(child.columns))
-    rows: list[Row] = []
     with acting_as(session, child.owner, restricted=True):  # what indexes call
-        async for chunk in locked_rows(session, child):
-            rows += openly(shape.complete, [(*row, *more) for row in chunk], env)
-        await store_definition(session, changed)
-        with building_indexes(changed, session):
-            await rewrite_rows(session, changed, rows)
+        await store_with_hidden(session, child, changed, partial(shape.complete, env=env))
 
 
 # --- ATTACH, DETACH ----------------------------------------------------------------------------------

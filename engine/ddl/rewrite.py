@@ -6,7 +6,7 @@ Whatever looks at every row does so a slice at a time; many rewritten rows becom
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -67,6 +67,23 @@ async def rewrite_rows(session: Session, relation: RelationDef, rows: Sequence[R
         else:
             await settle(txn.truncate(shard))
             await txn.bulk_insert(shard, batches_of(relation, rows))
+
+
+async def store_with_hidden(
+    session: Session,
+    before: RelationDef,
+    changed: RelationDef,
+    complete: Callable[[Sequence[Row]], Sequence[Row]],
+) -> None:
+    """Store a definition with more hidden columns and indexes, and all rows anew with what ``complete`` makes of them. Raises SqlError 23505."""
+    more = (None,) * (len(changed.columns) - len(before.columns))
+    rows: list[Row] = []
+    async for chunk in locked_rows(session, before):
+        rows += openly(complete, [(*row, *more) for row in chunk])
+    without = replace(changed, indexes=before.indexes, constraints=before.constraints)
+    await store_definition(session, without)
+    await rewrite_rows(session, without, rows)
+    await store_definition(session, changed)
 
 
 async def batches_of(relation: RelationDef, rows: Sequence[Row]) -> AsyncIterator[Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import itertools
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -157,6 +158,7 @@ def computed_index(
     written = tuple(key.attnum if isinstance(key, Var) else 0 for key in keys)
     attnums: list[int] = []
     hidden: list[ColumnDef] = []
+    free = _free(table)
     for position, key in enumerate(keys):
         by_parts = KEPT_BY.get(index.opclasses[position]) if index.opclasses else None
         kept = key if by_parts is None else _parts_of(key, *by_parts, catalog)
@@ -172,7 +174,7 @@ def computed_index(
         elif isinstance(key, Var) and by_parts is None and not by_extent:
             attnums.append(key.attnum)
             continue
-        attnum = len(table.columns) + len(hidden) + 1
+        attnum = next(free)
         attnums.append(attnum)
         hidden.append(hidden_column(attnum, kept, table, catalog))
     expressions = tuple("" if isinstance(key, Var) else deparse_expr(key, table) for key in keys)
@@ -181,6 +183,31 @@ def computed_index(
         index, attnums=tuple(attnums), written=written, expressions=expressions, where_sql=where_sql
     )
     return made, tuple(hidden)
+
+
+def _free(table: RelationDef) -> Iterator[int]:
+    """Yield ids for hidden columns: those of hidden columns that have been dropped, then new ones.
+
+    No file or row has another column under such an id: whoever adds a hidden column stores all rows of the table anew.
+    """
+    yield from [column.attnum for column in table.columns if column.hidden and column.dropped]
+    yield from itertools.count(len(table.columns) + 1)
+
+
+def with_hidden(table: RelationDef, hidden: Sequence[ColumnDef]) -> RelationDef:
+    """Return a table with the hidden columns of a new index (``computed_index``), whose rows have no values of them yet."""
+    columns = list(table.columns)
+    for column in hidden:
+        columns[column.attnum - 1 : column.attnum] = [column]
+    return replace(table, columns=tuple(columns))
+
+
+def lacks_hidden(before: RelationDef, after: RelationDef) -> bool:
+    """Tell whether rows of a table lack values of hidden columns that it gets."""
+    return any(
+        column.hidden and not column.dropped and (at >= len(before.columns) or before.columns[at].dropped)
+        for at, column in enumerate(after.columns)
+    )
 
 
 def _parts_of(key: Expr, owner: str, function: str, catalog: Catalog) -> Expr:
@@ -267,7 +294,7 @@ def without_indexes(table: RelationDef, oids: Collection[int]) -> RelationDef:
 
 
 def dropped_column(column: ColumnDef) -> ColumnDef:
-    """Return a column as one that has been dropped; one that was an index's own is known as such for ever, as it has no number."""
+    """Return a column as one that has been dropped; one that was an index's own is known as such from then on: it has no number, and serves the next one."""
     return replace(
         column,
         name=f"........pg.dropped.{column.attnum}........",

@@ -20,7 +20,7 @@ from planner.bind.changes import modifies
 from planner.bind.context import BindContext
 from planner.bind.exclusion import exclusion_spec
 from planner.bind.generated import columns_used
-from planner.bind.index import computed_index, create_index, index_keys, key_names
+from planner.bind.index import computed_index, create_index, index_keys, key_names, with_hidden
 from planner.bind.options import check_storage_options
 from planner.bind.partition import bind_bound, bind_key
 from planner.bind.sequence import drawn_from
@@ -147,7 +147,7 @@ def _indexes(context: BindContext, parts: TableParts, table: RelationDef) -> tup
             written = tuple(attnum_of.get(a, 0) for a in index.written)
             keys, where = index_keys(replace(index, written=written), table, context.catalog)
             definition, hidden = computed_index(definition, table, keys, where, context.catalog)
-            table = replace(table, columns=(*table.columns, *hidden))
+            table = with_hidden(table, hidden)
         else:
             definition = replace(definition, attnums=tuple(attnum_of[a] for a in index.attnums))
         attnums = index.key_columns + index.include

@@ -72,7 +72,9 @@ def _rule(session: EvalSession, oid: int) -> str | None:
 def _default(session: EvalSession, oid: int) -> str | None:
     owner, number = divmod(oid & 0x7FFF_FFFF, 1601)  # engine.catalog.dependency_rows.attrdef_oid
     table = session.catalog.relation_by_oid(owner)
-    column = None if table is None else next((c for c in table.live if table.number(c.attnum) == number), None)
+    column = (
+        None if table is None else next((c for c in table.live if table.number(c.attnum) == number), None)
+    )
     if table is None or column is None:
         return None
     return f"default value for column {column.name} of {relation_words(session, table)}"
