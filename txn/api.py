@@ -99,6 +99,13 @@ class Transaction(Protocol):
         moment at which it began. Raises KeyError when there is no such timeline, ReadBelowSince when that state is gone.
         """
 
+    def split(self) -> Mapping[str, Transaction] | None:
+        """Return a transaction for each timeline, this one among them: reads in one are of the moment at which this one began.
+
+        They end with this one, whose ``read_points`` go on naming all. None where it cannot be in several: it was begun to write, there is one
+        timeline only, or it is in one for good.
+        """
+
     @property
     def timeline_name(self) -> str | None:
         """The timeline that it reads in; None while that is open."""

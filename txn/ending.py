@@ -150,6 +150,7 @@ def _finish(txn: StoreTransaction) -> None:
     txn.hold.release()
     if txn.others:
         entering.release_others(txn)
+        _tell(txn)  # those that read beside it
     core.active.pop(txn.id, None)
     if txn.scans is not None:
         txn.scans.end()
@@ -165,6 +166,10 @@ def _finish(txn: StoreTransaction) -> None:
         txn.journal = []
     txn.own.clear()
     txn.journal.clear()
+    _tell(txn)
+
+
+def _tell(txn: StoreTransaction) -> None:
     for callback in txn.at_end:
         callback()
     txn.at_end.clear()

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from txn.holds import Hold
+from txn.locks.entry import NOBODY
 from txn.timeline import Timeline
 from txn.types import Timestamp
 
@@ -58,6 +59,17 @@ def enter(txn: StoreTransaction, name: str) -> str | None:
     txn.timeline, txn.hold, txn.read_ts = timeline, hold, hold.ts
     leave_others(txn)
     return None
+
+
+def split(txn: StoreTransaction) -> dict[str, StoreTransaction] | None:
+    """Return a transaction for each timeline; see ``txn.api``."""
+    if txn.owner is not NOBODY or not txn.others:
+        return None
+    found = {txn.timeline.name: txn}
+    for timeline, hold in txn.others.items():
+        found[timeline.name] = beside = txn.beside(timeline, hold.ts)
+        txn.at_end.append(beside.rollback)
+    return found
 
 
 def leave_others(txn: StoreTransaction) -> None:

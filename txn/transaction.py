@@ -156,6 +156,22 @@ class StoreTransaction:
         """See ``txn.api``."""
         return entering.enter(self, name)
 
+    def split(self) -> Mapping[str, StoreTransaction] | None:
+        """See ``txn.api``."""
+        return entering.split(self)
+
+    def beside(self, timeline: Timeline, at: Timestamp) -> StoreTransaction:
+        """Return one that reads beside this one, in another timeline at a timestamp that this one holds there."""
+        return StoreTransaction(
+            self.core,
+            read_only=True,
+            session=self.session,
+            at=at,
+            deadline_ms=None,
+            timeline=timeline,
+            open_to_all=False,
+        )
+
     @property
     def timeline_name(self) -> str | None:
         """See ``txn.api``."""

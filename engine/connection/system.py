@@ -176,12 +176,12 @@ class SystemView:
 
     def transaction_id(self) -> int:
         """Return the id of the running transaction."""
-        self._told = self._session.db.outcomes.tell(self._session.block.ensure_txn())
+        self._told = self._session.db.outcomes.tell(self._session.block.root)
         return self._told
 
     def assigned_transaction_id(self) -> int | None:
         """Return the id of the running transaction if it writes or has been told; None for one that only reads."""
-        txn = self._session.block.ensure_txn()
+        txn = self._session.block.root
         return self.transaction_id() if txn.writing or txn.id == self._told else None
 
     def was_told(self, txn: TxnId) -> bool:
@@ -194,7 +194,7 @@ class SystemView:
 
     def current_snapshot(self) -> str:
         """Return which transactions the running one sees: the same value as long as it reads at the same timestamps."""
-        txn = self._session.block.ensure_txn()
+        txn = self._session.block.root
         reads = (txn.id, txn.read_points())
         if reads != self._reads:
             self._snapshot = self._session.db.outcomes.snapshot(txn)

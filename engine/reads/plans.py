@@ -33,6 +33,7 @@ from planner.statements import (
     CreateView,
     DeclareCursor,
     DeclareSubscribe,
+    LockTable,
     Maintenance,
     MarkConstraints,
     Prepare,
@@ -207,9 +208,9 @@ class Plan:
         timelines = _timelines(bound, self.tables, catalog)
         # the one that it is about, "" where none: its tables', but for most DDL, which is about all
         self.timeline = min(timelines, default="")
-        self.crosses = len(timelines) > 1
+        self.crosses = len(timelines) > 1 and not isinstance(bound.statement, LockTable)
         # the timeline that its transaction has to be in
-        self.enters = "" if _defines_only(bound) else self.timeline
+        self.enters = "" if _defines_only(bound) or len(timelines) > 1 else self.timeline
         self.catalog_version = catalog.version
         self.namespace_version = catalog.namespace_version
         self.basis = catalog.basis

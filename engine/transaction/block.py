@@ -67,7 +67,7 @@ class Block:
     """
 
     __slots__ = (
-        "_limit", "_limits", "_modes_set", "_owed", "_read_only", "_session", "endings", "executes", "exported", "lost_blocks", "new_storage",
+        "_entered", "_limit", "_limits", "_modes_set", "_owed", "_read_only", "_root", "_session", "_split", "endings", "executes", "exported", "lost_blocks", "new_storage",
         "observed_ts", "on_end", "one_of_several", "optimistic", "own_rows", "reads_alone", "savepoints", "selection", "state", "txn",
         "wrote",
     )  # fmt: skip
@@ -90,6 +90,9 @@ class Block:
         self.optimistic = False
         self.wrote = False
         self._modes_set = False
+        self._split: Mapping[str, Transaction] | None = None  # of a block that reads in several timelines
+        self._root: Transaction | None = None  # of these, the one that the others end with
+        self._entered = False  # whether a statement has used a table
         self._read_only = False  # of the block whose transaction begins with its first statement
         self.new_storage = NewStorage()
         self.own_rows = OwnRows(session.held)
@@ -170,6 +173,9 @@ class Block:
         when there is no such timeline any more.
         """
         txn = self.txn or self.ensure_txn()
+        if self._split is not None or (self._spans and self._begin_spanning(txn)):
+            self._enter_another(txn, timeline)
+            return
         try:
             other = txn.enter(timeline)
         except KeyError:
@@ -179,6 +185,59 @@ class Block:
             catalog = self._session.catalog
             relations = [r for r in map(catalog.relation_by_oid, used) if r is not None]
             raise outside(timeline, other, relations)
+
+    @property
+    def _spans(self) -> bool:
+        """Whether the block may read in several timelines: READ ONLY, and of a level that promises one snapshot and no order of commits."""
+        if self.state is not BLOCK or not self._read_only:
+            return False
+        settings = self._session.settings
+        level = settings.get("transaction_isolation")
+        return level == "repeatable read" or (
+            level == "serializable" and settings.get("transaction_deferrable") == "on"
+        )
+
+    def _begin_spanning(self, txn: Transaction) -> bool:
+        self._split = txn.split()
+        if self._split is None:
+            return False
+        self._root = txn
+        return True
+
+    def _enter_another(self, txn: Transaction, timeline: str) -> None:
+        """Read in a timeline from here on; what is open reads on where it began. Raises SqlError 25000 within a function, 42704."""
+        assert self._split is not None
+        found = self._split.get(timeline)
+        if found is None or not self._session.db.store.has_timeline(timeline):
+            raise gone(timeline)
+        if found is not txn:
+            if self._session.system.routines.stack and self.timeline_name is not None and self._entered:
+                raise outside(timeline, self.timeline_name, ())
+            self.txn = found
+            found.next_statement()
+        self._entered = True
+
+    def _join(self) -> None:
+        """The transaction that the others end with is the one that runs."""
+        if self._split is not None:
+            self.txn = self._root
+            self._split = self._root = None
+            self._entered = False
+
+    @property
+    def root(self) -> Transaction:
+        """The transaction that stands for the block, whichever timeline the running statement reads."""
+        return self._root or self.ensure_txn()
+
+    @property
+    def timeline_name(self) -> str | None:
+        """The timeline that the running statement reads in; None while that is open."""
+        txn = self.txn
+        if txn is None:
+            return None
+        if self._split is None:
+            return txn.timeline_name
+        return next(name for name, one in self._split.items() if one is txn) if self._entered else None
 
     def begin_writing(self) -> Transaction:
         """Return the running transaction; without one, start one that may write, whatever the default says."""
@@ -397,6 +456,7 @@ class Block:
 
         The block is left in either case (manual, COMMIT).
         """
+        self._join()
         txn = self.txn
         if txn is None:
             self._leave(committed=True)
@@ -435,6 +495,7 @@ class Block:
 
         Else the caller hands the future, once it is done, to ``finish_commit``. Raises as ``commit``.
         """
+        self._join()
         txn = self.txn
         assert txn is not None
         if self._limit.timeout_ms:
@@ -473,6 +534,7 @@ class Block:
 
     def commit_read(self) -> bool:
         """Commit at once if the transaction wrote nothing and owes nothing; else return False."""
+        self._join()
         txn = self.txn
         if txn is None or txn.writing or self._owed:
             return False
@@ -494,6 +556,7 @@ class Block:
 
     def rollback(self) -> None:
         """Roll the running transaction back and leave the block."""
+        self._join()
         if self.txn is not None:
             self.txn.rollback()
             self.txn = None
@@ -542,6 +605,7 @@ class Block:
         if session.ahead.builds:
             session.ahead.close()
         if not self.savepoints and self.txn is not None:
+            self._join()
             self.txn.rollback()  # locks go now; the block stays failed until ROLLBACK
             self.own_rows.clear()
         if self.exported and not self.savepoints:
@@ -557,6 +621,7 @@ class Block:
 
     def restart_block(self) -> None:
         """Drop a block's transaction, so that its first statement can run again on a fresh snapshot."""
+        self._join()
         if self.txn is not None:
             self.txn.rollback()
             self.txn = None
@@ -570,18 +635,18 @@ class Block:
         """SAVEPOINT name. Raises SqlError 53400 for more than ``MAX_SAVEPOINTS``."""
         if len(self.savepoints) >= MAX_SAVEPOINTS:
             raise SqlError("53400", f"more than {MAX_SAVEPOINTS} savepoints")
-        self.savepoints.append(savepoints.mark(self._session, self.ensure_txn(), name))
+        self.savepoints.append(savepoints.mark(self._session, self.root, name))
 
     def begin_part(self) -> Savepoint:
         """Begin a part of the running transaction that can be undone by itself (EXCEPTION of PL/pgSQL); nothing has to end it."""
-        return savepoints.mark(self._session, self.ensure_txn())
+        return savepoints.mark(self._session, self.root)
 
     async def undo_part(self, part: Savepoint) -> None:
         """Undo what came after ``begin_part``. Raises why the transaction has ended, if it has."""
         assert self.txn is not None
         if self._session.ahead.builds:
             self._session.ahead.close()
-        await savepoints.go_back(self._session, self.txn, part)
+        await savepoints.go_back(self._session, self.root, part)
 
     def release(self, name: str) -> int:
         """RELEASE: forget the savepoint and all after it; their changes stay. Returns its depth."""
@@ -596,7 +661,7 @@ class Block:
         position = savepoints.position_of(self.savepoints, name)
         del self.savepoints[position + 1 :]
         assert self.txn is not None
-        await savepoints.go_back(self._session, self.txn, self.savepoints[position])
+        await savepoints.go_back(self._session, self.root, self.savepoints[position])
         self.new_storage.undone(position)
         self.state = next_state(self.state, BlockEvent.ROLLBACK_TO)
         return position

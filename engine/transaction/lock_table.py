@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from engine.connection.portal import Command
 from engine.eager import settle
 from engine.reads.plans import Plan
+from engine.transaction.timelines import crossing
 from planner import statements as st
 from planner.errors import SqlError
 from txn.api import TableLock
@@ -58,6 +59,10 @@ async def lock_table(session: Session, plan: Plan, statement: st.LockTable) -> C
         if statement.mode > ROW_EXCLUSIVE:
             raise SqlError("25006", "cannot execute LOCK TABLE in a read-only transaction")
         return Command("LOCK TABLE")
+    found = (session.catalog.relation_by_oid(oid) for oid in (*statement.tables, *statement.partitions))
+    relations = [relation for relation in found if relation is not None]
+    if len({relation.timeline for relation in relations}) > 1:
+        raise crossing(relations, "LOCK TABLE over tables of several timelines is not supported")
     with waiting(session, not statement.nowait):
         for oid in (*statement.tables, *statement.partitions):
             await settle(txn.lock_table(ShardId(oid), LOCKS[statement.mode]))

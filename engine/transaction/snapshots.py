@@ -62,7 +62,7 @@ def export(session: Session) -> str:
     """
     if session.block.savepoints:
         raise SqlError("25001", "cannot export a snapshot from a subtransaction")
-    txn, store = session.block.ensure_txn(), session.db.store
+    txn, store = session.block.root, session.db.store
     if txn.timeline_name is not None and not store.has_timeline(txn.timeline_name):
         raise gone(txn.timeline_name)
     points = {name: ts for name, ts in txn.read_points().items() if store.has_timeline(name)}

@@ -314,12 +314,14 @@ def describe(session: Session, plan: Plan, selection: Selection | None) -> list[
     """Return the lines of EXPLAIN (TIMESTAMP): the timestamp, every bound with its reason, what is read (L5, N3)."""
     txn = session.block.ensure_txn()
     if selection is None:
-        selection = choose(Request(), readable(session, plan.bound.reads, txn.read_ts, txn.timeline_name))
+        selection = choose(
+            Request(), readable(session, plan.bound.reads, txn.read_ts, session.block.timeline_name)
+        )
     lower = {bound.reason: bound for bound in (*since_bounds(session, plan.bound.reads), *selection.lower)}
     selection = replace(selection, lower=tuple(lower.values()))
     lines = [
         f"Timestamp: {selection.ts} ({moment_text(selection.ts)})",
-        f"Timeline: {txn.timeline_name or 'any (nothing that it reads is in one)'}",
+        f"Timeline: {session.block.timeline_name or 'any (nothing that it reads is in one)'}",
         f"Consistency: {session.derived.consistency}",
     ]
     lines.append(f"Waited: {'for the clock or a commit' if selection.wait else 'no'}")
