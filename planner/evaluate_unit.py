@@ -17,7 +17,7 @@ from decimal import Decimal
 from types import CodeType
 from typing import Any, cast
 
-from pgwire.give_way import PACE, give_way, paced, size_of
+from pgwire.give_way import PACE, give_way, paced, paced_iter, size_of
 from pgwire.kept import kept
 from planner.builtins import load
 from planner.builtins.large import LARGE_BYTES, made
@@ -178,7 +178,7 @@ class Unit:
         self.replay = False
         registry_facts = facts()
         volatile = False
-        for node in (n for expr in exprs for n in walk(expr)):
+        for node in paced_iter(n for expr in exprs for n in walk(expr)):
             if isinstance(node, SubLink):
                 self.may_suspend = True
             elif isinstance(node, SqlCall):

@@ -33,6 +33,7 @@ from engine.catalog.stored import (
 from engine.catalog.wants import ROLE_NAME, WHOLE, Wants, name_key, object_key, role_name_key
 from engine.constraints.references import references_to
 from engine.reads.plans import Plan
+from pgwire.give_way import paced, paced_iter
 from planner import statements as st
 from planner.bind.options import TIMELINE
 from planner.bind.own_range import default_multirange_name
@@ -166,7 +167,7 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
         case st.Comment():
             _comment(wants, catalog, statement)
         case st.Grant():
-            for target in statement.targets:
+            for target in paced(statement.targets):
                 _about(wants, catalog, target.class_oid, target.oid)
                 wants.change((f"acl/{target.class_oid}", target.oid, target.attnum))
         case st.GrantRole():
@@ -341,10 +342,10 @@ def _rename_schema(wants: Wants, catalog: CatalogSnapshot, statement: st.Rename)
     if schema is None:
         return
     wants.change(key_of(schema))
-    for relation in catalog.user_relations():
+    for relation in paced_iter(catalog.user_relations()):
         if relation.schema == statement.old:
             wants.change(key_of(relation))
-    for type_ in catalog.user_types():
+    for type_ in paced_iter(catalog.user_types()):
         if type_.schema == statement.old:
             wants.change(key_of(type_))
     for function in catalog.functions_in(statement.old):
@@ -378,7 +379,7 @@ def _drop(wants: Wants, session: Session, statement: st.Drop) -> None:
         for _, name in statement.names:
             wants.whole_schema(name, cascade=statement.cascade)
         return
-    for schema, name in statement.names:
+    for schema, name in paced(statement.names):
         relation = resolve(session, schema, name)
         if relation is None or relation.virtual:
             continue
@@ -409,7 +410,7 @@ def _about(wants: Wants, catalog: CatalogSnapshot, class_oid: int, oid: int) -> 
 
 
 def _roles(wants: Wants, catalog: CatalogSnapshot, names: Iterable[str], *, exclusive: bool) -> None:
-    for name in names:
+    for name in paced_iter(names):
         role = catalog.role(name)
         if role is not None:
             wants.keys[key_of(role)] = exclusive or wants.keys.get(key_of(role), False)

@@ -26,6 +26,7 @@ from engine.catalog.stored import CATALOG_SHARD, Stored, StoredKey, key_of
 from engine.catalog.wants import ROLE_NAME, WHOLE, Wants, name_key, references, role_name_key
 from engine.eager import settle
 from engine.reads.plans import Plan
+from pgwire.give_way import between, openly
 from planner.catalog import RelationDef, RoleDef, SchemaDef, TypeDef
 from planner.errors import SqlError
 from txn.errors import SchemaChanged
@@ -69,11 +70,11 @@ class CatalogLocks:
         await settle(session.block.ensure_txn().begin_write([SHARD]))
         while not self._everything:
             session.view.adopt_latest()  # while it waited, it may have got to want more
-            wants = wanted_by(session, plan)
+            wants = openly(wanted_by, session, plan)
             if wants is None:
                 await self.take_everything()
             elif not await self.take(wants):
-                break
+                return  # at the catalog that was looked at: others may have made what has no lock since
         session.view.adopt_latest()
 
     async def take_schema(self, name: str) -> None:
@@ -83,7 +84,7 @@ class CatalogLocks:
         while True:
             session.view.adopt_latest()
             wants = Wants(session.catalog)
-            wants.whole_schema(name, cascade=True)
+            openly(wants.whole_schema, name, cascade=True)
             if not await self.take(wants):
                 return
 
@@ -125,6 +126,7 @@ class CatalogLocks:
             stored = key if key[0].startswith(ROLE_NAME) else stored_key(self._session.database_oid, key)
             await settle(txn.lookup(SHARD, INDEX, [stored], for_update=exclusive))
             held[key] = exclusive
+            between()
         return bool(missing)
 
     async def cover(self, puts: Sequence[Stored], deletes: Iterable[StoredKey]) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import msgspec
 
@@ -37,6 +37,7 @@ from engine.catalog.user_types import ROWS_OF, register, register_rows_of
 from engine.eager import settle
 from pgwire.codecs.registry import text_input, text_output
 from pgwire.codecs.settings import STORED_TEXT
+from pgwire.give_way import between
 from planner.catalog import (
     AclDef,
     ColumnDef,
@@ -139,7 +140,25 @@ def encode(item: Stored) -> bytes:
     """Return an object's body."""
     if isinstance(item, RelationDef):
         item = replace(item, columns=tuple(_portable(c) for c in item.columns))
+    elif isinstance(item, TypeDef) and len(item.labels) > MANY:
+        item = replace(item, labels=cast(Any, _list_of(item.labels)))
     return bytes([FORMAT]) + msgspec.msgpack.encode(item)
+
+
+MANY: Final = 512
+"""Labels of an enum that are encoded in one call of C."""
+
+
+def _list_of(entries: Sequence[Any]) -> msgspec.Raw:
+    """Return what stands for a long list in what is encoded: it has been encoded already, entry by entry, letting others run where it may."""
+    made = bytearray(b"\xdd" + len(entries).to_bytes(4, "big"))  # msgpack's array 32
+    for entry in entries:
+        made += _encode(entry)
+        between()
+    return msgspec.Raw(made)
+
+
+_encode: Final = msgspec.msgpack.Encoder().encode
 
 
 def decode(key: StoredKey, body: bytes) -> Stored:

@@ -132,15 +132,7 @@ def _register_domain(type_: TypeDef) -> None:
 @functools.lru_cache(maxsize=64)
 def enum_labels(types: tuple[TypeDef, ...]) -> Mapping[int, EnumLabels]:
     """Return what the values of the enums among ``types`` are called, by oid."""
-    return {
-        type_.oid: EnumLabels(
-            name=type_.name,
-            by_rank={label.rank: label.label for label in type_.labels},
-            by_label={label.label: label.rank for label in type_.labels},
-        )
-        for type_ in types
-        if type_.kind == "e"
-    }
+    return {type_.oid: EnumLabels(type_.name, type_.labels) for type_ in types if type_.kind == "e"}
 
 
 def with_unsafe_labels(
@@ -154,10 +146,5 @@ def with_unsafe_labels(
     for type_ in changed:
         unsafe = frozenset(label.label for label in type_.labels if label.oid in added)
         if unsafe:
-            marked[type_.oid] = EnumLabels(
-                name=type_.name,
-                by_rank={label.rank: label.label for label in type_.labels},
-                by_label={label.label: label.rank for label in type_.labels if label.label not in unsafe},
-                unsafe=unsafe,
-            )
+            marked[type_.oid] = EnumLabels(type_.name, type_.labels, unsafe)
     return {**known, **marked} if marked else known

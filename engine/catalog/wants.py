@@ -31,6 +31,7 @@ from engine.catalog.stored import (
     key_of,
 )
 from engine.constraints.references import references_to, with_partitions
+from pgwire.give_way import paced, paced_iter
 from planner import statements as st
 from planner.bind.sequence import relations_in_text
 from planner.catalog import AclDef, ConfigurationDef, ConstraintDef, DictionaryDef, RelationDef, TypeDef
@@ -105,7 +106,7 @@ class Wants:
 
     def tree(self, oid: int, *, rows: bool = True) -> None:
         """Change the partitions of a table at all levels, with the tables that their foreign keys refer to."""
-        for partition in self._catalog.partitions_of(oid):
+        for partition in paced(self._catalog.partitions_of(oid)):
             self.relation(partition.oid, rows=rows)
             self.referenced(partition.constraints)
             self.tree(partition.oid, rows=rows)
@@ -196,7 +197,7 @@ class Wants:
         """Return the tables that have a constraint trigger FROM another, by that one; a schema may drop thousands."""
         if self._from_tables is None:
             self._from_tables = {}
-            for table in self._catalog.user_relations():
+            for table in paced_iter(self._catalog.user_relations()):
                 for oid in {trigger.from_table for trigger in table.triggers if trigger.from_table}:
                     self._from_tables.setdefault(oid, []).append(table.oid)
         return self._from_tables
@@ -209,13 +210,13 @@ class Wants:
             return
         self.name("", name)
         self.change(key_of(schema))
-        for relation in catalog.user_relations():
+        for relation in paced_iter(catalog.user_relations()):
             if relation.schema == name:
                 if cascade:
                     self.dropped(relation, cascade=True)
                 else:
                     self.rely(key_of(relation))
-        for type_ in catalog.user_types():
+        for type_ in paced_iter(catalog.user_types()):
             if type_.schema == name:
                 self.change(key_of(type_))
         for function in catalog.functions_in(name):
@@ -259,7 +260,7 @@ def views_over(catalog: CatalogSnapshot, oid: int) -> Sequence[RelationDef]:
     known = catalog.derived.get(views_over)
     if not isinstance(known, dict):
         found: dict[int, list[RelationDef]] = {}
-        for view in catalog.user_relations():
+        for view in paced_iter(catalog.user_relations()):
             for read in view.depends_on:
                 found.setdefault(read, []).append(view)
         known = catalog.derived[views_over] = found

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal, cast
 
 from engine.connection.settings import Settings
 from pgwire.codecs.settings import CodecSettings, DateOrder, DateStyle, IntervalStyle
+from pgwire.give_way import paced_iter
 from planner.errors import SqlError
 from txn.selection import Level
 from txn.types import Timestamp
@@ -94,27 +96,30 @@ class Derived:
         )
 
 
-def split_identifiers(text: str) -> list[str]:
-    """Split a comma-separated identifier list as search_path holds it; unquoted names fold to lower case.
+def split_identifiers(text: str) -> Iterator[str]:
+    """Yield the names of a comma-separated identifier list as search_path holds it; unquoted ones fold to lower case. Gives way.
 
     Raises SqlError 22023 for a malformed list.
     """
-    names: list[str] = []
-    position, end = 0, len(text)
+    return paced_iter(_split(text))
+
+
+def _split(text: str) -> Iterator[str]:
+    position, end, some = 0, len(text), False
     while True:
         while position < end and text[position].isspace():
             position += 1
         if position >= end:
-            if names:
-                raise SqlError("22023", 'invalid value for parameter "search_path": "' + text + '"')
-            return names
+            if some:
+                raise _malformed(text)
+            return
         if text[position] == '"':
             close = position + 1
             parts = []
             while True:
                 quote = text.find('"', close)
                 if quote < 0:
-                    raise SqlError("22023", 'invalid value for parameter "search_path": "' + text + '"')
+                    raise _malformed(text)
                 parts.append(text[close:quote])
                 if text[quote + 1 : quote + 2] == '"':
                     parts.append('"')
@@ -122,16 +127,21 @@ def split_identifiers(text: str) -> list[str]:
                     continue
                 position = quote + 1
                 break
-            names.append("".join(parts))
+            yield "".join(parts)
         else:
             comma = text.find(",", position)
             stop = end if comma < 0 else comma
-            names.append(text[position:stop].strip().lower())
+            yield text[position:stop].strip().lower()
             position = stop
+        some = True
         while position < end and text[position].isspace():
             position += 1
         if position >= end:
-            return names
+            return
         if text[position] != ",":
-            raise SqlError("22023", 'invalid value for parameter "search_path": "' + text + '"')
+            raise _malformed(text)
         position += 1
+
+
+def _malformed(text: str) -> SqlError:
+    return SqlError("22023", f'invalid value for parameter "search_path": "{text}"')

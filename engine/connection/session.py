@@ -42,6 +42,7 @@ from engine.writes.progress import CopyProgress
 from pgwire.backend import Responder
 from pgwire.codecs.settings import CodecSettings
 from pgwire.errors import ErrorReport
+from pgwire.give_way import openly
 from planner.acl import inherited
 from planner.bind.context import RowSecurity
 from planner.bind.row_security import applies
@@ -271,7 +272,7 @@ class Session:
         catalog = self.catalog
         key = (self.settings.generation, catalog.namespace_version)
         if self._path is None or self._path_key != key:
-            self._path = self._resolve_path(catalog)
+            self._path = openly(self._resolve_path, catalog)
             self._path_key = key
         return self._path
 
@@ -289,30 +290,41 @@ class Session:
         path = self.search_path
         if self.has_temporaries or "pg_temp" not in self.settings.get("search_path"):
             return path
-        entries = split_identifiers(self.settings.get("search_path"))
-        if "pg_temp" not in entries or self.catalog.schema(self.temp_schema) is not None:
+        if self.catalog.schema(self.temp_schema) is not None:
             return path
-        known = sum(1 for entry in entries[: entries.index("pg_temp")] if entry in path)
-        at = known + (0 if "pg_catalog" in entries else 1)
+        return openly(self._with_pg_temp, path)
+
+    def _with_pg_temp(self, path: tuple[str, ...]) -> tuple[str, ...]:
+        left = set(path)
+        at, listed = -1, False
+        for entry in self._listed():
+            if entry == "pg_temp" and at < 0:
+                at = len(path) - len(left)
+            left.discard(entry)
+            listed = listed or entry == "pg_catalog"
+        if at < 0:
+            return path
+        at += 0 if listed else 1
         return (*path[:at], "pg_temp", *path[at:])
 
     @property
     def explicit_search_path(self) -> tuple[str, ...]:
         """Existing schemas that the setting names: what current_schemas(false) shows."""
         catalog = self.catalog
-        names: list[str] = []
-        for entry in split_identifiers(self.settings.get("search_path")):
-            name = entry
-            if entry == "$user":
-                user = self.today.role_by_oid(self.identity.current)
-                if user is None:
-                    continue
-                name = user.name
-            if name == "pg_temp":
-                name = self.temp_schema
+        names: dict[str, None] = {}
+        for entry in self._listed():
+            name = self.temp_schema if entry == "pg_temp" else entry
             if name not in names and catalog.schema(name) is not None and name not in self.closed_schemas:
-                names.append(name)
+                names[name] = None
         return tuple(names)
+
+    def _listed(self) -> Iterator[str]:
+        """Yield the names that search_path lists, the current user's for $user. Gives way."""
+        for entry in split_identifiers(self.settings.get("search_path")):
+            if entry != "$user":
+                yield entry
+            elif (user := self.today.role_by_oid(self.identity.current)) is not None:
+                yield user.name
 
     @property
     def closed_schemas(self) -> frozenset[str]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
+from pgwire.give_way import paced, paced_iter
 from planner.errors import SqlError
 
 
@@ -51,14 +52,14 @@ def kept_by_extension(words: str, extension: str) -> SqlError:
 def in_report_order(roots: Sequence[Hashable], found: Iterable[Dependency]) -> list[Dependency]:
     """Return one dependency of each object that hangs on ``roots``, directly or not, in the order they are told."""
     below: dict[Hashable, list[Dependency]] = {}
-    for one in found:
+    for one in paced_iter(found):
         below.setdefault(one.on, []).append(one)
     seen = set(roots)
     told: list[Dependency] = []
 
     def visit(key: Hashable) -> None:
         oldest_first = sorted(below.get(key, ()), key=lambda d: d.oid)
-        for one in oldest_first[::-1]:
+        for one in paced(oldest_first[::-1]):
             if one.key not in seen:
                 seen.add(one.key)
                 visit(one.key)

@@ -42,6 +42,7 @@ from engine.ddl.types import (
     with_types_over,
 )
 from engine.sequences.define import drawing_columns
+from pgwire.give_way import between, openly, paced
 from planner import statements as st
 from planner.catalog import DictionaryDef, RelationDef, SchemaDef
 from planner.errors import SqlError
@@ -77,11 +78,11 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
     inside = sorted((r for r in catalog.user_relations() if r.schema in names), key=lambda r: r.oid)
     called = [function for name in sorted(names) for function in catalog.functions_in(name)]
     extensions = [one for oid in sorted(oids) for one in in_schema(catalog, oid)]
-    found = [
-        Dependency(r.oid, r.oid, described(session, r), r.schema_oid)
-        for r in inside
-        if r.sequence is None or not r.sequence.owner_table
-    ]
+    found: list[Dependency] = []
+    for r in inside:
+        between()  # a schema may have thousands
+        if r.sequence is None or not r.sequence.owner_table:
+            found.append(Dependency(r.oid, r.oid, described(session, r), r.schema_oid))
     found += [Dependency(r.oid, r.oid, "", r.partition_of) for r in inside if r.partition_of]
     found += [Dependency(e.oid, e.oid, f"extension {e.name}", e.schema_oid) for e in extensions]
     found += [
@@ -106,14 +107,14 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
     asking, links = asked_by(session, searching)
     found += links
     words: dict[Any, str] = {schema.oid: f"schema {schema.name}" for schema in schemas}
-    hanging = _hanging(session, inside, [item.oid for item in (*called, *searching, *asking)], found)
-    uses, called_so = type_dependencies(session, types)
+    hanging = openly(_hanging, session, inside, [i.oid for i in (*called, *searching, *asking)], found)
+    uses, called_so = openly(type_dependencies, session, types)
     within = {oid for relation in inside for oid in (relation.oid, *part_oids(relation))}
     found += [one for one in uses if one.oid not in within]
     words |= called_so
     functions_using(session, with_types_over(catalog, types), found, words)
-    _uses_of_rows(session, inside, found, words)
-    told = [one for one in in_report_order([schema.oid for schema in schemas], found) if one.what]
+    openly(_uses_of_rows, session, inside, found, words)
+    told = [one for one in openly(in_report_order, [schema.oid for schema in schemas], found) if one.what]
     if told and not cascade:
         what = f"schema {schemas[0].name}" if len(schemas) == 1 else None
         raise still_needed(what, [line(session, one, words) for one in told])
@@ -156,7 +157,7 @@ def _uses_of_rows(
     """Add what uses the types of relations' rows."""
     within = {oid for relation in inside for oid in (relation.oid, *part_oids(relation))}
     used = used_types(session.catalog)
-    for relation in inside:
+    for relation in paced(inside):
         if relation.kind not in "rvmp":
             continue
         type_ = row_type_of(relation)

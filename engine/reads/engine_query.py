@@ -25,6 +25,7 @@ from engine.executor import ExecContext
 from engine.reads.arrow import rows_of
 from engine.slices import SLICE_ROWS
 from pgwire.give_way import openly
+from pgwire.release import release_all
 from planner.errors import not_supported
 from planner.evaluate import Env, Layout, RowFunction, Shared, compile_map
 from planner.lower.common import LoweredQuery
@@ -243,4 +244,8 @@ class EngineQuery(ABC):
         """Return what the client gets of an engine batch."""
         if self._finish is None:
             return RowBatch(arrow=batch)
-        return RowBatch(rows=self._finish(rows_of(batch, self._columns), self._env))
+        rows = rows_of(batch, self._columns)
+        try:
+            return RowBatch(rows=self._finish(rows, self._env))
+        finally:
+            release_all(rows)  # one row may have an array of millions

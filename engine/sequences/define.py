@@ -18,6 +18,7 @@ from engine.catalog.stored import Stored, key_of
 from engine.connection.portal import Command, Outcome
 from engine.ddl.keys import unused_name
 from engine.reads.plans import Plan
+from pgwire.give_way import paced_iter
 from planner import statements as st
 from planner.bind.sequence import check_position, relations_of_default, retyped_definition
 from planner.catalog import ColumnDef, RelationDef, SequenceDef
@@ -226,7 +227,7 @@ def drawing_columns(
 ) -> list[tuple[RelationDef, RelationDef, ColumnDef]]:
     """Return the columns whose defaults name any of some relations, by constants of regclass: relation, table, column."""
     found: list[tuple[RelationDef, RelationDef, ColumnDef]] = []
-    for table in session.catalog.user_relations():
+    for table in paced_iter(session.catalog.user_relations()):
         for column in table.live:
             text = column.default_sql
             if text is None or "::regclass" not in text:

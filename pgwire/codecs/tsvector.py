@@ -62,7 +62,7 @@ def limited(number: int) -> int:
 
 def pack(vector: Iterable[tuple[str, Places]]) -> bytes:
     """Return the value of sorted lexemes; 54000 where they are more than a megabyte."""
-    parts: list[bytes] = []
+    made = bytearray()
     count = used = 0
     for lexeme, places in paced_iter(vector):
         data = lexeme.encode("utf-8")
@@ -71,14 +71,12 @@ def pack(vector: Iterable[tuple[str, Places]]) -> bytes:
         if places:
             used += (used & 1) + 2 + 2 * len(places)
             keys = [0xFFFF - ((p & LAST_POSITION) << 2 | p >> 14) for p in places]
-            parts += (b"\0", data, b"\0", struct.pack(f">{len(keys) + 1}H", 0xFFFF - len(places), *keys))
+            made += b"\0" + data + b"\0" + struct.pack(f">{len(keys) + 1}H", 0xFFFF - len(places), *keys)
         else:
-            parts += (b"\1", data, b"\0")
+            made += b"\1" + data + b"\0"
     if used > MAX_BYTES:
         raise DataError("54000", f"string is too long for tsvector ({used} bytes, max {MAX_BYTES} bytes)")
-    data = b"".join(parts)
-    release(parts)
-    return _HEAD.pack(8 + 4 * count + used, count) + data
+    return _HEAD.pack(8 + 4 * count + used, count) + made
 
 
 @kept(64, short=1 << 14)

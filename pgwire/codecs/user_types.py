@@ -14,13 +14,14 @@ and is read, as that integer: so texts are kept that are to outlast a renamed la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
 
 from pgwire.codecs.composite import RowShape, values_of
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.system import RecordValue
+from pgwire.give_way import paced
 
 if TYPE_CHECKING:
     from pgwire.codecs.settings import CodecSettings
@@ -28,17 +29,49 @@ if TYPE_CHECKING:
 MAX_LABEL_BYTES = 63
 
 
+class Label(Protocol):
+    """A label of an enum."""
+
+    @property
+    def rank(self) -> int:
+        """The value that it stands for."""
+
+    @property
+    def label(self) -> str:
+        """Its name."""
+
+
 @dataclass(frozen=True, slots=True)
 class EnumLabels:
     """The labels of one enum: ``name`` is the type's, as messages show it.
 
     ``unsafe``: of these, those that the running transaction has added to a type of others; they print, and are not read, before the commit.
+    Labels are gone through when the first value is read or printed, not whenever the catalog changes. Doing so gives way.
     """
 
     name: str
-    by_rank: Mapping[int, str]
-    by_label: Mapping[str, int]
+    labels: Sequence[Label]
     unsafe: frozenset[str] = frozenset()
+    _by_rank: dict[int, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _by_label: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def label_of(self, rank: int) -> str | None:
+        """Return the label of a rank, if there is one."""
+        return (self._by_rank or self._ranks()).get(rank)
+
+    def rank_of(self, label: str) -> int | None:
+        """Return the rank of a label that may be read, if there is one."""
+        return (self._by_label or self._names()).get(label)
+
+    def _ranks(self) -> dict[int, str]:
+        found = {label.rank: label.label for label in paced(self.labels)}
+        self._by_rank.update(found)  # at once: others may have asked meanwhile
+        return found
+
+    def _names(self) -> dict[str, int]:
+        found = {label.label: label.rank for label in paced(self.labels) if label.label not in self.unsafe}
+        self._by_label.update(found)
+        return found
 
     def check(self, label: str) -> None:
         """Raise DataError 55P04 for a label that is not to be used yet."""
@@ -127,7 +160,7 @@ def enum_parser(oid: int, settings: CodecSettings) -> Callable[[str], int]:
 
     def parse(text: str) -> int:
         labels = (_latest if types is None else types.enums)[oid]
-        rank = labels.by_label.get(text)
+        rank = labels.rank_of(text)
         if rank is None:
             labels.check(text)
             raise DataError("22P02", f'invalid input value for enum {labels.name}: "{text}"')
@@ -143,7 +176,7 @@ def enum_printer(oid: int, settings: CodecSettings) -> Callable[[int], str]:
         return str
 
     def show(rank: int) -> str:
-        label = (_latest if types is None else types.enums)[oid].by_rank.get(rank)
+        label = (_latest if types is None else types.enums)[oid].label_of(rank)
         if label is None:
             raise DataError("22P03", f"invalid internal value for enum: {rank}")
         return label

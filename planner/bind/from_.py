@@ -294,7 +294,7 @@ def _visible_columns(scope: Scope, items: Sequence[Item]) -> list[tuple[str, Exp
         (name, _column(scope, item, position))
         for item in items
         if item.by_column
-        for position, name in enumerate(item.names)
+        for position, name in enumerate(paced(item.names))
     ]
 
 

@@ -33,7 +33,7 @@ def _usable(session: EvalSession, types: Types, ranks: list[int]) -> list[int]:
     labels = None if known is None else known.enums.get(types[0])
     if labels is not None and labels.unsafe:
         for rank in ranks:
-            labels.check(labels.by_rank.get(rank, ""))
+            labels.check(labels.label_of(rank) or "")
     return ranks
 
 

@@ -20,6 +20,7 @@ from pgwire.codecs.tsvector import (
     weight,
 )
 from pgwire.give_way import paced, paced_iter
+from pgwire.long_values import in_order
 from planner.builtins.compare import register_comparisons
 from planner.builtins.compare_sql import comparison
 from planner.builtins.range import SYMBOLS, comparisons
@@ -71,7 +72,7 @@ def concat(a: bytes, b: bytes) -> bytes:
                 break
             found.append(limited(position(place) + shift) | weight(place) << 14)
         joined[lexeme] = tuple(found)
-    return pack((lexeme, joined[lexeme]) for lexeme in paced(sorted(joined)))
+    return pack((lexeme, joined[lexeme]) for lexeme in in_order(list(joined)))
 
 
 def without(value: bytes, lexemes: Iterable[str | None]) -> bytes:

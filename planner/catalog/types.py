@@ -88,6 +88,9 @@ class TypeDef:
     subtype_diff: int = 0
     extension: int = 0
 
+    def __hash__(self) -> int:
+        return hash((self.oid, self.name, len(self.labels)))  # not of a hundred thousand labels
+
     @property
     def base_type(self) -> SqlType:
         """What a domain is over."""
