@@ -197,6 +197,11 @@ def _free(part: list[Any], stack: list[Any]) -> None:
         elif not any(map(_refers, set(map(type, chain.from_iterable(part))))):
             part.clear()
             return
+    if len(once := {id(x): x for x in part}) < len(
+        part
+    ):  # what is there twice would not look like ours alone
+        part[:] = once.values()
+    del once
     owned = [x for x in part if getrefcount(x) == 3]  # the list's, the loop's, and the call's
     part.clear()
     stack += [x for x in owned if isinstance(x, _CONTAINERS) and len(x) > PART]

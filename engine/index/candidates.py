@@ -11,8 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from engine.index.access import Access, range_column
 from engine.index.computed_keys import computed_keys, over_range
-from engine.index.nodes import chunks
-from engine.index.sources import TableScan
+from engine.index.sources import TableScan, found_rows
 from engine.index.state import Pipe, Wait, evaluate
 from planner.builtins.session import EvalSession
 from planner.catalog import Catalog, IndexDef, RelationDef
@@ -130,4 +129,4 @@ class CandidateScan(TableScan):
                 yield wait
                 found = wait.value
             if found:
-                yield from chunks(self.extract(found))
+                yield from found_rows(found, self.extract)

@@ -31,7 +31,6 @@ from engine.index.nodes import (
     OneRow,
     Project,
     ProjectSet,
-    Rename,
     Sort,
     ValuesNode,
 )
@@ -420,7 +419,6 @@ _FORMS: dict[type[Node], Form] = {
     Arrange: Describer.late,
     Early: Describer.below,
     Cut: Describer.below,
-    Rename: Describer.below,
     Filter: Describer.filter,
     OneRow: Describer.result,
     ValuesNode: Describer.values,

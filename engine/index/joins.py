@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from engine.index.keyed import KeyTable
-from engine.index.nodes import Node, chunks
+from engine.index.nodes import Node
 from engine.index.sources import Source
 from engine.index.state import BATCH, Pipe, Rows, evaluate, evaluate_rows, gather
 from pgwire.give_way import give_way, paced
@@ -68,6 +68,9 @@ class DependentJoin(Node):
                     if rows:
                         matched = True
                         out.extend(rows)
+                        if len(out) >= BATCH:
+                            yield out
+                            out = []
                     give_way()
                 if outer_join and not matched:
                     out.append(left + empty)
@@ -273,6 +276,9 @@ class LoopJoin(Node):
                         if rows:
                             matched = True
                             out.extend(rows)
+                            if len(out) >= BATCH:
+                                yield out
+                                out = []
                         give_way()
                     if outer_join and not matched:
                         out.append(left + empty_right)
@@ -288,7 +294,12 @@ class LoopJoin(Node):
                     yield None
             if full:
                 empty_left = (None,) * self.inputs[0].width
-                rest = [empty_left + row for number, row in enumerate(paced(kept)) if number not in used]
-                yield from chunks(rest)
+                for i in range(0, len(kept), BATCH):
+                    rows = [
+                        empty_left + row
+                        for number, row in enumerate(kept[i : i + BATCH], i)
+                        if number not in used
+                    ]
+                    yield rows or None
         finally:
             release(kept, used)

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any, Final
 
 from pgwire.give_way import paced, paced_iter
-from pgwire.release import release_all
+from pgwire.release import release, release_all
 
 MANY: Final = 1 << 15
 """Keys that one set or dict has at most before there are more of them."""
@@ -81,8 +81,10 @@ class KeySet:
 
     def release(self) -> None:
         """Let go of what is in it."""
-        if len(self._parts) > 1 or len(self._parts[0]) > MANY:
+        if len(self._parts) > 1:
             release_all(self._parts)
+        else:
+            release(self._parts[0])  # itself: ``has`` may refer to it still
 
 
 class KeyTable:
@@ -124,4 +126,6 @@ class KeyTable:
 
     def release(self) -> None:
         """Let go of what is in it, however few keys there are."""
-        release_all(self._parts)
+        release_all(
+            self._parts if len(self._parts) > 1 else self._parts[0]
+        )  # itself: ``finder`` may refer to it still

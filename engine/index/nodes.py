@@ -340,7 +340,11 @@ class Sort(Node):
                 rows.extend(item)
                 if few:
                     if len(rows) > 2 * top + 4 * BATCH:
-                        rows = sort_rows(rows, self.items)[:top]
+                        rows = sort_rows(rows, self.items)
+                        rest = rows[top:]
+                        del rows[top:]
+                        release(rest)
+                        del rest
                 elif len(rows) >= RUN:
                     runs.append(sort_rows(rows, self.items))
                     rows = []
@@ -482,19 +486,8 @@ class Limit(Node):
             source.close()
 
 
-class Rename(Node):
-    """The same rows under another layout (a query's result as a range)."""
-
-    def __init__(self, child: Node, layout: Layout) -> None:
-        super().__init__(layout, child.width, child)
-
-    def pipe(self, e: Env) -> Pipe:
-        """Pass through."""
-        return self.inputs[0].pipe(e)
-
-
 __all__ = [
     "EMPTY_LAYOUT", "Cut", "Distinct", "Filter", "Limit", "Node", "OneRow", "Project", "ProjectSet",
-    "Rename", "Sort", "ValuesNode", "apply", "chunks", "lockstep", "projection",
+    "Sort", "ValuesNode", "apply", "chunks", "lockstep", "projection",
     "row_key",
 ]  # fmt: skip

@@ -288,6 +288,16 @@ MOST_ROWS = 4096
 _IN_ORDER = frozenset((INT2, INT4, INT8, TEXT, UUID))
 
 
+def found_rows(found: list[StoredRow], extract: Extract) -> Pipe:
+    """Give what ``extract`` makes of stored rows, which are nobody else's."""
+    rows = extract(found)
+    release(found)
+    try:
+        yield from chunks(rows)
+    finally:
+        release(rows)
+
+
 class Part(NamedTuple):
     """Some rows of a range: ``most`` of them, behind the key that ends in ``behind`` (None: the first ones)."""
 
@@ -458,12 +468,7 @@ class IndexSource(Source):
             yield wait
             found = wait.value
         if found:
-            rows = self.extract(found)
-            del found
-            try:
-                yield from chunks(rows)
-            finally:
-                release(rows)
+            yield from found_rows(found, self.extract)
 
     def _parts(self, outer: Any, e: Env, ctx: Any, known: Mapping[RowFunction, Any]) -> Pipe:
         """Look up a range, so many rows at a time as are a few megabytes."""

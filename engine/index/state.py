@@ -27,6 +27,7 @@ from engine.connection.pieces import PART_BYTES
 from engine.connection.rows import RowBatch, RowTuple
 from engine.eager import Started, eager
 from engine.executor import ExecContext
+from engine.index.keyed import KeyTable
 from engine.loop.strands import turn
 from engine.slices import SLICE_S
 from pgwire.codecs.sizes import row_bytes
@@ -81,6 +82,9 @@ class ExecState(Shared):
             if kept:
                 release_values(kept)
         if self.private:  # WITH items are in it, whose rows nobody counts
+            for one in self.private.values():
+                if one.__class__ is KeyTable:
+                    one.release()
             release_all(self.private)
 
 

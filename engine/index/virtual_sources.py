@@ -15,16 +15,19 @@ from typing import Any
 
 from engine.catalog.kept import Found, only
 from engine.index.access import in_order_of_cost
+from engine.index.keyed import KeyTable
 from engine.index.nodes import chunks
 from engine.index.sources import Columns, Source, whole_row
 from engine.index.state import BATCH, Pipe, Rows
+from pgwire.give_way import paced
 from planner.evaluate import Env, Layout, compile_expr, compile_filter, flat
 from planner.query import CTID, TABLEOID, WHOLE_ROW, Expr, QueryBase, RelationRange, Var
 from planner.walk import children
 
 Finder = Callable[[Any], Rows]
 FindAll = Callable[[Sequence[Any]], list[Found]]
-Pick = Callable[[Rows], Rows]
+Pick = Callable[..., Rows]
+"""Makes rows of rows; what makes a CTID also takes the number of the first one."""
 
 
 class CatalogSource(Source):
@@ -66,8 +69,8 @@ class CatalogSource(Source):
         """Return the function from the relation's rows to rows of ``attnums``, system columns among them."""
         special = {WHOLE_ROW: "whole(r)", TABLEOID: str(self.item.oid), CTID: "(0, i)"}
         cells = "".join(f"r[{n - 1}], " if n > 0 else f"{special.get(n, '0')}, " for n in attnums)
-        each = "i, r in enumerate(rows, 1)" if CTID in attnums else "r in rows"
-        source = f"lambda rows: [({cells}) for {each}]"
+        each = "i, r in enumerate(rows, first)" if CTID in attnums else "r in rows"
+        source = f"lambda rows, first=1: [({cells}) for {each}]"
         made: Pick = eval(source, {"whole": whole_row(self.item)})
         return made
 
@@ -139,10 +142,9 @@ class VirtualScan(CatalogSource):
         for _ in ctx.virtual.prepare(self.item.oid, ctx.session):
             yield None
         rows = ctx.virtual.rows(self.item.oid, ctx.session)
-        if self.extend is not None:
-            rows = self.extend(rows)
         for i in range(0, len(rows), BATCH):
-            yield rows[i : i + BATCH]
+            batch = rows[i : i + BATCH]
+            yield batch if self.extend is None else self.extend(batch, i + 1)
 
 
 class VirtualLookup(CatalogSource):
@@ -183,10 +185,17 @@ class VirtualLookup(CatalogSource):
             find = ctx.virtual.finder(self.item.oid, self.attnum, ctx.session)
             if find is None:
                 position = self.attnum - 1
-                table: dict[Any, Rows] = {}
-                for row in ctx.virtual.rows(self.item.oid, ctx.session):
-                    table.setdefault(row[position], []).append(row)
-                find = lambda value: table.get(value, [])  # noqa: E731
+                table = private[key, "rows"] = KeyTable()
+                for row in paced(ctx.virtual.rows(self.item.oid, ctx.session)):
+                    value = row[position]
+                    part = table.part(value)
+                    if value in part:
+                        part[value].append(row)
+                    else:
+                        part[value] = [row]
+                table.grown()
+                get = table.finder()
+                find = lambda value: get(value) or []  # noqa: E731
             private[key] = find
         return find
 
