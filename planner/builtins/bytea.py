@@ -143,28 +143,32 @@ def decode(text: str, form: str) -> bytes:
 
 def _decode_base64(text: str) -> bytes:
     digits = bytearray()
-    padding = 0
+    first = kept = 0  # the group that "=" ends, and how many bytes it and, as in PostgreSQL, those behind it give
     for char in paced(text, 1024):
         if char in " \t\n\r":
             continue
         if char == "=":
-            padding += 1
-            position = (len(digits) + padding) % 4
-            if padding > 2 or (padding == 1 and position not in (3, 0)):
-                raise SqlError("22023", 'unexpected "=" while decoding base64 sequence')
+            if not kept:
+                first, place = divmod(len(digits), 4)
+                if place < 2:
+                    raise SqlError("22023", 'unexpected "=" while decoding base64 sequence')
+                kept = place - 1
+            digits += b"A"
             continue
         code = ord(char)
-        if code > 127 or code not in _BASE64 or padding:
+        if code > 127 or code not in _BASE64:
             raise SqlError("22023", f'invalid symbol "{char}" found while decoding base64 sequence')
         digits.append(code)
-    if (len(digits) + padding) % 4:
+    if len(digits) % 4:
         raise SqlError(
             "22023",
             "invalid base64 end sequence",
             hint="Input data is missing padding, is truncated, or is otherwise corrupted.",
         )
-    digits += b"=" * padding
-    return long.joined_bytes([base64.b64decode(piece) for piece in long.byte_pieces(digits, 1 << 16)])
+    end = 4 * first if kept else len(digits)
+    pieces = [base64.b64decode(piece) for piece in long.byte_pieces(digits[:end], 1 << 16)]
+    pieces += [base64.b64decode(digits[at : at + 4])[:kept] for at in paced(range(end, len(digits), 4), 1024)]
+    return long.joined_bytes(pieces)
 
 
 def _decode_escape(text: str) -> bytes:

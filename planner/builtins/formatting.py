@@ -163,7 +163,7 @@ def _show_date(f: _Fields, p: Pattern) -> str:
         case "W":
             return str(truncated(f.day - 1, 7) + 1)
         case "Q":
-            return str((f.month - 1) // 3 + 1) if f.month else ""
+            return str(truncated(f.month - 1, 3) + 1) if f.month else ""
         case "CC":
             if f.is_interval:
                 century = truncated(f.year, 100)
@@ -179,11 +179,12 @@ def _show_date(f: _Fields, p: Pattern) -> str:
             return f"{thousands},{f.shown_year - thousands * 1000:03d}"
         case _:
             year = f.shown_year
-            if p.key[0] == "I" and not f.is_interval:
+            if p.key[0] == "I":
                 iso = iso_week(f.days)[0]
-                year = iso if iso > 0 else 1 - iso
+                year = iso if iso > 0 or f.is_interval else 1 - iso
             width = {"YYYY": 4, "IYYY": 4, "YYY": 3, "IYY": 3, "YY": 2, "IY": 2, "Y": 1, "I": 1}[p.key]
-            return _number(year if width == 4 else _rem(year, 10**width), width, p)
+            shown = year if width == 4 else _rem(year, 10**width)
+            return str(shown) if p.fill else f"{shown:0{width if f.shown_year >= 0 else width + 1}d}"
 
 
 def _roman_month(f: _Fields, p: Pattern) -> str:
@@ -261,6 +262,14 @@ def timestamptz_to_char(session: EvalSession, us: int, template: str) -> str | N
     return _format(fields, template)
 
 
+def _julian_day(year: int, month: int, day: int) -> int:
+    """Return the Julian day of a date whose parts may be beyond any calendar; for those PostgreSQL's formula is the definition."""
+    month, year = (month + 1, year + 4800) if month > 2 else (month + 13, year + 4799)
+    century = truncated(year, 100)
+    julian = year * 365 - 32167 + truncated(year, 4) - century + truncated(century, 4)
+    return julian + truncated(7834 * month, 256) + day
+
+
 def interval_to_char(value: Interval, template: str) -> str | None:
     """Print an interval; 22007 for patterns that need a calendar date; NULL for an empty template."""
     if not template:
@@ -268,7 +277,8 @@ def interval_to_char(value: Interval, template: str) -> str | None:
     years, months, days, hour, minute, second, us = split(value)
     # Julian days and weeks count from the date that the parts would be.
     fields = _Fields(
-        year=years, month=months, day=days, hour=hour, minute=minute, second=second, us=us, days=-EPOCH_1970_JDATE,
+        year=years, month=months, day=days, hour=hour, minute=minute, second=second, us=us,
+        days=_julian_day(years, months, days) - EPOCH_1970_JDATE,
         day_of_year=value[0] * 30 + days, is_interval=True,
     )  # fmt: skip
     return _format(fields, template)

@@ -124,6 +124,7 @@ class Pattern(NamedTuple):
         return "gregorian" if self.key in _GREGORIAN else "iso" if self.key in _ISO else ""
 
 
+_STRICT_SEPARATORS: Final = "-./,':; "
 KEPT_CHARACTERS: Final = 256
 """Of a template whose patterns are kept for the next call."""
 
@@ -133,7 +134,16 @@ def parse_template(template: str) -> tuple[Pattern, ...]:
     return (_kept if len(template) <= KEPT_CHARACTERS else _parse)(template)
 
 
-def _parse(template: str) -> tuple[Pattern, ...]:
+def parse_strict(template: str) -> tuple[Pattern, ...]:
+    """Cut a template of SQL/JSON, which has patterns, texts in quotes and some separators. Raises SqlError 22007 for others."""
+    return (_kept_strict if len(template) <= KEPT_CHARACTERS else _parse_strict)(template)
+
+
+def _parse_strict(template: str) -> tuple[Pattern, ...]:
+    return _parse(template, strict=True)
+
+
+def _parse(template: str, strict: bool = False) -> tuple[Pattern, ...]:
     out: list[Pattern] = []
     at, end = 0, len(template)
     while at < end:
@@ -165,6 +175,8 @@ def _parse(template: str) -> tuple[Pattern, ...]:
                 at += 1
             at += 1
             continue
+        if strict and char not in _STRICT_SEPARATORS:
+            raise SqlError("22007", f'invalid datetime format separator: "{char}"')
         if char == "\\" and template[at + 1 : at + 2] == '"':
             at += 1
             char = template[at]
@@ -175,6 +187,7 @@ def _parse(template: str) -> tuple[Pattern, ...]:
 
 
 _kept = functools.lru_cache(maxsize=512)(_parse)
+_kept_strict = functools.lru_cache(maxsize=512)(_parse_strict)
 
 
 def is_separator(char: str) -> bool:

@@ -26,11 +26,16 @@ from pgwire.codecs.text import int_of
 from pgwire.give_way import paced
 from planner.builtins.datetime_values import session_zone
 from planner.builtins.formatting import ROMAN_MONTHS
-from planner.builtins.formatting_pattern import Pattern, is_separator, parse_template
+from planner.builtins.formatting_pattern import Pattern, is_separator, parse_strict, parse_template
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError
+from planner.facts import DATE, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ
 
+_TIMED = frozenset(
+    ("AM", "PM", "A.M.", "P.M.", "HH", "HH12", "HH24", "MI", "SS", "MS", "US", "FF1", "FF2", "FF3", "FF4", "FF5", "FF6", "SSSS", "SSSSS")
+)  # fmt: skip
+_ZONED = frozenset(("TZ", "OF", "TZH", "TZM"))
 _INTEGER = re.compile(r"\s*[+-]?[0-9]+")
 _FM_HINT = 'If your source string is not fixed-width, try using the "FM" modifier.'
 
@@ -68,21 +73,30 @@ class _Read:
 
 
 class _Reader:
-    """Walks template and text together."""
+    """Walks template and text together; ``strict``: as SQL/JSON has it, separators match and all is read."""
 
-    def __init__(self, text: str, template: str) -> None:
+    def __init__(self, text: str, template: str, *, strict: bool = False) -> None:
         self.text = text
         self.at = 0
-        self.patterns = parse_template(template)
+        self.strict = strict
+        self.patterns = parse_strict(template) if strict else parse_template(template)
         self.found = _Read()
 
     def run(self) -> _Read:
-        fixed = False
+        fixed = self.strict
         skipped = 0
         text = self.text
         for index, p in enumerate(paced(self.patterns)):
             if self.at >= len(text):
+                if self.strict:
+                    raise _error("input string is too short for datetime format")
                 break
+            if self.strict and p.kind != "action":
+                if text[self.at] != p.text:
+                    what = "character" if p.kind == "char" else "separator"
+                    raise _error(f'unmatched format {what} "{p.text}"')
+                self.at += 1
+                continue
             if not fixed and (p.kind != "char" or p.text.isspace()) and (p.kind == "action" or index == 0):
                 skipped += self.blanks()
             if p.kind in ("space", "separator"):
@@ -113,6 +127,10 @@ class _Reader:
             self.take(p, index, skipped)
             if not fixed:
                 skipped = self.blanks()
+        if self.strict:
+            self.blanks()
+            if self.at < len(text):
+                raise _error("trailing characters remain in input string after datetime format")
         return self.found
 
     def blanks(self) -> int:
@@ -362,6 +380,14 @@ def to_date(text: str, template: str) -> int:
     return days
 
 
+def _zone(r: _Read, text: str) -> int:
+    """Return seconds east of UTC."""
+    hours, minutes = r.get("zone_hour"), r.get("zone_minute")
+    if not 0 <= hours <= 15 or not 0 <= minutes <= 59:
+        raise _error(f'time zone displacement out of range: "{text}"', sqlstate="22009")
+    return r.zone_sign * (hours * 3600 + minutes * 60)
+
+
 def rounded_to(us: int, digits: int) -> int:
     """Return microseconds with so many digits of the second, halves away from zero; 0 keeps all."""
     if not digits:
@@ -375,16 +401,47 @@ def to_timestamp(session: EvalSession, text: str, template: str) -> int:
     found = _Reader(text, template).run()
     us = _date(found, text) * US_PER_DAY + _time(found, text)
     if found.zone_sign:
-        hours, minutes = found.get("zone_hour"), found.get("zone_minute")
-        if not 0 <= hours <= 15 or not 0 <= minutes <= 59:
-            raise _overflow(text)
-        us -= found.zone_sign * (hours * 3600 + minutes * 60) * 1_000_000
+        us -= _zone(found, text) * 1_000_000
     else:
         us -= session_zone(session).offset_for_local(us) * 1_000_000
     us = rounded_to(us, found.precision)
     if not -211813488000000000 <= us < TIMESTAMP_INFINITY:
         raise _error("timestamp out of range", sqlstate="22008")
     return us
+
+
+def read_moment(text: str, template: str) -> tuple[int, int, int]:
+    """Read a date or time by a strict template, whose fields say of which type it is.
+
+    Returns:
+        The type's oid; days since 1970 or microseconds as the type has them; the zone in seconds east, 0 where the type has none.
+
+    Raises:
+        SqlError: 22007, 22008, 22009; 0A000 for fields that are only written.
+    """
+    reader = _Reader(text, template, strict=True)
+    if not template:
+        raise _error("datetime format is not dated and not timed")
+    found = reader.run()
+    keys = {p.key for p in reader.patterns if p.kind == "action"}
+    timed, zoned = bool(keys & _TIMED), bool(keys & _ZONED)
+    days, us = _date(found, text), rounded_to(_time(found, text), found.precision)
+    zone = _zone(found, text) if found.zone_sign else 0
+    if not keys - _TIMED - _ZONED - {"FX"}:
+        if not timed:
+            raise _error("datetime format is not dated and not timed")
+        return (TIMETZ, us, zone) if zoned else (TIME, us, 0)
+    if not timed:
+        if zoned:
+            raise _error("datetime format is zoned but not timed")
+        if not in_date_range(days):
+            raise _error(f'date out of range: "{text}"', sqlstate="22008")
+        return DATE, days, 0
+    us += days * US_PER_DAY - zone * 1_000_000
+    if not -211813488000000000 <= us < TIMESTAMP_INFINITY:
+        name = "timestamptz" if zoned else "timestamp"
+        raise _error(f"{name} out of range", sqlstate="22008")
+    return (TIMESTAMPTZ, us, zone) if zoned else (TIMESTAMP, us, 0)
 
 
 REGISTRY.python("to_date(text,text)", to_date)

@@ -120,25 +120,37 @@ def _path_text(
     return lambda text, steps: as_text(follow(text, steps))
 
 
+def _unescaped(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of json as PostgreSQL has it: it reads the whole text, escapes and all, whatever part is wanted."""
+
+    def apply(text: str, *args: Any) -> Any:
+        if "\\u" in text:
+            read(text)
+        return function(text, *args)
+
+    return apply
+
+
 def _register_access() -> None:
     for t in ("json", "jsonb"):
         binary = t == "jsonb"
-        member = jsonb_field if binary else field
+        whole: Callable[[Callable[..., Any]], Callable[..., Any]] = (lambda f: f) if binary else _unescaped
+        member = whole(jsonb_field if binary else field)
         python(f"{t}_object_field({t},text)", member)
         python(f"{t}_object_field_text({t},text)", _member_text(member))
-        item = _jsonb_element if binary else element
+        item = whole(_jsonb_element if binary else element)
         python(f"{t}_array_element({t},int4)", item)
         python(f"{t}_array_element_text({t},int4)", _element_text(item))
-        follow = jsonb_path if binary else path
+        follow = whole(jsonb_path if binary else path)
         python(f"{t}_extract_path({t},_text)", follow)
         python(f"{t}_extract_path_text({t},_text)", _path_text(follow))
         python(f"{t}_typeof({t})", kind_of)
         python(f"{t}_array_length({t})", _length)
-        python(f"{t}_object_keys({t})", _object_keys(f"{t}_object_keys"))
-        python(f"{t}_each({t})", _each(f"{t}_each", binary, str))
-        python(f"{t}_each_text({t})", _each(f"{t}_each_text", binary, as_text))
+        python(f"{t}_object_keys({t})", whole(_object_keys(f"{t}_object_keys")))
+        python(f"{t}_each({t})", whole(_each(f"{t}_each", binary, str)))
+        python(f"{t}_each_text({t})", whole(_each(f"{t}_each_text", binary, as_text)))
         python(f"{t}_array_elements({t})", _array_elements(f"{t}_array_elements", binary, str))
-        python(f"{t}_array_elements_text({t})", _array_elements(f"{t}_array_elements_text", binary, as_text))
+        python(f"{t}_array_elements_text({t})", whole(_array_elements(f"{t}_array_elements_text", binary, as_text)))
 
 
 # -- construction --------------------------------------------------------------------------------
@@ -492,7 +504,7 @@ def _register_jsonb() -> None:
     python("jsonb_set_lax(jsonb,_text,jsonb,bool,text)", _set_lax)
     python("jsonb_insert(jsonb,_text,jsonb,bool)", _insert)
     python("jsonb_strip_nulls(jsonb)", lambda text: dump(_strip_nulls(load(text))))
-    python("json_strip_nulls(json)", _strip_json)
+    python("json_strip_nulls(json)", _unescaped(_strip_json))
     python("jsonb_pretty(jsonb)", lambda text: pretty(read(text)))
     python("bool(jsonb)", _cast("boolean", "boolean", bool))
     python("numeric(jsonb)", _cast("numeric", "number", Decimal))

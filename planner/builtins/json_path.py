@@ -20,9 +20,14 @@ from pgwire.codecs.json import dump, load
 from pgwire.codecs.jsonpath import LAST, Item, Path, check_patterns_by, parse
 from pgwire.give_way import give_way
 from planner.builtins import numeric
+from planner.builtins.formatting_pattern import parse_strict
 from planner.builtins.json_layout import offset_of
+from planner.builtins.json_path_moments import Moment
+from planner.builtins.json_path_moments import compared as compared_moments
+from planner.builtins.json_path_moments import read as read_moment
 from planner.builtins.registry import REGISTRY
-from planner.errors import SqlError, not_supported
+from planner.builtins.session import EvalSession
+from planner.errors import SqlError
 from planner.patterns.options import parse_flags
 from planner.patterns.pattern import compiled
 
@@ -50,13 +55,18 @@ def _kind(value: Json) -> str:
         return "boolean"
     if isinstance(value, (int, Decimal)):
         return "number"
+    if isinstance(value, Moment):
+        return "datetime"
     return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"
 
 
 class _Run:
     """One evaluation: the root, the variables, and where the path is."""
 
-    def __init__(self, path: Path, root: Json, variables: dict[str, Json]) -> None:
+    def __init__(
+        self, path: Path, root: Json, variables: dict[str, Json], session: EvalSession | None = None
+    ) -> None:
+        self.session = session  # whose zone comparisons may use
         self.lax = path.lax
         self.ignoring = path.lax  # of structural errors
         self.root = root
@@ -245,7 +255,7 @@ class _Run:
     def method(self, item: Item, value: Json, unwrap: bool) -> Iterator[Json]:
         name = item.kind
         if name == "type":
-            return self.then(item, _kind(value))
+            return self.then(item, value.type_name if isinstance(value, Moment) else _kind(value))
         if name == "size":
             if isinstance(value, list):
                 return self.then(item, len(value))
@@ -255,7 +265,9 @@ class _Run:
         if unwrap and isinstance(value, list):
             return self.each(item, value)
         if name == "datetime":
-            raise not_supported("jsonpath item method .datetime()")
+            if not isinstance(value, str):
+                raise PathError("22031", "jsonpath item method .datetime() can only be applied to a string")
+            return self.then(item, _read_moment(value, item.value))
         if name == "keyvalue":
             return self.key_values(item, value)
         return self.then(item, _METHODS[name](value))
@@ -301,7 +313,7 @@ class _Run:
                 matches = _regex(*item.value)
                 return self.some(item, value, lambda text, _: matches(text))
         compare = _COMPARE[item.kind]
-        return self.some(item, value, lambda a, b: _compared(item.kind, compare, a, b))
+        return self.some(item, value, lambda a, b: _compared(item.kind, compare, a, b, self.session))
 
     def some(
         self,
@@ -369,7 +381,19 @@ def _check_pattern(pattern: str, flags: str) -> None:
 check_patterns_by(_check_pattern)
 
 
-def _compared(operator: str, holds: Callable[[int], bool], a: Json, b: Json) -> bool | None:
+def _read_moment(text: str, template: str | None) -> Moment:
+    if template is not None:
+        parse_strict(template)  # what is wrong with the template itself is no error of the path
+    try:
+        return read_moment(text, template)
+    except SqlError as error:
+        made = PathError(error.sqlstate, error.message, detail=error.detail, hint=error.hint)
+        raise made from None
+
+
+def _compared(
+    operator: str, holds: Callable[[int], bool], a: Json, b: Json, session: EvalSession | None
+) -> bool | None:
     left, right = _kind(a), _kind(b)
     if left != right:
         return operator == "!=" if "null" in (left, right) else None
@@ -377,6 +401,9 @@ def _compared(operator: str, holds: Callable[[int], bool], a: Json, b: Json) -> 
         return None
     if left == "null":
         return holds(0)
+    if left == "datetime":
+        order = compared_moments(a, b, session)
+        return None if order is None else holds(order)
     if left == "string":
         a, b = a.encode("utf-8", "surrogatepass"), b.encode("utf-8", "surrogatepass")
     return holds((a > b) - (a < b))
@@ -429,7 +456,9 @@ _METHODS: Final[dict[str, Callable[[Json], Json]]] = {
 # -- functions -----------------------------------------------------------------------------------
 
 
-def _begin(target: str, path: str, variables: str | None) -> tuple[_Run, Path]:
+def _begin(
+    target: str, path: str, variables: str | None, session: EvalSession | None = None
+) -> tuple[_Run, Path]:
     parsed = parse(path)
     named = {} if variables is None else load(variables)
     if not isinstance(named, dict):
@@ -438,25 +467,37 @@ def _begin(target: str, path: str, variables: str | None) -> tuple[_Run, Path]:
             '"vars" argument is not an object',
             detail='Jsonpath parameters should be encoded as key-value pairs of "vars" object.',
         )
-    return _Run(parsed, load(target), named), parsed
+    return _Run(parsed, load(target), named, session), parsed
 
 
-def query(target: str, path: str, variables: str | None = None, silent: bool = False) -> list[str]:
-    """SQL's ``jsonb_path_query``: all items, with ``silent`` those before the first error."""
-    run, parsed = _begin(target, path, variables)
+def query(
+    target: str,
+    path: str,
+    variables: str | None = None,
+    silent: bool = False,
+    session: EvalSession | None = None,
+) -> list[str]:
+    """SQL's ``jsonb_path_query``: all items, with ``silent`` those before the first error; ``session``: that of the ``_tz`` forms."""
+    run, parsed = _begin(target, path, variables, session)
     found: list[str] = []
     try:
         for value in run.steps(parsed.item, run.root):
-            found.append(dump(value))
+            found.append(dump(value.text() if isinstance(value, Moment) else value))
     except PathError:
         if not silent:
             raise
     return found
 
 
-def exists(target: str, path: str, variables: str | None = None, silent: bool = False) -> bool | None:
+def exists(
+    target: str,
+    path: str,
+    variables: str | None = None,
+    silent: bool = False,
+    session: EvalSession | None = None,
+) -> bool | None:
     """SQL's ``jsonb_path_exists``: whether there is an item; NULL for an error with ``silent``."""
-    run, parsed = _begin(target, path, variables)
+    run, parsed = _begin(target, path, variables, session)
     try:
         found = run.steps(parsed.item, run.root)
         return next(found, found) is not found if run.lax else bool(list(found))
@@ -466,9 +507,15 @@ def exists(target: str, path: str, variables: str | None = None, silent: bool = 
         return None
 
 
-def match(target: str, path: str, variables: str | None = None, silent: bool = False) -> bool | None:
+def match(
+    target: str,
+    path: str,
+    variables: str | None = None,
+    silent: bool = False,
+    session: EvalSession | None = None,
+) -> bool | None:
     """SQL's ``jsonb_path_match``: the one boolean; NULL for unknown. SqlError 22038 unless there is one."""
-    found = query(target, path, variables, silent)
+    found = query(target, path, variables, silent, session)
     if len(found) == 1 and found[0] in ("true", "false", "null"):
         return {"true": True, "false": False, "null": None}[found[0]]
     if not silent:
@@ -476,23 +523,30 @@ def match(target: str, path: str, variables: str | None = None, silent: bool = F
     return None
 
 
-def _first(target: str, path: str, variables: str | None = None, silent: bool = False) -> str | None:
-    found = query(target, path, variables, silent)
+def _first(
+    target: str, path: str, variables: str | None, silent: bool, session: EvalSession | None = None
+) -> str | None:
+    found = query(target, path, variables, silent, session)
     return found[0] if found else None
 
 
-def _array(target: str, path: str, variables: str | None = None, silent: bool = False) -> str:
-    return "[" + ", ".join(query(target, path, variables, silent)) + "]"
+def _array(
+    target: str, path: str, variables: str | None, silent: bool, session: EvalSession | None = None
+) -> str:
+    return "[" + ", ".join(query(target, path, variables, silent, session)) + "]"
+
+
+def _by_session(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda session, *args: function(*args, session)
 
 
 def _register() -> None:
-    for zone in ("", "_tz"):  # they differ in what datetime() may compare
-        arguments = "(jsonb,jsonpath,jsonb,bool)"
-        python(f"jsonb_path_exists{zone}{arguments}", exists)
-        python(f"jsonb_path_match{zone}{arguments}", match)
-        python(f"jsonb_path_query{zone}{arguments}", query)
-        python(f"jsonb_path_query_array{zone}{arguments}", _array)
-        python(f"jsonb_path_query_first{zone}{arguments}", _first)
+    forms: dict[str, Callable[..., Any]] = {
+        "exists": exists, "match": match, "query": query, "query_array": _array, "query_first": _first,
+    }  # fmt: skip
+    for name, function in forms.items():
+        python(f"jsonb_path_{name}(jsonb,jsonpath,jsonb,bool)", function)
+        python(f"jsonb_path_{name}_tz(jsonb,jsonpath,jsonb,bool)", _by_session(function), needs_session=True)
     python("jsonb_path_exists_opr(jsonb,jsonpath)", lambda target, path: exists(target, path, None, True))
     python("jsonb_path_match_opr(jsonb,jsonpath)", lambda target, path: match(target, path, None, True))
 

@@ -1,0 +1,26 @@
+-- Forms of texts: to_char of intervals by calendar fields, base64 with "=" inside, escapes of json that no text can hold.
+select i, to_char(i, 'IYYY IYY IY I IW IDDD J WW W DDD CC Q') from unnest(array['1 year', '0', '1 year 2 mons 3 days', '-1 year', '-5 mons', '100 years 3 mons', '2020 years 11 mons 31 days', '-2020 years -3 mons -40 days', '3 days', '50 days 30 hours', '1 year 370 days', '4 years', '-4700 years', '99 years 11 mons']::interval[]) i order by i;
+select to_char(interval '1 year', 'FMIYYY FMI FMIDDD FMJ'), to_char(interval '-14 months -40 days', 'YYYY YY Y Q CC RM');
+select to_char(interval '1 year', 'ID');
+select decode('YQ==YQ==', 'base64'), decode('YQ==YWJj', 'base64'), decode('YWI=YWJjZGVm', 'base64'), decode('YQ= =', 'base64'), decode('YW=A', 'base64');
+select decode('YQ=A', 'base64'), decode('YWI=YWI=', 'base64'), decode('', 'base64');
+select decode('YQ===', 'base64');
+select decode('Y=Q=', 'base64');
+select decode('YWI=c', 'base64');
+select decode('====', 'base64');
+select decode('YW==Jj', 'base64');
+select decode('YQ==*', 'base64');
+select '{"a":"\u0000"}'::json -> -1;
+select '{"a":"\u0000"}'::json -> 'b';
+select '["\u0000",1]'::json -> 1;
+select '["\u0000",1]'::json ->> -1;
+select '{"a":"\ud800","b":1}'::json #> '{b}';
+select '{"a":"\u0000","b":1}'::json #>> '{b}';
+select '"\u0000"'::json -> 0;
+select json_object_keys('{"a":"\u0000"}');
+select * from json_each('{"a":"\u0000"}');
+select * from json_each_text('{"a":"\u0041"}');
+select * from json_array_elements('["\u0000"]');
+select * from json_array_elements_text('["x", "\u0000"]');
+select json_strip_nulls('{"a":"\u0000"}');
+select json_typeof('"\u0000"'), json_array_length('["\u0000"]'), '{"a":"\u0041"}'::json -> 'a';
