@@ -143,7 +143,9 @@ def decode(text: str, form: str) -> bytes:
 
 def _decode_base64(text: str) -> bytes:
     digits = bytearray()
-    first = kept = 0  # the group that "=" ends, and how many bytes it and, as in PostgreSQL, those behind it give
+    first = kept = (
+        0  # the group that "=" ends, and how many bytes it and, as in PostgreSQL, those behind it give
+    )
     for char in paced(text, 1024):
         if char in " \t\n\r":
             continue

@@ -150,7 +150,10 @@ def _register_access() -> None:
         python(f"{t}_each({t})", whole(_each(f"{t}_each", binary, str)))
         python(f"{t}_each_text({t})", whole(_each(f"{t}_each_text", binary, as_text)))
         python(f"{t}_array_elements({t})", _array_elements(f"{t}_array_elements", binary, str))
-        python(f"{t}_array_elements_text({t})", whole(_array_elements(f"{t}_array_elements_text", binary, as_text)))
+        python(
+            f"{t}_array_elements_text({t})",
+            whole(_array_elements(f"{t}_array_elements_text", binary, as_text)),
+        )
 
 
 # -- construction --------------------------------------------------------------------------------

@@ -30,7 +30,13 @@ _ISO_TEMPLATES: Final = (
     "yyyy-mm-dd", *_ZONED, *_CLOCK, *(day + clock for clocks in (_ZONED, _CLOCK) for day in _DAY_TEMPLATES for clock in clocks),
 )  # fmt: skip
 """What is tried without a template, in this order."""
-_SHORT: Final = {DATE: "date", TIME: "time", TIMETZ: "timetz", TIMESTAMP: "timestamp", TIMESTAMPTZ: "timestamptz"}
+_SHORT: Final = {
+    DATE: "date",
+    TIME: "time",
+    TIMETZ: "timetz",
+    TIMESTAMP: "timestamp",
+    TIMESTAMPTZ: "timestamptz",
+}
 
 
 @dataclass(frozen=True, slots=True)
