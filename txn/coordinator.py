@@ -33,7 +33,7 @@ from txn.mvcc.vacuum import vacuum
 from txn.mvcc.validate import validate
 from txn.mvcc.version import Version
 from txn.persist.location import Offload, in_thread
-from txn.records import Batch, PartSwap, WriteSet
+from txn.records import Batch, PartSwap, RowOp, WriteSet
 from txn.scan_watch import ScanWatch, conflict_with, notice
 from txn.timeline import DEFAULT_TIMELINE, Domain, Timeline, Timelines
 from txn.types import IndexId, PartRef, RowId, ShardId, ShardSpec, Timestamp, TxnId
@@ -49,7 +49,9 @@ VACUUM_DELAY_S: Final = 0.02
 VACUUM_IDLE_S: Final = 0.25  # while holds or retention keep everything
 STAGING_LOOK_S: Final = 1.0  # whoever waits for the end of a large commit looks so often whether it can come
 STAGE_ROWS: Final = 1000  # rows of a large commit applied between two turns of the loop: 3 to 5 ms
+SLICE_ENTRIES: Final = 2000  # likewise, rows and their entries in indexes
 VACUUM_ROWS: Final = 500  # about a millisecond
+VACUUM_ENTRIES: Final = 1000  # likewise, of rows and their entries in indexes
 RETRACTIONS: Final = 64  # operations of a commit that are looked at before they are logged: about 0.5 us each
 GARBAGE_FACTOR: Final = 4
 GARBAGE_BYTES: Final = 120  # of an entry in the garbage queue
@@ -168,7 +170,7 @@ class Coordinator:
         """The parts that are being merged there."""
         self.staging: asyncio.Future[None] | None = None
         """Set while a durable batch is half applied; done once it is readable."""
-        self._staged: set[TxnId] = set()
+        self._staged: set[tuple[TxnId, ShardId]] = set()
         self._recent: OrderedDict[tuple[int, Timeline | None], int] = OrderedDict()
         """Sessions by timestamp and timeline; None: of all."""
         self._vacuum: asyncio.TimerHandle | None = None
@@ -257,6 +259,21 @@ class Coordinator:
                 live.log.bytes += batch.bytes * count / total
         self.on_grown(batch.bytes + total * VERSION_BYTES)
 
+    def weigh(self, writes: WriteSet) -> int:
+        """Return about how many rows and entries of indexes applying a write set makes (``Committer.weigh``)."""
+        total = 0
+        for changed in writes.shards:
+            history = self.shards.get(changed.shard)
+            live = None if history is None else history.latest.generation
+            if live is not None:
+                indexes = len(live.indexes)
+            else:
+                indexes = sum(
+                    len(c.spec.indexes) for c in writes.schema if c.shard == changed.shard and c.spec
+                )
+            total += len(changed.ops) * (1 + indexes)
+        return total
+
     def stage(self, batch: Batch) -> Iterator[None]:
         """Apply a large durable batch ahead of its tick, a slice of rows between two yields (``Committer.stager``).
 
@@ -267,7 +284,10 @@ class Coordinator:
         """
         self.staging = asyncio.get_running_loop().create_future()
         for writes in batch.writes:
-            if writes.schema or any(shard.parts for shard in writes.shards):
+            if writes.schema:
+                yield from self._stage_fresh(writes)
+                return
+            if any(shard.parts for shard in writes.shards):
                 return
             for shard in writes.shards:
                 history = self.shards.get(shard.shard)
@@ -276,10 +296,23 @@ class Coordinator:
                     for ended in shard.ended:
                         live.end_rows(ended, writes.ts)
                         yield
-                    for start in range(0, len(shard.ops), STAGE_ROWS):
-                        live.apply(shard.ops[start : start + STAGE_ROWS], writes.ts)
-                        yield
-            self._staged.add(writes.txn)
+                    yield from _in_slices(live, shard.ops, writes.ts)
+                self._staged.add((writes.txn, shard.shard))
+
+    def _stage_fresh(self, writes: WriteSet) -> Iterator[None]:
+        """Stage the rows of generations that the transaction has made itself (CREATE TABLE, TRUNCATE): nobody else knows those."""
+        owner = self.committing.get(writes.txn)
+        fresh = {} if owner is None else {c.shard: owner.new_generation(c.shard) for c in writes.schema}
+        last = {change.shard: change for change in writes.schema}
+        for shard in writes.shards:
+            made = fresh.get(shard.shard)
+            if made is None or shard.parts or shard.ended:
+                continue
+            spec = last[shard.shard].spec
+            if spec is not None and made.spec is not spec:
+                made.set_spec(spec)
+            yield from _in_slices(made, shard.ops, writes.ts)
+            self._staged.add((writes.txn, shard.shard))
 
     async def readable(self) -> None:
         """Wait until no batch is half applied. Raises what made the committer stop: then one may stay so."""
@@ -338,13 +371,14 @@ class Coordinator:
             watches = self.watches.get(shard.shard) if self.watches else None
             if watches is not None:
                 notice(self, watches, shard, writes)
-            if shard.ended and writes.txn not in self._staged:
+            staged = bool(self._staged) and (writes.txn, shard.shard) in self._staged
+            if shard.ended and not staged:
                 for ended in shard.ended:
                     live.end_rows(ended, ts)
             if shard.parts:
                 live.add_parts((self._part_of(ref) for ref in shard.parts), ts)
                 live.next_row_id = max(live.next_row_id, shard.next_row_id)
-            if shard.ops and writes.txn not in self._staged:
+            if shard.ops and not staged:
                 live.apply(shard.ops, ts, bool(shard.parts))
 
     def announce_part(self, file: PartLike, ref: PartRef, ends: Iterable[tuple[int, int]] = ()) -> PartState:
@@ -516,11 +550,13 @@ class Coordinator:
         # Should history not get to disk (no space), retention gives way rather than memory.
         excess = len(garbage) - GARBAGE_FACTOR * self.options.history_versions
         watermark = domain.low_watermark(garbage[excess][0] if excess > 0 else 0)
+        left = VACUUM_ENTRIES
         for _ in range(VACUUM_ROWS):
-            if not garbage or garbage[0][0] > watermark:
+            if left <= 0 or not garbage or garbage[0][0] > watermark:
                 break
             _ts, generation, row_id, newer = garbage.popleft()
             vacuum(generation, row_id, newer, watermark)
+            left -= 1 + len(generation.indexes)
         return bool(garbage) and garbage[0][0] <= watermark
 
     def _has_garbage(self) -> bool:
@@ -667,3 +703,11 @@ class Coordinator:
         for history in self.shards.values():
             for generation in history.generations():
                 validate(generation)
+
+
+def _in_slices(live: Generation, ops: Sequence[RowOp], ts: Timestamp) -> Iterator[None]:
+    """Apply operations, fewer in a slice where there are many indexes."""
+    rows = max(min(STAGE_ROWS, SLICE_ENTRIES // (1 + len(live.indexes))), 1)
+    for start in range(0, len(ops), rows):
+        live.apply(ops[start : start + rows], ts)
+        yield

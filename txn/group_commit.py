@@ -48,6 +48,8 @@ from txn.wal.txns import TxnsLog
 MAX_BATCH_MEMBERS = 2048
 MAX_BATCH_BYTES = 4 << 20
 STAGE_BYTES = 64 << 10  # an entry beyond this is applied in slices
+STAGE_ENTRIES = 4000  # likewise, rows and entries of indexes
+FEW_OPS = 4  # are not weighed
 SPILL_BYTES = 1 << 20  # an encoded write set beyond this goes into a blob of its own
 
 _NO_TS = Timestamp(0)
@@ -76,7 +78,7 @@ class _Member:
     at: Timestamp | None = None  # the timestamp it wants
     reach: bool = False  # commits nothing: ``ts`` is to become readable
     spilled: int = 0  # bytes in a blob
-    staged: bool = False  # what it changes is applied in slices, however little says so
+    entries: int = 0  # rows and entries of indexes that applying it makes, above STAGE_ENTRIES where that takes long anyhow
     withdrawn: Exception | None = None  # while it was being encoded
 
     def fail(self, error: BaseException) -> None:
@@ -126,6 +128,7 @@ class Committer:
         self.applier: Applier | None = None
         """``applier(batch, seq)`` applies a durable batch to memory, on the loop; it must not raise."""
         self.stager: Callable[[Batch], Iterator[None]] | None = None
+        self.weigh: Callable[[WriteSet], int] | None = None
         """Applies part of a large durable batch before that, in slices; nothing of it may be readable yet."""
         self.noted: Callable[[Batch, int, list[str]], None] | None = None
         """Told of every durable batch, and the blobs that it names, before the applier."""
@@ -177,7 +180,10 @@ class Committer:
         for shard in writes.shards:
             size += len(shard.ops)
             staged = staged or bool(shard.ended)
-        member = _Member(validate, writes, oracle, b"", future, refused, at=at, staged=staged)
+        entries = STAGE_ENTRIES + 1 if staged else 0
+        if size > FEW_OPS and self.weigh is not None:
+            entries += self.weigh(writes)
+        member = _Member(validate, writes, oracle, b"", future, refused, at=at, entries=entries)
         if size <= CHUNK_OPS:
             member.data = data = encode_write_set(writes)
             if len(data) <= SPILL_BYTES or self.spill is None:
@@ -225,6 +231,7 @@ class Committer:
             size = sum(map(len, pieces))
             if size > SPILL_BYTES and self.spill is not None:
                 member.spilled = size
+                member.entries = STAGE_ENTRIES + 1
                 member.data = await self.spill(pieces)
             else:
                 member.data = b"".join(pieces)
@@ -346,7 +353,9 @@ class Committer:
             return
         self._upper = upper
         stager = self.stager
-        if stager is not None and (len(payload) > STAGE_BYTES or any(m.spilled or m.staged for m in members)):
+        if stager is not None and (
+            len(payload) > STAGE_BYTES or sum([m.entries for m in members]) > STAGE_ENTRIES
+        ):
             await self._stage(stager(batch))
         self.yield_to_readers()
         self._apply(members, batch, seq, len(payload), shards)

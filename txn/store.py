@@ -447,6 +447,7 @@ async def start_store(
         log.committer.own_shards = core.options.common_shards
         log.committer.applier = core.apply
         log.committer.stager = core.stage
+        log.committer.weigh = core.weigh
         log.committer.after_apply = core.settle
         log.start()
     except (Exception, asyncio.CancelledError):

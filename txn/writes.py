@@ -55,9 +55,7 @@ def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[
     entered: list[tuple[IndexView, IndexKey, Row]] = []
     width = view.padding.width
     full: list[Row] = []
-    chunk = (
-        CHUNK_ROWS if len(rows) < FEW_ROWS else max(CHUNK_ROWS // max(len(view.index_views()), 1), FEW_ROWS)
-    )
+    chunk = _chunk(view, len(rows))
     for row in rows:
         if len(row) < width:
             row = view.padding.pad(row)
@@ -90,6 +88,11 @@ def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[
         undo_to(txn, mark)
         raise
     return ids
+
+
+def _chunk(view: View, rows: int) -> int:
+    """Return of how many rows the keys are locked between two turns of the event loop."""
+    return CHUNK_ROWS if rows < FEW_ROWS else max(CHUNK_ROWS // max(len(view.index_views()), 1), FEW_ROWS)
 
 
 def intend(txn: StoreTransaction, shard: ShardId) -> Steps[None]:
@@ -295,6 +298,7 @@ def change(
     width = view.padding.width
     entered: list[tuple[IndexView, IndexKey, Row]] = []
     staged: list[tuple[RowId, Row | None, int]] = []
+    chunk = _chunk(view, len(changes))
     for (row_id, row), base in zip(changes, bases, strict=True):
         if base is None:
             continue
@@ -309,7 +313,7 @@ def change(
                     yield from lock_keys(txn, view, row, old, exclusive, entered)
                     break
         staged.append((row_id, row, base[1]))
-        if len(staged) % CHUNK_ROWS == 0:
+        if len(staged) % chunk == 0:
             yield asyncio.sleep(0)
     mark = len(txn.journal)
     statement = txn.statement
@@ -317,7 +321,7 @@ def change(
         for count, (row_id, row, begin) in enumerate(staged, 1):
             own.put(row_id, row, statement, begin)
             txn.journal.append((own, row_id))
-            if count % CHUNK_ROWS == 0:
+            if count % chunk == 0:
                 yield asyncio.sleep(0)
         for count, (index, ikey, row) in enumerate(entered, 1):
             yield from check_unique(txn, view, own, index, ikey, row, exclusive)

@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 
 from tests.support.durable import run
-from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store, snapshot_rows
+from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store, snapshot_rows, spec
 from txn import coordinator, group_commit, writes
 from txn.errors import CommitUnknown, WriteConflict
 from txn.mvcc.generation import Generation
@@ -103,6 +103,63 @@ def test_no_turn_applies_more_than_a_slice() -> None:
     run(body)
     assert sum(sizes) == ROWS
     assert max(sizes) <= 7
+
+
+@pytest.mark.parametrize("change", ["rows", "rows of a truncated table", "rows of a new table"])
+def test_rows_with_many_indexes_are_applied_in_smaller_slices(change: str) -> None:
+    """However few bytes their commit has; also those that come with what makes their table."""
+    sizes: list[int] = []
+    real = Generation.apply
+
+    def noted(self: Generation, ops: Any, ts: int, over_parts: bool = False) -> None:
+        sizes.append(len(ops))
+        real(self, ops, ts, over_parts)
+
+    async def body() -> None:
+        store = await open_memory_store()
+        schema = spec()
+        rows = [(k, 0, "x") for k in range(ROWS)]
+        if change != "rows of a new table":
+            await make_table(store, [(-1, 0, "old")])
+        txn = store.begin()
+        if change == "rows of a new table":
+            txn.create_shard(schema)
+        await now(txn.begin_write([SHARD]))
+        if change == "rows of a truncated table":
+            await now(txn.truncate(SHARD))
+        await now(txn.insert(SHARD, rows))
+        per_row = 1 + len(schema.indexes)
+        with (
+            mock.patch.object(group_commit, "STAGE_BYTES", 1 << 30),
+            mock.patch.object(group_commit, "STAGE_ENTRIES", ROWS),
+            mock.patch.object(coordinator, "SLICE_ENTRIES", 10 * per_row),
+            mock.patch.object(Generation, "apply", noted),
+        ):
+            ts = await now(txn.commit())
+        assert sizes == [10] * (ROWS // 10)
+        assert ts == store.read_ts()
+        expected = rows if change != "rows" else [(-1, 0, "old"), *rows]
+        assert await rows_at(store) == expected
+        store.core.validate()
+        await store.close()
+
+    run(body)
+
+
+def test_a_turn_of_the_vacuum_is_shorter_where_there_are_many_indexes() -> None:
+    async def body() -> None:
+        store = await start()
+        core = store.core
+        await now((await update_all(store, 1, drop_from=0)).commit())
+        domain = next(domain for domain in core.timelines.domains() if domain.garbage)
+        before = len(domain.garbage)
+        per_row = 1 + len(spec().indexes)
+        with mock.patch.object(coordinator, "VACUUM_ENTRIES", 10 * per_row):
+            assert core._vacuum_some(domain)
+        assert before - len(domain.garbage) == 10
+        await store.close()
+
+    run(body)
 
 
 def test_a_flush_does_not_cut_through_a_commit() -> None:
