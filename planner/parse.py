@@ -167,6 +167,8 @@ def _parse_plain(text: str) -> list[Parsed]:
             statement = reader.statement(raw["stmt"])
             if text is not before:
                 statement = beyond_copy.unmasked(statement)
+            if isinstance(statement, ast.Copy) and statement.filename is None and _names_no_file(body):
+                statement = replace(statement, filename="")
             if isinstance(statement, ast.Prepare):
                 statement = replace(statement, at=start + len(body) - len(statement.text))
             found.append(
@@ -369,6 +371,19 @@ def _fails_at(prefix: str) -> bool:
         _pg.parse_sql_json(prefix)
     except _pg.ParseError as error:
         return " at or near " in str(error.args[0])
+    return False
+
+
+def _names_no_file(text: str) -> bool:
+    """Tell whether COPY names the file '', which the parser's tree does not tell from STDIN and STDOUT."""
+    if "''" not in text:
+        return False
+    depth, side = 0, False
+    for token in scanner.scan(text):
+        if side and token.name != "PROGRAM" and token.name not in scanner.COMMENTS:
+            return token.name in ("SCONST", "USCONST")
+        depth += {"ASCII_40": 1, "ASCII_41": -1}.get(token.name, 0)
+        side = side or (not depth and token.name in ("FROM", "TO"))
     return False
 
 

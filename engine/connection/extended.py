@@ -308,7 +308,7 @@ async def _execute(conn: Connection, portal: Portal, max_rows: int, out: Respond
                 out.command_complete(outcome.completion(len(rows)))
             return
     if portal.reader is None:
-        portal.reader = RowReader(result, portal.name)
+        portal.reader = RowReader(result, portal.name, conn.session)
     if portal.reader.live:
         conn.interrupts.goes_on()
     sent = await send_rows(portal.reader, encode, out, max_rows)

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 from engine.connection.kept_rows import KeptRows
 from engine.connection.rows import ReadyRows, RowBatch, RowStream, RowTuple
 from engine.reads.plans import Plan
+from engine.routines.acting import acting_as
 from planner.errors import SqlError
 from planner.facts import DATE, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ
 from planner.query import OutputColumn
 from planner.statements import CloseCursor
 
 if TYPE_CHECKING:
+    from engine.connection.session import Session
     from engine.subscriptions.subscribe import Source
     from planner.statements import CursorKey
 
@@ -175,11 +177,16 @@ class RowReader:
         broken: reading has failed, was cancelled, or has been asked for what cannot be, so that the rest cannot be had any more.
     """
 
-    __slots__ = ("_iterator", "_name", "_pending", "_stream", "broken", "ended", "live")
+    __slots__ = ("_iterator", "_name", "_pending", "_role", "_session", "_stream", "broken", "ended", "live")
 
-    def __init__(self, result: ReadyRows | RowStream, name: str = "") -> None:
-        """Read ``result`` from its beginning. ``name``: of the portal or cursor that does, for errors."""
+    def __init__(self, result: ReadyRows | RowStream, name: str = "", session: Session | None = None) -> None:
+        """Read ``result`` from its beginning. ``name``: of the portal or cursor that does, for errors.
+
+        ``session``: whose current role computes all rows, whoever fetches them later; None: nobody else can.
+        """
         self._name = name
+        self._session = session
+        self._role = 0 if session is None else session.identity.current
         self.broken = False
         self._pending: RowBatch | None = None
         self._stream: RowStream | None = None
@@ -209,7 +216,7 @@ class RowReader:
                     self.ended = True
                     return
                 try:
-                    batch = await anext(self._iterator)
+                    batch = await self._next(self._iterator)
                 except StopAsyncIteration:
                     self.ended = True
                     return
@@ -225,6 +232,13 @@ class RowReader:
             elif self._iterator is None:
                 self.ended = True
                 return
+
+    async def _next(self, batches: AsyncIterator[RowBatch]) -> RowBatch:
+        session = self._session
+        if session is None or session.identity.current == self._role:
+            return await anext(batches)
+        with acting_as(session, self._role, restricted=True):
+            return await anext(batches)
 
     def close(self) -> None:
         """Cancel what still runs; idempotent."""

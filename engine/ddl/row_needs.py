@@ -282,7 +282,10 @@ def _target(
     target = source.ranges[0]
     named = source.targets[1 + len(relation.live) : -1 if statement.leaves else None]
     inner = tuple(item for item in source.ranges[1:] if not isinstance(item, q.RelationRange))
-    return target, columns_named((named, source.where, source.from_, inner, source.ctes))
+    # WHERE CURRENT OF names no column: that a row is found by its key is this server's way
+    by_cursor = not isinstance(statement, q.Merge) and statement.current_of
+    where = None if by_cursor else source.where
+    return target, columns_named((named, where, source.from_, inner, source.ctes))
 
 
 def _of_parent(

@@ -126,7 +126,10 @@ class _Compiler:
             ready = self.body.ready(piece, self.values)
         except (SqlError, DataError):
             raise _Left from None  # it is an error when it runs, if it does
-        fits = ready.plain and ready.one and not ready.plan.bound.stable
+        dynamic = self.body.prepared(
+            piece
+        ).dynamic  # a record that holds nothing yet is NULL here, whatever it is when the piece runs
+        fits = ready.plain and ready.one and not ready.plan.bound.stable and not dynamic
         if not fits or not all(map(self._is_at_hand, ready.sources)):
             raise _Left
         return ready

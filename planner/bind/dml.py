@@ -318,6 +318,7 @@ def bind_update(context: BindContext, node: ast.Update) -> Update:
         assigned=tuple(attnum for attnum, _ in values),
         returning=returning,
         columns=outputs,
+        current_of=isinstance(node.where, ast.CurrentOf),
     )
 
 
@@ -338,7 +339,14 @@ def bind_delete(context: BindContext, node: ast.Delete) -> Delete:
         where = all_conditions([*view.where, *([] if where is None else [where])])
     returning, extras = split_returning(returning, {})
     source = rows_to_change(scope, relation, from_, where, [], extras)
-    return Delete(table=relation.oid, source=source, returning=returning, columns=outputs, through=through)
+    return Delete(
+        table=relation.oid,
+        source=source,
+        returning=returning,
+        columns=outputs,
+        through=through,
+        current_of=isinstance(node.where, ast.CurrentOf),
+    )
 
 
 def _where(

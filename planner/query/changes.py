@@ -114,7 +114,7 @@ class Update:
         [-1]           of a partitioned table: the table that has the row, one of ``leaves``
 
     A target row joined with several source rows is updated once, by the first. ``returning`` sees
-    range 0 = the new row, range 1 = the extra outputs (attnum 1 = column n+k+1).
+    range 0 = the new row, range 1 = the extra outputs (attnum 1 = column n+k+1). ``current_of``: its WHERE is CURRENT OF.
     """
 
     table: int
@@ -125,13 +125,14 @@ class Update:
     through: ThroughViews | None = None
     row_checks: tuple[RowCheck, ...] = ()
     leaves: tuple[int, ...] = ()
+    current_of: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delete:
     """DELETE. ``source`` outputs [0] row id, [1..n] old values, [n+1..] extras, as for Update.
 
-    ``returning`` sees range 0 = the old row, range 1 = the extras.
+    ``returning`` sees range 0 = the old row, range 1 = the extras. ``current_of``: as for Update.
     """
 
     table: int
@@ -140,6 +141,7 @@ class Delete:
     columns: tuple[OutputColumn, ...] = ()
     through: ThroughViews | None = None
     leaves: tuple[int, ...] = ()
+    current_of: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

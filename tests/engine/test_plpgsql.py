@@ -187,6 +187,37 @@ def test_calls_nest_to_a_bound(server: ServerProcess) -> None:
     assert caught.value.sqlstate == "54001"
 
 
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("RETURN x::text;", ["(1,2)", "(7)", "(7)", "(x,t,3)"]),
+        ("y := x; RETURN y;", ["(1,2)", "(7)", "(7)", "(x,t,3)"]),
+        ("RETURN row_to_json(x);", ['{"a":1,"b":2}', '{"a":7}', '{"a":7}', '{"a":"x","c":true,"d":3}']),
+        ("RETURN (x IS NULL)::text || (x = x)::text;", ["falsetrue"] * 4),
+        ("FOR i IN 1 .. 2 LOOP y := coalesce(y, '') || x::text; END LOOP; RETURN y;", ["(1,2)(1,2)", "(7)(7)", "(7)(7)", "(x,t,3)(x,t,3)"]),
+        ("IF x IS NOT NULL THEN RETURN 'full'; END IF; RETURN 'none';", ["full"] * 4),
+    ],
+)  # fmt: skip
+def test_a_whole_record_is_what_it_holds_in_every_call(
+    server: ServerProcess, made: str, expected: list[str]
+) -> None:
+    server.sql(
+        "CREATE OR REPLACE FUNCTION pl_whole(q text) RETURNS text LANGUAGE plpgsql AS $$ DECLARE x record; y text;\n"
+        f"BEGIN EXECUTE q INTO x; {made} END $$"
+    )
+    queries = (
+        "SELECT 1 AS a, 2 AS b",
+        "SELECT 7 AS a",
+        "SELECT 7 AS a",
+        "SELECT text 'x' AS a, true AS c, 3 AS d",
+    )
+    client = server.connect()
+    try:
+        assert [client.run(f"SELECT pl_whole($q${q}$q$)").rows[0][0] for q in queries] == expected
+    finally:
+        client.close()
+
+
 def test_parameters_of_the_extended_protocol_reach_a_function(server: ServerProcess) -> None:
     server.sql(
         "CREATE OR REPLACE FUNCTION pl_join(a int, b text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN $1 || b; END $$"
