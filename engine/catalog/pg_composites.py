@@ -7,7 +7,7 @@ pg_type (typtype c) .typrelid ──> pg_class (relkind c) .reltype ──> pg_t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from engine.catalog.dependency_rows import depends
 from engine.catalog.information_schema import type_columns
@@ -19,6 +19,12 @@ from planner.catalog import TypeDef
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
+
+
+RECORD_KEPT: Final[RowDict] = {
+    "typlen": -1, "typoutput": RECORD_OUT, "typsend": RECORD_SEND, "typalign": "d", "typstorage": "x",
+}  # fmt: skip
+"""How pg_type says that values of a composite type are kept and printed."""
 
 
 def _composites(session: Session) -> Iterator[TypeDef]:

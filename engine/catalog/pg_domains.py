@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from engine.catalog.dependency_rows import depends
 from engine.catalog.information_schema import type_columns
 from engine.catalog.pg_builtins import DOMAIN_IN, DOMAIN_RECV
+from engine.catalog.pg_composites import RECORD_KEPT
+from engine.catalog.pg_ranges import INT4MULTIRANGE, INT4RANGE, range_row
 from engine.catalog.pg_types import array_row, common_columns, enum_functions, type_acl_of
 from engine.catalog.stored import PG_CONSTRAINT_OID, PG_TYPE_OID, SUPERUSER_OID
 from engine.catalog.virtual import RowDict, relation
@@ -49,6 +51,14 @@ def domain_types(session: Session) -> Iterator[RowDict]:
         elif element_of(under):
             array = array_row(session.catalog.type_by_oid(under) or made)
             kept = {name: array[name] for name in _KEPT}
+            if f.facts().types[element_of(under)].kind == "c":
+                kept = {**kept, "typalign": "d"}
+        elif (kind := f.facts().types[under].kind) == "c":
+            kept = {**RECORD_KEPT, "typcategory": "C"}
+        elif kind in ("r", "m"):
+            ranges = session.catalog.type_by_oid(under) or made
+            like = range_row(session, ranges, INT4RANGE if kind == "r" else INT4MULTIRANGE)
+            kept = {name: like[name] for name in _KEPT if name in like}
         else:
             kept = enum_functions()
         yield {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine.catalog.acl_texts import acl_of
@@ -25,9 +26,11 @@ from engine.catalog.stored import (
 )
 from engine.catalog.virtual import RowDict, of_each, relation
 from planner.bind.calls import proc_fact
+from planner.bind.functions import body_query
 from planner.bind.sequence import relations_in_text
 from planner.bind.text_search import CLASSES
 from planner.catalog import FunctionDef, RelationDef
+from planner.errors import SqlError
 from planner.extensions import COMMENTS, PLPGSQL, PLPGSQL_COMMENT
 from planner.facts import facts, rows
 from planner.named_oids import named_oids
@@ -131,6 +134,15 @@ def domains_depend_on_functions(session: Session) -> Iterator[RowDict]:
                 yield depends(PG_CONSTRAINT_OID, check.oid, of, oid)
 
 
+def _keys_of_body(session: Session, function: FunctionDef) -> list[int]:
+    """Return the constraints of the primary keys that groups of a body by BEGIN ATOMIC or RETURN rely on."""
+    keys: set[tuple[int, int]] = set()
+    if "GROUP BY" in function.body_sql:
+        with suppress(SqlError):  # it reads what is not there any more, or in another form
+            body_query(function, session.catalog, keys)
+    return sorted(oid for depth, oid in keys if depth == 1)  # else those of views and functions that it names
+
+
 @relation("pg_depend", "catalog")
 def functions_depend(session: Session) -> Iterator[RowDict]:
     """Yield pg_depend of functions: on their schema, on what their bodies and types need."""
@@ -142,6 +154,8 @@ def functions_depend(session: Session) -> Iterator[RowDict]:
         texts = " ".join((function.body_sql, *function.defaults))
         for oid in sorted({*function.depends_on, *relations_in_text(texts)}):
             yield depends(PG_PROC_OID, function.oid, PG_CLASS_OID, oid)
+        for oid in _keys_of_body(session, function):
+            yield depends(PG_PROC_OID, function.oid, PG_CONSTRAINT_OID, oid)
         for text in (function.body_sql, *function.defaults):
             for of, oid in _named(session, text):
                 yield depends(PG_PROC_OID, function.oid, of, oid)

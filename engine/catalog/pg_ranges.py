@@ -35,7 +35,8 @@ def _model(oid: str) -> Mapping[str, str]:
     return next(row for row in rows("types") if row["oid"] == oid)
 
 
-def _like(session: Session, made: TypeDef, model: str) -> RowDict:
+def range_row(session: Session, made: TypeDef, model: str) -> RowDict:
+    """Return pg_type of a range type, or of its multirange type, as far as it is like that of another one."""
     row = _model(model)
     wide = _model(str(made.base))["typalign"] == "d"
     return {
@@ -51,11 +52,11 @@ def range_types(session: Session) -> Iterator[RowDict]:
     """Yield pg_type of range types, their multirange types and the array types over both."""
     for made in _ranges(session):
         yield {
-            **_like(session, made, INT4RANGE), "oid": made.oid, "typname": made.name, "typarray": made.array_oid,
+            **range_row(session, made, INT4RANGE), "oid": made.oid, "typname": made.name, "typarray": made.array_oid,
         }  # fmt: skip
         yield {**array_row(made), "typalign": "d"}
         yield {
-            **_like(session, made, INT4MULTIRANGE), "oid": made.multirange, "typname": made.multirange_name,
+            **range_row(session, made, INT4MULTIRANGE), "oid": made.multirange, "typname": made.multirange_name,
             "typarray": made.multirange + 1,
         }  # fmt: skip
         yield {

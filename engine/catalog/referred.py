@@ -25,17 +25,25 @@ def by_referred(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef]:
     if relation is None:
         owned = catalog.constraint_by_oid(value)
         if owned is not None:
-            return (owned[0],)
+            return (owned[0], *catalog.partitions_of(owned[0].oid))
         schema = catalog.schema_by_oid(value)
         return () if schema is None else catalog.relations(schema.name)
     found = [
         relation,
         *(table for table, _ in catalog.foreign_keys_to(relation.table_oid or value)),
-        *catalog.partitions_of(value),
+        *catalog.partitions_of(relation.table_oid or value),
         *catalog.sequences_of(value),
         *_readers(catalog).get(value, ()),
     ]
     return {item.oid: item for item in found}.values()
+
+
+def by_referred_in_views(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef]:
+    """Return the views that may depend on a relation or a constraint, itself among them."""
+    owned = catalog.constraint_by_oid(value)
+    oid = value if owned is None else owned[0].oid
+    relation = catalog.relation_by_oid(oid)
+    return () if relation is None else (relation, *_readers(catalog).get(oid, ()))
 
 
 def by_referred_type(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef]:

@@ -1,4 +1,4 @@
-"""Which composite types are in the values of a type: of a row, an array of rows, a domain over either."""
+"""Which composite types are in the values of a type: of a row, an array of rows, a domain over either, a range of such."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def parts_of(catalog: CatalogSnapshot, oid: int) -> Iterator[int]:
         current = left.pop()
         made = catalog.type_by_oid(current)
         relation = catalog.row_type_relation(current)
-        if made is not None and made.kind == "d":
+        if made is not None and made.kind in "dr":
             left.append(made.base)
             continue
         own = made.oid if made is not None else relation[0].oid + 1 if relation is not None else 0

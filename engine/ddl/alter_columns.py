@@ -18,7 +18,7 @@ from engine.ddl import functions
 from engine.ddl.column_dependents import Losses, dependencies
 from engine.ddl.dependents import in_report_order, still_needed
 from engine.ddl.drop import described, drop_defaults, drop_relations, notice_cascade, table_of
-from engine.ddl.held_rows import columns_holding, refuse_held_rows, renew_holders, repack_rows
+from engine.ddl.held_rows import columns_holding, refuse_cycle, refuse_held_rows, renew_holders, repack_rows
 from engine.ddl.in_use import refuse_change
 from engine.ddl.keys import add_checks, add_keys
 from engine.ddl.policies import comments_of as policy_comments
@@ -75,6 +75,7 @@ async def add_column(session: Session, plan: Plan, relation: RelationDef, action
         return
     if len(relation.numbers) >= MAX_COLUMNS:
         raise SqlError("54011", f"tables can have at most {MAX_COLUMNS} columns")
+    refuse_cycle(session, row_type_oid(relation.oid), spec.type.oid)
     session.block.ensure_txn()
     slot = ColumnDef(
         attnum=len(relation.columns) + 1, name=spec.name, type=spec.type, collation=spec.collation
@@ -373,6 +374,7 @@ async def alter_type(session: Session, plan: Plan, relation: RelationDef, action
     """
     column = _find_column(relation, action.column)
     _refuse_if_viewed(session, relation, column)
+    refuse_cycle(session, row_type_oid(relation.oid), action.type.oid)
     if column.identity and column.type != action.type:
         await retype_identity(session, relation, column, action.type.oid)
     after = replace(

@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.row_parts import parts_of
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl.create import target_schema
@@ -23,7 +22,7 @@ from engine.ddl.dependents import still_needed
 from engine.ddl.domains import domains_over
 from engine.ddl.drop import described
 from engine.ddl.field_names import rename_fields
-from engine.ddl.held_rows import columns_holding, repack_rows
+from engine.ddl.held_rows import columns_holding, refuse_cycle, repack_rows
 from engine.ddl.roles import function_words
 from engine.ddl.types import changed_type, check_free, new_type, without_attribute
 from engine.reads.plans import Plan
@@ -151,7 +150,7 @@ def _altered(session: Session, type_: TypeDef, action: st.AttributeAction) -> Ty
             raise SqlError(
                 "42701", f'column "{action.attribute.name}" of relation "{type_.name}" already exists'
             )
-        _refuse_cycle(session, type_, action.attribute.type.oid)
+        refuse_cycle(session, type_.oid, action.attribute.type.oid)
         return replace(type_, attributes=(*columns, attribute(len(columns) + 1, action.attribute)))
     name = action.old if isinstance(action, st.RenameAttribute) else (
         action.name if isinstance(action, st.DropAttribute) else action.attribute.name
@@ -173,14 +172,6 @@ def _altered(session: Session, type_: TypeDef, action: st.AttributeAction) -> Ty
                 "0A000",
                 f'cannot alter type "{type_.name}" because column "{relation.name}.{column.name}" uses it',
             )
-        _refuse_cycle(session, type_, action.attribute.type.oid)
+        refuse_cycle(session, type_.oid, action.attribute.type.oid)
         columns[at] = attribute(at + 1, action.attribute)
     return replace(type_, attributes=tuple(columns))
-
-
-def _refuse_cycle(session: Session, type_: TypeDef, oid: int) -> None:
-    """Raise SqlError 42P16 for an attribute whose type has the type in it."""
-    if oid in (type_.oid, type_.array_oid) or type_.oid in set(parts_of(session.catalog, oid)):
-        raise SqlError(
-            "42P16", f"composite type {type_name(session, type_.oid, None)} cannot be made a member of itself"
-        )

@@ -14,6 +14,7 @@ from engine.catalog.stored import row_array_oid, row_type_oid
 from engine.constraints.define import touch
 from engine.ddl.rewrite import locked_rows, rewrite_rows
 from pgwire.codecs.composite import RowShape, pack, values_of
+from planner.builtins.system import type_name
 from planner.catalog import ColumnDef, RelationDef
 from planner.errors import SqlError
 from planner.typefacts import FIRST_USER_OID, element_of
@@ -131,3 +132,11 @@ async def renew_holders(session: Session, relation: RelationDef) -> None:
     """Give the tables whose columns hold rows of ``relation``, whose columns have changed, new versions: plans know the fields."""
     held = columns_holding(session.catalog, row_type_oid(relation.oid), row_array_oid(relation.oid))
     await touch(session, {other.oid for other, _ in held} - {relation.oid})
+
+
+def refuse_cycle(session: Session, row: int, oid: int) -> None:
+    """Raise SqlError 42P16 for an attribute or column, of type ``oid``, of a composite type or row type that is in its values."""
+    if row in parts_of(session.catalog, oid):
+        raise SqlError(
+            "42P16", f"composite type {type_name(session, row, None)} cannot be made a member of itself"
+        )

@@ -99,7 +99,8 @@ class BindContext:
     users' functions that the statement runs; ``running``: those whose bodies are being bound as statements of their own.
     ``keeps``: what is bound is kept with a table or domain (``planner.bind.runnable``). ``variables``: of the PL/pgSQL function whose
     statement is bound. ``security``: for whom it is to run; ``closed``: schemas whose names
-    that user may not write, while a text of theirs is bound. ``defines``: it is only looked at.
+    that user may not write, while a text of theirs is bound. ``defines``: it is only looked at. ``keys``: primary keys that
+    grouped queries rely on, by the depth of views that they are at and the oid of their constraint.
     """
 
     catalog: Catalog
@@ -121,6 +122,7 @@ class BindContext:
     security: RowSecurity | None = None
     closed: frozenset[str] = frozenset()
     defines: bool = False
+    keys: set[tuple[int, int]] = field(default_factory=set)
 
     @property
     def volatile(self) -> bool:

@@ -445,15 +445,23 @@ def _canonical(
 # --- bodies that are kept as canonical text -------------------------------------------------------
 
 
-def body_query(function: FunctionDef, catalog: Catalog) -> QueryExpr:
-    """Return the query of a BEGIN ATOMIC or RETURN body, ``$n`` for its inputs. Raises SqlError as binding does."""
+def body_query(
+    function: FunctionDef, catalog: Catalog, keys: set[tuple[int, int]] | None = None
+) -> QueryExpr:
+    """Return the query of a BEGIN ATOMIC or RETURN body, ``$n`` for its inputs. Raises SqlError as binding does.
+
+    ``keys`` gets the primary keys that its groups rely on (``BindContext.keys``).
+    """
     context = make_context(
         catalog, function.path, text=function.body_sql, settings=STORED_TEXT, variable_params=False
     )
     parsed = parse_one(function.body_sql)
     assert parsed is not None
     assert isinstance(parsed.statement, ast.Select | ast.SetOp | ast.Values)
-    return bind_query(context.for_function(function, function.inputs), parsed.statement)
+    query = bind_query(context.for_function(function, function.inputs), parsed.statement)
+    if keys is not None:
+        keys |= context.keys
+    return query
 
 
 def rebase_body(function: FunctionDef, before: Catalog, after: Catalog) -> str:

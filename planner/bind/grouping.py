@@ -108,12 +108,15 @@ class GroupCheck:
             return known
         made = self.scope.ranges[range_]
         answer = False
+        context = self.scope.context
         if isinstance(made, RelationRange):
-            relation = self.scope.context.catalog.relation_by_oid(made.oid)
+            relation = context.catalog.relation_by_oid(made.oid)
             if relation is not None:
                 for index in relation.indexes:
                     if index.primary and not index.deferrable:
                         answer = all((range_, attnum) in self._keys for attnum in index.attnums)
+                        if answer:
+                            context.keys.add((context.view_depth, index.constraint_oid))
         self._dependent[range_] = answer
         return answer
 

@@ -27,6 +27,8 @@ select col_description('t'::regclass, n) from generate_series(1, 9) n order by n
 select pg_describe_object('pg_class'::regclass, 't'::regclass, n) from generate_series(1, 9) n order by n;
 select n, has_column_privilege('postgres', 't'::regclass, n::int2, 'select') from generate_series(1, 9) n order by n;
 select pg_describe_object('pg_attrdef'::regclass, oid, 0) from pg_attrdef where adrelid='t'::regclass order by 1;
+select refobjsubid, deptype, pg_describe_object(classid,objid,objsubid) from pg_depend where refobjid='t'::regclass and refclassid='pg_class'::regclass order by 1,3;
+select pg_describe_object(classid,objid,objsubid), objsubid, refobjsubid, deptype from pg_depend where classid='pg_class'::regclass and objid in (select oid from pg_class where relname in ('t','t_f','t_f_seq','t_lower')) order by 1,2,3;
 insert into t (a, c, d) values (1, 2, 1), (2, 3, 1);
 select * from t order by a;
 select a, f, e from t where a + c = 5;
