@@ -506,14 +506,14 @@ class Connection:
         return self.db.session_closed(self)
 
     def let_go(self) -> None:
-        """The session is over: what it kept goes now. Its parts refer to one another, and a collection that finds them may be long in coming."""
+        """The session is over: what it kept goes now, and it itself: no collection of cycles is needed."""
         session = self.session
-        session.running = session.parts = None
-        session.query_text = ""
         self.log.let_go()
         self.prepared.clear()
         self.portals.clear()
         session.settings.let_go()
+        session.let_go()
+        self.__dict__ = {"db": self.db}
 
     async def drop_temporaries(self) -> None:
         """Drop the session's temporary tables in a transaction of its own (end of session)."""

@@ -149,6 +149,12 @@ class Session:
         self._random: Callable[[], float] = database.random
         self.seeded = False
 
+    def let_go(self) -> None:
+        """The session is over: its parts go. They refer to it, so that otherwise a collection of cycles would have to find them all."""
+        self.block.let_go()
+        kept = ("db", "pid", "peer", "database", "database_oid")
+        self.__dict__ = {name: self.__dict__[name] for name in kept}
+
     # -- what functions see ------------------------------------------------------------------------
 
     @property

@@ -56,13 +56,16 @@ class _Nobody(Responder):
 
 async def drop_ended(database: Database, space: Space, pid: int) -> None:
     """Drop what the session ``pid``, which has ended, has in its temporary schema. Raises TxnError, SqlError."""
-    for _ in range(_TRIES):
+    for left in reversed(range(_TRIES + 1)):
+        session = _session(database, space, pid)
         try:
-            await drop_temporaries(_session(database, space, pid))
+            await drop_temporaries(session)
             return
         except (Deadlock, SchemaChanged, WriteConflict):
-            continue  # others changed what hangs on it
-    await drop_temporaries(_session(database, space, pid))
+            if not left:  # else: others changed what hangs on it
+                raise
+        finally:
+            session.let_go()
 
 
 async def drop_leftovers(database: Database, space: Space) -> None:

@@ -100,6 +100,11 @@ class Block:
         self._limits = (0, 0)  # lock and transaction timeout the running transaction goes by, milliseconds
         self._limit = TransactionLimit(self._timed_out)
 
+    def let_go(self) -> None:
+        """The session is over: who has waited for its blocks to end, and the clock of its transactions, go."""
+        self.on_end.clear()
+        del self._limit
+
     @property
     def in_block(self) -> bool:
         """Whether BEGIN was said, be it that the block has failed since."""
