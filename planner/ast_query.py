@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from planner.errors import Span
+from planner.types import SqlType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,6 +245,23 @@ class Row(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Part(Node):
+    """A value for a part of a column that INSERT names: ``steps`` as in ``TargetColumn``."""
+
+    steps: tuple[str | SubscriptStep | Node, ...]
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfParts(Node):
+    """What INSERT stores in a column of which it names parts: NULL with these parts put in, one after another."""
+
+    column: str
+    type: SqlType
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SubLink(Node):
     """A sub-select as an expression. ``op`` is empty for IN (= ANY) and the kinds without a test."""
 
@@ -306,7 +324,7 @@ class CurrentOf(Node):
 Expression: TypeAlias = (
     Constant | ParamRef | ColumnRef | Operator | OperatorAny | In | Between | Distinct | NullIf | BoolOp
     | NullTest | BooleanTest | NamedArg | FuncCall | TypeCast | Collate | Case | Coalesce | MinMax
-    | ArrayLiteral | Row | SubLink | Indirection | SqlValue | Grouping | Default | CurrentOf
+    | ArrayLiteral | Row | OfParts | SubLink | Indirection | SqlValue | Grouping | Default | CurrentOf
 )  # fmt: skip
 
 

@@ -46,7 +46,8 @@ class IndexPlan:
 
     ``access``: how each stored table is reached. ``is_small``: every stored table is reached by key or by a bounded
     range, so the row executor is the right one whatever the tables' size, unless one of ``candidates`` says that it ``scans``.
-    ``pairs``: some join, or a sub-select in an expression, may look at each pair of rows.
+    ``pairs``: some join, or a sub-select in an expression, may look at each pair of rows. ``in_turn``: rows are computed as they are
+    asked for (``Select.in_turn``).
     """
 
     columns: tuple[OutputColumn, ...]
@@ -58,6 +59,7 @@ class IndexPlan:
     partitioned: tuple[PartitionsSource, ...] = ()
     pairs: bool = True
     subplans: tuple[tuple[SubLink, Node], ...] = ()
+    in_turn: bool = False
 
     @property
     def partitions(self) -> int:
@@ -130,6 +132,7 @@ class IndexExecutor:
             tuple(planning.partitioned),
             _by_pairs(root, query) if planning.partitioned else True,
             subplans,
+            query.in_turn,
         )
 
     def run(self, plan: IndexPlan, ctx: ExecContext) -> Result | Awaitable[Result]:
@@ -138,7 +141,7 @@ class IndexExecutor:
         env = Env(ctx.params, ctx.session, (), None, state)
         point = plan.point
         rows: Rows
-        if point is not None:
+        if point is not None and not plan.in_turn:
             source = point.direct
             if source is not None:
                 found = source.request((), env, ctx)
@@ -167,6 +170,8 @@ class IndexExecutor:
         pipe = plan.root.pipe(env)
         rows: Rows = []
         state: ExecState = env.shared
+        if plan.in_turn:
+            return RowStream(plan.columns, drive(pipe, rows, None, state), partial(abandon, pipe, None))
         finished = True
         try:
             finished, waiting = run_ready(pipe, rows, outermost=True)

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from engine.index.access import has_sublink, returns_set
-from engine.index.nodes import Node, Sort
+from engine.index.nodes import InTurn, Node, Sort
 from engine.index.sorting import order_items
 from engine.index.state import Pipe, evaluate
 from planner.evaluate import Env, Layout, compile_row, walk
 from planner.facts import facts
-from planner.query import Expr, FuncExpr, OpExpr, Select, SubLink, Var
+from planner.query import Expr, FuncExpr, OpExpr, Select, SqlCall, SubLink, Var
 from planner.walk import children
 
 
@@ -111,6 +111,8 @@ def _is_volatile(node: object, cut: bool) -> bool:
     """
     if isinstance(node, SubLink):
         return False
+    if isinstance(node, SqlCall) and node.stays and node.volatility == "v":
+        return True
     if isinstance(node, FuncExpr | OpExpr):
         fact = facts().procs.get(node.proc)
         if fact is not None and fact.volatility == "v" and (cut or node.proc not in _SIZES):
@@ -136,6 +138,8 @@ def compute_late(node: Node, query: Select, late: Sequence[int], sort: bool) -> 
         node = Sort(node, items, counts if capped else ())
     if capped:
         node = Head(node, counts)
+    if query.in_turn:
+        node = InTurn(node)
     values = [position.get(i, target.expr) for i, target in enumerate(query.targets)]
     return Arrange(node, values, [t.name for t in query.targets])
 

@@ -23,7 +23,7 @@ from engine.explain.tree import Measured
 from engine.index.access import in_order_of_cost
 from engine.index.keyed import KeySet
 from engine.index.sorting import RUN, OrderItem, compare_key, merged, sort_rows
-from engine.index.state import BATCH, FEW, Pipe, Rows, evaluate, evaluate_rows
+from engine.index.state import BATCH, FEW, Pipe, Rows, evaluate, evaluate_rows, gather
 from pgwire.give_way import give_way, paced
 from pgwire.release import release
 from planner.builtins.compare import hash_key
@@ -191,6 +191,22 @@ def projection(exprs: Sequence[Expr | int], layout: Layout) -> RowFunction:
     return compile_map(exprs, layout)
 
 
+class InTurn(Node):
+    """All rows, found before the first is given on; then they are, one by one (``engine.writes.in_turn``)."""
+
+    def __init__(self, child: Node) -> None:
+        super().__init__(child.layout, child.width, child)
+
+    def pipe(self, e: Env) -> Pipe:
+        """Gather, then give out."""
+        rows = yield from gather(self.inputs[0].pipe(e))
+        try:
+            for row in rows:
+                yield [row]
+        finally:
+            release(rows)
+
+
 class Cut(Node):
     """The first ``width`` columns (junk columns dropped)."""
 
@@ -276,10 +292,16 @@ class ValuesNode(Node):
     """Rows of expressions."""
 
     def __init__(
-        self, rows: Sequence[Sequence[Expr]], width: int, outer: Layout | None, subplan: Any
+        self,
+        rows: Sequence[Sequence[Expr]],
+        width: int,
+        outer: Layout | None,
+        subplan: Any,
+        in_turn: bool = False,
     ) -> None:
         super().__init__(Layout(outer=outer, subplan=subplan), width)
         self.count = len(rows)
+        self.batch = 1 if in_turn else BATCH
         layout = Layout(outer=outer, subplan=subplan)
         # a row of constants needs no code: INSERT ... VALUES of thousands of rows
         self.functions: list[RowFunction | RowTuple] = [
@@ -298,7 +320,7 @@ class ValuesNode(Node):
             else:
                 row = function((), e)
             out.append(row)
-            if len(out) >= BATCH:
+            if len(out) >= self.batch:
                 yield out
                 out = []
         if out:

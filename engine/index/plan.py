@@ -25,6 +25,7 @@ from engine.index.nodes import (
     Cut,
     Distinct,
     Filter,
+    InTurn,
     Limit,
     Node,
     OneRow,
@@ -201,7 +202,7 @@ class Planning:
             if any(cell is None for cell in row):
                 raise not_supported("DEFAULT in VALUES here")
             rows.append(row)
-        node: Node = ValuesNode(rows, len(query.columns), outer, self.sublink)
+        node: Node = ValuesNode(rows, len(query.columns), outer, self.sublink, query.in_turn)
         return self.finish(node, query, [c.type for c in query.columns], outer, sort=True)
 
     def select(self, query: Select, outer: Layout | None, parts: Parts | None = None) -> Node:
@@ -237,6 +238,8 @@ class Planning:
             node = compute_late(node, query, late, sort=not in_order)
         else:
             node = self._sets(exprs, node, expanded)
+            if query.in_turn:
+                node = InTurn(node)
             node = Project(node, exprs, [t.name for t in query.targets])
         types = [t.expr.type for t in query.targets]
         output = sum(not t.junk for t in query.targets)

@@ -2,7 +2,8 @@
 
     source query ──rows──> defaults, NOT NULL, CHECK ──> txn.insert/update/delete ──> RETURNING
 
-A statement reads all its input before its first write, so it never sees its own changes. The
+A statement reads all its input before its first write, so it never sees its own changes; users' volatile functions that it
+calls do (``in_turn``). The
 compiled parts (defaults, checks, RETURNING) live in the Plan; per row there are only calls of compiled code.
 Row tuples are indexed by ``attnum - 1``.
 """
@@ -24,6 +25,7 @@ from engine.constraints.exclusion import Exclusion, compiled
 from engine.constraints.setwise import check_bulk
 from engine.constraints.standing import Standing, excluded
 from engine.eager import settle
+from engine.executor import Result
 from engine.index.plan import Planning
 from engine.index.state import value_of
 from engine.reads.plans import Plan, Replan
@@ -33,6 +35,7 @@ from engine.transaction.block_state import BLOCK
 from engine.transaction.conflicts import tid_of
 from engine.triggers.firing import Firing, Operation, firing_of, updated_columns
 from engine.triggers.rows import begin, insert_each, made_before, refuse_changed, take_turns
+from engine.writes.in_turn import computed_in_turn, each_row, in_turn
 from engine.writes.insert_bulk import BulkSource
 from engine.writes.one_row import insert_alone
 from engine.writes.returning import Returning, make_env, returning_of
@@ -124,8 +127,8 @@ class InsertPlan:
     """The compiled parts of an INSERT."""
 
     __slots__ = (
-        "arbiters", "arrange", "checks", "conflict", "defaults", "effects", "exclusions", "firing", "plain", "reach", "returning", "row", "shape",
-        "statement", "updating",
+        "arbiters", "arrange", "checks", "conflict", "defaults", "effects", "exclusions", "firing", "in_turn", "plain", "reach", "returning",
+        "row", "shape", "source", "statement", "updating",
     )  # fmt: skip
 
     def __init__(self, session: Session, statement: Insert, parent: RelationDef | None = None) -> None:
@@ -171,6 +174,11 @@ class InsertPlan:
         # Rows only have to be made and stored: nothing is to be done with them afterwards, nor with others in their place.
         updates = self.conflict is not None and self.conflict.action != "nothing"
         self.plain = not (self.effects or updates or self.shape.views or statement.returning or self.checks)
+        each = self.conflict is None and not (self.firing is not None and self.firing.before_row)
+        self.in_turn = each and parent is None and bool(self.shape.shards) and computed_in_turn(statement)
+        self.source = statement.source
+        if self.in_turn and self.source is not None:
+            self.source = in_turn(self.source)
 
     def conflict_changes(self, relation: RelationDef) -> frozenset[int]:
         """Return the columns that DO UPDATE assigns, with those that are generated from them."""
@@ -276,7 +284,8 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
     env = make_env(ctx)
     reads = []
     if statement.source is not None and plan.bound.reads:
-        prepare_source(session, compiled_query(plan, "source", statement.source))
+        assert insert.source is not None
+        prepare_source(session, compiled_query(plan, "source", insert.source))
         reads = tables_to_lock(session, plan, "source")
     await session.view.start_write(plan, shape.shards, reads)
     if insert.effects:
@@ -289,6 +298,7 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
     else:
         bulky = (
             BulkSource.serves(insert)
+            and not insert.in_turn
             and not plan.locking
             and session.parts is None
             and effects.may_bulk_load(session, shape.relation)
@@ -299,7 +309,10 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
             if loaded is not None:
                 await check_bulk(session, shape.relation)
                 return outcome("INSERT", loaded, None, None)
-        result = await run_query(session, plan, "source", statement.source, ctx)
+        assert insert.source is not None
+        result = await run_query(session, plan, "source", insert.source, ctx)
+        if insert.in_turn and session.parts is None:
+            return await _insert_in_turn(session, insert, result, env)
         if isinstance(result, ReadyRows):
             source = result.rows
         elif bulky:
@@ -367,6 +380,25 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
     if insert.returning is not None:
         stored = [(row_id, row, ()) for row_id, row in zip(row_ids, rows, strict=True)]
         returned = await insert.returning.rows(stored, env)
+    if insert.effects:
+        await effects.inserted(session, shape.relation, rows, insert.firing)
+    return outcome("INSERT", len(rows), insert.returning, returned)
+
+
+async def _insert_in_turn(session: Session, insert: InsertPlan, result: Result, env: Env) -> Outcome:
+    """Insert row by row, each as it is computed, with its RETURNING."""
+    await begin(session, insert.firing, insert.updating)
+    shape = insert.shape
+    txn = session.block.ensure_txn()
+    rows: list[Row] = []
+    returned: list[Row] = []
+    async for values in each_row(session, result):
+        [row] = await insert.checks.made("insert", shape, openly(insert.complete, [values], env), env)
+        [row_id] = await settle(txn.insert(shape.shard, [row]))
+        openly(shape.check_views, [row], env)
+        rows.append(row)
+        if insert.returning is not None:
+            returned += await insert.returning.rows([(row_id, row, ())], env)
     if insert.effects:
         await effects.inserted(session, shape.relation, rows, insert.firing)
     return outcome("INSERT", len(rows), insert.returning, returned)

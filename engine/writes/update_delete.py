@@ -29,6 +29,7 @@ from engine.triggers.firing import firing_of
 from engine.triggers.rows import begin, delete_each, refuse_changed, update_each
 from engine.writes.by_key import change_alone, change_by_key
 from engine.writes.dml import changed_by, made_openly, outcome, tables_to_lock, target_of
+from engine.writes.in_turn import computed_in_turn, each_row, in_turn
 from engine.writes.returning import make_env, returning_of
 from engine.writes.row_checks import RowChecks
 from engine.writes.shape import OF_ROWS, TableShape
@@ -47,7 +48,7 @@ class ChangePlan:
     """The compiled parts of an UPDATE or DELETE over the source layout of ``planner.query.Update``."""
 
     __slots__ = (
-        "assigned", "assigned_attnums", "by_key", "checks", "deletes", "effects", "extra_from", "firing", "for_update", "keys_kept", "new",
+        "assigned", "assigned_attnums", "by_key", "checks", "deletes", "effects", "extra_from", "firing", "for_update", "in_turn", "keys_kept", "new",
         "none", "old", "one", "plain", "reach", "returning", "shape", "short", "source", "statement", "values_from", "verb",
     )  # fmt: skip
 
@@ -98,6 +99,10 @@ class ChangePlan:
         if self.plain and self.deletes:
             source = statement.source
             self.source = replace(source, targets=source.targets[:1], columns=source.columns[:1])
+        each = self.firing is not None and self.firing.before_row
+        self.in_turn = not each and bool(self.shape.shards) and computed_in_turn(statement)
+        if self.in_turn:
+            self.source = in_turn(self.source)
 
     def note_key(self, plan: Plan, query: CompiledQuery) -> None:
         """Remember that one key finds the rows, if nothing else is looked at and nothing follows from what becomes of them."""
@@ -219,6 +224,36 @@ async def _update_by_columns(
         bulk.close()
 
 
+async def _change_in_turn(session: Session, change: ChangePlan, result: Result, env: Env) -> Outcome:
+    """Change row by row, each as it is computed, with its RETURNING; a target row that joins several source rows counts once."""
+    firing, shape = change.firing, change.shape
+    if firing is not None:
+        await begin(session, firing)
+    txn = session.block.ensure_txn()
+    old: dict[RowId, Row] = {}
+    new: list[Row] = []
+    returned: list[Row] = []
+    async for row in each_row(session, result):
+        row_id = RowId(row[0])
+        if row_id in old:
+            continue
+        refuse_changed(session, shape, [row_id], "deleted" if change.deletes else "updated")
+        old[row_id] = made = change.old(row)
+        if change.deletes:
+            await settle(txn.delete(shape.shard, [row_id]))
+        else:
+            [(_, made)] = changed = await change.all_changed(session, [row], env)
+            await settle(txn.update(shape.shard, changed, keys_kept=change.keys_kept))
+            new.append(made)
+        if change.returning is not None:
+            returned += await change.returning.rows([(row_id, made, row[change.extra_from :])], env)
+    if change.effects and change.deletes:
+        await effects.deleted(session, shape.relation, list(old.values()), firing)
+    elif change.effects:
+        await effects.updated(session, shape.relation, list(old.values()), new, firing)
+    return outcome(change.verb, len(old), change.returning, returned)
+
+
 async def run_update(session: Session, plan: Plan, statement: Update, params: tuple[Any, ...]) -> Outcome:
     """Run an UPDATE."""
     if _is_routed(session, statement):
@@ -231,13 +266,15 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
     query, ctx = await _start(session, plan, change, params)
     change.note_key(plan, query)
     checked = change.shape.checks or change.shape.views or change.shape.demands
-    bulky = change.plain and not checked and not plan.locking and session.parts is None
+    bulky = change.plain and not checked and not plan.locking and session.parts is None and not change.in_turn
     if bulky:
         count = await update_on_spark(session, change, query, ctx)
         if count is not None:
             return outcome("UPDATE", count, None, None)
     result = await run_query(session, plan, "source", change.source, ctx)
     env = make_env(ctx)
+    if change.in_turn and session.parts is None:
+        return await _change_in_turn(session, change, result, env)
     if bulky and isinstance(result, RowStream) and len(change.source.ranges) == 1:
         found = await _update_by_columns(session, change, result, env)
         if isinstance(found, int):
@@ -282,6 +319,8 @@ async def run_delete(session: Session, plan: Plan, statement: Delete, params: tu
     query, ctx = await _start(session, plan, change, params)
     change.note_key(plan, query)
     result = await run_query(session, plan, "source", change.source, ctx)
+    if change.in_turn and session.parts is None:
+        return await _change_in_turn(session, change, result, make_env(ctx))
     if change.plain and isinstance(result, RowStream) and session.parts is None:
         return outcome("DELETE", await delete_found(session, change, result), None, None)
     rows = await _source_rows(session, change, result)

@@ -3,23 +3,23 @@
 UPDATE t SET c.f = 1           c := ComposeRow(Row(1, (c).g))             the other attributes as they are
 UPDATE t SET a[2].f = 1        a := ArrayAssign(a, 2, ComposeRow(Row(1, (a[2]).g)))
 UPDATE t SET j['a'][0] = 1     j := ArrayAssign(j, ['a', 0], 1)          so of a jsonb, and of an hstore
-INSERT INTO t (c.f, d)         INSERT INTO t (c, d) ... ROW(1, NULL)      those that are not named are NULL
+INSERT INTO t (c.f, a[1])      INSERT INTO t (c, a): as UPDATE of NULL    those that are not named are NULL
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from planner import ast
 from planner.bind.subscripts import hstore_key, jsonb_keys, subscript, subscripts_of
 from planner.casts import CastContext, CoerceEnv, try_coerce
-from planner.catalog import Catalog, ColumnDef, RelationDef, RowType
+from planner.catalog import ColumnDef, RelationDef, RowType
 from planner.composite import compose, decomposed, is_composite
 from planner.domains import base_oid, base_type, is_domain
 from planner.errors import Span, SqlError, not_supported
-from planner.facts import HSTORE, INT2VECTOR, JSONB, NAME, OIDVECTOR, RECORD, TEXT
-from planner.query import ArrayAssign, Expr, FieldSelect, RelabelType, RowExpr
+from planner.facts import HSTORE, INT2VECTOR, INT4, JSONB, NAME, OIDVECTOR, RECORD, TEXT
+from planner.query import ArrayAssign, Const, Expr, FieldSelect, RelabelType, RowExpr
 from planner.scope import Scope
 from planner.typefacts import coordinates_of, format_type
 from planner.types import SqlType
@@ -143,6 +143,14 @@ def _with_element(
         element, indexes = TEXT, ((None, hstore_key(scope, subscripts)),)
     else:
         element, indexes, is_slice = subscripts_of(scope, oid, subscripts, span)
+    if is_slice:  # beside a slice a single subscript is one from 1 on
+        one = Const(type=SqlType(INT4), value=1)
+        indexes = tuple(
+            [
+                (one if low is None and not step.is_slice else low, high)
+                for (low, high), step in zip(indexes, subscripts, strict=True)
+            ]
+        )
     if count < len(steps):
         if is_slice:
             raise not_supported("assignment to a field of a slice", span=span)
@@ -170,93 +178,77 @@ def _with_element(
 # --- INSERT ---------------------------------------------------------------------------------------
 
 
-def without_parts(node: ast.Insert, relation: RelationDef, catalog: Catalog) -> ast.Insert:
-    """Return an INSERT that names parts of columns as one that names columns, and gives rows for those of several parts.
+Given = Callable[[Sequence[ast.Expression]], list[ast.Expression]]
 
-    Raises SqlError 42703, 42804, 42701 for the same part twice; 0A000 for elements of arrays, and DEFAULT for a part.
+
+def whole_columns(
+    named: Sequence[ast.TargetColumn], relation: RelationDef
+) -> tuple[tuple[ast.TargetColumn, ...], Given]:
+    """Return the columns whose parts are named, each once, and what makes their values of those that were written.
+
+    That raises SqlError 42601 for more or fewer values than names. Raises SqlError 42703; 42701 for a column that is named as a whole, too.
     """
+    columns: list[ast.TargetColumn] = []
+    positions: list[list[int]] = []
+    for position, target in enumerate(named):
+        known = next((i for i, c in enumerate(columns) if c.name == target.name), None)
+        if known is None:
+            columns.append(replace(target, steps=()))
+            positions.append([position])
+            continue
+        if not target.steps or not named[positions[known][0]].steps:
+            raise SqlError("42701", f'column "{target.name}" specified more than once', span=target.span)
+        positions[known].append(position)
+    types = [_type_of(relation, column) for column in columns]
+
+    def given(values: Sequence[ast.Expression]) -> list[ast.Expression]:
+        if len(values) > len(named):
+            words = "INSERT has more expressions than target columns"
+            raise SqlError("42601", words, span=values[len(named)].span)
+        if len(values) < len(named):
+            words = "INSERT has more target columns than expressions"
+            raise SqlError("42601", words, span=named[len(values)].span)
+        made: list[ast.Expression] = []
+        for column, type_, places in zip(columns, types, positions, strict=True):
+            targets = [named[place] for place in places]
+            if not targets[0].steps:
+                made.append(values[places[0]])
+                continue
+            parts = [
+                ast.Part(steps=target.steps, value=values[place], span=target.span)
+                for target, place in zip(targets, places, strict=True)
+            ]
+            made.append(ast.OfParts(column=column.name, type=type_, parts=tuple(parts), span=column.span))
+        return made
+
+    return tuple(columns), given
+
+
+def without_parts(node: ast.Insert, relation: RelationDef) -> ast.Insert:
+    """Return an INSERT that names parts of columns as one that names columns. Raises SqlError as ``whole_columns``."""
     if not any(column.steps for column in node.columns):
         return node
     if node.query is None:
         raise not_supported("INSERT ... DEFAULT VALUES into parts of columns", span=node.columns[0].span)
-    columns: list[ast.TargetColumn] = []
-    plans: list[int | dict[str, object]] = []
-    for position, target in enumerate(node.columns):
-        known = next((i for i, c in enumerate(columns) if c.name == target.name), None)
-        if not target.steps:
-            if known is not None:
-                raise _twice(target)
-            columns.append(target)
-            plans.append(position)
-            continue
-        if known is None:
-            columns.append(replace(target, steps=()))
-            plans.append({})
-            known = len(plans) - 1
-        tree = plans[known]
-        if not isinstance(tree, dict):
-            raise _twice(target)
-        _plant(tree, target, position)
-    rows = [_row_of(relation, column, catalog) for column in columns]
+    columns, given = whole_columns(node.columns, relation)
     query = node.query
     plain = isinstance(query, ast.Values) and not (
         query.with_ or query.order or query.limit or query.offset or query.locking
     )
     if plain and isinstance(query, ast.Values):
-        made: list[tuple[ast.Expression, ...]] = []
-        for values in query.rows:
-            if len(values) != len(node.columns):
-                more = len(values) > len(node.columns)
-                words = (
-                    "INSERT has more expressions than target columns"
-                    if more
-                    else "INSERT has more target columns than expressions"
-                )
-                raise SqlError("42601", words, span=node.columns[0].span)
-            made.append(
-                tuple(
-                    _value(plan, values, row, column, catalog)
-                    for plan, row, column in zip(plans, rows, columns, strict=True)
-                )
-            )
-        return replace(node, columns=tuple(columns), query=replace(query, rows=tuple(made)))
+        rows = tuple([tuple(given(values)) for values in query.rows])
+        return replace(node, columns=columns, query=replace(query, rows=rows))
     names = tuple(f"column{i}" for i in range(1, len(node.columns) + 1))
-    inputs = tuple(ast.ColumnRef(names=(_SOURCE, name), span=query.span) for name in names)
+    inputs = [ast.ColumnRef(names=(_SOURCE, name), span=query.span) for name in names]
     source = ast.SubqueryRef(query=query, alias=ast.Alias(name=_SOURCE, columns=names), span=query.span)
-    targets = tuple(
-        ast.TargetItem(expr=_value(plan, inputs, row, column, catalog))
-        for plan, row, column in zip(plans, rows, columns, strict=True)
-    )
-    return replace(node, columns=tuple(columns), query=ast.Select(targets=targets, from_=(source,)))
+    items = tuple(ast.TargetItem(expr=value) for value in given(inputs))
+    return replace(node, columns=columns, query=ast.Select(targets=items, from_=(source,)))
 
 
 _SOURCE = "*SELECT*"
 
 
-def _twice(target: ast.TargetColumn) -> SqlError:
-    return SqlError("42701", f'column "{target.name}" specified more than once', span=target.span)
-
-
-def _plant(tree: dict[str, object], target: ast.TargetColumn, position: int) -> None:
-    """Note in the tree of a column's fields which value goes to the part that ``target`` names."""
-    *outer, last = target.steps
-    for step in outer:
-        inner = tree.setdefault(_field_name(step, target), {})
-        if not isinstance(inner, dict):
-            raise _twice(target)
-        tree = inner
-    if _field_name(last, target) in tree:
-        raise _twice(target)
-    tree[_field_name(last, target)] = (position, target)
-
-
-def _field_name(step: Step, target: ast.TargetColumn) -> str:
-    if not isinstance(step, str):
-        raise not_supported("INSERT into a part of a column", span=target.span)
-    return step
-
-
-def _row_of(relation: RelationDef, target: ast.TargetColumn, catalog: Catalog) -> SqlType:
+def _type_of(relation: RelationDef, target: ast.TargetColumn) -> SqlType:
     for column in relation.live:
         if column.name == target.name:
             return column.declared
@@ -265,40 +257,16 @@ def _row_of(relation: RelationDef, target: ast.TargetColumn, catalog: Catalog) -
     )
 
 
-def _first_of(plan: object, target: ast.TargetColumn) -> ast.TargetColumn:
-    """Return the first target that was written for a part of a column."""
-    while isinstance(plan, dict):
-        plan = next(iter(plan.values()))
-    return plan[1] if isinstance(plan, tuple) else target
+def bind_of_parts(scope: Scope, node: ast.OfParts) -> Expr:
+    """Return the value of a column of which parts are given; what its domain demands is asked of the whole."""
+    from planner.bind.expr import bind_expr
 
-
-def _value(
-    plan: object, values: Sequence[ast.Expression], type_: SqlType, target: ast.TargetColumn, catalog: Catalog
-) -> ast.Expression:
-    """Return what goes to a column: one of the values, or a row of some of them."""
-    if isinstance(plan, int):
-        return values[plan]
-    if isinstance(plan, tuple):
-        return values[plan[0]]
-    assert isinstance(plan, dict)
-    fields = list(plan)
-    row = catalog.row_type(base_oid(type_.oid))
-    if row is None:
-        raise SqlError(
-            "42804",
-            f'cannot assign to field "{fields[0]}" of column "{target.name}" because its type '
-            f"{format_type(type_.oid)} is not a composite type",
-            span=target.span,
-        )
-    for field in fields:
-        _attribute(row, field, target.name, _first_of(plan[field], target).span)
-    items: list[ast.Expression] = []
-    for column in row.live:
-        if column.name not in plan:
-            items.append(ast.Constant(kind="null", value=None, span=target.span))
-            continue
-        item = _value(plan[column.name], values, column.declared, target, catalog)
-        if isinstance(item, ast.Default):
-            raise SqlError("0A000", "cannot set a subfield to DEFAULT", span=target.span)
-        items.append(item)
-    return ast.Row(items=tuple(items), span=target.span)
+    made: Expr = Const(type=base_type(node.type), value=None, span=node.span)
+    for part in node.parts:
+        value = None if isinstance(part.value, ast.Default) else bind_expr(scope, part.value)
+        made = with_part(scope, made, node.column, made.type, part.steps, value, part.span)
+    if not is_domain(node.type.oid):
+        return made
+    coerced = try_coerce(made, node.type, CastContext.ASSIGNMENT, scope.context.env)
+    assert coerced is not None
+    return coerced

@@ -87,7 +87,7 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
     if view is not None:
         relation = view.inserted_base(node.overriding)
     of_view: list[ColumnDef] = []
-    node = without_parts(node, relation if view is None else view.view, context.catalog)
+    node = without_parts(node, relation if view is None else view.view)
     if view is None:
         columns = insert_columns(relation, node.columns)
     else:

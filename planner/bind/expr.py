@@ -308,6 +308,12 @@ def _row(scope: Scope, node: ast.Row) -> Expr:
     return RowExpr(type=SqlType(RECORD), fields=fields, names=names, span=node.span)
 
 
+def _of_parts(scope: Scope, node: ast.OfParts) -> Expr:
+    from planner.bind.assign_part import bind_of_parts
+
+    return bind_of_parts(scope, node)
+
+
 def bind_array(scope: Scope, node: ast.ArrayLiteral, target: SqlType | None, context: str = "ARRAY") -> Expr:
     """Bind ARRAY[...]; ``target`` is the array type of a cast written around it."""
     env = scope.context.env
@@ -443,6 +449,7 @@ _BINDERS: dict[type, Binder] = {
     ast.Coalesce: _coalesce,
     ast.MinMax: _min_max,
     ast.Row: _row,
+    ast.OfParts: _of_parts,
     ast.ArrayLiteral: _array,
     ast.TypeCast: _cast,
     ast.Collate: _collate,

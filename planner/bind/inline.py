@@ -47,12 +47,15 @@ from planner.query import (
     CaseExpr,
     CaseWhen,
     Const,
+    Delete,
     Expr,
     FieldSelect,
     FuncExpr,
     FunctionRange,
+    Insert,
     Join,
     JoinKind,
+    Merge,
     NullTest,
     OutputColumn,
     Param,
@@ -60,6 +63,7 @@ from planner.query import (
     QueryExpr,
     Range,
     RangeRef,
+    RelationRange,
     RowExpr,
     Select,
     SqlCall,
@@ -67,6 +71,7 @@ from planner.query import (
     SubLinkKind,
     SubqueryRange,
     Target,
+    Update,
     Var,
 )
 from planner.rewrite import replace_children, shift_levels, shift_query
@@ -84,7 +89,7 @@ def inline_calls(context: BindContext, node: Any) -> Any:
 
     Raises SqlError 0A000 (what cannot be inlined), 54001 (calls without end), 42P13 (a body that no longer fits its function).
     """
-    return Inliner(context).visit(node)
+    return Inliner(context, changing=isinstance(node, Insert | Update | Delete | Merge)).visit(node)
 
 
 # --- calls ----------------------------------------------------------------------------------------
@@ -93,8 +98,9 @@ def inline_calls(context: BindContext, node: Any) -> Any:
 class Inliner:
     """Puts the bodies of users' functions in the place of their calls, in what is about to run."""
 
-    def __init__(self, context: BindContext) -> None:
-        """``context`` is told which functions are called."""
+    def __init__(self, context: BindContext, changing: bool = False) -> None:
+        """``context`` is told which functions are called; ``changing``: the statement changes tables, which volatile functions see."""
+        self.changing = changing
         self.context = context
         self.open: list[int] = []  # the functions whose bodies are being visited
         self.count = 0
@@ -242,6 +248,9 @@ class Inliner:
             exprs = [substituted(t.expr, call.args, 0) for t in body.targets if not t.junk]
             return self._strict(function, call, self._value(call, exprs, field))
         query = body if gives_one_row(body) else _first_row(body)
+        if self.changing and function.volatility == "v" and not self.open and _reads_tables(query):
+            self._note_call(function, call)
+            return self._kept(call, field)
         once = self._once(function, query, call.args, 1)
         if not self.once and (is_volatile(query) or any(map(is_volatile, call.args))):
             # a sub-select that reads nothing of the row around it would be evaluated once for all rows
@@ -427,6 +436,10 @@ class Inliner:
         if body is None:
             return function.volatility == "v"
         return is_volatile(body) or any(map(is_volatile, call.args))
+
+
+def _reads_tables(query: QueryExpr) -> bool:
+    return any(isinstance(item, RelationRange) for item in walk(query))
 
 
 def _own(expr: Any) -> Iterator[Any]:

@@ -18,6 +18,7 @@ from typing import Any
 
 from planner import ast
 from planner.bind.assign import bind_assignments, complete_assignments, default_of, target_relation
+from planner.bind.assign_part import whole_columns
 from planner.bind.context import BindContext
 from planner.bind.dml import changed_scope, insert_columns, rows_to_change
 from planner.bind.expr import bind_boolean, bind_clause
@@ -123,10 +124,14 @@ def _inserted(
     """Return the values of INSERT's columns: given ones, and defaults."""
     columns: list[ColumnDef] = []
     values: Sequence[Expr] = ()
-    if node.values is not None:
+    written = node.values
+    if written is not None:
+        if any(column.steps for column in node.columns):
+            whole, made = whole_columns(node.columns, relation)
+            node, written = replace(node, columns=whole), tuple(made(written))
         columns = insert_columns(relation, node.columns)
         before, scope.clause = scope.clause, "VALUES"
-        cells = insert_cells(scope, node.values)
+        cells = insert_cells(scope, written)
         scope.clause = before
         columns = match_counts(node, columns, [cell.span for cell in cells], None)
         values = converted_row(cells, columns, node, scope.context)

@@ -72,6 +72,7 @@ class QueryBase:
     """What every query has: output columns, WITH items, ordering and limits.
 
     Order of application: body, ORDER BY, OFFSET, LIMIT (with ties: LIMIT keeps peers of the last row).
+    ``in_turn``: of the source of a change whose functions see what it has changed so far: each row is computed when it is asked for.
     """
 
     columns: tuple[OutputColumn, ...]
@@ -80,6 +81,7 @@ class QueryBase:
     limit: Expr | None = None
     offset: Expr | None = None
     with_ties: bool = False
+    in_turn: bool = False
 
 
 LockStrength: TypeAlias = Literal["key share", "share", "no key update", "update"]

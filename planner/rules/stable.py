@@ -51,6 +51,8 @@ from planner.query import (
     ScalarArrayOp,
     SqlCall,
     SubLink,
+    Target,
+    Values,
     Var,
     WindowFunc,
 )
@@ -76,15 +78,20 @@ _VOLATILITIES = {"i": _PLAIN, "s": _STABLE, "v": _BOUND}
 def extract_stable(node: _T, params: int) -> tuple[_T, tuple[Expr, ...]]:
     """Return ``node`` (query or statement) without stable expressions, and those expressions.
 
-    Entry i of the second is the value of ``Param(params + 1 + i)``; it may use the client's parameters.
+    Entry i of the second is the value of ``Param(params + 1 + i)``; it may use the client's parameters. What stands beside calls of
+    users' volatile functions in a select list or VALUES stays: they may change settings, which is seen from there on.
     """
-    taken = _Extraction(params)
+    taken = _Extraction(params, any(_may_change_settings(item) for item in walk(node)))
     return taken.visit(node, False), tuple(taken.found)
 
 
 def changes_settings(node: Any) -> bool:
     """Tell whether a statement changes settings as it runs: then its stable values have to be evaluated in their turn."""
     return any(isinstance(item, FuncExpr) and item.proc == _SET_CONFIG for item in walk(node))
+
+
+def _may_change_settings(node: Any) -> bool:
+    return isinstance(node, SqlCall) and node.stays and node.volatility == "v"
 
 
 def is_immutable(node: Any) -> bool:
@@ -109,8 +116,9 @@ def is_immutable(node: Any) -> bool:
 
 
 class _Extraction:
-    def __init__(self, params: int) -> None:
+    def __init__(self, params: int, in_turn: bool = False) -> None:
         self.params = params
+        self.in_turn = in_turn  # whether values that come out are computed one after another
         self.found: list[Expr] = []
         # what was found out about each node: expressions are asked about at every level they nest
         self.kinds: dict[int, int] = {}
@@ -133,7 +141,7 @@ class _Extraction:
         return known
 
     def visit(self, node: Any, guarded: bool) -> Any:
-        if isinstance(node, Var | Const | Param):
+        if isinstance(node, Var | Const | Param) or (self.in_turn and isinstance(node, Target | Values)):
             return node
         if isinstance(node, FunctionRange):
             # a FROM item stays a call: what it returns may be a row; its arguments are values
