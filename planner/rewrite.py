@@ -15,8 +15,9 @@ from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any, TypeVar, cast
 
-from pgwire.give_way import give_way
+from pgwire.give_way import give_way, paced
 from planner.query import STEP_INPUT, Aggregate, CteRange, Expr, GroupingFunc, QueryBase, Var
+from planner.walk import MANY
 
 _T = TypeVar("_T")
 _Q = TypeVar("_Q", bound=QueryBase)
@@ -44,7 +45,7 @@ def _node_fields(kind: Any) -> tuple[str, ...]:
 def _map(items: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any, ...]:
     """Return ``items`` with every node in it changed; the same tuple if none was."""
     made: list[Any] | None = None
-    for index, item in enumerate(items):
+    for index, item in enumerate(paced(items, MANY)):
         kind = item.__class__
         if kind is tuple:
             new: Any = _map(item, change)

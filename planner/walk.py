@@ -13,7 +13,7 @@ from dataclasses import fields, is_dataclass
 from operator import attrgetter
 from typing import Any, Final
 
-from pgwire.give_way import PACE, give_way, paced
+from pgwire.give_way import PACE, give_way, paced, paced_iter
 from planner.query import QueryBase, QueryExpr, Range
 
 _OTHER: Final = ("type", "span", "leaves")
@@ -50,11 +50,23 @@ _KINDS: Final = _Kinds()
 
 
 def children(node: Any) -> list[Any]:
-    """Return the dataclass nodes directly below ``node`` (through tuples), in field order."""
+    """Return the dataclass nodes directly below ``node`` (through tuples), in field order. Whoever goes through many of them gives way."""
     below = _KINDS[node.__class__]
     if below is None:
         raise TypeError(f"{node.__class__.__name__} is no node")
-    return below(node)
+    found = below(node)
+    return found if len(found) <= MANY else _Many(found)
+
+
+MANY: Final = 512
+"""Nodes of a list, constants maybe, that are looked at between two looks at the clock."""
+
+
+class _Many(list[Any]):
+    """Many nodes: what looks at each, in whatever way, lets others run."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return paced_iter(super().__iter__(), MANY)
 
 
 def _gathered(items: tuple[Any, ...]) -> list[Any]:

@@ -11,6 +11,7 @@ from engine.ddl.members import OWN_NAMES, named_role
 from engine.large_objects.access import acl_of
 from engine.large_objects.statements import rows_of
 from engine.reads.plans import Plan
+from pgwire.give_way import between
 from planner import statements as st
 from planner.acl import (
     ALL,
@@ -118,6 +119,7 @@ async def run_grant(conn: Connection, plan: Plan, statement: st.Grant, params: t
         items = found.items
         role_of = session.catalog.role_by_oid
         for grantee in grantees:
+            between()
             if statement.is_grant:
                 option = role_of if statement.option else None
                 items = grant(items, found.owner, grantor, grantee, letters, option=option)

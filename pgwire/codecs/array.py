@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 
 from pgwire.codecs.domain import BOX
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.invalid import quoting
 from pgwire.codecs.text import int_of
 from pgwire.give_way import give_way, paced
 from pgwire.long_arrays import listed, tupled
@@ -82,7 +83,7 @@ def nest(items: list[Any], lengths: tuple[int, ...]) -> Array:
 
 
 def _malformed(text: str, detail: str) -> DataError:
-    return DataError("22P02", f'malformed array literal: "{text}"', detail=detail)
+    return DataError("22P02", quoting("malformed array literal: ", text), detail=detail)
 
 
 def check_size(lengths: tuple[int, ...]) -> None:

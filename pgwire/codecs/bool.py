@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.invalid import invalid_syntax
+from pgwire.long_values import stripped
 
 _WORDS = {
     prefix: value
@@ -12,6 +14,7 @@ _WORDS = {
     )
     for prefix in (word[:n] for n in range(least, len(word) + 1))
 }  # fmt: skip
+LONGEST = max(map(len, _WORDS))
 _SPACE = " \t\n\r\f\v"
 
 
@@ -19,9 +22,10 @@ def parse(text: str) -> bool:
     """Read any unambiguous prefix of true, false, yes, no, on, off, 1, 0, in any case; 22P02 otherwise."""
     value = _WORDS.get(text)
     if value is None:
-        value = _WORDS.get(text.strip(_SPACE).lower())
+        word = stripped(text, _SPACE, True, True)
+        value = _WORDS.get(word.lower()) if len(word) <= LONGEST else None
         if value is None:
-            raise DataError("22P02", f'invalid input syntax for type boolean: "{text}"')
+            raise invalid_syntax("boolean", text)
     return value
 
 

@@ -24,6 +24,7 @@ import msgspec
 
 from pgwire.codecs.composite_keys import row_key
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.invalid import quoting
 from pgwire.codecs.quoted import Unended, read_quoted
 from pgwire.codecs.ranges import comparable
 from pgwire.codecs.system import RecordValue
@@ -157,7 +158,7 @@ def parse_fields(text: str, count: int) -> list[str | None]:
 
 
 def _malformed(text: str, detail: str) -> DataError:
-    return DataError("22P02", f'malformed record literal: "{text}"', detail=detail)
+    return DataError("22P02", quoting("malformed record literal: ", text), detail=detail)
 
 
 # -- binary ----------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from pgwire.codecs.domain import (
     US_PER_DAY,
 )
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.invalid import quoting
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.zone import zone
 
@@ -56,7 +57,7 @@ def parse_date(text: str, settings: CodecSettings) -> int:
     if moment.special:
         return {"epoch": 0, "infinity": DATE_INFINITY, "-infinity": -DATE_INFINITY}[moment.special]
     if not in_date_range(moment.days):
-        raise DataError("22008", f'date out of range: "{text}"')
+        raise DataError("22008", quoting("date out of range: ", text))
     return moment.days
 
 
@@ -84,7 +85,7 @@ def _fast(text: str) -> tuple[int, int | None] | None:
 def _in_range(us: int, text: str) -> int:
     if MIN_TIMESTAMP_US <= us < END_TIMESTAMP_US:
         return us
-    raise DataError("22008", f'timestamp out of range: "{text}"')
+    raise DataError("22008", quoting("timestamp out of range: ", text))
 
 
 def _special(moment: Moment) -> int:

@@ -12,6 +12,9 @@ import enum
 from typing import Final
 
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.invalid import invalid_syntax, quoting
+from pgwire.give_way import give_way
+from pgwire.long_values import joined
 
 
 class Kind(enum.Enum):
@@ -47,22 +50,23 @@ def data_error(error: Bad | UnknownZone, text: str, type_name: str) -> DataError
         return DataError("22023", f'time zone "{error.name}" not recognized')
     match error.reason:
         case "field":
-            return DataError("22008", f'date/time field value out of range: "{text}"')
+            return DataError("22008", quoting("date/time field value out of range: ", text))
         case "month-day":
             return DataError(
                 "22008",
-                f'date/time field value out of range: "{text}"',
+                quoting("date/time field value out of range: ", text),
                 hint='Perhaps you need a different "datestyle" setting.',
             )
         case "interval":
-            return DataError("22015", f'interval field value out of range: "{text}"')
+            return DataError("22015", quoting("interval field value out of range: ", text))
         case "zone":
-            return DataError("22009", f'time zone displacement out of range: "{text}"')
+            return DataError("22009", quoting("time zone displacement out of range: ", text))
         case _:
-            return DataError("22007", f'invalid input syntax for type {type_name}: "{text}"')
+            return invalid_syntax(type_name, text, "22007")
 
 
 MAX_FIELDS: Final = 25
+MAX_FIELD: Final = 255
 _DIGITS: Final = frozenset("0123456789")
 _SPACE: Final = frozenset(" \t\n\r\f\v")
 _LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -105,24 +109,34 @@ def _truncated(table: dict[str, tuple[str, int | str]]) -> dict[str, tuple[str, 
 
 
 def split_fields(text: str) -> list[tuple[Kind, str]]:
-    """Cut ``text`` into fields, letters in lower case.
+    """Cut ``text`` into fields, letters in lower case. Gives way.
 
     Raises:
-        Bad: a character that belongs to nothing, or more than 25 fields.
+        Bad: a character that belongs to nothing, more than 25 fields, or a field of more than 255 characters.
     """
     fields: list[tuple[Kind, str]] = []
     at, end = 0, len(text)
-    text += "\0"
+    text = joined((text, "\0"))
 
     def run(start: int, allowed: frozenset[str]) -> int:
+        last = start + MAX_FIELD
         while text[start] in allowed:
+            if start >= last:
+                raise Bad  # PostgreSQL has no more room for all fields of an interval, less for others
             start += 1
+        return start
+
+    def blanks(start: int) -> int:
+        while text[start] in _SPACE:
+            start += 1
+            if not start & 1023:
+                give_way()
         return start
 
     while at < end:
         char = text[at]
         if char in _SPACE:
-            at += 1
+            at = blanks(at)
             continue
         start = at
         if char in _DIGITS:
@@ -158,7 +172,7 @@ def split_fields(text: str) -> list[tuple[Kind, str]]:
                 kind = Kind.STRING
             piece = text[start:at]
         elif char in "+-":
-            at = run(at + 1, _SPACE)
+            at = blanks(at + 1)
             if text[at] in _DIGITS:
                 kind, first = Kind.OFFSET, at
                 at = run(at, _DIGITS | {":", ".", "-"})
@@ -170,6 +184,8 @@ def split_fields(text: str) -> list[tuple[Kind, str]]:
             piece = char + text[first:at]
         elif char in _PUNCTUATION:
             at += 1
+            if not at & 1023:
+                give_way()
             continue
         else:
             raise Bad

@@ -17,6 +17,9 @@ from fractions import Fraction
 
 from pgwire.codecs.bool import wrong_length
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.invalid import invalid_syntax, quoting
+from pgwire.give_way import outside
+from pgwire.long_values import LONG
 
 _SPACE = " \t\n\r\f\v"
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
@@ -38,8 +41,10 @@ def round_float4(value: float) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def parse_float8(text: str) -> float:
-    """Read a float8 as strtod does, blanks around allowed; 22P02, 22003 when out of range."""
+def parse_float8(text: str, *, here: bool = False) -> float:
+    """Read a float8 as strtod does, blanks around allowed; 22P02, 22003 when out of range. ``here``: a long one, too."""
+    if len(text) > LONG and not here:
+        return _long_float8(text)
     body = text.strip(_SPACE)
     if _DECIMAL.fullmatch(body):
         value = float(body)
@@ -49,8 +54,10 @@ def parse_float8(text: str) -> float:
     return _parse_rare(text, body, "double precision")
 
 
-def parse_float4(text: str) -> float:
-    """Read a float4, correctly rounded once from the decimal text; 22P02, 22003 when out of range."""
+def parse_float4(text: str, *, here: bool = False) -> float:
+    """Read a float4, correctly rounded once from the decimal text; 22P02, 22003 when out of range. ``here``: a long one, too."""
+    if len(text) > LONG and not here:
+        return _long_float4(text)
     body = text.strip(_SPACE)
     if not _DECIMAL.fullmatch(body):
         return round_float4(_parse_rare(text, body, "real"))
@@ -65,8 +72,18 @@ def parse_float4(text: str) -> float:
                 nudged = math.nextafter(wide, math.inf if exact > wide else -math.inf)
                 value = round_float4(nudged)
     if math.isinf(value) or (value == 0.0 and _has_digit(body)):
-        raise DataError("22003", f'"{text}" is out of range for type real')
+        raise DataError("22003", quoting("", text, " is out of range for type real"))
     return value
+
+
+@outside(LONG)
+def _long_float8(text: str) -> float:
+    return parse_float8(text, here=True)
+
+
+@outside(LONG)
+def _long_float4(text: str) -> float:
+    return parse_float4(text, here=True)
 
 
 def _has_digit(body: str) -> bool:
@@ -82,8 +99,8 @@ def _parse_rare(text: str, body: str, type_name: str) -> float:
         try:
             return float.fromhex(body)
         except OverflowError:
-            raise DataError("22003", f'"{text}" is out of range for type {type_name}') from None
-    raise DataError("22P02", f'invalid input syntax for type {type_name}: "{text}"')
+            raise DataError("22003", quoting("", text, f" is out of range for type {type_name}")) from None
+    raise invalid_syntax(type_name, text)
 
 
 def show_float8(value: float) -> str:

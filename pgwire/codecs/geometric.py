@@ -20,6 +20,7 @@ from typing import Final, TypeAlias
 
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.float import float8_printer, parse_float8
+from pgwire.codecs.invalid import invalid_syntax
 from pgwire.codecs.settings import CodecSettings
 from pgwire.give_way import give_way, paced
 
@@ -196,7 +197,7 @@ class _Reader:
         self.at = 0
 
     def error(self) -> DataError:
-        return DataError("22P02", f'invalid input syntax for type {self.type_name}: "{self.text}"')
+        return invalid_syntax(self.type_name, self.text)
 
     def skip(self) -> str:
         """Go over blanks; return the character after them, "" at the end."""

@@ -8,11 +8,29 @@ from collections.abc import Callable
 
 from pgwire.codecs.bool import wrong_length
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.invalid import invalid_syntax, out_of_range
+from pgwire.long_values import cut, stripped
 
 _SYNTAX = re.compile(r"[ \t\n\r\f\v]*([+-]?[0-9]+)[ \t\n\r\f\v]*", re.ASCII)
 _PREFIX = re.compile(r"[ \t\n\r\f\v]*([+-]?[0-9]+)", re.ASCII)
 _STRTOUL = re.compile(r"[ \t\n\r\f\v]*([+-]?)(?:0[xX]([0-9a-fA-F]+)|(0[0-7]*)|([1-9][0-9]*))", re.ASCII)
 _ULLONG_MAX = (1 << 64) - 1
+
+
+_BLANKS = " \t\n\r\f\v"
+_LONG = 1000
+"""Characters from which on a text is cut to what decides: regular expressions are one call of C."""
+_DECIDE = 64  # digits of a number that no type has, whatever follows them
+
+
+def _deciding(text: str) -> str:
+    """Return a short text that reads as a long one does, or begins with what is wrong with it. Gives way."""
+    body = stripped(text, _BLANKS, True, True)
+    sign = body[:1] if body[:1] in ("+", "-") else ""
+    digits = cut(body, len(sign))
+    rest = stripped(digits, "0", True, False)
+    zero = "0" if len(rest) < len(digits) else ""
+    return f"{sign}{zero}{rest[:_DECIDE]}"
 
 
 def _reader(low: int, high: int, type_name: str) -> Callable[[str], int]:
@@ -21,22 +39,23 @@ def _reader(low: int, high: int, type_name: str) -> Callable[[str], int]:
     def parse(text: str) -> int:
         if len(text) < safe and text.isascii() and text.isdigit():
             return int(text)
-        match = _SYNTAX.fullmatch(text)
+        body = text if len(text) <= _LONG else _deciding(text)
+        match = _SYNTAX.fullmatch(body)
         if match is None:
             # Too many digits are noticed before what follows them.
-            start = _PREFIX.match(text)
+            start = _PREFIX.match(body)
             if start is not None and not low <= int(start[1][:40]) <= high:
-                raise DataError("22003", f'value "{text}" is out of range for type {type_name}')
-            raise DataError("22P02", f'invalid input syntax for type {type_name}: "{text}"')
+                raise out_of_range(text, type_name)
+            raise invalid_syntax(type_name, text)
         digits = match[1]
         if len(digits) > 40:
             digits = re.sub(r"(?<![0-9])0+(?=[0-9])", "", digits)
             if len(digits) > 40:
-                raise DataError("22003", f'value "{text}" is out of range for type {type_name}')
+                raise out_of_range(text, type_name)
         value = int(digits)
         if low <= value <= high:
             return value
-        raise DataError("22003", f'value "{text}" is out of range for type {type_name}')
+        raise out_of_range(text, type_name)
 
     parse.__doc__ = f"Read a decimal {type_name} with optional sign and blanks around; 22P02, 22003."
     return parse
@@ -49,7 +68,7 @@ parse_int8 = _reader(-(2**63), 2**63 - 1, "bigint")
 
 def _strtoull(text: str) -> int:
     """Return the unsigned 64-bit number that a text begins with, as C's strtoull: 0 without one, the largest for larger."""
-    match = _STRTOUL.match(text)
+    match = _STRTOUL.match(text if len(text) <= _LONG else _deciding(text))
     if match is None:
         return 0
     sign, hexadecimal, octal, decimal = match.groups()
@@ -93,13 +112,13 @@ def send_xid8(value: int) -> bytes:
 
 def parse_oid(text: str) -> int:
     """Read an oid: decimal, unsigned 32 bits; a negative one wraps around. 22P02, 22003."""
-    match = _SYNTAX.fullmatch(text)
+    match = _SYNTAX.fullmatch(text if len(text) <= _LONG else _deciding(text))
     if match is None:
-        raise DataError("22P02", f'invalid input syntax for type oid: "{text}"')
+        raise invalid_syntax("oid", text)
     digits = match[1]
     value = int(digits) if len(digits) <= 40 else 2**40
     if not -(2**31) <= value < 2**32:
-        raise DataError("22003", f'value "{text}" is out of range for type oid')
+        raise out_of_range(text, "oid")
     return value % 2**32
 
 

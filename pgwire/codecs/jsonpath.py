@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 
 from pgwire.codecs import numeric
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.invalid import invalid_syntax
 from pgwire.codecs.json import quote
 from pgwire.codecs.text import decode, int_of
 from pgwire.give_way import give_way
@@ -446,7 +447,7 @@ def _check(item: Item | None, nested: int, subscript: bool) -> None:
 def parse(text: str) -> Path:
     """Read a path. DataError 42601, 22P02 for an empty text, 22P05, 0A000."""
     if not text.strip():
-        raise DataError("22P02", f'invalid input syntax for type jsonpath: "{text}"')
+        raise invalid_syntax("jsonpath", text)
     path = _Parser(text).path()
     _check(path.item, 0, False)
     return path

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.invalid import invalid_syntax, quoting
 
 _FORMS: Final = (
     ("x:x:x:x:x:x", 8), ("x-x-x-x-x-x", 8), ("xxx:xxx", 2), ("xxx-xxx", 2), ("xx.xx.xx", 2), ("xx-xx-xx", 2), ("xxxxxx", 2),
@@ -43,16 +44,15 @@ def parse(text: str) -> bytes:
         octets = _scan(text, form, width)
         if octets is not None:
             if min(octets) < 0 or max(octets) > 255:
-                raise DataError("22003", f'invalid octet value in "macaddr" value: "{text}"')
+                raise DataError("22003", quoting('invalid octet value in "macaddr" value: ', text))
             return bytes(octets)
-    raise DataError("22P02", f'invalid input syntax for type macaddr: "{text}"')
+    raise invalid_syntax("macaddr", text)
 
 
 def parse8(text: str) -> bytes:
     """Read an address of eight octets, or of six, which get ff:fe in their middle; 22P02."""
-    marks = set(re.findall(r"[:.-]", text))
-    if _EIGHT.fullmatch(text) is None or len(marks) > 1:
-        raise DataError("22P02", f'invalid input syntax for type macaddr8: "{text}"')
+    if _EIGHT.fullmatch(text) is None or len(set(re.findall(r"[:.-]", text))) > 1:
+        raise invalid_syntax("macaddr8", text)
     octets = bytes.fromhex(re.sub(r"[:.\-\s]", "", text))
     return widen(octets) if len(octets) == 6 else octets
 

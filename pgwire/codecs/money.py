@@ -7,6 +7,7 @@ import struct
 from typing import Final
 
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.invalid import invalid_syntax, out_of_range
 from pgwire.codecs.text import int_of
 
 LIMIT: Final = 2**63
@@ -20,16 +21,16 @@ def parse(text: str) -> int:
     """Read an amount, its third decimal rounded; 22P02, 22003."""
     found = _FORM.fullmatch(text)
     if found is None:
-        raise DataError("22P02", f'invalid input syntax for type money: "{text}"')
+        raise invalid_syntax("money", text)
     lead, tail = found["lead"], found["tail"]
     signs = [c for c in lead + tail if c in "-+("]
     if len(signs) > 1 or (lead + tail).count("$") > 1 or ("(" in lead) != (")" in tail):
-        raise DataError("22P02", f'invalid input syntax for type money: "{text}"')
+        raise invalid_syntax("money", text)
     part = (found["part"] or "").ljust(3, "0")
     cents = int_of(found["whole"].replace(",", "") or "0") * 100 + int(part[:2]) + (part[2] >= "5")
     value = -cents if signs and signs[0] in "-(" else cents
     if not -LIMIT <= value < LIMIT:
-        raise DataError("22003", f'value "{text}" is out of range for type money')
+        raise out_of_range(text, "money")
     return value
 
 

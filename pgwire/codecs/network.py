@@ -16,6 +16,7 @@ import struct
 from typing import NamedTuple
 
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.invalid import invalid_syntax, quoting
 
 _FAMILY = {4: 2, 6: 3}  # PGSQL_AF_INET, PGSQL_AF_INET6
 _LSN = re.compile(r"([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})")
@@ -96,7 +97,7 @@ def parse_inet(text: str) -> bytes:
     """Read an address with or without a prefix length; 22P02."""
     found = _read(text, cidr=False)
     if found is None:
-        raise DataError("22P02", f'invalid input syntax for type inet: "{text}"')
+        raise invalid_syntax("inet", text)
     return pack(found)
 
 
@@ -109,10 +110,10 @@ def parse_cidr(text: str) -> bytes:
     """Read a network, whose host bits are zero; 22P02."""
     found = _read(text, cidr=True)
     if found is None:
-        raise DataError("22P02", f'invalid input syntax for type cidr: "{text}"')
+        raise invalid_syntax("cidr", text)
     if found.number & ~found.mask:
         raise DataError(
-            "22P02", f'invalid cidr value: "{text}"', detail="Value has bits set to right of mask."
+            "22P02", quoting("invalid cidr value: ", text), detail="Value has bits set to right of mask."
         )
     return pack(found)
 
@@ -191,7 +192,7 @@ def parse_lsn(text: str) -> bytes:
     """Read a log position; 22P02."""
     match = _LSN.fullmatch(text)
     if match is None:
-        raise DataError("22P02", f'invalid input syntax for type pg_lsn: "{text}"')
+        raise invalid_syntax("pg_lsn", text)
     return struct.pack(">II", int(match.group(1), 16), int(match.group(2), 16))
 
 

@@ -14,7 +14,9 @@ from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal, InvalidOperatio
 from typing import Final
 
 from pgwire.codecs.errors import DataError
-from pgwire.give_way import paced
+from pgwire.codecs.invalid import invalid_syntax
+from pgwire.give_way import outside, paced
+from pgwire.long_values import LONG
 
 # Every Decimal here fits: 131072 digits before and 16383 after the point.
 CONTEXT = Context(
@@ -49,18 +51,20 @@ def from_parts(negative: bool, unscaled: int, scale: int) -> Decimal:
     return value.copy_negate() if negative and unscaled else value  # a minus would round
 
 
-def parse(text: str) -> Decimal:
-    """Read a numeric; the scale is the number of fraction digits left after applying the exponent.
+def parse(text: str, *, here: bool = False) -> Decimal:
+    """Read a numeric (``here``: a long one, too); the scale is the number of fraction digits left after applying the exponent.
 
     Raises:
         DataError: 22P02 bad syntax, 22003 too large.
     """
+    if len(text) > LONG and not here:
+        return _parse_long(text)
     body = text.strip(_SPACE)
     match = _SYNTAX.fullmatch(body)
     if match is None or not (match[2] or match[3]):
         special = _SPECIAL.get(body.lower())
         if special is None:
-            raise DataError("22P02", f'invalid input syntax for type numeric: "{text}"')
+            raise invalid_syntax("numeric", text)
         return special
     sign, whole, fraction, exponent = match.groups()
     if exponent is None:
@@ -83,6 +87,11 @@ def parse(text: str) -> Decimal:
         digits, scale = digits + "0" * -scale, 0
     value = Decimal(f"{digits}E{-scale}")
     return value.copy_negate() if sign == "-" else value
+
+
+@outside(LONG)
+def _parse_long(text: str) -> Decimal:
+    return parse(text, here=True)
 
 
 def show(value: Decimal) -> str:

@@ -27,6 +27,7 @@ from typing import Any, Final, NamedTuple
 from pgwire.codecs import domain
 from pgwire.codecs.calendar import check_date
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.invalid import quoting
 from pgwire.codecs.quoted import Unended, read_quoted
 from pgwire.codecs.range_elements import FIXED, SIGN, fixed_key, key_end, number_key, other_key, value_of
 from pgwire.give_way import PACE, give_way, paced, paced_iter
@@ -336,7 +337,7 @@ def _span_of(type_: RangeType, text: str, parse: Callable[[str], Any]) -> Span |
     try:
         return _parse_range(type_, text, parse)
     except _Malformed as found:
-        raise DataError("22P02", f'malformed range literal: "{text}"', detail=str(found)) from None
+        raise DataError("22P02", quoting("malformed range literal: ", text), detail=str(found)) from None
 
 
 def range_parser(type_: RangeType, parse: Callable[[str], Any]) -> Callable[[str], bytes]:
@@ -402,7 +403,9 @@ def multirange_parser(type_: RangeType, parse: Callable[[str], Any]) -> Callable
         try:
             pieces = _pieces(text)
         except _Malformed as found:
-            raise DataError("22P02", f'malformed multirange literal: "{text}"', detail=str(found)) from None
+            raise DataError(
+                "22P02", quoting("malformed multirange literal: ", text), detail=str(found)
+            ) from None
         spans = [_span_of(type_, piece, parse) for piece in pieces]
         return pack_multirange(type_, normalized([span for span in spans if span is not None]))
 

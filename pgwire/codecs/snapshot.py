@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.invalid import invalid_syntax
 from pgwire.kept import kept
 
 _BITS: Final = (1 << 64) - 1
@@ -52,7 +53,7 @@ def parse(text: str) -> str:
                 at = _after(text, at, ",")
         return _checked(xmin, xmax, xip, xmax - 1)
     except ValueError:
-        raise DataError("22P02", f'invalid input syntax for type pg_snapshot: "{text}"') from None
+        raise invalid_syntax("pg_snapshot", text) from None
 
 
 def _number(text: str, at: int) -> tuple[int, int]:

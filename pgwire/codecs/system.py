@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from pgwire.codecs.bool import wrong_length
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.invalid import invalid_syntax
 from pgwire.codecs.text import int_of
 from pgwire.give_way import paced
 
@@ -26,7 +27,7 @@ def parse_tid(text: str) -> tuple[int, int]:
     """Read ``(block,offset)``; a negative block counts from 2**32 on down, as strtoul reads it. 22P02."""
     match = _TID.fullmatch(text)
     if match is None or not -(2**31) <= int_of(match[1]) < 2**32 or int_of(match[2]) >= 2**16:
-        raise DataError("22P02", f'invalid input syntax for type tid: "{text}"')
+        raise invalid_syntax("tid", text)
     return int(match[1]) % 2**32, int(match[2])
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.invalid import quoting
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.text import int_of
 from pgwire.codecs.tsvector import LAST_POSITION, MAX_BYTES, MAX_LEXEME_BYTES, WEIGHTS, Scanner, quoted
@@ -234,7 +235,7 @@ class _Reader:
 
     def operand(self, text: str, weights: int, prefix: bool) -> None:
         if len(text.encode("utf-8")) > MAX_LEXEME_BYTES and self.expand is as_it_stands:
-            raise DataError("54000", f'word is too long in tsquery: "{self.text}"')
+            raise DataError("54000", quoting("word is too long in tsquery: ", self.text))
         self.items.extend(self.expand(text, weights, prefix))
 
     def operator(self, operator: Operator) -> None:
@@ -280,7 +281,7 @@ class _Standard(_Reader):
                 if word is None:
                     if first:
                         return self.end()
-                    raise DataError("42601", f'no operand in tsquery: "{text}"')
+                    raise DataError("42601", quoting("no operand in tsquery: ", text))
                 weights, prefix = self.modifiers()
                 self.operand(word[0], weights, prefix)
                 if not self.join():

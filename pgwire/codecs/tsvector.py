@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 
 from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.invalid import quoting
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.text import int_of
 from pgwire.give_way import give_way, paced, paced_iter
@@ -148,7 +149,9 @@ class Scanner:
 
     def error(self) -> DataError:
         """Return 42601 that names the whole text."""
-        return DataError("42601", f'syntax error in {"tsquery" if self.query else "tsvector"}: "{self.text}"')
+        return DataError(
+            "42601", quoting(f"syntax error in {'tsquery' if self.query else 'tsvector'}: ", self.text)
+        )
 
     def skip_spaces(self) -> str:
         """Go to the next character that is no space, and return it; "" at the end."""
@@ -177,7 +180,7 @@ class Scanner:
     def _escaped(self) -> str:
         self.at += 1
         if self.at >= len(self.text):
-            raise DataError("42601", f'there is no escaped character: "{self.text}"')
+            raise DataError("42601", quoting("there is no escaped character: ", self.text))
         return self.text[self.at]
 
     def _quoted(self) -> str:
@@ -232,7 +235,7 @@ class Scanner:
                 raise self.error()
             place = limited(int_of(text[start : self.at]))
             if place == 0:
-                raise DataError("42601", f'wrong position info in tsvector: "{text}"')
+                raise DataError("42601", quoting("wrong position info in tsvector: ", text))
             while self.at < len(text) and (char := text[self.at]) != ",":
                 if char in _SPACES:
                     found.append(place)

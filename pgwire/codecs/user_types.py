@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pgwire.codecs.composite import RowShape, values_of
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.invalid import quoting
 from pgwire.codecs.system import RecordValue
 from pgwire.give_way import paced
 
@@ -163,7 +164,7 @@ def enum_parser(oid: int, settings: CodecSettings) -> Callable[[str], int]:
         rank = labels.rank_of(text)
         if rank is None:
             labels.check(text)
-            raise DataError("22P02", f'invalid input value for enum {labels.name}: "{text}"')
+            raise DataError("22P02", quoting(f"invalid input value for enum {labels.name}: ", text))
         return rank
 
     return parse

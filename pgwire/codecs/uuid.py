@@ -6,6 +6,7 @@ import re
 
 from pgwire.codecs.bool import wrong_length
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.invalid import invalid_syntax
 
 _SYNTAX = re.compile(r"(\{)?((?:[0-9a-fA-F]{4}-?){7}[0-9a-fA-F]{4})(?(1)\})", re.ASCII)
 
@@ -14,7 +15,7 @@ def parse(text: str) -> bytes:
     """Read 32 hexadecimal digits, with an optional hyphen after every fourth and optional braces; 22P02."""
     match = _SYNTAX.fullmatch(text)
     if match is None:
-        raise DataError("22P02", f'invalid input syntax for type uuid: "{text}"')
+        raise invalid_syntax("uuid", text)
     return bytes.fromhex(match[2].replace("-", ""))
 
 

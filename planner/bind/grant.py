@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pgwire.give_way import paced
 from planner import ast
 from planner import statements as st
 from planner.acl import ALL, WORDS, ordered
@@ -30,7 +31,9 @@ def bind_grant(context: BindContext, node: ast.Grant) -> st.Grant:
     return st.Grant(
         is_grant=node.is_grant,
         targets=targets,
-        grantees=tuple(None if role.special == "public" else owner_name(role) for role in node.grantees),
+        grantees=tuple(
+            None if role.special == "public" else owner_name(role) for role in paced(node.grantees)
+        ),
         option=node.option,
         grantor=None if node.grantor is None else owner_name(node.grantor),
         cascade=node.cascade,
@@ -44,7 +47,7 @@ def bind_grant_role(context: BindContext, node: ast.GrantRole) -> st.GrantRole:
     return st.GrantRole(
         is_grant=node.is_grant,
         roles=node.roles,
-        members=tuple(owner_name(role) for role in node.grantees),
+        members=tuple(owner_name(role) for role in paced(node.grantees)),
         admin=node.admin,
     )
 

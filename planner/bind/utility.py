@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import text_input, text_output
+from pgwire.give_way import paced
 from planner import ast
 from planner import statements as st
 from planner.bind.changes import modifies
@@ -153,7 +154,7 @@ def bind_discard(context: BindContext, node: ast.Discard) -> st.Discard:
 
 def bind_prepare(context: BindContext, node: ast.Prepare) -> st.Prepare:
     """PREPARE: the inner statement is planned by whoever keeps it, from its text."""
-    types = tuple(context.type_of(name).oid for name in node.types)
+    types = tuple(context.type_of(name).oid for name in paced(node.types))
     return st.Prepare(name=node.name, param_types=types, text=node.text, at=node.at)
 
 
