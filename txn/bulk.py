@@ -127,6 +127,7 @@ async def insert(
             rows += count
             total += count
             size += batch.nbytes + count * OWN_BYTES
+            del batch  # not beside the next one
             if rows >= PART_ROWS or size >= txn.core.options.part_bytes:
                 await write()
         if gathered:

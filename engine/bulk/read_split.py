@@ -19,7 +19,7 @@ from engine.bulk.read_parquet import BATCH_ROWS, ParquetRows
 from engine.bulk.server_files import file_error
 from engine.bulk.splits import Split, whole
 from engine.catalog.physical import shard_column
-from engine.writes.copy_bulk import ColumnLoader, Piece, row_batches, serves
+from engine.writes.copy_bulk import ColumnLoader, Piece, parted, row_batches, serves
 from engine.writes.copy_rows import LoadSpec, Rejects, RowLoader, RowWatch
 from engine.writes.progress import CopyProgress
 from pgwire.codecs.copy import copy_context, with_context
@@ -212,11 +212,13 @@ class _Lines:
             held.append(data)
             if b"\n" not in data:
                 continue
-            block = b"".join(held)
-            cut = columns.splitter.cut(block)
-            held[:] = [block[cut:]]
-            for piece in columns.read(block[:cut]):
-                yield from self._believe(piece, columns)
+            blocks = [b"".join(held)]
+            held.clear()
+            held.append(parted(blocks, columns.splitter.cut(blocks[0])))
+            del data
+            pieces = columns.read(blocks.pop())[::-1]
+            while pieces:  # each is let go of before the next one
+                yield from self._believe(pieces, columns)
         yield from self._careful(b"".join(held))
 
     def next_line(self) -> int | None:
@@ -225,8 +227,9 @@ class _Lines:
             pass
         return self._decoder.next_line
 
-    def _believe(self, piece: Piece, columns: ColumnLoader) -> Iterator[Any]:
-        """Yield the batches of a piece whose turn has come."""
+    def _believe(self, pieces: list[Piece], columns: ColumnLoader) -> Iterator[Any]:
+        """Yield the batches of the piece whose turn has come, the last one, which is taken out of ``pieces``."""
+        piece = pieces.pop()
         if piece.columns is not None and columns.decoder.between_rows:
             for _ in () if columns.early else columns.add_defaults(piece.rows, piece.columns):
                 pass
@@ -235,6 +238,8 @@ class _Lines:
             if batch is not None and (watch is None or not watch.in_batch(batch)):
                 columns.decoder.pass_lines(piece.lines)
                 columns.leave_out(piece.excluded)
-                yield batch
+                handed = [batch]
+                del piece, batch
+                yield handed.pop()
                 return
         yield from self._careful(piece.data)

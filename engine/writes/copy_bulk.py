@@ -44,6 +44,8 @@ BATCH_ROWS: Final = 400  # of rows that went through Python, per Arrow batch
 BATCH_BYTES: Final = 4 << 20  # of them, about
 DEFAULT_ROWS: Final = 1_000  # of default expressions between two turns of the loop
 AHEAD: Final = 2  # blocks being read
+CAREFUL_BYTES: Final = 1 << 20  # of a block read row by row, cut off at once
+AHEAD_BYTES: Final = 4 << 20  # a block of more is read alone
 PATIENCE: Final = 8  # blocks without any plain piece after which blocks are not cut any more
 
 
@@ -63,8 +65,8 @@ def table_batches(columns: Sequence[ShardColumn]) -> Any:
     return pa.schema([field for column in columns for field in column_fields(column)])
 
 
-def row_batches(columns: Sequence[ShardColumn], rows: Sequence[Row]) -> Iterator[Any]:
-    """Yield table rows as Arrow batches."""
+def row_batches(columns: Sequence[ShardColumn], rows: list[Row]) -> Iterator[Any]:
+    """Yield table rows as Arrow batches; they are taken out of ``rows``, where nothing is left of them."""
     schema = table_batches(columns)
     start = 0
     while start < len(rows):
@@ -74,11 +76,15 @@ def row_batches(columns: Sequence[ShardColumn], rows: Sequence[Row]) -> Iterator
             if size > BATCH_BYTES:
                 break
         some = rows[start : stop + 1]
+        rows[start : stop + 1] = [()] * len(some)
         start = stop + 1
         arrays: list[Any] = []
         for column in columns:
             arrays += column_arrays([row[column.attnum - 1] for row in some], column)
-        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        some.clear()
+        batches = [pa.RecordBatch.from_arrays(arrays, schema=schema)]
+        arrays.clear()
+        yield batches.pop()
 
 
 class BulkLoad:
@@ -123,8 +129,8 @@ class BulkLoad:
             self.ended = True
         return rows
 
-    async def batches(self, first: Sequence[Row]) -> AsyncIterator[Any]:
-        """Yield Arrow batches (columns ``c<attnum>``) of ``first`` and of all that follows.
+    async def batches(self, first: list[Row]) -> AsyncIterator[Any]:
+        """Yield Arrow batches (columns ``c<attnum>``) of ``first``, whose rows are taken out, and of all that follows.
 
         Raises what the careful path raises, with the same CONTEXT; the load is dead then.
         """
@@ -133,7 +139,9 @@ class BulkLoad:
             await asyncio.sleep(0)
         rest = self._careful_stream() if self._by_column is None else self._column_stream(self._by_column)
         async for batch in rest:
-            yield batch
+            handed = [batch]
+            del batch
+            yield handed.pop()
         for batch in row_batches(self._columns, openly(self._loader.finish, self._decoder)):
             yield batch
 
@@ -163,12 +171,23 @@ class BulkLoad:
         for batch in row_batches(self._columns, pending):
             yield batch
 
-    async def _careful(self, data: bytes) -> AsyncIterator[Any]:
-        for at in range(0, len(data), SLICE_BYTES):
-            rows = openly(self._loader.feed, self._decoder, data[at : at + SLICE_BYTES])
-            for batch in row_batches(self._columns, rows):
-                yield batch
-            await asyncio.sleep(0)
+    async def _careful(self, blocks: list[bytes]) -> AsyncIterator[Any]:
+        """Read the one block, which is taken out of ``blocks``: of a row of many megabytes nothing is here twice."""
+        pieces = [blocks[0][at : at + CAREFUL_BYTES] for at in range(0, len(blocks[0]), CAREFUL_BYTES)]
+        blocks.clear()
+        pieces.reverse()
+        while pieces:
+            data = pieces.pop()
+            at = 0
+            while at < len(data):
+                end = at + self._slice_bytes()
+                rows = openly(self._loader.feed, self._decoder, data[at:end])
+                at = end
+                for batch in row_batches(self._columns, rows):
+                    handed = [batch]
+                    del batch
+                    yield handed.pop()
+                await asyncio.sleep(0)
 
     async def _all_chunks(self) -> AsyncIterator[bytes]:
         left, self._left = self._left, b""
@@ -183,15 +202,23 @@ class BulkLoad:
         loop = asyncio.get_running_loop()
         reading: deque[asyncio.Future[list[Piece]]] = deque()
         async for block in self._blocks(columns):
+            long = len(block) > AHEAD_BYTES  # of rows of many megabytes no more than one is here at a time
             reading.append(loop.run_in_executor(None, columns.read, block))
-            if len(reading) >= AHEAD:
+            del block
+            while len(reading) >= AHEAD or (long and reading):
                 async for batch in self._believe(await reading.popleft(), columns):
-                    yield batch
+                    handed = [batch]
+                    del batch  # who takes it is the only one who has it, as it may be a row of many megabytes
+                    yield handed.pop()
         while reading:
             async for batch in self._believe(await reading.popleft(), columns):
-                yield batch
+                handed = [batch]
+                del batch
+                yield handed.pop()
         if self._left:
-            async for batch in self._careful(self._left):
+            left = [self._left]
+            self._left = b""
+            async for batch in self._careful(left):
                 yield batch
 
     async def _blocks(self, columns: ColumnLoader) -> AsyncIterator[bytes]:
@@ -204,32 +231,49 @@ class BulkLoad:
             size += len(chunk)
             if size < BLOCK_BYTES or b"\n" not in chunk:
                 continue
-            data = b"".join(held)
-            cut = columns.splitter.cut(data)
-            yield data[:cut]
-            held = [data[cut:]]
+            blocks = [b"".join(held)]
+            held.clear()
+            held.append(parted(blocks, columns.splitter.cut(blocks[0])))
             size = len(held[0])
-        data = b"".join(held)
-        cut = columns.splitter.cut(data)
-        if cut:
-            yield data[:cut]
-        self._left = data[cut:]
+            yield blocks.pop()  # the block is the reader's alone
+        blocks = [b"".join(held)]
+        held.clear()
+        self._left = parted(blocks, columns.splitter.cut(blocks[0]))
+        if blocks[0]:
+            yield blocks.pop()
 
-    async def _believe(self, pieces: Sequence[Piece], columns: ColumnLoader) -> AsyncIterator[Any]:
-        """Yield the batches of pieces whose turn has come."""
-        for piece in pieces:
+    async def _believe(self, pieces: list[Piece], columns: ColumnLoader) -> AsyncIterator[Any]:
+        """Yield the batches of pieces whose turn has come, which are taken out of ``pieces``."""
+        pieces.reverse()
+        while pieces:
+            piece = pieces.pop()
             batch = None
             if piece.columns is not None and columns.decoder.between_rows:
                 for _ in () if columns.early else columns.add_defaults(piece.rows, piece.columns):
                     await asyncio.sleep(0)
                 batch = columns.batch(piece.rows, piece.columns)
             if batch is None:
-                async for one in self._careful(piece.data):
-                    yield one
+                data = [piece.data]
+                del piece
+                async for one in self._careful(data):
+                    handed = [one]
+                    del one
+                    yield handed.pop()
                 continue
             columns.decoder.pass_lines(piece.lines)
             columns.leave_out(piece.excluded)
-            yield batch
+            handed = [batch]
+            del piece, batch
+            yield handed.pop()
+
+
+def parted(blocks: list[bytes], cut: int) -> bytes:
+    """Leave the first ``cut`` bytes of the one block in its place; return the others."""
+    if cut == len(blocks[0]):
+        return b""
+    rest = blocks[0][cut:]
+    blocks[0] = blocks[0][:cut]
+    return rest
 
 
 async def _nothing() -> AsyncIterator[bytes]:

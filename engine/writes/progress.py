@@ -46,4 +46,6 @@ class CopyProgress:
         self.by_row, self.tuples = False, 0
         async for batch in batches:
             self.tuples += batch.num_rows
-            yield batch
+            handed = [batch]
+            del batch  # the taker alone has it: it may be a row of many megabytes
+            yield handed.pop()
