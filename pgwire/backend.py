@@ -127,6 +127,9 @@ class Responder(Protocol):
     def tcp_options(self) -> Mapping[str, int]:
         """Return the options of the client's socket (``pgwire.tcp``); none where it is none of TCP."""
 
+    def unsent(self) -> int:
+        """Return how many bytes wait for the client to take them."""
+
     def set_tcp_option(self, name: str, value: int) -> None:
         """Set one; nothing happens where there is no TCP. Raises BackendError 22023."""
 

@@ -211,6 +211,12 @@ class WireResponder:
         """Return what holds for the client's socket."""
         return tcp.read(self.transport.get_extra_info("socket"))
 
+    def unsent(self) -> int:
+        """Return how many bytes wait for the client: in the transport, and in the system."""
+        if self.lost:
+            return 0
+        return self.transport.get_write_buffer_size() + tcp.unsent(self.transport.get_extra_info("socket"))
+
     def set_tcp_option(self, name: str, value: int) -> None:
         """Set an option of the client's socket. Raises BackendError 22023."""
         tcp.write(self.transport.get_extra_info("socket"), name, value)

@@ -25,6 +25,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, cast
 
+from pgwire import tcp
 from pgwire.auth.exchange import RandomBytes
 from pgwire.backend import Database
 from pgwire.errors import BackendError, ErrorReport
@@ -241,6 +242,7 @@ class Server:
         sock = transport.get_extra_info("socket")
         if sock is not None and sock.family != socket.AF_UNIX:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # notices peers that vanished
+            tcp.bound_unsent(sock)
         session = Session(self, transport, _peer_name(transport))
         self._sockets.add(session)
         self._all_gone.clear()

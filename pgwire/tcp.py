@@ -9,7 +9,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import socket
+import sys
+import termios
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -25,6 +28,25 @@ _NUMBERS: Final = {
     name: getattr(socket, option) for name, option in _NAMES.items() if hasattr(socket, option)
 }
 TCP_OPTIONS: Final = frozenset(_NAMES)
+
+
+UNSENT_BYTES: Final = 256 << 10
+"""What the system takes for a client beyond what is on its way to it, so that a client that does not read costs that much, not megabytes."""
+
+
+def bound_unsent(sock: Any) -> None:
+    """Have the system take no more than ``UNSENT_BYTES`` that cannot be sent yet, where it can be told. What is on its way is not bounded: far clients need much."""
+    if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
+
+
+def unsent(sock: Any) -> int:
+    """Return how many bytes the system holds for a socket that its peer has not acknowledged; 0 where it does not tell."""
+    try:
+        told = fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, bytes(4))
+    except (OSError, ValueError):
+        return 0
+    return int.from_bytes(told, sys.byteorder)
 
 
 def read(sock: Any) -> dict[str, int]:

@@ -290,6 +290,7 @@ def holdfast_memory(session: Session) -> Iterator[RowDict]:
             "most_bytes": account.most,
         }  # fmt: skip
         yield {"owner": "session", "pid": pid, "bytes": own.held.bytes, "limit_bytes": db.kept.each}
+        yield {"owner": "output", "pid": pid, "bytes": own.out.unsent()}
 
 
 @relation("holdfast_unreadable_objects", "session")

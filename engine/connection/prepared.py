@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from engine.connection.output import expand_formats, param_decoder
 from engine.connection.portal import Prepared
 from engine.loop.threads import beside
-from engine.reads.planning import Planning
+from engine.reads.planning import LONG_TEXT, Planning
 from engine.reads.plans import Plan
 from engine.transaction.time_travel import catalog_at
 from pgwire.backend import SMALL_BYTES
@@ -23,6 +23,7 @@ from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import clip_bytes
 from pgwire.give_way import give_way, openly
+from pgwire.release import release_all
 from planner.bind import coerce_argument
 from planner.builtins.large import LARGE_BYTES
 from planner.builtins.reg import named_input, reg_input
@@ -150,8 +151,11 @@ class PreparedStatements:
 
     def close(self, name: str) -> bool:
         """Forget a statement; False if there is none."""
-        if self._by_name.pop(name, None) is None:
+        prepared = self._by_name.pop(name, None)
+        if prepared is None:
             return False
+        if len(prepared.text) > LONG_TEXT:
+            release_all([prepared])
         held = self._session.held
         if held.bytes:
             held.hold(f"prepared {name}", 0)

@@ -287,6 +287,8 @@ async def _simple(conn: Connection, statement: Parsed, out: Responder, *, alone:
     conn.planning.remember(statement.text, plan)
     outcome, plan = await run_with_retries(conn, plan, (), out, statement, whole=alone)
     await _answer(session, outcome, plan, out, last=last)
+    if len(statement.text) > LONG_TEXT:
+        release_all([plan, outcome])
 
 
 async def _answer(

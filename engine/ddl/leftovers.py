@@ -45,6 +45,10 @@ class _Nobody(Responder):
         """There is no socket."""
         return {}
 
+    def unsent(self) -> int:
+        """There is no socket."""
+        return 0
+
     def when_complete(self, then: Callable[[], None]) -> None:
         """Nothing is sent."""
         then()

@@ -35,6 +35,7 @@ from engine.writes.row_checks import RowChecks
 from engine.writes.shape import OF_ROWS, TableShape
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import openly
+from pgwire.release import release
 from planner.evaluate import Env
 from planner.query import Delete, Update
 from planner.short import is_short
@@ -304,7 +305,15 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
     if change.effects:
         old = [change.old(row) for row in rows]
         await effects.updated(session, change.shape.relation, old, [new for _, new in changes], firing)
-    return outcome("UPDATE", len(changes), change.returning, returned)
+    count = len(changes)
+    _let_go(session, rows, changes)
+    return outcome("UPDATE", count, change.returning, returned)
+
+
+def _let_go(session: Session, *gathered: Sequence[Any]) -> None:
+    """Let go of the lists that a change has been made from, unless another part of the statement may have them."""
+    if session.parts is None:
+        release(*(found for found in gathered if found.__class__ is list))
 
 
 async def run_delete(session: Session, plan: Plan, statement: Delete, params: tuple[Any, ...]) -> Outcome:
@@ -341,4 +350,6 @@ async def run_delete(session: Session, plan: Plan, statement: Delete, params: tu
         returned = await change.returning.rows(stored, make_env(ctx))
     if change.effects:
         await effects.deleted(session, change.shape.relation, [change.old(row) for row in rows], firing)
-    return outcome("DELETE", len(rows), change.returning, returned)
+    count = len(rows)
+    _let_go(session, rows)
+    return outcome("DELETE", count, change.returning, returned)

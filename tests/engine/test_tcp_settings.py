@@ -62,3 +62,24 @@ def test_they_are_set_at_the_start_and_bounded_by_the_system(server: ServerProce
     assert refused.value.sqlstate == "22023"
     assert client.run("SHOW tcp_keepalives_count").rows == [("100",)]
     client.close()
+
+
+def test_what_waits_for_a_client_that_does_not_read_is_bounded_and_counted(server: ServerProcess) -> None:
+    """In the server and in the system's send buffer, which by itself would grow to megabytes."""
+    with (
+        psycopg.connect(server.url, autocommit=True) as other,
+        psycopg.connect(server.url, autocommit=True) as silent,
+    ):
+        silent.pgconn.send_query(b"SELECT repeat('x', 100000) FROM generate_series(1, 400)")
+        sizes = [0]
+        while not sizes[-1] or sizes[-1] != sizes[-2]:
+            found = other.execute(
+                "SELECT bytes FROM holdfast_memory WHERE owner = 'output' AND pid = %s",
+                (silent.info.backend_pid,),
+            ).fetchone()
+            assert found is not None
+            sizes.append(found[0])
+            other.execute("SELECT pg_sleep(0.2)")
+        assert 0 < max(sizes) < 3 << 20
+        while silent.pgconn.get_result() is not None:
+            pass

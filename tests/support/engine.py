@@ -70,6 +70,9 @@ class Recorder:
     def tcp_options(self) -> dict[str, int]:
         return {}
 
+    def unsent(self) -> int:
+        return 0
+
     def error(self, report: ErrorReport) -> None:
         self.error_report = report
 

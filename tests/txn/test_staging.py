@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
+from sys import getallocatedblocks
 from typing import Any
 from unittest import mock
 
@@ -12,10 +14,12 @@ from tests.support.durable import run
 from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store, snapshot_rows, spec
 from txn import coordinator, group_commit, writes
 from txn.errors import CommitUnknown, WriteConflict
+from txn.mvcc.eviction import dismantle
 from txn.mvcc.generation import Generation
 from txn.persist.memory import MemoryDisk
+from txn.records import RowOp
 from txn.store import ShardStore
-from txn.types import KeyRange, RowId
+from txn.types import KeyRange, RowId, Timestamp
 
 ROWS = 300
 
@@ -331,3 +335,18 @@ def test_a_large_commit_that_cannot_be_applied_keeps_nobody_waiting() -> None:
             await store.close()
 
     run(body)
+
+
+def test_a_generation_that_nobody_reads_is_freed_in_slices() -> None:
+    generation = Generation(spec(), 0, deque())
+    generation.apply(
+        [RowOp(RowId(n), Timestamp(0), (n + 1000, n + 2000, f"{n}")) for n in range(1, 20_000)], 5
+    )
+    steps = dismantle(generation)
+    del generation
+    most, left = 0, True
+    while left:
+        before = getallocatedblocks()
+        left = next(steps, "end") != "end"
+        most = max(most, before - getallocatedblocks())
+    assert most < 40_000

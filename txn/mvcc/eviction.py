@@ -6,7 +6,8 @@ While versions are both hot and in a part, up to ``Generation.resident``, reader
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from sys import getrefcount
+from typing import Any, Final
 
 from txn.mvcc.generation import Generation
 from txn.mvcc.hotlog import Segment
@@ -16,6 +17,7 @@ from txn.mvcc.version import Version
 from txn.types import RowId
 
 DISMANTLE_ROWS: Final = 5000  # about a millisecond
+FREED_ROWS: Final = 1000  # likewise, with their values
 
 
 def evict_segment(generation: Generation, segment: Segment, watermark: int) -> None:
@@ -112,4 +114,16 @@ def dismantle(generation: Generation) -> Iterator[None]:
         while version is not None:
             version = unlink(version)
         if count % DISMANTLE_ROWS == 0:
+            yield
+    if getrefcount(generation) > 2:  # ours, and the call's: others have it still, and free it
+        return
+    dicts: list[dict[Any, Any]] = [generation.rows, *(i.entries for i in generation.indexes.values())]
+    for held in dicts:
+        while len(held) > DISMANTLE_ROWS:
+            for _ in range(DISMANTLE_ROWS):
+                held.popitem()
+            yield
+    for segment in generation.log.segments.values():
+        while len(segment.versions) > FREED_ROWS:
+            del segment.versions[-FREED_ROWS:]
             yield
