@@ -324,7 +324,9 @@ class _Running(EngineQuery):
         if isinstance(error, OSError | pa.ArrowException):
             # Errors met while streaming arrive through Arrow's reader with DuckDB's text.
             error = _streamed(str(error))
-        if isinstance(error, duckdb.FatalException):
+        if isinstance(
+            error, duckdb.FatalException | duckdb.InternalException
+        ):  # either may leave an instance that fails for all
             self._owner.give_up_instance()
         return to_sql_error(error) if isinstance(error, duckdb.Error) else error
 

@@ -40,6 +40,7 @@ from planner.lower import build as b
 from planner.lower import expr as expressions
 from planner.lower.build import Node
 from planner.lower.dialect import Dialect
+from planner.lower.from_items import ranges_in
 from planner.lower.scope import Column, CteBinding, RangeBinding, RelationUse, Result, Scope
 from planner.lower.value import Fixed, Floating, Num, Val, declared_num, declared_padding
 from planner.rewrite import shift_levels
@@ -420,7 +421,7 @@ class Lowering:
         for item in select.from_:
             node = self._from_item(select, item, scope)
             source = node if source is None else b.cross_join(source, node)
-            joined |= lifting.ranges_in(item)
+            joined |= ranges_in(item)
             ready = [lift for lift in waiting if lift.keys and lift.needs <= joined]
             source = lifting.join_lifted(self, source, ready, scope.lifted)
             waiting = [lift for lift in waiting if lift not in ready]
@@ -668,10 +669,9 @@ def lower_query(query: q.QueryExpr, dialect: Dialect, values: Sequence[object] |
             raise not_supported(f"a call of SQL function {node.name} in this executor")
         if isinstance(node, q.Aggregate | q.WindowFunc) and node.own is not None:
             raise not_supported(f"aggregate {node.own.name} in this executor")
-    if dialect.name == "spark":
-        query = unnest.unnest(query)
-        if refused := unnest.remaining(query):
-            raise not_supported(f"{refused} in this executor")
+    query = unnest.unnest(query, dialect.correlations)
+    if refused := unnest.remaining(query, dialect.correlations):
+        raise not_supported(f"{refused} in this executor")
     lowering = Lowering(dialect, values)
     result = lowering.query(query)
     text = dialect.text(result.node)

@@ -18,27 +18,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from itertools import islice
+from typing import Any, Final, TypeVar
 
 from planner import facts as f
 from planner import query as q
 from planner.evaluate import evaluate_constant
 from planner.exprs import free_levels
 from planner.facts import facts
-from planner.lower.lifting import null_of_nothing, ranges_in
+from planner.lower.from_items import BOOL, chained, conjunction, ranges_in, same, terms
+from planner.lower.grafting import Grafting, equalities
+from planner.lower.lifting import null_of_nothing
 from planner.rewrite import replace_children, shift_levels, shift_query
 from planner.type_order import default_equality, default_less
 from planner.types import SqlType
 from planner.walk import children, walk
 
+MAX_SOURCE_NODES: Final = 400
+"""Of what a domain is taken from: it stands wherever the domain is read, and domains of domains double with each level."""
 ROW_NUMBER: Final = 3100
 RANK: Final = 3101
-BOOL: Final = SqlType(f.BOOL)
 INT8: Final = SqlType(f.INT8)
 _SAME: Final = frozenset(
     (f.BOOL, f.INT2, f.INT4, f.INT8, f.TEXT, f.VARCHAR, f.DATE, f.TIMESTAMP, f.TIMESTAMPTZ, f.UUID, f.NUMERIC)
 )
 """Types of which equal values are the same."""
+
+
+_WithItems = TypeVar("_WithItems", q.Select, q.SetOp)
 
 
 class Unsuited(Exception):
@@ -73,11 +80,13 @@ def domain_of(values: Sequence[q.Expr], source: q.Select) -> Domain:
     """Return the domain of some values over the rows of ``source``: its FROM and WHERE.
 
     Raises:
-        Unsuited: equal values of a type need not be the same (1.0 and 1.00), or it depends on when it is computed.
+        Unsuited: equal values of a type need not be the same (1.0 and 1.00), it depends on when it is computed, or ``source`` is too large.
     """
     scales = [_scale_of(value) for value in values if value.type.oid == f.NUMERIC and value.type.typmod < 4]
     values = (*values, *scales)
     if any(not _is_one_value(value.type) for value in values) or any(map(is_volatile, walk(source))):
+        raise Unsuited
+    if next(islice(walk(source), MAX_SOURCE_NODES, None), None) is not None:
         raise Unsuited
     targets = tuple(q.Target(expr=value, name=f"d{n}") for n, value in enumerate(values, 1))
     made = q.Select(
@@ -142,32 +151,6 @@ def below(query: q.Select) -> q.Select:
     return replace_children(query, lambda child: shift(child, 0))
 
 
-def conjunction(terms: Sequence[q.Expr]) -> q.Expr | None:
-    """Return the terms joined by AND; None of none."""
-    if len(terms) < 2:
-        return terms[0] if terms else None
-    return q.BoolExpr(type=BOOL, kind="and", args=tuple(terms))
-
-
-def same(left: q.Expr, right: q.Expr) -> q.Expr:
-    """Return ``left IS NOT DISTINCT FROM right``."""
-    proc = default_equality(left.type.oid).proc
-    return q.DistinctExpr(type=BOOL, proc=proc, left=left, right=right, negated=True)
-
-
-def crossed(left: q.FromItem, right: q.FromItem) -> q.FromItem:
-    """Return a cross join."""
-    return q.Join(kind=q.JoinKind.INNER, left=left, right=right, on=None)
-
-
-def chained(items: Sequence[q.FromItem]) -> q.FromItem:
-    """Return a FROM list as one item."""
-    made, *others = items
-    for item in others:
-        made = crossed(made, item)
-    return made
-
-
 def map_at(node: Any, depth: int, change: Callable[[Any, int], Any]) -> Any:
     """Return a tree with ``change(node, query levels entered)`` in place of what it does not return None for."""
     found = change(node, depth)
@@ -217,8 +200,7 @@ class _Attaching:
             case q.Select():
                 return self._select(query, nothing_is_null)
             case q.SetOp():
-                if self._is_read(query.ctes):
-                    raise Unsuited
+                query = self._with_inlined(query)
                 sides = _Attaching(self.domain, self.base + 1)
                 left, right = sides.query(query.left), sides.query(query.right)
                 columns = (*left.columns[: self.width], *query.columns)
@@ -227,45 +209,61 @@ class _Attaching:
                 return self.query(_selects(query))
 
     def _is_read(self, nodes: Sequence[Any]) -> bool:
-        return any(self._own(node, 0, 0) is not node for node in nodes)
+        keys = self.domain.columns(0)
+        return any(self._own(node, keys) is not node for node in nodes)
 
-    def _own(self, node: Any, range_: int, depth: int = 0) -> Any:
-        """Return a node with the domain's columns, range ``range_`` of this query, for what they hold."""
+    def _own(self, node: Any, keys: Sequence[q.Expr]) -> Any:
+        """Return a node of this query with the domain's columns for what they hold."""
 
         def change(item: Any, level: int) -> Any:
             if isinstance(item, q.Var | q.Aggregate) and item.level == level + self.base:
                 place = self.domain.places.get(shift_levels(item, -item.level))
                 if place is None:
                     raise Unsuited
-                return q.Var(type=item.type, range=range_, attnum=place, level=level, name=f"d{place}")
+                return shift_levels(keys[place - 1], level)
             return None
 
-        return map_at(node, depth, change)
+        return map_at(node, 0, change)
 
     # -- SELECT --------------------------------------------------------------------------------------
 
-    def _select(self, select: q.Select, nothing_is_null: bool) -> q.Select:
+    def _select(self, select: q.Select, nothing_is_null: bool) -> q.QueryExpr:
         if select.row_marks or any(
             isinstance(t.expr, q.FuncExpr) and t.expr.returns_set for t in select.targets
         ):
             raise Unsuited
+        if select.grouping_sets is not None and () in select.grouping_sets:
+            return self.query(_without_empty_sets(select))
         here = len(select.ranges)
         keys = self.domain.columns(here)
         select = self._with_inlined(select)
-        owned = replace_children(select, lambda child: self._own(child, here))
-        ranges = (*(_lateral(r, here) for r in owned.ranges), self.domain.range(self.base))
+        ranges = [*select.ranges, self.domain.range(self.base)]
+        grafting = Grafting(ranges, self.domain.range(self.base), self._own)
         items: list[q.FromItem] = [q.RangeRef(range=here)]
-        for item in owned.from_:
-            items = [_grafted(chained(items), item, here)] if _on_reads(item, here) else [*items, item]
-        owned = replace(owned, ranges=ranges, from_=tuple(items))
+        equal: list[q.Expr] = []
+        for item in select.from_:
+            there = frozenset().union(*map(ranges_in, items))
+            if isinstance(item, q.Join) and not grafting.is_spine(item, there):
+                made, theirs = grafting.copied(item)
+                assert theirs is not None
+                items.append(made)
+                equal += equalities(keys, theirs)
+            elif isinstance(item, q.Join) and grafting.reads(item):
+                items = [grafting.on_spine(chained(items), item, keys)]
+            else:
+                items = [*items, grafting.beside(item, keys)]
+        rest = replace(select, ranges=(), from_=())
+        owned = replace_children(rest, lambda child: self._own(child, keys))
+        where = conjunction([*terms(owned.where), *equal])
+        owned = replace(owned, ranges=tuple(ranges), from_=tuple(items), where=where)
         if owned.grouped and not owned.group and owned.grouping_sets is None:
             return self._aggregate(owned, keys, nothing_is_null)
         return self._keyed(owned, keys)
 
-    def _with_inlined(self, select: q.Select) -> q.Select:
+    def _with_inlined(self, select: _WithItems) -> _WithItems:
         """Return the query with the WITH items that read the domain in place of their names."""
         for cte in select.ctes:
-            current = next(c for c in select.ctes if c.name == cte.name)
+            current: q.Cte = next(c for c in select.ctes if c.name == cte.name)
             # Seen from the item's query, this one is a level out.
             if not self._is_read([current.query]):
                 continue
@@ -472,30 +470,46 @@ def _regrouped(select: q.Select, shift: int) -> q.Select:
     return replace_children(select, lambda child: map_at(child, 0, change))
 
 
-def _lateral(range_: q.Range, domain: int) -> q.Range:
-    """Mark what reads the domain's columns now."""
-    if isinstance(range_, q.SubqueryRange | q.FunctionRange) and reads(range_, domain):
-        return replace(range_, lateral=True)
-    return range_
+def _without_empty_sets(select: q.Select) -> q.QueryExpr:
+    """Return a query over grouping sets as a union that has an aggregate of everything for each empty one.
 
+    Raises:
+        Unsuited: what is done with all rows of it together would be done with those of one side.
+    """
+    if select.windows or isinstance(select.distinct, tuple) or select.grouping_sets is None:
+        raise Unsuited
+    nulls = {expr: q.Const(type=expr.type, value=None) for expr in select.group}
 
-def _grafted(left: q.FromItem, item: q.FromItem, domain: int) -> q.FromItem:
-    """Return ``left``, which has the domain, joined with a FROM item whose conditions may read it."""
-    if not _on_reads(item, domain):
-        return crossed(left, item)
-    assert isinstance(item, q.Join)
-    if item.kind in (q.JoinKind.INNER, q.JoinKind.LEFT) and not _on_reads(item.right, domain):
-        return replace(item, left=_grafted(left, item.left, domain))
-    if item.kind is q.JoinKind.RIGHT and not _on_reads(item.left, domain):
-        return replace(item, right=_grafted(left, item.right, domain))
-    raise Unsuited
+    def change(node: Any, depth: int) -> Any:
+        if isinstance(node, q.Aggregate) and node.level == depth:
+            return node
+        if isinstance(node, q.GroupingFunc) and not depth:
+            return q.Const(type=node.type, value=(1 << len(node.indexes)) - 1)
+        if not isinstance(node, q.Expr):
+            return None
+        own = isinstance(node, q.Var) and node.level == depth and node.range >= 0
+        known = nulls.get(shift_levels(node, -depth)) if own or not depth else None
+        if known is not None:
+            return known
+        if own:
+            raise Unsuited  # a key of the group fixes it
+        return None
 
-
-def _on_reads(item: q.FromItem, domain: int) -> bool:
-    if isinstance(item, q.RangeRef):
-        return False
-    own = item.on is not None and reads(item.on, domain)
-    return own or _on_reads(item.left, domain) or _on_reads(item.right, domain)
+    targets = tuple(map_at(t, 0, change) for t in select.targets if not t.junk)
+    having = None if select.having is None else map_at(select.having, 0, change)
+    whole = replace(select, targets=targets, having=having, group=(), grouping_sets=None, order=())
+    sets = tuple(chosen for chosen in select.grouping_sets if chosen)
+    sides: list[q.QueryExpr] = [whole] * (len(select.grouping_sets) - len(sets))
+    if sets:
+        kept = tuple(t for t in select.targets if not t.junk)
+        sides.insert(0, replace(select, targets=kept, grouping_sets=sets, order=()))
+    made, *rest = sides  # one where there are no other sets
+    for side in rest:
+        pair = (shift_query(made, 1), shift_query(side, 1))
+        made = q.SetOp(
+            columns=select.columns, op="union", all=not select.distinct, left=pair[0], right=pair[1]
+        )
+    return made
 
 
 __all__ = ["Domain", "Unsuited", "attach", "domain_of"]

@@ -16,6 +16,7 @@ from planner.catalog import Catalog, EnumLabel
 from planner.errors import SqlError, not_supported
 from planner.lower import build as b
 from planner.lower.build import Node
+from planner.lower.correlations import Correlations
 from planner.lower.value import Fixed, Num, Val, element_of, kind_of
 from planner.types import SqlType
 
@@ -81,6 +82,7 @@ class Dialect(ABC):
     name: Literal["duckdb", "spark"]
     types: dict[str, str]
     calls_python: ClassVar[bool] = False
+    correlations: ClassVar[Correlations]
     """Whether the engine can ask Python for a value in the middle of a query (``callouts``)."""
     series_in_order: ClassVar[bool] = False
     """Whether rows of ``series_rows`` are numbered as they come."""

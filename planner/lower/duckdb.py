@@ -16,6 +16,7 @@ from typing import Any
 from planner.errors import not_supported
 from planner.lower import build as b
 from planner.lower.build import Node
+from planner.lower.correlations import DUCKDB
 from planner.lower.dialect import ERROR_END, ERROR_MARK, JSON_ZEROS, Dialect
 from planner.lower.numeric import unscaled_integer
 from planner.lower.value import (
@@ -92,6 +93,7 @@ class DuckDialect(Dialect):
     """DuckDB 2.0."""
 
     name = "duckdb"
+    correlations = DUCKDB
     calls_python = True
     series_in_order = True
     types = {  # noqa: RUF012 - a constant table

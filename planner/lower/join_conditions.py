@@ -1,4 +1,4 @@
-"""Correlated sub-selects in conditions of joins, for an engine that takes them in WHERE and select lists only.
+"""Correlated sub-selects in conditions of joins, for engines that take them in WHERE and select lists only.
 
     a JOIN b ON p AND (SELECT …)            a JOIN b ON p WHERE (SELECT …)      an inner join, its rows not made NULL further out
 
@@ -12,49 +12,45 @@ become EXISTS first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from planner import query as q
+from planner.lower.correlations import Correlations
 from planner.lower.dependent import (
-    BOOL,
     Domain,
     Unsuited,
     as_range,
     attach,
-    conjunction,
     domain_of,
     is_volatile,
     map_at,
     output,
-    same,
 )
-from planner.lower.lifting import ranges_in, terms
+from planner.lower.from_items import BOOL, conjunction, ranges_in, ranges_of, same, terms
 from planner.rewrite import shift_levels, shift_query
 from planner.walk import children, walk
 
 _NULL = q.Const(type=BOOL, value=None)
 
 
-def settled(select: q.Select, refused: Callable[[q.QueryExpr], bool]) -> q.Select:
-    """Return a query without correlated sub-selects in conditions of joins that Spark would refuse."""
+def settled(select: q.Select, engine: Correlations) -> q.Select:
+    """Return a query without correlated sub-selects in conditions of joins that the engine does not take."""
     if not any(_has_link(item) for item in select.from_):
         return select
-    work = _Work(select, refused)
+    work = _Work(select, engine)
     from_ = tuple(work.item(item, True) for item in select.from_)
     where = conjunction((*terms(select.where), *work.moved))
     return replace(select, from_=from_, ranges=tuple(work.ranges), where=where)
 
 
-def are_refused(select: q.Select, refused: Callable[[q.QueryExpr], bool]) -> bool:
-    """Return whether conditions of joins have correlated sub-selects that Spark refuses."""
-    work = _Work(select, refused)
+def are_refused(select: q.Select, engine: Correlations) -> bool:
+    """Return whether conditions of joins have correlated sub-selects that the engine does not take."""
 
     def within(item: q.FromItem) -> bool:
         if isinstance(item, q.RangeRef):
             return False
-        own = any(not work.is_taken(item, t, link) for t in terms(item.on) for link in _links(t))
+        own = any(not engine.takes_in_join(item, t, link) for t in terms(item.on) for link in _links(t))
         return own or within(item.left) or within(item.right)
 
     return any(map(within, select.from_))
@@ -74,20 +70,12 @@ def _links(node: Any) -> list[q.SubLink]:
     return own + [link for child in children(node) for link in _links(child)]
 
 
-def ranges_of(node: Any, depth: int = 0) -> set[int]:
-    """Return the ranges that something reads of the query in which it stands."""
-    if isinstance(node, q.Var):
-        return {node.range} if node.level == depth and node.range >= 0 else set()
-    inner = depth + isinstance(node, q.QueryBase)
-    return set().union(*(ranges_of(child, inner) for child in children(node)))
-
-
 class _Work:
     """The FROM list of one query."""
 
-    def __init__(self, select: q.Select, refused: Callable[[q.QueryExpr], bool]) -> None:
+    def __init__(self, select: q.Select, engine: Correlations) -> None:
         self.select = select
-        self.refused = refused
+        self.engine = engine
         self.ranges = list(select.ranges)
         self.moved: list[q.Expr] = []
 
@@ -111,10 +99,10 @@ class _Work:
             return item
 
     def _without(self, join: q.Join) -> q.Join:
-        """Return a join whose condition has no correlated sub-selects but those that Spark takes."""
+        """Return a join whose condition has no correlated sub-selects but those that the engine takes."""
         while True:
             found = next(
-                ((t, link) for t in terms(join.on) for link in _links(t) if not self.is_taken(join, t, link)), None
+                ((t, link) for t in terms(join.on) for link in _links(t) if not self.engine.takes_in_join(join, t, link)), None
             )  # fmt: skip
             if found is None:
                 return join
@@ -124,18 +112,6 @@ class _Work:
                 join = replace(join, on=conjunction((*rest, _put(term, link, _by_exists(link)))))
             else:
                 join = self._joined(join, rest, term, link)
-
-    def is_taken(self, join: q.Join, term: q.Expr, link: q.SubLink) -> bool:
-        """Return whether Spark takes a sub-select of a term of the condition: EXISTS, of the side that is joined."""
-        side = {q.JoinKind.LEFT: join.right, q.JoinKind.RIGHT: join.left}.get(join.kind)
-        if (
-            term is not link
-            or link.kind is not q.SubLinkKind.EXISTS
-            or side is None
-            or self.refused(link.query)
-        ):
-            return False
-        return ranges_of(link.query) <= ranges_in(side)
 
     def _joined(self, join: q.Join, rest: list[q.Expr], term: q.Expr, link: q.SubLink) -> q.Join:
         from planner.lower.unnest import at_most_one_row, links_in, values_of

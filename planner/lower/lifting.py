@@ -26,6 +26,7 @@ from planner.exprs import free_levels
 from planner.facts import facts
 from planner.lower import build as b
 from planner.lower.build import Node
+from planner.lower.from_items import terms
 from planner.lower.value import Floating, Val
 from planner.rewrite import shift_levels
 from planner.types import SqlType
@@ -145,15 +146,6 @@ def _lift(link: q.SubLink, needs: frozenset[int], fails: bool) -> Lift | None:
     return Lift(link, made, tuple(keys), needs, counts, fails and not counts)
 
 
-def terms(expr: q.Expr | None) -> Iterator[q.Expr]:
-    """Yield what an expression joins by AND."""
-    if isinstance(expr, q.BoolExpr) and expr.kind == "and":
-        for arg in expr.args:
-            yield from terms(arg)
-    elif expr is not None:
-        yield expr
-
-
 def _key(term: q.Expr) -> _Key | None:
     """Return a conjunct as the equality of an own and an outer expression, if it is one."""
     if not isinstance(term, q.OpExpr) or len(term.args) != 2 or facts().operators[term.op].name != "=":
@@ -186,13 +178,6 @@ def null_of_nothing(expr: q.Expr) -> bool:
     if isinstance(expr, q.FuncExpr | q.OpExpr):
         return facts().procs[expr.proc].strict and any(null_of_nothing(arg) for arg in expr.args)
     return isinstance(expr, _PASSING) and null_of_nothing(expr.arg)
-
-
-def ranges_in(item: q.FromItem) -> frozenset[int]:
-    """Return the ranges that a FROM item joins."""
-    if isinstance(item, q.RangeRef):
-        return frozenset((item.range,))
-    return ranges_in(item.left) | ranges_in(item.right)
 
 
 def join_lifted(lw: Lowering, source: Node, lifts: Sequence[Lift], lifted: dict[q.Expr, Val]) -> Node:

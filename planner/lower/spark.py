@@ -14,6 +14,7 @@ from pgwire.codecs.domain import DATE_INFINITY, TIMESTAMP_INFINITY
 from planner.errors import not_supported
 from planner.lower import build as b
 from planner.lower.build import Node
+from planner.lower.correlations import SPARK
 from planner.lower.dialect import ERROR_MARK, JSON_ZEROS, Dialect, Loop, Named, Parts, Step
 from planner.lower.duckdb import iso_date, iso_timestamp
 from planner.lower.value import Fixed, Val, kind_of
@@ -29,6 +30,7 @@ class SparkDialect(Dialect):
     """Spark 4.3."""
 
     name = "spark"
+    correlations = SPARK
     types = {  # noqa: RUF012 - a constant table
         "bool": "BOOLEAN",
         "int16": "SMALLINT",

@@ -1,90 +1,88 @@
-"""Sub-queries that Spark refuses, written so that it takes them.
+"""Sub-queries that an engine does not take, written so that it does.
 
     SELECT a, (SELECT sum(y.b * x.b) FROM y WHERE y.a < x.a) FROM x         an outer value inside an aggregate
 
     SELECT x.a, r.s FROM x LEFT JOIN r ON r.d1 IS NOT DISTINCT FROM x.a AND r.d2 IS NOT DISTINCT FROM x.b
       where r = for all values of (a, b) at once, see ``dependent``
 
-Spark itself unnests sub-queries whose references to the query around stand in WHERE, in the select list or in conditions of joins,
-under aggregates, LIMIT, UNION, window functions. It does not if they stand inside an aggregate or a window, in VALUES, in a WITH
-item or in a sub-select within, and takes correlated sub-selects in conditions of joins only exceptionally. Of these
+What engines take themselves: ``correlations``. Of what they do not,
 
     a scalar one of one row    becomes a join                                          x.a < (SELECT …)      x.a < r.v
-    EXISTS, IN, ANY, ALL …     asks the uncorrelated query by equality, as Spark likes it     EXISTS (SELECT 1 FROM r WHERE r.d1 = x.a)
+    EXISTS, IN, ANY, ALL …     asks the uncorrelated query by equality, as engines like it    EXISTS (SELECT 1 FROM r WHERE r.d1 = x.a)
     LATERAL                    becomes a FROM item that is joined by equality
     one in ON                  goes to WHERE where that is the same, else its values are joined to a side (``join_conditions``)
 
-What has no such form stays as it is, and Spark says why it refuses. The rewriting knows no engine; its tests ask the row executor.
+What has no such form stays as it is, and ``remaining`` says what it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from planner import query as q
 from planner.lower import join_conditions
+from planner.lower.correlations import Correlations
 from planner.lower.dependent import (
-    BOOL,
     Unsuited,
     as_range,
     attach,
     below,
-    chained,
-    conjunction,
     count_of,
     domain_of,
     is_volatile,
     map_at,
     output,
-    same,
 )
-from planner.lower.join_conditions import ranges_of
-from planner.lower.lifting import ranges_in, terms
+from planner.lower.from_items import BOOL, chained, conjunction, ranges_in, ranges_of, same, terms
+from planner.lower.grafting import Grafting, equalities
+from planner.lower.hoisting import MADE, hoisted
 from planner.rewrite import replace_children, shift_levels, shift_query
 from planner.walk import children, walk
 
 
-def unnest(query: q.QueryExpr) -> q.QueryExpr:
-    """Return the query with the sub-queries that Spark refuses in forms that it takes."""
+def unnest(query: q.QueryExpr, engine: Correlations) -> q.QueryExpr:
+    """Return the query with the sub-queries that an engine does not take in forms that it takes."""
     if not any(
         isinstance(n, q.SubLink) or (isinstance(n, q.SubqueryRange) and n.lateral) for n in walk(query)
     ):
         return query
-    made: q.QueryExpr = _unnested(query)
-    return made
+    return hoisted(_unnested(query, engine))
 
 
-def remaining(query: q.QueryExpr) -> str:
-    """Return what of a query Spark will refuse, '' if nothing is known."""
+def remaining(query: q.QueryExpr, engine: Correlations) -> str:
+    """Return what of a query the engine does not take, '' if nothing is known."""
     for node in walk(query):
-        if isinstance(node, q.SubLink) or (isinstance(node, q.SubqueryRange) and node.lateral):
-            if is_refused(node.query):
-                return (
-                    "a sub-query that reads the query around it inside an aggregate, a window, VALUES, WITH or a "
-                    "sub-select of its own"
-                )
-        elif isinstance(node, q.Select) and join_conditions.are_refused(node, is_refused):
-            return "a correlated sub-select in this condition of a join"
+        correlated = isinstance(node, q.SubLink) or (isinstance(node, q.SubqueryRange) and node.lateral)
+        if correlated and engine.refuses(node.query):
+            return engine.named
+        if isinstance(node, q.Select):
+            if join_conditions.are_refused(node, engine):
+                return "a correlated sub-select in this condition of a join"
+            if engine.refuses_place(node):
+                return "LATERAL in this place of a join"
     return ""
 
 
-def _unnested(node: Any) -> Any:
+def _unnested(node: Any, engine: Correlations) -> Any:
     if isinstance(node, q.Select):
-        node = _select(node)
-    return replace_children(node, _unnested)
+        node = _select(node, engine)
+    return replace_children(node, lambda child: _unnested(child, engine))
 
 
-def _select(select: q.Select) -> q.Select:
-    select = join_conditions.settled(select, is_refused)
+def _select(select: q.Select, engine: Correlations) -> q.Select:
+    select = join_conditions.settled(select, engine)
+    if engine.refuses_place(select):
+        for position in range(len(select.from_)):
+            select = _placed(select, position)
     for index, range_ in enumerate(select.ranges):
         if isinstance(range_, q.SubqueryRange) and range_.lateral:
-            select = _lateral(select, index, range_)
+            select = _lateral(select, index, range_, engine)
     tried: set[q.SubLink] = set()
     while True:
-        of_groups = select.grouped and _next(_of_groups(select), tried) is not None
-        found = _next(_of_rows(select), tried)
+        of_groups = select.grouped and _next(_of_groups(select), tried, engine) is not None
+        found = _next(_of_rows(select), tried, engine)
         if found is None and of_groups:
             try:
                 select = _groups_below(select)
@@ -102,25 +100,6 @@ def _select(select: q.Select) -> q.Select:
 
 
 # --- which ----------------------------------------------------------------------------------------
-
-
-def is_refused(query: q.QueryExpr) -> bool:
-    """Return whether Spark refuses a sub-query for where it reads the query around it."""
-    return _refused(query, 0, False)
-
-
-def _refused(node: Any, depth: int, inside: bool) -> bool:
-    if isinstance(node, q.Var | q.Aggregate) and depth and node.level == depth:
-        return inside
-    if isinstance(node, q.Select) and depth and any(_refused(e, depth + 1, True) for e in node.group):
-        return True
-    within = inside or (
-        depth > 0 and isinstance(node, q.SubLink | q.Aggregate | q.WindowFunc | q.Window | q.Cte | q.Values)
-    )
-    if isinstance(node, q.Values) and not depth:
-        within = True
-    inner = depth + isinstance(node, q.QueryBase)
-    return any(_refused(child, inner, within) for child in children(node))
 
 
 def values_of(query: q.QueryExpr) -> dict[q.Expr, None]:
@@ -149,8 +128,8 @@ Guarded = tuple[q.SubLink, tuple[q.Expr, ...]]
 """A sub-select, and what has to be true for it to be evaluated at all."""
 
 
-def _next(links: Iterator[Guarded], tried: set[q.SubLink]) -> Guarded | None:
-    return next(((link, g) for link, g in links if link not in tried and is_refused(link.query)), None)
+def _next(links: Iterator[Guarded], tried: set[q.SubLink], engine: Correlations) -> Guarded | None:
+    return next(((link, g) for link, g in links if link not in tried and engine.refuses(link.query)), None)
 
 
 def _of_rows(select: q.Select) -> Iterator[Guarded]:
@@ -222,7 +201,7 @@ def links_in(
 
 
 def _rewritten(select: q.Select, link: q.SubLink, guards: tuple[q.Expr, ...]) -> q.Select:
-    """Return the query without a refused sub-select over rows of its FROM."""
+    """Return the query without a sub-select over rows of its FROM that the engine does not take."""
     if any(isinstance(n, q.SubLink) for guard in guards for n in walk(guard)):
         raise Unsuited  # it would be evaluated where it must not be
     if any(map(is_volatile, walk(link.query))):
@@ -233,10 +212,13 @@ def _rewritten(select: q.Select, link: q.SubLink, guards: tuple[q.Expr, ...]) ->
     if link.kind is q.SubLinkKind.SCALAR and at_most_one_row(link.query):
         rows = as_range(attach(link.query, domain, nothing_is_null=True), "r")
         return joined(select, rows, domain.places, link)
-    made = shift_query(attach(link.query, domain), 1)
+    # In WITH: DuckDB loses rows of what an IN reads where sub-selects of that are correlated among themselves.
+    found = attach(link.query, domain)
+    cte = q.Cte(name=f"{MADE}{len(select.ctes)}", query=found, columns=found.columns)
     width = len(domain.places)
-    range_ = as_range(made, "r")
-    columns = [q.Var(type=c.type, range=0, attnum=c.attnum, name=c.name) for c in range_.columns]
+    columns = [q.Var(type=c.type, range=0, attnum=n, name=c.name) for n, c in enumerate(found.columns, 1)]
+    seen = tuple(q.RangeColumn(name=c.name, type=c.type, attnum=c.attnum) for c in columns)
+    range_ = q.CteRange(alias="r", columns=seen, name=cte.name, level=1)
     where = [
         same(column, shift_levels(value, 1)) for value, column in zip(domain.places, columns, strict=False)
     ]
@@ -244,7 +226,7 @@ def _rewritten(select: q.Select, link: q.SubLink, guards: tuple[q.Expr, ...]) ->
     asked = q.Select(
         targets=targets, columns=output(targets), ranges=(range_,), from_=(q.RangeRef(range=0),), where=conjunction(where)
     )  # fmt: skip
-    return _with(select, link, replace(link, query=asked))
+    return _with(replace(select, ctes=(*select.ctes, cte)), link, replace(link, query=asked))
 
 
 def _is_own(expr: q.Expr) -> bool:
@@ -339,13 +321,13 @@ def _groups_below(select: q.Select) -> q.Select:
 # --- LATERAL --------------------------------------------------------------------------------------
 
 
-def _lateral(select: q.Select, index: int, range_: q.SubqueryRange) -> q.Select:
-    """Return the query with a LATERAL sub-query that Spark refuses as one that is not."""
+def _lateral(select: q.Select, index: int, range_: q.SubqueryRange, engine: Correlations) -> q.Select:
+    """Return the query with a LATERAL sub-query that the engine does not take as one that is not."""
     try:
         values = list(values_of(range_.query))
         if not values:
             return _with_range(select, index, replace(range_, lateral=False))
-        if not is_refused(range_.query) or any(map(is_volatile, walk(range_.query))):
+        if not engine.refuses(range_.query) or any(map(is_volatile, walk(range_.query))):
             return select
         source = _before(select, index)
         domain = domain_of(values, source)
@@ -378,6 +360,64 @@ def _lateral(select: q.Select, index: int, range_: q.SubqueryRange) -> q.Select:
     return replace(select, from_=tuple(map_at(item, 0, joined_by) for item in select.from_))
 
 
+def _placed(select: q.Select, position: int) -> q.Select:
+    """Return the query with a join in its FROM list whose LATERAL items read what stands before it, as one that reads copies of that."""
+    item = select.from_[position]
+    before = select.from_[:position]
+    there = frozenset().union(*map(ranges_in, before))
+    places: dict[q.Expr, None] = {}
+    for n in ranges_in(item):
+        for var in _read_at(select.ranges[n], 0):
+            if var.range in there:
+                places[var] = None
+    if not places or isinstance(item, q.RangeRef):
+        return select
+    try:
+        domain = domain_of(list(places), replace(select, from_=before, where=_terms_over(select, there)))
+
+        def own(node: Any, keys: Sequence[q.Expr]) -> Any:
+            def change(part: Any, level: int) -> Any:
+                if not isinstance(part, q.Var) or part.level != level:
+                    return None
+                place = domain.places.get(shift_levels(part, -level))
+                return None if place is None else shift_levels(keys[place - 1], level)
+
+            return map_at(node, 0, change)
+
+        ranges = list(select.ranges)
+        made, keys = Grafting(ranges, domain.range(0), own).copied(item)
+    except Unsuited:
+        return select
+    assert keys is not None
+    equal = equalities(keys, list(domain.places))
+    from_ = (*before, made, *select.from_[position + 1 :])
+    return replace(
+        select, ranges=tuple(ranges), from_=from_, where=conjunction((*terms(select.where), *equal))
+    )
+
+
+def _read_at(node: Any, depth: int) -> Iterator[q.Var]:
+    """Yield the columns that a range reads of the query in whose FROM it is, as that query's."""
+    if isinstance(node, q.Var):
+        if node.level == depth and node.range >= 0:
+            yield replace(node, level=0)
+        return
+    inner = depth + isinstance(node, q.QueryBase)
+    for child in children(node):
+        yield from _read_at(child, inner)
+
+
+def _terms_over(select: q.Select, there: frozenset[int]) -> q.Expr | None:
+    """Return the terms of WHERE that read some ranges and nothing else."""
+    return conjunction(
+        [
+            t
+            for t in terms(select.where)
+            if not any(isinstance(n, q.SubLink) for n in walk(t)) and _is_own(t) and ranges_of(t) <= there
+        ]
+    )
+
+
 def _before(select: q.Select, index: int) -> q.Select:
     """Return the query whose rows a LATERAL range is evaluated for.
 
@@ -388,12 +428,7 @@ def _before(select: q.Select, index: int) -> q.Select:
         if item == q.RangeRef(range=index):
             before = select.from_[:position]
             there = frozenset().union(*map(ranges_in, before))
-            read = [
-                t
-                for t in terms(select.where)
-                if not any(isinstance(n, q.SubLink) for n in walk(t)) and _is_own(t) and ranges_of(t) <= there
-            ]
-            return replace(select, from_=before, where=conjunction(read))
+            return replace(select, from_=before, where=_terms_over(select, there))
     for join in (n for item in select.from_ for n in walk(item) if isinstance(n, q.Join)):
         if join.right == q.RangeRef(range=index) and join.kind in (q.JoinKind.INNER, q.JoinKind.LEFT):
             there = ranges_in(join.left)

@@ -13,6 +13,7 @@ import pytest
 from engine.local.executor import LocalExecutor
 from engine.reads.arrow import rows_of
 from planner.errors import SqlError
+from planner.lower.correlations import SPARK
 from planner.lower.unnest import remaining, unnest
 from planner.query import QueryExpr
 from tests.conformance.executors.compare import ordered
@@ -76,7 +77,7 @@ def test_the_rewritten_query_answers_as_the_one_that_was_written(
     rewritten = refused = 0
     for sql in QUERIES:
         written = world.bind(sql)
-        made = unnest(written)
+        made = unnest(written, SPARK)
         if made is written:
             continue
         rewritten += 1
@@ -91,7 +92,7 @@ def test_the_rewritten_query_answers_as_the_one_that_was_written(
 
 def test_no_form_remains_that_spark_refuses(world: World) -> None:
     for sql in QUERIES:
-        left = remaining(unnest(world.bind(sql)))
+        left = remaining(unnest(world.bind(sql), SPARK), SPARK)
         assert bool(left) == any(word in sql for word in UNSUITED), (sql, left)
 
 
@@ -107,14 +108,15 @@ def test_no_form_remains_that_spark_refuses(world: World) -> None:
 )
 def test_what_has_no_such_form_is_refused_by_name(world: World, sql: str) -> None:
     types = (20,) if "$1" in sql else ()
-    assert "sub-" in remaining(unnest(world.bind(sql, types)))
+    assert "sub-" in remaining(unnest(world.bind(sql, types), SPARK), SPARK)
 
 
 def test_a_guarded_sub_select_is_asked_where_it_is_needed_only(world: World, executor: LocalExecutor) -> None:
     made = unnest(
         world.bind(
             "SELECT a, CASE WHEN a <> 2 THEN (SELECT sum(y.b / (x.a - 2)) FROM x y) END FROM x ORDER BY 1"
-        )
+        ),
+        SPARK,
     )
-    assert not remaining(made)
+    assert not remaining(made, SPARK)
     assert isinstance(answer(world, executor, made), list)  # no division by zero
