@@ -98,7 +98,8 @@ async def run_raise(frame: Frame, statement: tree.Raise, around: Callable[[], li
         elif name == "message":
             message = value
     if message is None:
-        message = statement.condition or state or ("P0001" if statement.level == "exception" else "00000")
+        named = statement.condition or options.get("errcode")
+        message = named or state or ("P0001" if statement.level == "exception" else "00000")
     fields: dict[str, Any] = {
         name: options.get(name)
         for name in ("detail", "hint", "column", "constraint", "datatype", "table", "schema")

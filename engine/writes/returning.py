@@ -5,7 +5,7 @@
       result   one tuple per row, once all of them are staged
 
 Sub-selects that the source could not compute are run by the row executor, row by row. They read after the statement's
-writes and yet do not see them: a statement never sees its own changes.
+writes and yet do not see them: a statement never sees its own changes (but ``in_turn``).
 """
 
 from __future__ import annotations

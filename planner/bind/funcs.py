@@ -23,6 +23,7 @@ from planner.casts import CastContext, coerce, coerce_type
 from planner.collations import COLLATION_FOR, COLLATIONS
 from planner.common_types import coerce_all_to_common
 from planner.composite import compose
+from planner.domains import base_oid
 from planner.errors import Span, SqlError
 from planner.exprs import free_levels
 from planner.facts import ANY, INT4, RECORD, TEXT, UNKNOWN, VOID, ProcFact, facts
@@ -42,7 +43,7 @@ from planner.resolve import ResolvedFunction, function_arguments, signature_text
 from planner.rights import RESTRICTED, restricted_functions
 from planner.scope import Scope, window_call_in
 from planner.type_order import default_equality, default_less
-from planner.typefacts import format_type
+from planner.typefacts import element_of, format_type
 from planner.types import SqlType
 from planner.walk import walk
 
@@ -88,6 +89,8 @@ def bind_call(scope: Scope, node: ast.FuncCall, *, in_from: bool = False) -> Exp
             raise _not_aggregate(node, name, span)
         return coerce(args[0], SqlType(found.result), CastContext.EXPLICIT, scope.context.env, span=span)
     proc = found.fact
+    if node.variadic and proc.variadic == ANY and not element_of(base_oid(args[-1].type.oid)):
+        raise SqlError("42804", "VARIADIC argument must be an array", span=location(args[-1]))
     if proc.volatility == "v" and not is_users_function(proc.oid):
         scope.context.flags.add("volatile")
         if proc.oid in CHANGING:
