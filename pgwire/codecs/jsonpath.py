@@ -60,14 +60,15 @@ class Path:
 
 _NUMBER: Final = re.compile(r"(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WORD: Final = re.compile(
-    r'(?:[^?%$.\[\]{}()|&!=<>@#,*:\-+/\\" \t\n\r\f]|\\u\{[0-9a-fA-F]{1,6}\}|\\.)+', re.DOTALL
+    r'(?:[^?%$.\[\]{}()|&!=<>@#,*:\-+/\\" \t\n\r\f]++|\\u\{[0-9a-fA-F]{1,6}\}|\\.)+', re.DOTALL
 )
-_BLANK: Final = re.compile(r"(?:[ \t\n\r\f]|/\*.*?\*/)*", re.DOTALL)
+_BLANK: Final = re.compile(r"(?:[ \t\n\r\f]++|/\*.*?\*/)*", re.DOTALL)
 _MARKS: Final = ("**", "&&", "||", "==", "!=", "<>", "<=", ">=", *"?%$.[]{}()|&!=<>@#,*:-+/")
 _KEYWORDS: Final = frozenset(
     ("is", "to", "abs", "lax", "flag", "last", "size", "type", "with", "floor", "double", "exists", "starts", "strict",
      "ceiling", "unknown", "datetime", "keyvalue", "like_regex")
 )  # fmt: skip
+LONGEST: Final = max(map(len, _KEYWORDS))
 _EXACT: Final = frozenset(("null", "true", "false"))
 _SIMPLE: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _ESCAPE: Final = re.compile(
@@ -83,6 +84,9 @@ class _Token:
 
 
 def _unescape(text: str) -> str:
+    if "\\" not in text:
+        return text
+
     def one(match: re.Match[str]) -> str:
         braced, four, two, plain = match.groups()
         if plain is not None:
@@ -120,7 +124,7 @@ def _tokens(text: str) -> list[_Token]:
             found.append(_Token("number", number[0], numeric.parse(number[0])))
         elif char == '"' or (char == "$" and text[at + 1 : at + 2] == '"'):
             start = at + (char == "$")
-            close = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL).match(text, start)
+            close = re.compile(r'"((?:[^"\\]++|\\.)*)"', re.DOTALL).match(text, start)
             if close is None:
                 raise _wrong("unexpected end of quoted string", "")
             at = close.end()
@@ -134,7 +138,7 @@ def _tokens(text: str) -> list[_Token]:
             found.append(_Token(mark, mark))
         elif (word := _WORD.match(text, at)) is not None:
             at = word.end()
-            lowered = word[0].lower()
+            lowered = word[0].lower() if len(word[0]) <= LONGEST else ""
             keyword = word[0] in _EXACT or lowered in _KEYWORDS
             kind = (word[0] if word[0] in _EXACT else lowered) if keyword else "word"
             found.append(_Token(kind, word[0], _unescape(word[0])))
