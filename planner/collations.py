@@ -218,6 +218,8 @@ class Derivation:
             return
         inner = _Level()  # the body's own
         self.levels.append(inner)
+        for own in body.ctes:
+            self._cte(inner, own)
         first = self.query(body.left)
         self.levels.pop()
         level.ctes[cte.name] = [state.settled for state in first]

@@ -13,7 +13,7 @@ Promise: the text, bound again, means the same.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -112,12 +112,15 @@ def stored_function(oid: int, schema: str, name: str) -> str:
 
 @dataclass(slots=True)
 class Level:
-    """One query around the expression: its ranges with the names they print under; ``unites``: it is a set operation."""
+    """One query around the expression: its ranges, the columns of each under names of their own, with the names they print under.
+
+    ``ctes``: the columns of those that it defines; ``unites``: it is a set operation.
+    """
 
     ranges: Sequence[Range]
     names: Sequence[str]
     select: Select | None = None
-    ctes: frozenset[str] = frozenset()
+    ctes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unites: bool = False
 
 

@@ -13,6 +13,7 @@ from planner.deparse_expr import INDENT_COLUMN, NODES, Printer, collation_name, 
 from planner.errors import SqlError
 from planner.facts import (
     ANY,
+    RECORD,
     REGCLASS,
     REGNAMESPACE,
     REGOPER,
@@ -421,6 +422,8 @@ def _field_name(p: Printer, e: FieldSelect) -> str:
             outs = [n for n, m in zip(proc.arg_names, proc.arg_modes, strict=False) if m in ("o", "b", "t")]
             if e.index < len(outs):
                 return outs[e.index]
+    if e.name and arg.type.oid == RECORD:
+        return e.name
     return f"f{e.index + 1}"
 
 

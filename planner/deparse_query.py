@@ -9,6 +9,7 @@ Expressions print through ``planner.deparse_expr``; ``planner.deparse`` makes th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from planner.deparse_expr import INDENT_COLUMN, INDENT_JOIN, INDENT_STEP, Level, Printer, quote_identifier
@@ -25,6 +26,7 @@ from planner.query import (
     QueryBase,
     QueryExpr,
     Range,
+    RangeColumn,
     RangeRef,
     RelationRange,
     Select,
@@ -70,12 +72,29 @@ def level_of(p: Printer, query: QueryExpr) -> Level:
         taken.add(name)
         names.append(name)
     return Level(
-        ranges=ranges,
+        ranges=[_distinct(item) for item in ranges],
         names=names,
         select=query if isinstance(query, Select) else None,
-        ctes=frozenset(cte.name for cte in query.ctes),
+        ctes={cte.name: tuple(c.name for c in cte.columns) for cte in query.ctes},
         unites=isinstance(query, SetOp),
     )
+
+
+def _distinct(item: Range) -> Range:
+    """Return a range each of whose columns has a name of its own, as PostgreSQL makes them: x, x_1, x_2."""
+    names = [column.name for column in item.columns]
+    if len({*names}) == len(names):
+        return item
+    taken: set[str] = set()
+    columns: list[RangeColumn] = []
+    for column in item.columns:
+        name, number = column.name, 0
+        while name in taken or (number and name in names):
+            number += 1
+            name = f"{column.name}_{number}"
+        taken.add(name)
+        columns.append(replace(column, name=name))
+    return replace(item, columns=tuple(columns))
 
 
 def _indent_query(p: Printer) -> None:
@@ -237,6 +256,10 @@ def _group_by(p: Printer, query: Select) -> None:
             p.out += ", " if index else ""
             p.sort_item(expr)
         return
+    if all(not members for members in query.grouping_sets):
+        groups = ", ".join("()" for _ in query.grouping_sets)
+        p.out += groups if len(query.grouping_sets) == 1 else f"GROUPING SETS ({groups})"
+        return
     full = len(query.group)
     prefixes = tuple(tuple(range(length)) for length in range(full, -1, -1))
     if query.grouping_sets == prefixes:
@@ -268,7 +291,8 @@ _JOIN_WORDS = {
 
 def _from_item(p: Printer, item: FromItem, query: Select) -> None:
     if isinstance(item, RangeRef):
-        _range(p, query.ranges[item.range], p.levels[-1].names[item.range])
+        level = p.levels[-1]
+        _range(p, level.ranges[item.range], level.names[item.range])
         return
     p.open()
     _from_item(p, item.left, query)
@@ -312,6 +336,8 @@ def _range(p: Printer, item: Range, name: str) -> None:
     elif isinstance(item, CteRange):
         p.out += quote_identifier(item.name)
         alias = name != item.name
+        if tuple(c.name for c in item.columns) != p.levels[-1 - item.level].ctes.get(item.name):
+            alias, columns = True, listed
     elif isinstance(item, FunctionRange):
         p.out += "LATERAL " if item.lateral else ""
         alias, columns = True, listed

@@ -332,7 +332,7 @@ def field_of(scope: Scope, expr: Expr, position: int, type_: SqlType, name: str,
             name=name,
             span=span,
         )
-    return FieldSelect(type=type_, arg=expr, index=position, span=span)
+    return FieldSelect(type=type_, arg=expr, index=position, name=name, span=span)
 
 
 def select_field(scope: Scope, expr: Expr, name: str, span: Span | None) -> Expr:

@@ -59,9 +59,11 @@ from planner.query import (
     Const,
     DecomposeRow,
     Expr,
+    FromItem,
     FuncExpr,
     Join,
     OutputColumn,
+    Range,
     RangeColumn,
     RangeRef,
     RelationRange,
@@ -235,8 +237,12 @@ _NUMBERS = frozenset((INT2, INT4, INT8, NUMERIC))
 def with_oids(context: BindContext, node: Any) -> Any:
     """Return a tree in which ``'name'::regclass`` is the relation it names now, whatever that is called later.
 
+    Columns of tables and views have their own names, not those that an alias gives them: a list of these would mean other columns
+    once one has been dropped.
+
     Raises SqlError 42P01 where there is none of that name.
     """
+    before = node
     node = replace_children(node, lambda child: with_oids(context, child))
     if isinstance(node, FuncExpr) and node.proc == _REGCLASS_OF_TEXT and node.cast == "implicit":
         [name] = node.args
@@ -244,7 +250,26 @@ def with_oids(context: BindContext, node: Any) -> Any:
             names = split_identifier(name.value)
             relation = context.relation(names[-2] if len(names) > 1 else "", names[-1], node.span)
             return Const(type=node.type, value=relation.oid)
+    if isinstance(node, RelationRange | SubqueryRange):
+        oid = node.oid if isinstance(node, RelationRange) else node.view[0] if node.view is not None else 0
+        found = context.catalog.relation_by_oid(oid) if oid else None
+        columns = node.columns if found is None else _columns_now(found, node.columns)
+        if [column.name for column in columns] != [column.name for column in node.columns]:
+            return replace(node, columns=columns)
+    elif isinstance(node, Select) and any(map(_has_other_names, before.ranges, node.ranges)):
+        return replace(node, from_=tuple(map(_without_using, node.from_)))
     return node
+
+
+def _has_other_names(before: Range, after: Range) -> bool:
+    return before is not after and [c.name for c in before.columns] != [c.name for c in after.columns]
+
+
+def _without_using(item: FromItem) -> FromItem:
+    """Return joins by their conditions: the columns that they merge need not have one name."""
+    if not isinstance(item, Join):
+        return item
+    return replace(item, using=(), left=_without_using(item.left), right=_without_using(item.right))
 
 
 _REGCLASS_OF_TEXT = 1079

@@ -316,10 +316,11 @@ class RowCompare(Expr):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldSelect(Expr):
-    """Field ``index`` (0-based) of a row value."""
+    """Field ``index`` (0-based) of a row value. ``name``: of a record's, what it was selected as."""
 
     arg: Expr
     index: int
+    name: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
