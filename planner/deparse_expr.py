@@ -21,7 +21,7 @@ from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import STORED_TEXT, CodecSettings
 from pgwire.give_way import give_way
 from planner.errors import SqlError
-from planner.facts import BOOL, INT4, NUMERIC, UNKNOWN, facts, rows
+from planner.facts import BOOL, INT4, NUMERIC, RECORD, UNKNOWN, facts, rows
 from planner.query import (
     DOMAIN_VALUE,
     Aggregate,
@@ -209,7 +209,9 @@ class Printer:
         level = self.levels[-1 - var.level]
         name = level.names[var.range]
         if var.attnum == 0:
-            self.out += quote_identifier(name)
+            # the bare name would be a column's, where there is one of that name or comes to be
+            self.whole_row(var)
+            self.out += ".*::record" if var.type.oid == RECORD else ""
             return name
         column = _SYSTEM_COLUMNS.get(var.attnum) or next(
             (c.name for c in level.ranges[var.range].columns if c.attnum == var.attnum), var.name
@@ -218,6 +220,10 @@ class Printer:
             self.out += quote_identifier(name) + "."
         self.out += quote_identifier(column)
         return column
+
+    def whole_row(self, var: Var) -> None:
+        """Append the name of the range that a whole row is of."""
+        self.out += quote_identifier(self.levels[-1 - var.level].names[var.range])
 
     def const(self, const: Const, show_type: int = 0) -> None:
         """Append a constant: ``show_type`` -1 never labels it, 0 when its look would mislead, 1 always."""

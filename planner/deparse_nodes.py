@@ -156,7 +156,11 @@ def _arguments(p: Printer, args: Sequence[Expr], variadic: bool) -> None:
             p.out += ", "
         if variadic and index == len(args) - 1:
             p.out += "VARIADIC "
-        p.expr(arg)
+        if isinstance(arg, Var) and arg.attnum == 0 and arg.type.oid == RECORD:
+            p.whole_row(arg)
+            p.out += ".*"
+        else:
+            p.expr(arg)
 
 
 def _sql_syntax(p: Printer, e: FuncExpr) -> bool:
@@ -369,6 +373,19 @@ def _array(p: Printer, e: ArrayExpr, implicit: bool) -> None:
 
 
 def _row(p: Printer, e: RowExpr, implicit: bool) -> None:
+    if e.names and e.names != tuple(f"f{n}" for n in range(1, len(e.names) + 1)):
+        # of a join's alias: ROW(...) would lose the names, which functions like row_to_json show
+        p.out += "( SELECT x.*::record AS x FROM ( SELECT "
+        for index, (name, expr) in enumerate(zip(e.names, e.fields, strict=True)):
+            p.out += ", " if index else ""
+            p.expr(expr)
+            p.out += f" AS {quote_identifier(name)}"
+        p.out += ") x)"
+        return
+    _plain_row(p, e)
+
+
+def _plain_row(p: Printer, e: RowExpr) -> None:
     p.out += "ROW("
     p.list(e.fields)
     p.out += ")"
@@ -377,10 +394,10 @@ def _row(p: Printer, e: RowExpr, implicit: bool) -> None:
 def _compose(p: Printer, e: ComposeRow, implicit: bool) -> None:
     if isinstance(e.arg, Var) and e.arg.attnum == 0:
         # PostgreSQL's way; the cast keeps the star from being all columns
-        p.expr(e.arg)
+        p.whole_row(e.arg)
         p.out += ".*" + (f"::{p.type_name(e.type.oid, -1)}" if e.explicit or implicit else "")
     elif (e.explicit or implicit) and isinstance(e.arg, RowExpr):
-        p.expr(e.arg)
+        _plain_row(p, e.arg)
         p.out += f"::{p.type_name(e.type.oid, -1)}"
     elif e.explicit:
         p.cast(e.arg, e.type.oid, -1, e)

@@ -341,7 +341,7 @@ def _check_columns(session: Session, relation: RelationDef, constraint: Any) -> 
 
 
 def views_that_break(session: Session, before: RelationDef, after: RelationDef) -> list[RelationDef]:
-    """Return the views that can no longer be bound once ``after`` replaces ``before``."""
+    """Return the views that can be bound, but no longer once ``after`` replaces ``before``."""
     trial = session.catalog.with_changes([after], [], session.db.next_catalog_version())
     broken = []
     for view in session.catalog.user_relations():
@@ -349,8 +349,18 @@ def views_that_break(session: Session, before: RelationDef, after: RelationDef) 
             try:
                 rebase_view(view, trial, trial, settings=session.bind_settings)
             except SqlError:
-                broken.append(view)
+                if _can_be_bound(session, view):
+                    broken.append(view)
     return broken
+
+
+def _can_be_bound(session: Session, view: RelationDef) -> bool:
+    catalog = session.catalog
+    try:
+        rebase_view(view, catalog, catalog, settings=session.bind_settings)
+    except SqlError:
+        return False
+    return True
 
 
 def _find_column(relation: RelationDef, name: str) -> ColumnDef:

@@ -24,7 +24,7 @@ from planner.bind.functions import rebase_body, rebase_default
 from planner.bind.generated import stored_generation
 from planner.bind.index import rebound_indexes
 from planner.bind.policy import rebound_policies
-from planner.bind.stored import rebase_default_text, rebase_view, renamed
+from planner.bind.stored import rebase_default_text, rebase_readable_view, renamed
 from planner.bind.trigger import rebound_triggers
 from planner.catalog import FunctionDef, RelationDef, TypeDef
 from planner.deparse import deparse_expr
@@ -54,7 +54,7 @@ async def rename_fields(
         if relation.oid == renamed_table:
             continue
         if relation.kind in "vm" and renamed_table not in relation.depends_on and has(relation.view_sql):
-            text = rebase_view(relation, before, after)
+            text = rebase_readable_view(relation, before, after)
             if text != relation.view_sql:
                 version = session.db.next_catalog_version()
                 changed.append(replace(relation, view_sql=text, version=version))

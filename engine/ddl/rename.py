@@ -26,12 +26,12 @@ from engine.ddl.types import check_free
 from engine.eager import settle
 from engine.reads.plans import Plan
 from planner import statements as st
-from planner.bind import bind_check, deparse_check, rebase_view
+from planner.bind import bind_check, deparse_check
 from planner.bind.generated import stored_generation
 from planner.bind.index import rebound_indexes
 from planner.bind.partition import with_key_named
 from planner.bind.policy import rebound_policies
-from planner.bind.stored import renamed
+from planner.bind.stored import rebase_readable_view, renamed
 from planner.bind.trigger import rebound_triggers
 from planner.catalog import RelationDef
 from planner.errors import SqlError
@@ -190,7 +190,7 @@ async def rebase_views(session: Session, oids: Set[int], before: CatalogSnapshot
     changed: list[Stored] = []
     for view in session.catalog.user_relations():
         if view.kind in "vm" and not oids.isdisjoint(view.depends_on):
-            text = rebase_view(view, before, session.catalog, settings=session.bind_settings)
+            text = rebase_readable_view(view, before, session.catalog)
             changed.append(replace(view, view_sql=text, version=version))
     if changed:
         await session.view.change(changed)

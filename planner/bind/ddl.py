@@ -14,7 +14,7 @@ from planner import statements as st
 from planner.bind.changes import modifies
 from planner.bind.context import BindContext
 from planner.bind.options import check_storage_options, option_text
-from planner.bind.stored import with_oids
+from planner.bind.stored import check_stored_query, with_oids
 from planner.bind.table_parts import (
     creation_schema,
     persistence_of,
@@ -25,6 +25,7 @@ from planner.bind.utility import owner_name
 from planner.collations import COLLATE_HINT, query_collations, type_collation
 from planner.deparse import deparse_query
 from planner.errors import SqlError, not_supported
+from planner.facts import CID, TID
 from planner.query import Expr, OutputColumn, QueryExpr, RelationRange, Select, SubLink, SubqueryRange
 from planner.rewrite import replace_children
 from planner.typenames import check_column_type
@@ -110,13 +111,15 @@ def bind_create_view(context: BindContext, node: ast.CreateView) -> st.CreateVie
     temporary = any(_is_temporary(context, oid) for oid in depends)
     if temporary and node.relation.schema and persistence_of(node.relation, schema) != "t":
         raise SqlError("42P16", "cannot create temporary relation in non-temporary schema")
+    sql = deparse_query(with_oids(context, query), names=names)
+    check_stored_query(context, sql, query)
     return st.CreateView(
         schema="pg_temp" if temporary and not node.relation.schema else schema,
         name=node.relation.name,
         replace=node.replace,
         columns=tuple(columns),
         collations=_view_collations(context, query, names),
-        sql=deparse_query(with_oids(context, query), names=names),
+        sql=sql,
         query=query,
         options=options,
         depends_on=depends,
@@ -170,8 +173,9 @@ def check_checkable(query: QueryExpr) -> None:
 
 
 def check_view_column(name: str, column: OutputColumn) -> None:
-    """Refuse column types that no relation can have."""
-    check_column_type(name, column.type)
+    """Refuse pseudo-types (42P16): those of system columns cannot be stored, but selected."""
+    if column.type.oid not in (TID, CID):
+        check_column_type(name, column.type)
 
 
 def _is_temporary(context: BindContext, oid: int) -> bool:

@@ -15,7 +15,7 @@ from planner.bind.context import BindContext
 from planner.bind.ddl import relations_named
 from planner.bind.options import check_storage_options
 from planner.bind.query import bind_query, bind_view
-from planner.bind.stored import with_oids
+from planner.bind.stored import check_stored_query, with_oids
 from planner.bind.table import columns_of_query
 from planner.bind.table_parts import check_access_method, check_tablespace, creation_schema, persistence_of
 from planner.deparse import deparse_query
@@ -44,12 +44,15 @@ def bind_create(context: BindContext, node: ast.CreateTableAs) -> st.CreateMater
     if persistence_of(node.relation, schema) == "u":
         raise SqlError("0A000", "materialized views cannot be unlogged")
     columns = columns_of_query(context, node, query)
+    names = [column.name for column in columns]
+    sql = deparse_query(with_oids(context, query), names=names)
+    check_stored_query(context, sql, query)
     return st.CreateMaterializedView(
         schema=schema,
         name=node.relation.name,
         if_not_exists=node.if_not_exists,
         columns=columns,
-        sql=deparse_query(with_oids(context, query), names=[column.name for column in columns]),
+        sql=sql,
         query=query,
         depends_on=depends,
         options=check_storage_options(node.options, "table"),

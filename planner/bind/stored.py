@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Final
 
 from pgwire.codecs.registry import text_input, text_output
 from pgwire.codecs.settings import DEFAULT, STORED_TEXT, CodecSettings
 from pgwire.codecs.user_types import latest_row
+from pgwire.give_way import give_way
 from pgwire.kept import kept
 from planner import ast
 from planner.bind.context import BindContext, make_context
@@ -54,6 +55,8 @@ from planner.identifiers import split_identifier
 from planner.parse import parse_expression
 from planner.query import (
     TABLEOID,
+    ArrayCoerce,
+    ArrayExpr,
     CoerceViaIO,
     ComposeRow,
     Const,
@@ -63,12 +66,15 @@ from planner.query import (
     FuncExpr,
     Join,
     OutputColumn,
+    QueryExpr,
     Range,
     RangeColumn,
     RangeRef,
     RelationRange,
+    RowExpr,
     Select,
     SqlCall,
+    SubLink,
     SubqueryRange,
     Target,
     Var,
@@ -432,6 +438,67 @@ def rebase_view(
     context = stored_context(before, view.view_sql, view.view_path)
     query = renamed(bind_view(context, view), after)
     return deparse_query(query, names=[column.name for column in view.columns])
+
+
+def rebase_readable_view(view: RelationDef, before: Catalog, after: Catalog) -> str:
+    """Return ``rebase_view``; the text as it is where it has no meaning under ``before`` either."""
+    from planner.bind.query import bind_view
+
+    try:
+        query = bind_view(stored_context(before, view.view_sql, view.view_path), view)
+    except SqlError:
+        return view.view_sql
+    return deparse_query(renamed(query, after), names=[column.name for column in view.columns])
+
+
+def check_stored_query(context: BindContext, sql: str, query: QueryExpr) -> None:
+    """Raise SqlError 0A000 where a query's stored text does not mean the query: better now than whenever it is read."""
+    from planner.bind.query import bind_view
+
+    view = RelationDef(
+        oid=0, schema_oid=0, schema="", name="", kind="v", view_sql=sql, view_path=context.search_path
+    )
+    try:
+        again = bind_view(stored_context(context.catalog, sql, context.search_path), view)
+    except SqlError as error:
+        raise not_supported(f"storing a query that would be read with an error ({error.message})") from error
+    if not _one_meaning(with_oids(context, query), again):
+        raise not_supported("storing a query that would be read as another one")
+
+
+# What ranges, columns and fields are called, printed with names of their own where two have one, and what is noted of them.
+_CALLED: Final = frozenset(("alias", "name", "names", "used"))
+
+
+def _one_meaning(one: Any, other: Any) -> bool:
+    """Tell whether two trees differ in nothing but names."""
+    stack = [(one, other)]
+    while stack:
+        give_way()
+        a, b = stack.pop()
+        if a is b:
+            continue
+        if isinstance(a, RowExpr) and a.names and isinstance(b, SubLink):
+            continue  # how a row of a join's alias is printed
+        if {type(a), type(b)} == {ArrayCoerce, ArrayExpr}:
+            continue  # the cast of an array is bound as casts of its elements
+        if type(a) is not type(b):
+            return False
+        if isinstance(a, OutputColumn):
+            stack.append((a.type, b.type))  # not where RowDescription says that it comes from
+        elif is_dataclass(a):
+            stack += [
+                (getattr(a, f.name), getattr(b, f.name))
+                for f in fields(a)
+                if f.compare and f.name not in _CALLED
+            ]
+        elif isinstance(a, tuple):
+            if len(a) != len(b):
+                return False
+            stack += zip(a, b, strict=True)
+        elif a != b and (a == a or b == b):  # NaN is what it is
+            return False
+    return True
 
 
 def rebase_default_text(sql: str, type_: SqlType, before: Catalog, after: Catalog) -> str:

@@ -353,7 +353,12 @@ def view_text(session: EvalSession, view: RelationDef, *, pretty: bool) -> str |
     text = _TEXTS.get(key)
     if text is None:
         context = stored_context(session.catalog, view.view_sql, view.view_path)
-        query = bind_view(context, view)
+        try:
+            query = bind_view(context, view)
+        except SqlError:
+            return (
+                view.view_sql + ";"
+            )  # as it was stored: who asks for many views, like pg_dump, gets the others
         names = [column.name for column in view.columns]
         shown = deparse_query(
             query, pretty=pretty, settings=shown_settings(session), qualify=qualifier(session),
