@@ -188,7 +188,7 @@ def test_trees_of_long_texts_are_freed_in_slices(monkeypatch: pytest.MonkeyPatch
         await database.close()
 
     asyncio.run(main())
-    assert released == [2, 1]
+    assert released == [2, 2, 1]  # plan and outcome of the long one, both trees, the parsed one's tree
 
 
 def test_others_run_while_many_parameters_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
