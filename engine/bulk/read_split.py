@@ -194,6 +194,14 @@ class _Lines:
             if text or (not data and transcoder.fault is None):
                 return text
 
+    def _careful_block(self, blocks: list[bytes]) -> Iterator[Any]:
+        """Read the one block row by row; it is taken out of ``blocks``: of a row of many megabytes nothing is here twice."""
+        pieces = [blocks[0][at : at + BLOCK_BYTES] for at in range(0, len(blocks[0]), BLOCK_BYTES)]
+        blocks.clear()
+        pieces.reverse()
+        while pieces:
+            yield from self._careful(pieces.pop())
+
     def _careful(self, data: bytes) -> Iterator[Any]:
         at = 0
         while at < len(data):
@@ -219,7 +227,9 @@ class _Lines:
             pieces = columns.read(blocks.pop())[::-1]
             while pieces:  # each is let go of before the next one
                 yield from self._believe(pieces, columns)
-        yield from self._careful(b"".join(held))
+        blocks = [b"".join(held)]
+        held.clear()
+        yield from self._careful_block(blocks)
 
     def next_line(self) -> int | None:
         """Read what is held, and return ``CopyDecoder.next_line``. Raises DataError of a bad row in it."""
@@ -242,4 +252,6 @@ class _Lines:
                 del piece, batch
                 yield handed.pop()
                 return
-        yield from self._careful(piece.data)
+        blocks = [piece.data]
+        del piece
+        yield from self._careful_block(blocks)

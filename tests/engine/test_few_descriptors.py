@@ -57,7 +57,11 @@ def build(server: ServerProcess, tables: int, partitions: int) -> None:
             for n in range(start, min(start + 50, tables))
         ]
         server.sql("; ".join(texts))
-    server.sql("CHECKPOINT")
+    client = server.connect(timeout_s=3600)  # thousands of tables are flushed one after the other
+    try:
+        client.run("CHECKPOINT")
+    finally:
+        client.close()
 
 
 def check(server: ServerProcess, tables: int, partitions: int) -> None:
