@@ -104,9 +104,10 @@ bench-tpch: $(COMPILED)
 diff: $(COMPILED)
 	HOLDFAST_DIFF=5000 $(BIN)/pytest -s -m "not spark" tests/differential
 
-# 500 queries of each of ten seeds on Spark
+# 500 queries of each of ten seeds on Spark, and 100 nested ones
 diff-spark: $(STAMP)
 	HOLDFAST_DIFF=500 HOLDFAST_SEEDS=$(DIFF_SEEDS) $(BIN)/pytest -s -m spark tests/differential/test_generated.py
+	HOLDFAST_DIFF=100 HOLDFAST_SEEDS=$(DIFF_SEEDS) $(BIN)/pytest -s -m spark tests/differential/test_nested.py
 
 # The targets of tests/fuzz one after the other, SECONDS together; what it finds is left in .fuzz
 SECONDS ?= 600

@@ -215,7 +215,8 @@ class WireResponder:
         """Return how many bytes wait for the client: in the transport, and in the system."""
         if self.lost:
             return 0
-        return self.transport.get_write_buffer_size() + tcp.unsent(self.transport.get_extra_info("socket"))
+        sock = self.transport.get_extra_info("socket")
+        return self.transport.get_write_buffer_size() + (0 if sock is None else tcp.unsent(sock))
 
     def set_tcp_option(self, name: str, value: int) -> None:
         """Set an option of the client's socket. Raises BackendError 22023."""

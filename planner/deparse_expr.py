@@ -209,9 +209,9 @@ class Printer:
         level = self.levels[-1 - var.level]
         name = level.names[var.range]
         if var.attnum == 0:
-            # the bare name would be a column's, where there is one of that name or comes to be
+            # in a query the bare name would be a column's, where there is one of that name or comes to be
             self.whole_row(var)
-            self.out += ".*::record" if var.type.oid == RECORD else ""
+            self.out += ".*::record" if var.type.oid == RECORD and level.select is not None else ""
             return name
         column = _SYSTEM_COLUMNS.get(var.attnum) or next(
             (c.name for c in level.ranges[var.range].columns if c.attnum == var.attnum), var.name

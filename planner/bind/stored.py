@@ -461,6 +461,8 @@ def check_stored_query(context: BindContext, sql: str, query: QueryExpr) -> None
     try:
         again = bind_view(stored_context(context.catalog, sql, context.search_path), view)
     except SqlError as error:
+        if error.sqlstate == "42P17":  # nested too deeply: so it is in PostgreSQL
+            raise
         raise not_supported(f"storing a query that would be read with an error ({error.message})") from error
     if not _one_meaning(with_oids(context, query), again):
         raise not_supported("storing a query that would be read as another one")

@@ -14,11 +14,11 @@ import pytest
 
 from tests.differential.compare_generated import ask, same
 from tests.differential.generated_nested import SCHEMA, Generator
-from tests.differential.test_generated import seeds_of
+from tests.differential.test_generated import seeds_of, spark
 from tests.support.postgres import postgres
 from tests.support.server import ServerProcess
 
-__all__ = ["postgres"]
+__all__ = ["postgres", "spark"]
 
 COUNT = int(os.environ.get("HOLDFAST_DIFF", "60"))
 SEEDS = seeds_of(os.environ.get("HOLDFAST_SEEDS", "1"))
@@ -31,6 +31,16 @@ TWO_ROWS = "21000"
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nested_queries_have_the_same_answers(seed: int, postgres: str, server: ServerProcess) -> None:
     check(server, postgres, seed, COUNT, ("index", "local"))
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_nested_queries_have_the_same_answers_on_spark(
+    seed: int, postgres: str, spark: ServerProcess
+) -> None:
+    """Spark takes a second and more for each."""
+    check(spark, postgres, seed, COUNT, ("spark",))
 
 
 def check(

@@ -89,7 +89,7 @@ def test_bodies_run_with_the_rights_of_whoever_calls(server: ServerProcess) -> N
     server.sql("CREATE FUNCTION fr_kept() RETURNS int LANGUAGE sql AS 'SELECT 1'")
     server.sql("REVOKE EXECUTE ON FUNCTION fr_kept() FROM public")
     server.sql("CREATE VIEW fr_view AS SELECT fr_peek() AS p")
-    server.sql("CREATE TABLE fr_target (a int)")
+    server.sql("CREATE TABLE fr_target AS SELECT 1 AS a")
     server.sql("CREATE VIEW fr_through AS SELECT a FROM fr_target WHERE fr_peek() >= 0")
     server.sql("GRANT ALL ON fr_view, fr_through TO fr_caller")
     client = server.connect()

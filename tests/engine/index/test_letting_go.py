@@ -84,7 +84,7 @@ SMALL: Final = 14_000
 """Blocks of memory that one step may free: some batches' rows have as many."""
 
 ELSEWHERE: Final = {
-    "LockRows", "StepSource", "PartitionsSource", "EntriesScan", "IntervalScan", "LargeObjectSource",
+    "LockRows", "StepSource", "PartitionsSource", "EntriesScan", "IntervalScan", "LargeObjectSource", "InTurn",
 }  # fmt: skip
 """What needs a store: tests/engine/test_letting_go.py."""
 
