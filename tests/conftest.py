@@ -129,7 +129,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="HOST:PORT",
         help="run golden wire scripts against this PostgreSQL (user postgres, trust) instead of ours",
     )
-    parser.addoption("--seeds", type=int, default=50, help="how many seeds tests/sim runs")
+    parser.addoption("--seeds", type=int, default=40, help="how many seeds tests/sim runs")
     parser.addoption("--first-seed", type=int, default=1, help="the first of them")
 
 

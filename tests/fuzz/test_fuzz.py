@@ -20,7 +20,7 @@ from tests.fuzz.server import World, open_descriptors, sessions_in_memory
 
 
 @pytest.mark.parametrize(
-    ("target", "runs", "thin"), [("mixed", 250, 60), pytest.param("server", 3000, 1, marks=pytest.mark.long)]
+    ("target", "runs", "thin"), [("mixed", 150, 40), pytest.param("server", 3000, 1, marks=pytest.mark.long)]
 )
 def test_no_input_breaks_a_promise(target: str, runs: int, thin: int, tmp_path: Path) -> None:
     pytest.importorskip("atheris", reason="atheris has no wheel for this platform")
