@@ -2,7 +2,8 @@
 
 Spark unnests sub-queries whose references to the query around stand in WHERE, in the select list or in conditions of joins, under
 aggregates, LIMIT, UNION, window functions. It does not if they stand inside an aggregate or a window, in VALUES, in a WITH item or in a
-sub-select within, and takes correlated sub-selects in conditions of joins only exceptionally.
+sub-select within, and takes correlated sub-selects in conditions of joins only exceptionally. In conditions of outer joins it takes them and
+answers wrongly.
 
 DuckDB unnests nearly everything, and loses rows, invents some or fails where references stand below set operations, grouping sets, outer
 joins of both sides or of the right one, windows, or more than one level in. So only what one SELECT reads by itself is left to it. Random
@@ -40,9 +41,13 @@ def _is_outward(node: Any, depth: int) -> bool:
     )
 
 
+def _is_outer_join(node: Any) -> bool:
+    return isinstance(node, q.Join) and node.kind is not q.JoinKind.INNER
+
+
 class _Spark:
     named = (
-        "a sub-query that reads the query around it inside an aggregate, a window, VALUES, WITH or a "
+        "a sub-query that reads the query around it inside an aggregate, a window, VALUES, WITH, an outer join or a "
         "sub-select of its own"
     )
 
@@ -62,7 +67,7 @@ class _Spark:
             depth > 0
             and isinstance(node, q.SubLink | q.Aggregate | q.WindowFunc | q.Window | q.Cte | q.Values)
         )
-        if isinstance(node, q.Values) and not depth:
+        if (isinstance(node, q.Values) and not depth) or _is_outer_join(node):
             within = True
         inner = depth + isinstance(node, q.QueryBase)
         return any(self._refuses(child, inner, within) for child in children(node))

@@ -75,7 +75,7 @@ def test_the_rewritten_query_answers_as_the_one_that_was_written(
     world: World, executor: LocalExecutor
 ) -> None:
     rewritten = refused = 0
-    for sql in QUERIES[1::2]:  # all in tests/conformance/executors, on Spark
+    for sql in QUERIES[::2]:  # all in tests/conformance/executors, on Spark
         written = world.bind(sql)
         made = unnest(written, SPARK)
         if made is written:
