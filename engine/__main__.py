@@ -24,7 +24,7 @@ from engine.loop.threads import put_loop_first, worker_pool
 from engine.private_files import prepare_data_directory, stored_secret
 from engine.spark import calibrate
 from engine.stalls import watch_stalls
-from pgwire.release import left
+from pgwire.release import freeing
 from pgwire.server import Server, ServerConfig
 from planner.errors import SqlError
 from txn.errors import TxnError
@@ -180,7 +180,8 @@ async def serve_forever(config: Config) -> None:
         await server.start()
         Collector(
             lambda: resident_bytes()[0] - database.statements.taken - database.kept.bytes,
-            lambda: left() > 0 or any(session.busy for session in server.sessions.values()),
+            lambda: (*freeing(), *(s.running for s in server.sessions.values() if s.running is not None)),
+            config.memory,
         ).watch()
         host = config.host if config.host not in ("0.0.0.0", "::") else "127.0.0.1"
         print(f"holdfast is ready on {config.host}:{server.port}, data in {config.data_dir}", flush=True)

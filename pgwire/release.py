@@ -149,6 +149,11 @@ def release_error(error: BaseException) -> None:
         release_all(held)
 
 
+def freeing() -> tuple[object, ...]:
+    """Return the queue while it has something left, as what runs (``engine.loop.collector``)."""
+    return (_queue,) if _queue.stack else ()
+
+
 def left() -> int:
     """Return how many containers are still to be emptied."""
     return len(_queue.stack)

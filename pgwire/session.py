@@ -249,6 +249,11 @@ class Session:
         return self._task is not None or self._put_off
 
     @property
+    def running(self) -> object:
+        """What handles a message right now, one object from its beginning to its end; itself where one waits for its turn, None where none does."""
+        return self._task if self._task is not None else self if self._put_off else None
+
+    @property
     def idle(self) -> bool:
         """Whether the client may be sent away without losing anything: no statement, no transaction."""
         if self._task is not None or self._put_off:

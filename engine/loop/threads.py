@@ -24,6 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, ParamSpec, TypeVar
 
 from pgwire.give_way import polled
+from pgwire.release import release_all, release_error
 from planner.errors import SqlError
 
 T = TypeVar("T")
@@ -63,20 +64,40 @@ async def beside(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) ->
     Python ends no thread: only for what gives way in all its loops, and reads nothing that changes meanwhile.
     """
     left = False
+    made: list[T] = []
+    failed: list[BaseException] = []
+    loop = asyncio.get_running_loop()
 
     def check() -> None:
         if left:
             raise SqlError("57014", "canceling statement due to user request")
 
-    def work() -> T:
-        with polled(check):
-            return function(*args, **kwargs)
+    def work() -> None:
+        try:
+            with polled(check):
+                made.append(function(*args, **kwargs))
+        except BaseException as error:  # whoever waits raises it
+            failed.append(error)
+        if left:
+            loop.call_soon_threadsafe(_let_go, made, failed)
 
     try:
-        return await asyncio.to_thread(work)
+        await asyncio.to_thread(work)
     except asyncio.CancelledError:
         left = True
+        _let_go(made, failed)
         raise
+    if failed:
+        raise failed.pop()
+    return made.pop()
+
+
+def _let_go(made: list[T], failed: list[BaseException]) -> None:
+    """Free what nobody waits for any more in slices: the tree of a long statement, or all of it that an error's frames hold."""
+    while failed:
+        release_error(failed.pop())
+    if made:
+        release_all([made.pop()])
 
 
 def slice_ns(thread: int = 0) -> int | None:

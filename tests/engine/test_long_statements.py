@@ -18,7 +18,7 @@ from engine.connection.simple import STATEMENTS_IN_A_ROW
 from engine.constraints.foreign_key import CHUNK_KEYS, ForeignKey
 from engine.index.executor import IndexExecutor
 from engine.index.from_plan import FromPlanner
-from engine.loop.collector import Collector
+from engine.loop.collector import LOOKS, Collector
 from engine.reads import planning
 from engine.reads.planning import LONG_TEXT
 from pgwire import give_way
@@ -213,28 +213,32 @@ def test_everything_is_collected_once_the_process_has_grown_and_nobody_waits() -
         made.ring = made
         return weakref.ref(made)
 
-    size, busy = 100, False
-    collector = Collector(lambda: size, lambda: busy)
+    size = 100
+    running: list[object] = []
+    collector = Collector(lambda: size, lambda: running, 1000)
+    one = object()
+
+    def is_collected(grown: int, *statements: object, short: bool = False) -> bool:
+        nonlocal size
+        old = garbage()
+        size, running[:] = grown, statements
+        for look in range(LOOKS):
+            running[:] = [(look, number) for number in statements] if short else statements
+            assert old() is not None
+            collector.look()
+        return old() is None
+
     try:
         assert not gc.isenabled()
         assert gc.get_freeze_count() > 100_000
-        old = garbage()
-        size = 149
-        collector.look()
-        assert old() is not None
-        size, busy = 150, True
-        collector.look()
-        assert old() is not None
-        busy = False
-        collector.look()
-        assert old() is None
-        old = garbage()
-        size = 224
-        collector.look()
-        assert old() is not None
-        size, busy = 375, True
-        collector.look()
-        assert old() is None
+        assert not is_collected(149)
+        assert not is_collected(150, one)
+        assert is_collected(150)
+        assert not is_collected(224)
+        assert is_collected(375, one, short=True)
+        assert not is_collected(940, one)  # what a long statement has made goes with it
+        assert is_collected(940, one, short=True)
+        assert is_collected(1410, one)  # at the limit nobody is waited for
     finally:
         gc.unfreeze()
         gc.enable()
