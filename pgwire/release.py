@@ -154,11 +154,6 @@ def freeing() -> tuple[object, ...]:
     return (_queue,) if _queue.stack else ()
 
 
-def left() -> int:
-    """Return how many containers are still to be emptied."""
-    return len(_queue.stack)
-
-
 def _free_some(stack: list[Any]) -> None:
     """Free some entries of the container on top; what they alone refer to comes on top of it."""
     top = stack[-1]

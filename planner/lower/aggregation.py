@@ -301,6 +301,8 @@ def _total_of_nothing(
         elif name.startswith("h"):
             target = b.alias(b.cast(b.integer(1), lw.d.types["int32"]), name)
         none.append(b.copied(target))
+    # an aggregate, though nobody may read one: without any it would have no row
+    none.append(b.alias(b.count_rows(), lw.d.fresh("n")))
     empty = b.select(none, source=b.copied(source), where=b.boolean(False))
     some = b.select([b.integer(1)], source=b.copied(source), where=None if where is None else b.copied(where))
     names = [b.col(label, b.label_of(target)) for target in targets]

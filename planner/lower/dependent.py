@@ -32,7 +32,7 @@ from planner.lower.lifting import null_of_nothing
 from planner.rewrite import replace_children, shift_levels, shift_query
 from planner.type_order import default_equality, default_less
 from planner.types import SqlType
-from planner.walk import children, walk
+from planner.walk import walk
 
 MAX_SOURCE_NODES: Final = 400
 """Of what a domain is taken from: it stands wherever the domain is read, and domains of domains double with each level."""
@@ -158,14 +158,6 @@ def map_at(node: Any, depth: int, change: Callable[[Any, int], Any]) -> Any:
         return found
     inner = depth + isinstance(node, q.QueryBase)
     return replace_children(node, lambda child: map_at(child, inner, change))
-
-
-def reads(node: Any, range_: int, depth: int = 0) -> bool:
-    """Return whether a tree reads a range of the query ``depth`` levels in."""
-    if isinstance(node, q.Var):
-        return node.level == depth and node.range == range_
-    inner = depth + isinstance(node, q.QueryBase)
-    return any(reads(child, range_, inner) for child in children(node))
 
 
 def attach(

@@ -12,7 +12,7 @@ import pytest
 
 from engine.executor import EngineLimit
 from engine.local.errors import to_sql_error
-from engine.local.executor import LocalExecutor
+from engine.local.executor import LocalExecutor, _Running
 from engine.reads import query as running
 from planner.errors import SqlError
 from planner.route import Route
@@ -157,6 +157,22 @@ def test_failures_and_limits_of_duckdb_are_told_from_errors(
     found = to_sql_error(error)
     assert found.sqlstate == sqlstate
     assert (found.lasting if isinstance(found, EngineLimit) else None) is lasting
+
+
+@pytest.mark.parametrize("kind", [duckdb.InternalException, duckdb.FatalException])
+def test_an_instance_that_failed_within_is_given_up(tmp_path: Any, kind: type[Exception]) -> None:
+    executor = LocalExecutor(blob_dir=tmp_path, memory_bytes=2**27, threads=1)
+    one: Any = _Running.__new__(_Running)
+    one._owner = executor
+    one.callouts = SimpleNamespace(error_of=lambda error: None)
+    try:
+        executor.cursor().close()
+        assert executor.is_open
+        found = one._translated(kind("INTERNAL Error: a bug"), False)
+        assert found.sqlstate == "XX000"
+        assert not executor.is_open
+    finally:
+        asyncio.run(executor.close())
 
 
 def test_an_instance_given_up_is_replaced(tmp_path: Any) -> None:

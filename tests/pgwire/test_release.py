@@ -35,7 +35,7 @@ def in_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Non
 
 async def _emptied() -> None:
     for _ in range(100_000):
-        if not release.left():
+        if not release.freeing():
             return
         await asyncio.sleep(0)
     raise AssertionError("it does not end")
@@ -92,7 +92,7 @@ async def test_what_is_small_is_left_to_python() -> None:
     """No turn of the loop is taken for it."""
     small = list(range(release.LARGE))
     release.release(small, {}, set())
-    assert not release.left()
+    assert not release.freeing()
     assert len(small) == release.LARGE
 
 
@@ -101,7 +101,7 @@ async def test_others_run_in_between() -> None:
     """A million entries take many turns."""
     release.release([(i, i) for i in range(1_000_000)])
     turns = 0
-    while release.left():
+    while release.freeing():
         turns += 1
         await asyncio.sleep(0)
     assert turns > 3
@@ -113,7 +113,7 @@ async def test_a_wide_tuple_goes_in_pieces() -> None:
     mine = tuple(range(20 * release.WIDE))
     release.release_all([tuple(Thing(i) for i in range(20 * release.WIDE)), mine])
     longest = 0
-    while release.left():
+    while release.freeing():
         await asyncio.sleep(0)
         longest = max([longest, *(len(x) for x in release._queue.stack if isinstance(x, list))])
     assert 0 < longest <= 4 * release.WIDE
@@ -158,5 +158,5 @@ def test_without_a_loop_nothing_happens() -> None:
     """In a thread, or in a worker, Python frees as ever."""
     rows = list(range(MANY))
     release.release(rows)
-    assert not release.left()
+    assert not release.freeing()
     assert len(rows) == MANY

@@ -305,6 +305,8 @@ select date_part('month', ts), date_part('hour', ts), date_trunc('year', ts), ts
 select da + 2147483647 from w where id = 1
 select ts - interval '10000 years' from w where id = 1
 select a, count(*), grouping(a) from x where a > 100 group by grouping sets ((), (a), ())
+select a from x where a > 100 group by grouping sets ((), (a), ())
+select y.a from (select count(*) as n from x where a > 100 group by rollup (a)) z, x y order by 1
 select upper(s || 'ßŉᾳ'), lower(s || ' ΑΣ İ') from t where id = 1
 select ceil(f * 0.1), floor(-f), trunc(f) from t where id = 2
 select count(*), sum(g) from generate_series(1, 20001) g
