@@ -10,6 +10,9 @@ DIFF_SEEDS ?= 1-10
 FIRST ?= 1
 SF ?= 1
 
+# Set in many containers. pytest keeps the test modules whose assertions it has rewritten, else that is 14 s of both processes' time
+export PYTHONDONTWRITEBYTECODE :=
+
 # Processes that share the test files; all tests that need a Spark JVM are one process's.
 JOBS ?= 2
 
@@ -24,7 +27,7 @@ $(STAMP): pyproject.toml requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $(STAMP)
 
-# Also where PYTHONDONTWRITEBYTECODE is set, as in many containers: else every start compiles 500 modules.
+# Once and before the first start, which would compile 500 modules itself
 $(COMPILED): $(STAMP) $(shell find $(PACKAGES) -name '*.py')
 	@$(BIN)/python -m compileall -q $(PACKAGES)
 	@touch $(COMPILED)
