@@ -59,7 +59,7 @@ class BulkChanges(BulkSource):
         async for batch in self.source_batches():
             ids = _ids_of(batch)
             at = 0
-            for piece in self.table_batches(batch):
+            for piece in openly(self.table_batches, batch):
                 yield ids[at : at + piece.num_rows], piece
                 at += piece.num_rows
 

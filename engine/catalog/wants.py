@@ -31,7 +31,7 @@ from engine.catalog.stored import (
     key_of,
 )
 from engine.constraints.references import references_to, with_partitions
-from pgwire.give_way import paced, paced_iter
+from pgwire.give_way import give_way, paced, paced_iter
 from planner import statements as st
 from planner.bind.sequence import relations_in_text
 from planner.catalog import AclDef, ConfigurationDef, ConstraintDef, DictionaryDef, RelationDef, TypeDef
@@ -177,11 +177,15 @@ class Wants:
 
     def dropped(self, relation: RelationDef, *, cascade: bool) -> None:
         """Drop a relation with what goes with it; with ``cascade`` also with what depends on it."""
-        self.relation(relation.oid)
         if relation.partition_of:
             self.parent(relation.partition_of)
+        self._gone(relation, cascade=cascade)
+
+    def _gone(self, relation: RelationDef, *, cascade: bool) -> None:
+        give_way()
+        self.relation(relation.oid)
         for partition in self._catalog.partitions_of(relation.oid):
-            self.dropped(partition, cascade=cascade)
+            self._gone(partition, cascade=cascade)  # its parent goes, too, and has been asked for
         self.name(relation.schema, relation.name)
         self.referenced(relation.constraints)
         for sequence in self._catalog.sequences_of(relation.oid):

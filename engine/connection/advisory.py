@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
+from pgwire.give_way import paced
 from txn.locks.advisory import AdvisoryLocks
 from txn.locks.granule import Advisory
 
@@ -92,7 +93,7 @@ class SessionAdvisory:
     def unlock_all(self) -> None:
         """Give back all locks of the session."""
         if self._locks is not None:
-            self._locks.unlock_session()
+            self._locks.unlock_session(paced)
 
     def close(self) -> None:
         """The connection ends."""

@@ -25,6 +25,7 @@ from engine.constraints.references import Reference, references_above, reference
 from engine.constraints.values import NO_SUCH_VALUE, Convert, assigner, converter
 from engine.eager import settle
 from pgwire.codecs.registry import text_output
+from pgwire.give_way import PACE, between
 from planner.catalog import ConstraintDef, IndexDef, RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env
@@ -135,6 +136,8 @@ class ForeignKey:
             if canonical[0] is not NO_SUCH_VALUE:
                 values = [convert(v) for convert, v in zip(self._to_parent, shown, strict=True)]
                 wanted.append(tuple([values[i] for i in self._parent_order]))
+                if not len(wanted) % PACE:
+                    between()
         await self._strike_found(txn, wanted, absent)
         return absent
 

@@ -112,7 +112,7 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
     within = {oid for relation in inside for oid in (relation.oid, *part_oids(relation))}
     found += [one for one in uses if one.oid not in within]
     words |= called_so
-    functions_using(session, with_types_over(catalog, types), found, words)
+    functions_using(session, openly(with_types_over, catalog, types), found, words)
     openly(_uses_of_rows, session, inside, found, words)
     told = [one for one in openly(in_report_order, [schema.oid for schema in schemas], found) if one.what]
     if told and not cascade:

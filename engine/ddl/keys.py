@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.transaction.conflicts import key_text
+from pgwire.give_way import paced
 from planner.bind.index import computed_index, index_keys, key_names, with_hidden
 from planner.bind.naming import choose_name
 from planner.catalog import ConstraintDef, IndexDef, RelationDef
@@ -178,8 +179,10 @@ def add_checks(
     session: Session, relation: RelationDef, checks: Sequence[CheckSpec], *, validated: bool = True
 ) -> RelationDef:
     """Return ``relation`` with CHECK constraints added; 42710 when a name is taken."""
-    for check in checks:
-        taken = {c.name for c in relation.constraints}
+    taken = {c.name for c in relation.constraints}
+    numbers = {c.name: c.attnum for c in relation.live}
+    made: list[ConstraintDef] = []
+    for check in paced(checks):
         name = check.name
         if name is None:
             columns = list(check.columns) if len(check.columns) == 1 else []
@@ -190,13 +193,14 @@ def add_checks(
             oid=session.db.allocate_oids(1),
             name=name,
             kind="c",
-            attnums=tuple(c.attnum for c in relation.live if c.name in check.columns),
+            attnums=tuple(sorted({numbers[column] for column in check.columns if column in numbers})),
             check_sql=check.sql,
             validated=validated,
             no_inherit=check.no_inherit,
         )
-        relation = replace(relation, constraints=(*relation.constraints, constraint))
-    return relation
+        taken.add(name)
+        made.append(constraint)
+    return replace(relation, constraints=(*relation.constraints, *made)) if made else relation
 
 
 @contextmanager

@@ -35,7 +35,7 @@ from engine.ddl.members import named_role
 from engine.ddl.temporary import refuse_temporary_move
 from engine.ddl.uses import dependency, drop_use, uses_of
 from engine.reads.plans import Plan
-from pgwire.give_way import between
+from pgwire.give_way import between, give_way, openly, paced
 from planner import statements as st
 from planner.acl import reowned
 from planner.builtins.reg import quote_ident
@@ -272,20 +272,25 @@ def _attributes_of(catalog: CatalogSnapshot, type_: TypeDef) -> list[tuple[TypeD
     family = type_.family
     return [
         (made, column)
-        for made in sorted(catalog.user_types(), key=lambda t: t.oid)
+        for made in paced(sorted(catalog.user_types(), key=lambda t: t.oid))
         for column in made.attributes
         if not column.dropped and column.declared.oid in family
     ]
 
 
-def _types_over(catalog: CatalogSnapshot, type_: TypeDef) -> list[TypeDef]:
+def _types_by_use(catalog: CatalogSnapshot) -> dict[int, list[TypeDef]]:
+    """Return users' types, oldest first, by the types that they are over or that their defaults name."""
+    by_use: dict[int, list[TypeDef]] = {}
+    for made in paced(sorted(catalog.user_types(), key=lambda t: t.oid)):
+        for oid in {made.base, *named_oids(made.default_sql)}:
+            by_use.setdefault(oid, []).append(made)
+    return by_use
+
+
+def _over(by_use: dict[int, list[TypeDef]], type_: TypeDef) -> list[TypeDef]:
     """Return the domains and ranges over a type, or over its arrays, and the domains whose defaults name it; oldest first."""
-    family = type_.family
-
-    def depends(made: TypeDef) -> bool:
-        return made.oid != type_.oid and bool({made.base, *named_oids(made.default_sql)} & family)
-
-    return sorted(filter(depends, catalog.user_types()), key=lambda t: t.oid)
+    found = {made.oid: made for oid in type_.family for made in by_use.get(oid, ()) if made.oid != type_.oid}
+    return [found[oid] for oid in sorted(found)]
 
 
 def domain_checks(
@@ -294,7 +299,7 @@ def domain_checks(
     """Return the constraints of domains that name any of ``oids``, oldest domain first, and how they hang on these."""
     checks: list[tuple[TypeDef, ConstraintDef]] = []
     found: list[Dependency] = []
-    for made in sorted(catalog.user_types(), key=lambda t: t.oid):
+    for made in paced(sorted(catalog.user_types(), key=lambda t: t.oid)):
         for check in made.checks:
             used = named_oids(check.check_sql).intersection(oids)
             if used:
@@ -316,10 +321,16 @@ async def drop_domain_checks(session: Session, checks: Iterable[tuple[TypeDef, C
 
 def with_types_over(catalog: CatalogSnapshot, types: Sequence[TypeDef]) -> list[TypeDef]:
     """Return types and, at any depth, the domains and ranges that hang on them, each once."""
-    found = list(types)
-    for type_ in found:
-        found += [other for other in _types_over(catalog, type_) if other not in found]
-    return found
+    over = _types_by_use(catalog)
+    found = {type_.oid: type_ for type_ in types}
+    todo = list(found.values())
+    for type_ in todo:
+        for other in _over(over, type_):
+            if other.oid not in found:
+                found[other.oid] = other
+                todo.append(other)
+        give_way()
+    return todo
 
 
 def type_dependencies(session: Session, types: Sequence[TypeDef]) -> tuple[list[Dependency], dict[Any, str]]:
@@ -330,13 +341,14 @@ def type_dependencies(session: Session, types: Sequence[TypeDef]) -> tuple[list[
     found: list[Dependency] = []
     words: dict[Any, str] = {}
     views: set[int] = set()
+    over = _types_by_use(session.catalog)
     for type_ in with_types_over(session.catalog, types):
         on = ("type", type_.oid)
         words[on] = type_words(session, type_)
         for member in sorted(type_.family - {type_.oid}):
             words["type", member] = member_words(session, type_, member)
             found.append(Dependency(("type", member), member, "", on))
-        for other in _types_over(session.catalog, type_):
+        for other in _over(over, type_):
             text = words.setdefault(("type", other.oid), type_words(session, other))
             found.append(
                 Dependency(
@@ -457,8 +469,9 @@ async def drop_types(
     """Drop types; with ``cascade`` also the columns, defaults, checks and views that use them. Raises SqlError 2BP01."""
     if not targets:
         return
-    found, words = type_dependencies(session, targets)
-    by_functions = functions_using(session, with_types_over(session.catalog, targets), found, words)
+    found, words = openly(type_dependencies, session, targets)
+    over = openly(with_types_over, session.catalog, targets)
+    by_functions = functions_using(session, over, found, words)
     told = [one for one in in_report_order([("type", type_.oid) for type_ in targets], found) if one.what]
     if told and not cascade:
         raise still_needed(
@@ -473,10 +486,11 @@ async def drop_types(
 
 async def _drop_with_uses(session: Session, types: Sequence[TypeDef]) -> None:
     """Drop what uses types but functions, what is over them, and themselves as far as they are of the catalog's own."""
-    gone = with_types_over(session.catalog, types)
+    gone = openly(with_types_over, session.catalog, types)
     for type_ in gone:
         await _drop_uses(session, type_)
-        await drop_domain_checks(session, domain_checks(session.catalog, type_.family)[0])
+        await drop_domain_checks(session, openly(domain_checks, session.catalog, type_.family)[0])
+        await session.cancelled.turn()
     left_over = [type_ for type_ in gone if session.catalog.type_by_oid(type_.oid) is not None]
     await session.view.change([], [key for type_ in left_over for key in _keys(session.catalog, type_)])
 

@@ -20,6 +20,7 @@ from engine.ddl.drop import default_words, described, drop_defaults, drop_relati
 from engine.ddl.policies import drop_policies, policy_words
 from engine.triggers.define import drop_triggers, trigger_of
 from engine.triggers.dependencies import trigger_words
+from pgwire.give_way import paced
 from planner import statements as st
 from planner.bind.generated import columns_used
 from planner.bind.index import index_keys, without_indexes
@@ -46,7 +47,7 @@ def uses_of(session: Session, family: Collection[int]) -> list[Use]:
     """
     family = set(family)
     found: list[Use] = []
-    for relation in sorted(session.catalog.user_relations(), key=lambda r: r.oid):
+    for relation in paced(sorted(session.catalog.user_relations(), key=lambda r: r.oid)):
         named = named_oids(relation.view_sql) & family if relation.kind in "vm" else set()
         gone: set[int] = set()
         for column in relation.live:

@@ -42,6 +42,11 @@ from planner.evaluate import (
 from planner.query import Const, Expr, FuncExpr, QueryExpr, Var
 from planner.types import SqlType
 
+WIDE = 100
+"""Columns of a projection from which on a batch of it may take longer than a slice."""
+PICKED = 20_000
+"""Values that such a projection picks between two looks at the clock."""
+
 
 class Node:
     """A node: ``layout`` of its rows, their ``width``, and its inputs.
@@ -183,6 +188,14 @@ def projection(exprs: Sequence[Expr | int], layout: Layout) -> RowFunction:
 
         def pick(rows: Rows, e: Env) -> Rows:
             return list(map(getter, rows))
+
+        if len(positions) > WIDE:
+            every = max(1, PICKED // len(positions))
+
+            def pick_wide(rows: Rows, e: Env) -> Rows:
+                return list(map(getter, paced(rows, every)))
+
+            return plain_function(pick_wide)
 
         return plain_function(pick)
     if positions and positions[0] is not None and len(positions) == 1:

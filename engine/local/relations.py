@@ -65,7 +65,8 @@ def relation_sql(use: RelationUse, snapshot: Snapshot, sources: Sources) -> str:
 def _hot(use: RelationUse, snapshot: Snapshot) -> Any:
     """Return the hot table with the columns needed only (registering copies the schema, not the data)."""
     wanted = [f"c{attnum}" for attnum in sorted(use.columns)]
-    wanted += [f"{name}_dims" for name in wanted if f"{name}_dims" in snapshot.hot.column_names]
+    names = set(snapshot.hot.column_names)  # made anew at each call
+    wanted += [f"{name}_dims" for name in wanted if f"{name}_dims" in names]
     if use.row_id or not wanted:
         wanted.append("s_row_id")
     return snapshot.hot.select(wanted)

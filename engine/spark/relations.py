@@ -194,7 +194,8 @@ class Inputs:
         figures, complete = list(known.parts), known.complete
         if item.hot is not None and len(parts) < len(chosen):
             rows += int(item.hot.num_rows)
-            read = {n: type_ for n, type_ in item.columns.items() if f"c{n}" in item.hot.column_names}
+            names = set(item.hot.column_names)  # made anew at each call
+            read = {n: type_ for n, type_ in item.columns.items() if f"c{n}" in names}
             hot = self.statistics.of_rows(
                 item.hot, read
             )  # of columns that the query does not read nothing is told

@@ -17,6 +17,7 @@ import pyarrow as pa
 from engine.catalog.physical import shard_column
 from engine.connection.pieces import FEW_BYTES
 from engine.connection.rows import RowBatch, RowStream
+from pgwire.give_way import give_way, openly
 from txn.columns import as_stored, column_arrays, column_fields
 from txn.types import Row
 
@@ -81,7 +82,7 @@ class BulkSource:
     async def batches(self) -> AsyncIterator[Any]:
         """Yield all rows as Arrow batches of the table's columns; 23502 for a NULL that may not be."""
         async for batch in self.source_batches():
-            for one in self.table_batches(batch):
+            for one in openly(self.table_batches, batch):
                 yield one
 
     async def source_batches(self) -> AsyncIterator[RowBatch]:
@@ -118,6 +119,7 @@ class BulkSource:
             arrays: list[Any] = []
             for column in self._columns:
                 arrays += column_arrays([row[column.attnum - 1] for row in rows], column)
+                give_way()
             made.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
         return made
 

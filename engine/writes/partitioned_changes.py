@@ -207,8 +207,10 @@ class Changes:
         self._gone, self._changed, self._come = {}, {}, {}
         for oid, row_ids in gone.items():
             await settle(txn.delete(ShardId(oid), row_ids))
+            await self._session.cancelled.turn()
         for oid, changes in changed.items():
             await settle(txn.update(ShardId(oid), changes))
+            await self._session.cancelled.turn()
         for (oid, by), rows in come.items():
             for start in range(0, len(rows), SLICE_ROWS):
                 await self._store(self._made.parts[oid], rows[start : start + SLICE_ROWS], by)

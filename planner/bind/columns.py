@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pgwire.give_way import paced
 from planner import ast
 from planner.bind.expr import bind_expr, register
 from planner.bind.subscripts import subscript
@@ -309,9 +310,10 @@ def row_fields(scope: Scope, expr: Expr, span: Span | None) -> list[tuple[str, E
     columns = row_columns(scope, expr)
     if columns is None:
         raise SqlError("42809", "record type has not been registered", span=span)
+    whole = decomposed(expr, scope.context.env.row_type)  # once for all: it lists every field
     return [
-        (name, field_of(scope, expr, position, type_, name, span))
-        for position, (name, type_) in enumerate(columns)
+        (name, field_of(scope, whole, position, type_, name, span))
+        for position, (name, type_) in enumerate(paced(columns))
     ]
 
 

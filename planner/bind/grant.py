@@ -146,9 +146,10 @@ def _on_relation(relation: RelationDef, node: ast.Grant) -> Iterator[st.GrantTar
             every=not whole or any(not p.word for p in whole),
         )  # fmt: skip
     by_column: dict[int, str] = {}
+    columns = {c.name: c for c in relation.live}
     for privilege in node.privileges:
-        for name in privilege.columns:
-            column = next((c for c in relation.live if c.name == name), None)
+        for name in paced(privilege.columns):
+            column = columns.get(name)
             if column is None:
                 raise SqlError("42703", f'column "{name}" of relation "{relation.name}" does not exist')
             if kind == "sequence":

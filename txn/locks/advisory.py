@@ -13,7 +13,7 @@ Nothing is stored: advisory locks end with the connection, and with the server.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -42,6 +42,10 @@ class _Counts:
         if self.session[1] or self.transaction[1]:
             return X
         return S if self.session[0] or self.transaction[0] else None
+
+
+Held = tuple[Advisory, _Counts]
+"""A number and how often it is locked."""
 
 
 class AdvisoryLocks:
@@ -101,9 +105,9 @@ class AdvisoryLocks:
         self._settle(what)
         return True
 
-    def unlock_session(self) -> None:
-        """Give all locks of session level back."""
-        for what, counts in list(self._counts.items()):
+    def unlock_session(self, pace: Callable[[list[Held]], Iterable[Held]] = iter) -> None:
+        """Give all locks of session level back. ``pace`` iterates over them, and may let others run meanwhile."""
+        for what, counts in pace(list(self._counts.items())):
             counts.session = [0, 0]
             self._settle(what)
 

@@ -151,7 +151,8 @@ async def write_part(
         return build_system_sidecar(row_ids, begins, crcs[-1])
 
     await _publish(blob, system_name(name), build_system)
-    present = {c.attnum for c in spec.columns if f"c{c.attnum}" in ordered.column_names}
+    names = set(ordered.column_names)  # made anew at each call
+    present = {c.attnum for c in spec.columns if f"c{c.attnum}" in names}
     for index in spec.indexes:
         if present.issuperset(index.attnums):
             await write_sidecar(blob, name, spec, index, ordered)

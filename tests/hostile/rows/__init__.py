@@ -17,12 +17,13 @@ from tests.hostile.rows import (
     strings,
     textsearch,
     unread,
+    wide,
 )
 
 KINDS: dict[str, tuple[Row, ...]] = {
     kind.__name__.rsplit(".", 1)[1]: spread(kind.ROWS)
     for kind in (
-        regex, textsearch, joins, numbers, literals, strings, routines, nesting, unread, sessions, messages, callbacks, binary,
+        regex, textsearch, joins, numbers, literals, strings, routines, nesting, unread, sessions, messages, callbacks, binary, wide,
     )
 }  # fmt: skip
 """All rows by kind."""

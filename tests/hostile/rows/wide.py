@@ -1,0 +1,204 @@
+"""Objects of many parts, and many objects: rows, types, partitions, locks and constraints by the hundred in one statement."""
+
+from __future__ import annotations
+
+from tests.hostile.row import Row
+from tests.hostile.rows.nesting import DEEP
+
+
+def _list(n: int, item: str, between: str = ", ") -> str:
+    """Return ``item`` with the numbers from 0 to ``n`` - 1 in it."""
+    return between.join(item.format(i) for i in range(n))
+
+
+def _table(n: int) -> str:
+    """Return a table of ``n`` integers."""
+    return f"CREATE TEMP TABLE w ({_list(n, 'c{0} int')})"
+
+
+def _type(n: int) -> str:
+    """Return a type of ``n`` integers."""
+    return f"CREATE TYPE pg_temp.wide AS ({_list(n, 'c{0} int')})"
+
+
+def _parts(n: int) -> str:
+    """Return a table of ``n`` partitions."""
+    parts = _list(n, "CREATE TEMP TABLE p{0} PARTITION OF p FOR VALUES IN ({0})", "; ")
+    return f"CREATE TEMP TABLE p (a int) PARTITION BY LIST (a); {parts}"
+
+
+def _domains(n: int) -> str:
+    """Return ``n`` domains, each over the one before."""
+    return "CREATE DOMAIN pg_temp.d0 AS int CHECK (VALUE > 0); " + "; ".join(
+        f"CREATE DOMAIN pg_temp.d{i} AS pg_temp.d{i - 1} CHECK (VALUE > 0)" for i in range(1, n)
+    )
+
+
+def _row_literal(n: int) -> str:
+    """Return the text of a row of ``n`` integers."""
+    return "'(" + ",".join(["1"] * n) + ")'"
+
+
+ROWS = (
+    Row(
+        name="INSERT of wide rows from a query",
+        sql=lambda n: f"INSERT INTO w SELECT {_list(n, 'g')} FROM generate_series(1, {2 * n}) g",
+        setup=(_table,),
+        short=400,
+        full=1600,
+        expect=DEEP,
+    ),
+    Row(
+        name="UPDATE over many partitions",
+        sql="UPDATE p SET a = a",
+        setup=(_parts, "INSERT INTO p SELECT g % <n> FROM generate_series(1, 40000) g"),
+        short=60,
+        full=1000,
+    ),
+    Row(name="DROP of many partitions", sql="DROP TABLE p", setup=(_parts,), short=60, full=1000),
+    Row(
+        name="a table of many checks",
+        sql=lambda n: f"CREATE TEMP TABLE w ({_list(n, 'c{0} int NOT NULL DEFAULT 1 CHECK (c{0} > 0)')})",
+        short=100,
+        full=800,
+    ),
+    Row(
+        name="a table LIKE one of many checks",
+        sql="CREATE TEMP TABLE v (LIKE w INCLUDING ALL)",
+        setup=(
+            lambda n: f"CREATE TEMP TABLE w ({_list(n, 'c{0} int NOT NULL DEFAULT 1 CHECK (c{0} > 0)')})",
+        ),
+        short=100,
+        full=800,
+    ),
+    Row(
+        name="GRANT of many columns",
+        sql=lambda n: f"GRANT SELECT ({_list(n, 'c{0}')}) ON w TO public",
+        setup=(_table,),
+        short=200,
+        full=1600,
+    ),
+    Row(name="a type of many attributes", sql=_type, short=300, full=1600),
+    Row(
+        name="a row literal of many attributes for each row",
+        sql=lambda n: (
+            f"SELECT count(({_row_literal(n)[:-1]}' || left(g::text, 0))"
+            "::pg_temp.wide) FROM generate_series(1, 500) g"
+        ),
+        setup=(_type,),
+        short=100,
+        full=1600,
+    ),
+    Row(
+        name="a row literal that is spread",
+        sql=lambda n: f"SELECT ({_row_literal(n)}::pg_temp.wide).*",
+        setup=(_type,),
+        short=100,
+        full=1600,
+    ),
+    Row(
+        name="a row of a function that is spread",
+        sql=lambda n: "SELECT (json_populate_record(null::pg_temp.wide, '{}')).*",
+        setup=(_type,),
+        short=100,
+        full=1600,
+    ),
+    Row(
+        name="DROP DOMAIN CASCADE",
+        sql="DROP DOMAIN pg_temp.d0 CASCADE",
+        setup=(_domains,),
+        short=30,
+        full=300,
+    ),
+    Row(
+        name="DROP SCHEMA of domains and sequences",
+        sql="DROP SCHEMA wide_objects CASCADE",
+        setup=(
+            lambda n: (
+                "CREATE SCHEMA wide_objects; "
+                + _list(n, "CREATE SEQUENCE wide_objects.s{0}; CREATE DOMAIN wide_objects.d{0} AS int", "; ")
+            ),
+        ),
+        short=30,
+        full=1000,
+    ),
+    Row(
+        name="DROP OWNED",
+        sql="DROP OWNED BY wide_owner",
+        setup=(
+            lambda n: (
+                "CREATE ROLE wide_owner; CREATE SCHEMA wide_objects AUTHORIZATION "
+                "wide_owner; SET ROLE wide_owner; "
+                + _list(n, "CREATE SEQUENCE wide_objects.s{0}", "; ")
+                + "; RESET ROLE"
+            ),
+        ),
+        short=50,
+        full=1500,
+    ),
+    Row(
+        name="pg_locks of many advisory locks",
+        sql="SELECT count(*) FROM pg_locks",
+        setup=("SELECT count(pg_advisory_lock(g)) FROM generate_series(1, <n>) g",),
+        short=3000,
+        full=99_000,
+    ),
+    Row(
+        name="all advisory locks let go",
+        sql="SELECT pg_advisory_unlock_all()",
+        setup=("SELECT count(pg_advisory_lock(g)) FROM generate_series(1, <n>) g",),
+        short=3000,
+        full=99_000,
+    ),
+    Row(
+        name="COMMIT of deferred constraints",
+        sql="COMMIT",
+        setup=(
+            "CREATE TEMP TABLE dp (a int PRIMARY KEY)",
+            "INSERT INTO dp SELECT * FROM generate_series(1, <n>)",
+            "CREATE TEMP TABLE df (a int REFERENCES dp DEFERRABLE INITIALLY DEFERRED, u int UNIQUE DEFERRABLE INITIALLY "
+            "DEFERRED)",
+            "BEGIN",
+            "INSERT INTO df SELECT g, g FROM generate_series(1, <n>) g",
+        ),
+        short=1500,
+        full=100_000,
+    ),
+    Row(
+        name="parameters in VALUES",
+        sql=lambda n: (
+            "SELECT count(*) FROM (VALUES " + ", ".join(f"(${i + 1}::text)" for i in range(n)) + ") x"
+        ),
+        values=(),
+        prepared=True,
+        short=400,
+        full=30_000,
+        expect=DEEP + " 08P01",
+    ),
+    Row(
+        name="a cube",
+        sql=lambda n: (
+            f"SELECT count(*) FROM generate_series(1, 300) g(c0), LATERAL (SELECT "
+            f"{', '.join(f'c0 % {i + 2} c{i + 1}' for i in range(n))}) x GROUP BY CUBE (c0, {', '.join(f'c{i + 1}' for i in range(n))})"
+        ),
+        short=4,
+        full=11,
+        expect="done 53200",
+    ),
+    Row(
+        name="jsonb of many objects, stripped and written",
+        sql="SELECT length(jsonb_pretty(j)), length(jsonb_strip_nulls(j)::text), "
+        "length(jsonb_insert(j, '{5}', '4')::text), length((j #- '{7}')::text) FROM (SELECT jsonb_agg(jsonb_build_object('a', null, 'b', g)) j "
+        "FROM generate_series(1, <n>) g) s",
+        short=500,
+        full=200_000,
+    ),
+    Row(
+        name="information_schema.columns",
+        sql="SELECT * FROM information_schema.columns",
+        setup=(lambda n: "; ".join(f"CREATE TEMP TABLE w{t} ({_list(200, 'c{0} int')})" for t in range(n)),),
+        short=1,
+        full=8,
+    ),
+)
+"""The rows of this kind."""
