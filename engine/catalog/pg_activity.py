@@ -24,6 +24,7 @@ from engine.memory import MemoryPlan
 from engine.transaction.block_state import BLOCK
 from engine.transaction.conflicts import mode_name, tid_of
 from pgwire.codecs.network import address_of
+from pgwire.give_way import paced
 from txn import inspect
 from txn.locks.entry import LockRow
 from txn.locks.granule import Advisory
@@ -93,7 +94,7 @@ def _wait_event(other: Session, wait: LockRow | None, committing: bool) -> tuple
 def pg_locks(session: Session) -> Iterator[RowDict]:
     """Yield pg_locks from the lock table of txn: tables, rows, and index keys as objects of pg_class."""
     now_us, loop_s = session.clock_time_us(), asyncio.get_running_loop().time()
-    for lock in session.db.store.lock_rows():
+    for lock in paced(list(session.db.store.lock_rows())):  # as of one moment
         granule = _granule(lock.granule)
         kind = {"relation": "table", "tuple": "row"}.get(granule["locktype"], "key")
         holder = session.db.sessions.get(lock.session)

@@ -8,8 +8,7 @@ queue    [t2 S->X upgrade] [t5 IX]
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from txn.errors import TxnError
 from txn.locks.granule import Granule, IndexKey
@@ -87,8 +86,7 @@ class Request:
         self.timer: asyncio.TimerHandle | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LockRow:
+class LockRow(NamedTuple):
     """One line of the lock table, for ``pg_locks``.
 
     ``since_s``: when the wait began, on the event loop's clock; None for what is granted.

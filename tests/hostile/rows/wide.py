@@ -124,12 +124,12 @@ ROWS = (
     ),
     Row(
         name="DROP OWNED",
-        sql="DROP OWNED BY wide_owner",
+        sql="DROP OWNED BY wide_owner; DROP ROLE wide_owner",
         setup=(
             lambda n: (
-                "CREATE ROLE wide_owner; CREATE SCHEMA wide_objects AUTHORIZATION "
+                "CREATE ROLE wide_owner; CREATE SCHEMA owned_objects AUTHORIZATION "
                 "wide_owner; SET ROLE wide_owner; "
-                + _list(n, "CREATE SEQUENCE wide_objects.s{0}", "; ")
+                + _list(n, "CREATE SEQUENCE owned_objects.s{0}", "; ")
                 + "; RESET ROLE"
             ),
         ),
