@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.physical import physical_type
@@ -25,6 +24,7 @@ from engine.ddl.policies import comments_of as policy_comments
 from engine.ddl.policies import drop_policies, policies_on, policy_words
 from engine.ddl.rewrite import (
     RowCheck,
+    completing,
     locked_rows,
     rewrite_rows,
     store_definition,
@@ -117,11 +117,12 @@ async def add_column(session: Session, plan: Plan, relation: RelationDef, action
     if volatile or column.generated:
         make = None if spec.default is None else compile_expr(spec.default)
         shape = TableShape.of(changed, session)
+        complete = completing(session, shape, env)
         check = RowCheck(session, changed, [c for c in changed.constraints if c.kind == "c"])
         rows: list[Row] = []
         async for chunk in locked_rows(session, relation):
             wider = [(*row, None if make is None else openly(make, (), env)) for row in chunk]
-            longer = openly(shape.complete, wider, env)
+            longer = complete(wider)
             if column.not_null and any(row[-1] is None for row in longer):
                 raise _has_nulls(relation, column)
             check(longer)
@@ -316,9 +317,7 @@ async def add_computed_index(
 
 async def fill_hidden(session: Session, plan: Plan, table: RelationDef, changed: RelationDef) -> None:
     """Store a definition that has more hidden columns than ``table``, and their value in every row. Raises SqlError 23505."""
-    shape = TableShape.of(changed, session)
-    env = make_env(context(session, plan, ()))
-    await store_with_hidden(session, table, changed, partial(shape.complete, env=env))
+    await store_with_hidden(session, table, changed, make_env(context(session, plan, ())))
 
 
 def without_columns(relation: RelationDef, attnums: Collection[int]) -> RelationDef:
@@ -423,7 +422,7 @@ async def alter_type(session: Session, plan: Plan, relation: RelationDef, action
     position = column.attnum - 1
     check = RowCheck(session, changed, [c for c in changed.constraints if c.kind == "c"])
     refuse = refusal(after)
-    complete = TableShape.of(changed, session).complete
+    complete = completing(session, TableShape.of(changed, session), env)
     rows: list[Row] = []
     async for chunk in locked_rows(session, relation):
         new: list[Row] = []
@@ -435,7 +434,7 @@ async def alter_type(session: Session, plan: Plan, relation: RelationDef, action
                 refuse(value)
             new.append((*row[:position], value, *row[position + 1 :]))
         check(new)
-        rows += complete(new, env)
+        rows += complete(new)
     await store_definition(session, changed)
     await rewrite_rows(session, changed, rows)
     await define.rebuild(session, changed, column.attnum)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.constraints import define
@@ -24,8 +23,7 @@ from engine.ddl.in_use import refuse_change
 from engine.ddl.keys import unused_name
 from engine.ddl.rewrite import locked_rows, store_definition, store_with_hidden, validate_checks
 from engine.eager import settle
-from engine.routines.acting import acting_as
-from engine.writes.shape import TableShape, runnable_check, table_layout
+from engine.writes.shape import runnable_check, table_layout
 from pgwire.give_way import openly
 from planner import statements as st
 from planner.bind.generated import columns_used
@@ -365,10 +363,7 @@ async def _store(session: Session, child: RelationDef, changed: RelationDef) -> 
     if child.kind != "r" or not lacks_hidden(child, changed):
         await store_definition(session, changed)
         return
-    shape = TableShape.of(changed, session)
-    env = Env((), session, shared=Shared())
-    with acting_as(session, child.owner, restricted=True):  # what indexes call
-        await store_with_hidden(session, child, changed, partial(shape.complete, env=env))
+    await store_with_hidden(session, child, changed)
 
 
 # --- ATTACH, DETACH ----------------------------------------------------------------------------------

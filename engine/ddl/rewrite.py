@@ -17,8 +17,9 @@ from engine.bulk.changes import BULK_ROWS
 from engine.catalog.physical import shard_column, shard_spec
 from engine.ddl.keys import building_indexes
 from engine.eager import settle
+from engine.routines.acting import acting_as
 from engine.slices import SLICE_ROWS
-from engine.writes.shape import bound_check, table_layout
+from engine.writes.shape import TableShape, bound_check, table_layout
 from pgwire.codecs.sizes import row_bytes
 from pgwire.give_way import openly
 from planner.catalog import ConstraintDef, RelationDef
@@ -69,17 +70,36 @@ async def rewrite_rows(session: Session, relation: RelationDef, rows: Sequence[R
             await txn.bulk_insert(shard, batches_of(relation, rows))
 
 
+def completing(session: Session, shape: TableShape, env: Env) -> Callable[[Sequence[Row]], Sequence[Row]]:
+    """Return what computes all that is generated in a table's rows, when its definition changes.
+
+    Generated columns as the role that changes it; what indexes keep of a row (their expressions, the conditions of partial ones) as the table's
+    owner, who wrote them: they would run with the rights of whoever changes the table. The rows may be any slice of the table's; what is
+    returned may be called in open code.
+    """
+    columns = shape.relation.columns
+    own = [one for one in shape.generated if not columns[one[0]].hidden]
+    kept = [one for one in shape.generated if columns[one[0]].hidden]
+
+    def complete(rows: Sequence[Row]) -> Sequence[Row]:
+        rows = openly(shape.complete, rows, env, own)
+        if not kept:
+            return rows
+        with acting_as(session, shape.relation.owner, restricted=True):
+            return openly(shape.complete, rows, env, kept)
+
+    return complete
+
+
 async def store_with_hidden(
-    session: Session,
-    before: RelationDef,
-    changed: RelationDef,
-    complete: Callable[[Sequence[Row]], Sequence[Row]],
+    session: Session, before: RelationDef, changed: RelationDef, env: Env | None = None
 ) -> None:
-    """Store a definition with more hidden columns and indexes, and all rows anew with what ``complete`` makes of them. Raises SqlError 23505."""
+    """Store a definition with more hidden columns and indexes, and all rows anew with what those keep. Raises SqlError 23505."""
+    complete = completing(session, TableShape.of(changed, session), env or Env((), session, shared=Shared()))
     more = (None,) * (len(changed.columns) - len(before.columns))
     rows: list[Row] = []
     async for chunk in locked_rows(session, before):
-        rows += openly(complete, [(*row, *more) for row in chunk])
+        rows += complete([(*row, *more) for row in chunk])
     without = replace(changed, indexes=before.indexes, constraints=before.constraints)
     await store_definition(session, without)
     await rewrite_rows(session, without, rows)

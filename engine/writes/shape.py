@@ -172,15 +172,18 @@ class TableShape:
         """Whether there is something to compute from each row before it is stored."""
         return bool(self.checks or self.generated or self.views or self.demands)
 
-    def complete(self, rows: Sequence[Row], env: Env) -> Sequence[Row]:
-        """Return rows with their generated columns computed. Raises what their expressions raise."""
-        if not self.generated:
+    def complete(
+        self, rows: Sequence[Row], env: Env, only: Sequence[tuple[int, RowFunction]] | None = None
+    ) -> Sequence[Row]:
+        """Return rows with their generated columns computed, or with ``only`` some. Raises what their expressions raise."""
+        generated = self.generated if only is None else only
+        if not generated:
             return rows
         result: list[Row] = []
         for row in paced(rows, 16):
             cells = list(row)
             seen = (*row, self.oid)
-            for position, make in self.generated:
+            for position, make in generated:
                 cells[position] = make(seen, env)
             result.append(tuple(cells))
         return result
