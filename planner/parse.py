@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import msgspec.json
 from pglast import parser as _pg
 
-from pgwire.give_way import give_way, in_loop, outside, paced
+from pgwire.give_way import PACE, give_way, in_loop, outside, paced
 from planner import as_of, ast, beyond_copy, scanner
 from planner.as_of import AsOf
 from planner.beyond import MAY_GO_BEYOND, goes_beyond, read_statement
@@ -143,7 +143,11 @@ def _parse_plain(text: str) -> list[Parsed]:
             text = beyond_copy.masked(text, _tokens(text))
         found_json = _raw_json(text)
         large = len(found_json) > LARGE_JSON
-        tree = _decode_large(found_json) if large else _decode(found_json)
+        kept: list[Raw] = []
+        if large:
+            tree, kept = _decode_large(found_json)
+        else:
+            tree = _decode(found_json)
         del found_json
         raw_statements: list[Raw] = tree.get("stmts", [])
         places = Places(text)
@@ -179,37 +183,36 @@ def _parse_plain(text: str) -> list[Parsed]:
                     as_of=clause,
                 )
             )
-        if large:
-            _take_apart(tree)
+        _take_apart(kept)
         return found
     except RecursionError:
         raise too_deep() from None
 
 
-def _decode_large(text: str) -> Raw:
-    """Decode JSON without holding up others: for each object the hook gives way, and the interpreter looks for threads that wait."""
-    found: Raw = json.loads(text, object_hook=_itself)
-    return found
+def _decode_large(text: str) -> tuple[Raw, list[Raw]]:
+    """Decode JSON without holding up others: for each object the hook gives way, and the interpreter looks for threads that wait.
+
+    Returns the tree and all its objects. The decoder's own lists go when the hook raises; as the objects are kept here, what they hold does not go
+    with them in one step but by ``pgwire.release.release_error``.
+    """
+    kept: list[Raw] = []
+
+    def hook(found: Raw) -> Raw:
+        kept.append(found)
+        give_way()
+        return found
+
+    tree: Raw = json.loads(text, object_hook=hook)
+    return tree, kept
 
 
-def _itself(found: Raw) -> Raw:
-    give_way()
-    return found
-
-
-def _take_apart(tree: Raw) -> None:
-    """Free a tree one object at a time, for the same reason: freed as one, its parts go in one step."""
-    left: list[object] = [tree]
-    while left:
-        if not len(left) % 64:
-            give_way()
-        node = left.pop()
-        if isinstance(node, dict):
-            left += node.values()
-            node.clear()
-        elif isinstance(node, list):
-            left += node
-            node.clear()
+def _take_apart(kept: list[Raw]) -> None:
+    """Free the objects of a tree some at a time, for the same reason; the outermost, which are last, go first."""
+    while kept:
+        for found in kept[-PACE:]:
+            found.clear()
+        del kept[-PACE:]
+        give_way()
 
 
 def parse_one(text: str) -> Parsed | None:

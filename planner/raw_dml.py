@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner import ast
 from planner.errors import not_supported
 from planner.raw_option import OptionReader
-from planner.raw_reader import Raw, strings
+from planner.raw_reader import Raw, read_each, strings
 from planner.raw_tables import MERGE_ACTIONS, OVERRIDING
 
 
@@ -128,7 +128,7 @@ class DmlReader(OptionReader):
             condition=self.optional(body.get("condition")),
             assignments=self._assignments(targets) if action == "update" else (),
             columns=tuple([self._target_column(n["ResTarget"]) for n in targets]) if inserts else (),
-            values=tuple([self.expr(value) for value in body["values"]]) if "values" in body else None,
+            values=read_each(self.expr, body["values"]) if "values" in body else None,
             overriding=OVERRIDING.get(body.get("override", ""), ""),
         )
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pgwire.give_way import give_way
 from planner import ast
 from planner.errors import Span, SqlError
-from planner.raw_reader import PlaceReader, Raw, strings
+from planner.raw_reader import PlaceReader, Raw, read_each, strings
 from planner.raw_tables import FRAME_NONDEFAULT, JSON_SYNTAX, SUBLINKS, TRUTHS, frame_words
 
 _NEGATIVE = re.compile(r"-\s*[\w.]+")
@@ -48,7 +48,7 @@ class ExpressionReader(PlaceReader, ABC):
 
     def exprs(self, nodes: Sequence[Raw] | None) -> tuple[ast.Expression, ...]:
         """Read a list of expressions."""
-        return tuple([self.expr(node) for node in nodes]) if nodes else ()
+        return read_each(self.expr, nodes) if nodes else ()
 
     def _const(self, body: Raw) -> ast.Expression:
         span = self.span(body)

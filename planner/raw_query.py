@@ -8,7 +8,7 @@ from typing import Any
 from planner import ast
 from planner.errors import Span, SqlError
 from planner.raw_expr import ExpressionReader
-from planner.raw_reader import Raw, strings
+from planner.raw_reader import Raw, read_each, strings
 from planner.raw_tables import JSON_SYNTAX, LOCK_STRENGTHS, LOCK_WAITS
 
 
@@ -38,12 +38,11 @@ class RawReader(ExpressionReader):
         """Read a select list."""
         if not nodes:
             return ()
-        return tuple(
-            [
-                ast.TargetItem(expr=self.expr(body["val"]), name=body.get("name", ""), span=self.span(body))
-                for body in [node["ResTarget"] for node in nodes]
-            ]
-        )
+        return read_each(self._target, nodes)
+
+    def _target(self, node: Raw) -> ast.TargetItem:
+        body = node["ResTarget"]
+        return ast.TargetItem(expr=self.expr(body["val"]), name=body.get("name", ""), span=self.span(body))
 
     def returning(self, clause: Raw | None) -> tuple[ast.TargetItem, ...]:
         """Read a RETURNING clause."""
@@ -248,7 +247,7 @@ class RawReader(ExpressionReader):
         if body.get("op", "SETOP_NONE") != "SETOP_NONE":
             return self._set_operation(body, tail)
         if "valuesLists" in body:
-            rows = tuple([self.exprs(row["List"]["items"]) for row in body["valuesLists"]])
+            rows = read_each(lambda row: self.exprs(row["List"]["items"]), body["valuesLists"])
             return ast.Values(rows=rows, span=rows[0][0].span, **tail)
         targets = self.targets(body.get("targetList"))
         distinct: tuple[ast.Expression, ...] | None = None
@@ -259,13 +258,9 @@ class RawReader(ExpressionReader):
         into = body.get("intoClause")
         return ast.Select(
             targets=targets,
-            from_=tuple([self.from_item(node) for node in body["fromClause"]])
-            if "fromClause" in body
-            else (),
+            from_=read_each(self.from_item, body["fromClause"]) if "fromClause" in body else (),
             where=self.optional(body.get("whereClause")),
-            group=tuple([self._group_item(node) for node in body["groupClause"]])
-            if "groupClause" in body
-            else (),
+            group=read_each(self._group_item, body["groupClause"]) if "groupClause" in body else (),
             group_distinct=body.get("groupDistinct", False),
             having=self.optional(body.get("havingClause")),
             windows=tuple([self.window(node["WindowDef"]) for node in body["windowClause"]])

@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, TypeAlias, TypeVar
 
 from pgwire.give_way import give_way, paced
 from pgwire.long_values import LONG, encoded
 from planner.errors import Span, SqlError, not_supported
 
 Raw: TypeAlias = dict[str, Any]
+T = TypeVar("T")
 
 # One token, good enough to find where it ends: the span an error message would blame.
 _TOKEN = re.compile(
@@ -33,6 +34,18 @@ _BLOCK: Final = 1024
 """Bytes of a text between two places of which it is known how many characters begin before."""
 _CONTINUE: Final = bytes(range(0x80, 0xC0))
 """The bytes that begin no character."""
+
+
+def read_each(read: Callable[[Raw], T], nodes: Iterable[Raw]) -> tuple[T, ...]:
+    """Read each of so many nodes as a client likes.
+
+    Where reading is cancelled, what has been read goes by ``pgwire.release.release_error``, which sees the locals of frames: the list of a
+    comprehension would go at once, and hold everybody up.
+    """
+    found: list[T] = []
+    for node in nodes:
+        found.append(read(node))
+    return tuple(found)
 
 
 def strings(nodes: Sequence[Raw]) -> tuple[str, ...]:

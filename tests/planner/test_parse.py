@@ -5,7 +5,8 @@ from __future__ import annotations
 import pglast.ast
 import pytest
 
-from planner import ast
+from planner import ast, raw_expr
+from planner import parse as parse_module
 from planner.errors import Span, SqlError
 from planner.parse import parse, parse_expression, parse_one
 from planner.raw_statement import _STATEMENTS
@@ -201,3 +202,60 @@ def test_every_statement_of_the_grammar_is_read_or_refused_by_name():
     # what other readers know, and nodes that are no statements of their own
     elsewhere = {"DefineStmt", "SelectStmt", "RawStmt", "ReturnStmt", "SetOperationStmt", "PLAssignStmt"}
     assert every - set(_STATEMENTS) - set(REFUSED) == elsewhere
+
+
+class Ended(Exception):
+    """What ``give_way`` raises here."""
+
+
+@pytest.mark.parametrize("at", ["decoding", "reading"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT {}",
+        "SELECT 1 WHERE 1 IN ({})",
+        "SELECT CASE {} END",
+        "VALUES {}",
+        "INSERT INTO t VALUES {}",
+        "SELECT 1 GROUP BY {}",
+        "SELECT 1 ORDER BY {}",
+        "SELECT f({})",
+        "SELECT ARRAY[{}]",
+        "SELECT 1 FROM {}",
+    ],
+)
+def test_what_was_read_of_a_statement_that_is_cancelled_stays_with_its_error(
+    text: str, at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The locals of the error's frames hold it, and are let go of in slices (``pgwire.release``); else it would go at once."""
+    many = 3000
+    item = (
+        "WHEN true THEN 1 "
+        if "CASE" in text
+        else "(1)"
+        if "VALUES" in text
+        else "f(1)"
+        if "FROM" in text
+        else "1"
+    )
+    text = text.format((" " if "CASE" in text else ",").join([item] * many))
+    monkeypatch.setattr(parse_module, "LARGE_JSON", 1000)
+    calls = 0
+
+    def ends() -> None:
+        nonlocal calls
+        calls += 1
+        if calls == (many if at == "decoding" else many * 4 // 5):
+            raise Ended
+
+    monkeypatch.setattr(parse_module if at == "decoding" else raw_expr, "give_way", ends)
+    with pytest.raises(Ended) as raised:
+        parse_module.parse(text)
+    held = []
+    trace = raised.value.__traceback__
+    while trace is not None:
+        for value in trace.tb_frame.f_locals.values():
+            if isinstance(value, list) and value and isinstance(value[0], dict) == (at == "decoding"):
+                held.append(len(value))
+        trace = trace.tb_next
+    assert max(held) >= many // 3
