@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.stored import PG_CLASS_OID, PG_LARGEOBJECT_OID, Stored
+from engine.catalog.stored import (
+    PG_CLASS_OID,
+    PG_DATABASE_OID,
+    PG_LARGEOBJECT_OID,
+    PG_NAMESPACE_OID,
+    PG_PROC_OID,
+    PG_TYPE_OID,
+    Stored,
+)
 from engine.connection.portal import Command, Outcome
 from engine.ddl.members import OWN_NAMES, named_role
 from engine.large_objects.access import acl_of
@@ -18,6 +26,7 @@ from planner.acl import (
     EVERYBODY,
     READ_ALL_DATA,
     WRITE_ALL_DATA,
+    AclItem,
     best_grantor,
     grant,
     held,
@@ -136,6 +145,43 @@ async def run_grant(conn: Connection, plan: Plan, statement: st.Grant, params: t
     if changed:
         await session.view.change(changed)
     return Command(plan.bound.tag)
+
+
+def revoked_by_user(session: Session, acl: AclDef, roles: Iterable[int]) -> tuple[AclItem, ...]:
+    """Return an access list without what the current user may take from ``roles``: what its REVOKE ALL … CASCADE would leave.
+
+    Raises SqlError 42501 where it has no right to the object; warns 01006 where it has none to grant.
+    """
+    kinds = {
+        PG_NAMESPACE_OID: "schema",
+        PG_TYPE_OID: "type",
+        PG_PROC_OID: "function",
+        PG_DATABASE_OID: "database",
+    }
+    kind = kinds.get(acl.class_oid, "")
+    if acl.class_oid == PG_CLASS_OID:
+        relation = session.catalog.relation_by_oid(acl.object_oid)
+        kind = "column" if acl.sub_id else "sequence" if relation and relation.kind == "S" else "relation"
+    target = st.GrantTarget(
+        kind=kind,
+        class_oid=acl.class_oid,
+        oid=acl.object_oid,
+        attnum=acl.sub_id,
+        letters=ALL[kind],
+        every=True,
+    )
+    statement = st.Grant(
+        is_grant=False, targets=(target,), grantees=(), option=False, grantor=None, cascade=True
+    )
+    found = _Object(session, target, {}, session.catalog)
+    grantor, letters = _grantor(session, session.role, found, target, statement)
+    items = acl.items
+    for role in roles if letters else ():
+        items = revoke(
+            items, found.owner, grantor, role, letters,
+            option_only=False, cascade=True, role_of=session.catalog.role_by_oid,
+        )  # fmt: skip
+    return items
 
 
 def refuse_strangers(session: Session, statement: st.Grant) -> None:

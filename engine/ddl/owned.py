@@ -28,6 +28,7 @@ from engine.ddl import extensions, functions, text_search
 from engine.ddl.dependents import in_report_order, still_needed
 from engine.ddl.drop import described, drop_relations, notice_cascade
 from engine.ddl.extension_uses import dictionaries_of
+from engine.ddl.grant import revoked_by_user
 from engine.ddl.members import named_role
 from engine.ddl.needs import denied
 from engine.ddl.policies import without_role
@@ -232,7 +233,10 @@ async def _drop(session: Session, owned: Sequence[_Owned]) -> None:
 
 
 async def _revoke(session: Session, roles: set[int]) -> None:
-    """Take from all lists what roles were granted; their default privileges go."""
+    """Take from all lists what roles were granted; their default privileges go.
+
+    A superuser takes all of it; who is a member, what its REVOKE would: others' grants to the role stay (42501, 01006).
+    """
     puts: list[Stored] = []
     deletes: list[StoredKey] = []
     for acl in session.catalog.acls():
@@ -240,6 +244,8 @@ async def _revoke(session: Session, roles: set[int]) -> None:
             deletes.append(key_of(acl))
             continue
         kept = tuple(item for item in acl.items if item.grantee not in roles and item.grantor not in roles)
+        if kept != acl.items and not session.role.superuser:
+            kept = revoked_by_user(session, acl, sorted(roles))
         if kept != acl.items:
             puts.append(replace(acl, items=kept))
     if puts or deletes:
