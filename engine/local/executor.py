@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
@@ -337,18 +337,20 @@ class _Running(EngineQuery):
             cursor.close()
 
 
+_STREAMED: Final = (
+    ("INTERRUPT", duckdb.InterruptException),
+    ("Interrupted", duckdb.InterruptException),
+    ("Out of Range Error", duckdb.OutOfRangeException),
+    ("Conversion Error", duckdb.ConversionException),
+    ("Out of Memory Error", duckdb.OutOfMemoryException),
+    ("IO Error", duckdb.IOException),
+    ("INTERNAL Error", duckdb.InternalException),
+    ("FATAL Error", duckdb.FatalException),
+)
+"""DuckDB's errors that ``to_sql_error`` tells apart, by the words with which the Arrow reader passes them on."""
+
+
 def _streamed(text: str) -> Any:
     """Return the DuckDB error that a message from the Arrow reader stands for."""
-    if "INTERRUPT" in text or "Interrupted" in text:
-        return duckdb.InterruptException(text)
-    if "Out of Range Error" in text:
-        return duckdb.OutOfRangeException(text)
-    if "Conversion Error" in text:
-        return duckdb.ConversionException(text)
-    if "Out of Memory Error" in text:
-        return duckdb.OutOfMemoryException(text)
-    if "INTERNAL Error" in text:
-        return duckdb.InternalException(text)
-    if "FATAL Error" in text:
-        return duckdb.FatalException(text)
-    return duckdb.InvalidInputException(text)
+    found = next((kind for words, kind in _STREAMED if words in text), duckdb.InvalidInputException)
+    return found(text)

@@ -16,10 +16,11 @@ import duckdb
 import pytest
 
 from engine.local.errors import to_sql_error
+from engine.local.executor import _streamed
 from engine.spark.errors import from_text
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
-from txn.errors import DamagedFile, OutOfSpace, StorageError
+from txn.errors import DamagedFile, FileTrouble, OutOfSpace, StorageError
 from txn.persist import blobfs, mapping, part, sidecar, trouble
 from txn.persist.blobfs import Files, LocalBlob
 from txn.persist.location import Indeterminate
@@ -204,6 +205,54 @@ def test_blobs_are_read_again_and_never_synced_again(call: str, tmp_path: Path, 
         assert not [n for n in os.listdir(tmp_path / "blob" / "tmp") if n.isdigit()]
 
     run(main)
+
+
+def test_what_cannot_be_deleted_is_trouble_of_its_kind(
+    tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blob = LocalBlob(str(tmp_path / "blob"))
+
+    async def main() -> None:
+        for number in errno.errorcode:
+            tried = 0
+
+            def refuse(path: str, number: int = number) -> None:
+                nonlocal tried
+                tried += 1
+                raise OSError(number, os.strerror(number))
+
+            await blob.put("a/b", b"x")
+            with monkeypatch.context() as patch:
+                patch.setattr(os, "unlink", refuse)
+                if number == errno.ENOENT:
+                    await blob.delete("a/b")
+                else:
+                    with pytest.raises(FileTrouble) as met:
+                        await blob.delete("a/b")
+                    assert met.value.kind == trouble.said(number).kind
+                    assert (tried > 1) == trouble.said(number).passing
+            await blob.delete("a/b")
+            assert await blob.get("a/b") is None
+
+    run(main)
+
+
+def test_a_library_that_tells_no_number_tells_of_no_damage(tmp_path: Path) -> None:
+    for number in set(errno.errorcode) - {errno.ENOENT}:
+        words = f"Memory mapping file failed: {os.strerror(number)}"
+        with pytest.raises((FileTrouble, OutOfSpace)), trouble.telling(str(tmp_path)):
+            raise OSError(words)
+
+
+def test_errors_of_streamed_results_keep_their_kind() -> None:
+    for words, state in (
+        ("IO Error: Could not read from file: Input/output error", "58030"),
+        ("IO Error: Cannot open file: Too many open files", "53000"),
+        ("Out of Memory Error: failed to allocate", "53200"),
+        ("Out of Range Error: Overflow in addition of INT32", "22003"),
+        ("INTERRUPT Error: Interrupted!", "57014"),
+    ):
+        assert to_sql_error(_streamed(words)).sqlstate == state
 
 
 def test_other_executors_tell_what_the_system_said() -> None:

@@ -13,11 +13,13 @@ import os
 import re
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from txn.errors import FileTrouble
 from txn.persist.location import Indeterminate, Offload, in_thread
-from txn.persist.trouble import again, reading, refused
+from txn.persist.trouble import again, number_of, reading, refused, said
 
 _NAME = re.compile(r"[0-9a-z._-]+(/[0-9a-z._-]+)*\Z")
 
@@ -123,11 +125,11 @@ class LocalBlob:
         except OSError as error:
             if renamed:  # under its name it may or may not outlast a power failure: nobody may refer to it
                 raise Indeterminate(f"could not write a data file: {error}") from error
-            _unlink_quietly(tmp)
+            _discard(tmp)
             raise refused("a data file", error) from error
         except BaseException:
             if not renamed:
-                _unlink_quietly(tmp)
+                _discard(tmp)
             raise
         return size
 
@@ -160,7 +162,16 @@ class LocalBlob:
     async def delete(self, name: str) -> None:
         """See Blob."""
         path = self.local_path(name)
-        await self._offload(lambda: _unlink_quietly(path))
+
+        def unlink() -> None:
+            try:
+                again(lambda: _unlink_quietly(path))
+            except OSError as error:
+                number = number_of(error)
+                reason = os.strerror(number) if number else str(error)
+                raise FileTrouble(path, "delete", reason, said(number).kind) from error
+
+        await self._offload(unlink)
 
     async def grant(self, job: str) -> LocalGrant:
         """See Blob."""
@@ -263,6 +274,12 @@ def _unless_gone(error: OSError) -> None:
 
 def _write_all(file: BinaryIO, data: bytes) -> None:
     file.write(data)
+
+
+def _discard(path: str) -> None:
+    """Remove what could not be written, if that is possible: the next start clears the directory, and why it was not written counts."""
+    with suppress(OSError):
+        os.unlink(path)
 
 
 def _unlink_quietly(path: str) -> None:

@@ -58,7 +58,7 @@ _NAMED: Final = {
     ),
 }  # fmt: skip
 KINDS: Final[Mapping[int, Said]] = {number: _NAMED.get(number, _IO) for number in errno.errorcode}
-_TEXTS: Final = {os.strerror(number).lower(): number for number in _NAMED}
+_TEXTS: Final = {os.strerror(number).lower(): number for number in errno.errorcode}
 _NUMBER = re.compile(r"\[errno (\d+)\]", re.IGNORECASE)
 
 
