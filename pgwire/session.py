@@ -33,7 +33,7 @@ from pgwire.direct import Direct, read_ahead
 from pgwire.errors import BackendError, ErrorReport, RemoteProtocolError, fatal
 from pgwire.give_way import SLICE_S
 from pgwire.responder import WireResponder
-from pgwire.state import AUTH, CLOSED, EXTENDED, READY, SIMPLE, SKIP_UNTIL_SYNC, STARTUP, SYNCING
+from pgwire.state import AUTH, CLOSED, READY, SIMPLE, SKIP_UNTIL_SYNC, STARTUP, SYNCING
 
 if TYPE_CHECKING:
     from pgwire.server import Server
@@ -58,9 +58,6 @@ Step = Coroutine[Any, Any, None] | asyncio.Future[Any]
 
 INTERNAL_ERROR: Final = ErrorReport(
     severity="ERROR", sqlstate="XX000", message="internal error", hint="The server log has the details."
-)
-CANCELED: Final = ErrorReport(
-    severity="ERROR", sqlstate="57014", message="canceling statement due to user request"
 )
 ADMIN_SHUTDOWN: Final = fatal("57P01", "terminating connection due to administrator command")
 
@@ -93,7 +90,6 @@ class Session:
         "_put_off",
         "_reading_paused",
         "_task",
-        "_withdrawn",
         "backend",
         "connection",
         "exchange",
@@ -145,7 +141,6 @@ class Session:
         self._farewell_waits = False
         self._grace_timer: asyncio.TimerHandle | None = None  # until the running task is cancelled
         self._between = False  # others have their turn between two messages
-        self._withdrawn = False  # a cancel has come then
         self._abort_timer: asyncio.TimerHandle | None = None  # until a closing socket is cut
         self._auth_timer: asyncio.TimerHandle | None = self._loop.call_later(
             config.authentication_timeout_s, self._authentication_timed_out
@@ -268,9 +263,7 @@ class Session:
         return self.connection.state is READY and self.backend.status() == "I"
 
     def cancel(self) -> None:
-        """Cancel the running statement, if any; between two messages of a batch under way what comes next of it, for short ones are never met while they run."""
-        if self._between and self.connection.state is EXTENDED:
-            self._withdrawn = True
+        """Cancel the running statement, if any."""
         self._cancel_backend()
 
     def terminate(self, report: ErrorReport = ADMIN_SHUTDOWN, *, when_idle: bool = False) -> None:
@@ -401,13 +394,12 @@ class Session:
                 try:
                     await step
                     step = None
-                    if self.connection.buffered and perf_counter() >= ends:
-                        ends = perf_counter() + SLICE_S
-                        await self._take_turns()
-                        ends = perf_counter() + SLICE_S
                 except Exception as error:
                     step = self._failure(error)
                 if step is None:
+                    if self.connection.buffered and perf_counter() >= ends:
+                        await self._take_turns()
+                        ends = perf_counter() + SLICE_S
                     step = self._pump()
         except asyncio.CancelledError:
             self._abandon()
@@ -437,10 +429,6 @@ class Session:
     async def _others_turn(self) -> None:
         await asyncio.sleep(0)
         self._between = False
-        if self._withdrawn:
-            self._withdrawn = False
-            if self.connection.state is EXTENDED:
-                raise BackendError(CANCELED)
         if self.responder.paused:
             await self.responder.drain()
 

@@ -378,31 +378,6 @@ def test_only_the_right_key_cancels(serve: Callable[..., ServerThread]) -> None:
         assert "cancel" not in database.backends[1].calls
 
 
-def test_a_cancel_between_short_messages_of_a_batch_ends_the_batch(
-    serve: Callable[..., ServerThread], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    thread = serve(TinyDatabase())
-    with WireClient(LOCAL, thread.port) as client:
-        client.start()
-        parse, count = TinyBackend.parse, 0
-
-        def cancelled_now_and_then(self: TinyBackend, *args: Any) -> Any:
-            nonlocal count
-            count += 1
-            if count % 100 == 1:  # comes while others have their turn, after so many messages
-                asyncio.get_running_loop().call_soon(thread.server.cancel, client.pid, client.key)
-            return parse(self, *args)
-
-        monkeypatch.setattr(TinyBackend, "parse", cancelled_now_and_then)
-        client.send(*[m.Parse("", "SELECT 1", ())] * 5000, m.Sync())
-        said = client.until(m.ReadyForQuery)
-        assert [e.report.sqlstate for e in said if isinstance(e, m.ErrorResponse)] == ["57014"]
-        assert count < 5000
-        monkeypatch.undo()
-        client.send(m.Parse("", "SELECT 1", ()), m.Sync())
-        assert not [e for e in client.until(m.ReadyForQuery) if isinstance(e, m.ErrorResponse)]
-
-
 def test_sessions_are_listed_with_what_the_client_said(serve: Callable[..., ServerThread]) -> None:
     thread = serve(TinyDatabase())
     with WireClient(LOCAL, thread.port) as client:
