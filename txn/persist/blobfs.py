@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 
 from txn.errors import FileTrouble
 from txn.persist.location import Indeterminate, Offload, in_thread
-from txn.persist.trouble import again, number_of, reading, refused, said
+from txn.persist.trouble import again, number_of, reading, reason_of, refused, said
 
 _NAME = re.compile(r"[0-9a-z._-]+(/[0-9a-z._-]+)*\Z")
 
@@ -168,8 +168,7 @@ class LocalBlob:
                 again(lambda: _unlink_quietly(path))
             except OSError as error:
                 number = number_of(error)
-                reason = os.strerror(number) if number else str(error)
-                raise FileTrouble(path, "delete", reason, said(number).kind) from error
+                raise FileTrouble(path, "delete", reason_of(error, number), said(number).kind) from error
 
         await self._offload(unlink)
 

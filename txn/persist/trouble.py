@@ -81,7 +81,8 @@ def number_of(error: OSError) -> int | None:
     return error.errno if error.errno else number_in(str(error))
 
 
-def _reason(error: BaseException, number: int | None) -> str:
+def reason_of(error: BaseException, number: int | None) -> str:
+    """Return the system's words for an error, or the library's where it tells no number."""
     return os.strerror(number) if number else str(error)
 
 
@@ -98,8 +99,8 @@ def _told(path: str, error: OSError | MemoryError) -> FileTrouble | DamagedFile 
         return MissingFile(path)
     meant = said(number)
     if meant.kind == "space":  # a cache that has to make room
-        return OutOfSpace(f"could not read {path}: {_reason(error, number)}")
-    return FileTrouble(path, "read", _reason(error, number), meant.kind)
+        return OutOfSpace(f"could not read {path}: {reason_of(error, number)}")
+    return FileTrouble(path, "read", reason_of(error, number), meant.kind)
 
 
 def is_passing(error: BaseException) -> bool:
@@ -153,7 +154,7 @@ def refused(what: str, error: OSError) -> StorageError | OutOfSpace:
     number = number_of(error)
     meant = said(number)
     if meant.kind == "space":
-        return OutOfSpace(f"could not write {what}: {_reason(error, number)}")
+        return OutOfSpace(f"could not write {what}: {reason_of(error, number)}")
     made = Indeterminate(f"could not write {what}: {error}")
     made.kind = meant.kind
     return made
