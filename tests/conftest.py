@@ -97,14 +97,15 @@ SHOWN_CHARS: Final = 10_000
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_call() -> Generator[None, object, object]:
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """A test that fails shows the logs of its servers and leaves none behind: one with a source of 20,000 rows a second had a processor of the run to itself."""
     before = set(ServerProcess.running)
     try:
         return (yield)
     except BaseException:
         for server in ServerProcess.running - before:
-            print(server.log()[-SHOWN_CHARS:])
+            shown = server.log()[-SHOWN_CHARS:]  # what is printed out here no report captures
+            item.add_report_section("call", "log of a server", shown)
             server.kill()
         raise
 
