@@ -43,6 +43,8 @@ _SECRET = frozenset(
         "_pg_user_mappings",
     )
 )  # fmt: skip
+_SECRET_COLUMNS = {"pg_subscription": frozenset(("subconninfo",))}
+"""Columns kept back of relations whose others everybody may read (PostgreSQL's ``system_views.sql``)."""
 _OF_STATISTICS = frozenset(("pg_shmem_allocations", "pg_backend_memory_contexts"))  # for pg_read_all_stats
 
 
@@ -66,6 +68,10 @@ def relation_acl(catalog: SystemCatalog, relation: RelationDef) -> tuple[AclItem
 
 def column_acl(catalog: SystemCatalog, relation: RelationDef, attnum: int) -> tuple[AclItem, ...]:
     """Return the list of a column, beside that of its table."""
+    if relation.virtual:
+        secret = _SECRET_COLUMNS.get(relation.name)
+        open_ = secret is not None and attnum > 0 and relation.column(attnum).name not in secret
+        return (AclItem(grantee=0, grantor=SUPERUSER, letters="r"),) if open_ else ()
     return catalog.acl(PG_CLASS, relation.oid, attnum) or ()
 
 

@@ -193,7 +193,8 @@ class LockTable:
 class GrantTarget:
     """An object of GRANT: its catalog and oid, ``attnum`` of a column or 0, the letters asked for (``planner.acl``).
 
-    ``kind``: relation, column, sequence, schema or database; ``every``: ALL was said.
+    ``kind``: relation, column, sequence, schema or database; ``every``: ALL was said; ``warnings``: what is told
+    (0LP01) before anybody's right to it is asked for. Without letters there is nothing to grant.
     """
 
     kind: str
@@ -202,6 +203,7 @@ class GrantTarget:
     attnum: int
     letters: str
     every: bool
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

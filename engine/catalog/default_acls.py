@@ -64,7 +64,9 @@ def _made(
     items = plain if everywhere is None else everywhere
     for item in here or ():
         items = merged(items, item)
-    if set(items) != set(plain):
+    if items and set(items) != set(
+        plain
+    ):  # of an empty list PostgreSQL makes none, so that the owner keeps its rights
         ordered_items = tuple(sorted(items, key=lambda item: (item.grantee, item.grantor)))
         yield AclDef(class_oid=class_, object_oid=oid, sub_id=0, items=ordered_items)
 

@@ -121,6 +121,10 @@ async def run_grant(conn: Connection, plan: Plan, statement: st.Grant, params: t
     large = await rows_of(session, statement)
     changed: list[Stored] = []
     for target in statement.targets:
+        for warning in target.warnings:
+            session.warning(warning, "0LP01")
+        if not target.letters:
+            continue
         found = _Object(session, target, large, session.catalog)
         grantor, letters = _grantor(session, me, found, target, statement)
         if not letters:
@@ -193,7 +197,7 @@ def refuse_strangers(session: Session, statement: st.Grant) -> None:
     named = [name for name in (statement.grantor, *statement.grantees) if name is not None]
     if all(name in OWN_NAMES or catalog.role(name) is not None for name in named):
         for target in statement.targets:
-            if target.class_oid != PG_LARGEOBJECT_OID:
+            if target.class_oid != PG_LARGEOBJECT_OID and target.letters:
                 found = _Object(session, target, {}, catalog)
                 _grantor(session, session.role, found, target, statement, tell=False)
 

@@ -14,6 +14,7 @@ from planner.bind.types import PG_TYPE, users_type
 from planner.bind.utility import owner_name
 from planner.catalog import FunctionDef, RelationDef
 from planner.errors import SqlError, not_supported
+from planner.facts import PG_CATALOG_OID
 
 PG_CLASS, PG_NAMESPACE, PG_DATABASE, PG_LARGEOBJECT = 1259, 2615, 1262, 2613
 _TABLE_KINDS = "rvmp"
@@ -78,9 +79,11 @@ def _targets(context: BindContext, node: ast.Grant) -> Iterator[st.GrantTarget]:
         for number in node.numbers:
             yield _on_object("large object", PG_LARGEOBJECT, number, node)
     else:
-        raise not_supported(
-            f"{'GRANT' if node.is_grant else 'REVOKE'} ON {node.kind.upper()}", span=node.span
-        )
+        raise not_supported(f"{_verb(node)} ON {node.kind.upper()}", span=node.span)
+
+
+def _verb(node: ast.Grant) -> str:
+    return "GRANT" if node.is_grant else "REVOKE"
 
 
 def _grantable_type(context: BindContext, name: ast.Name, what: str) -> int:
@@ -107,6 +110,8 @@ def _functions(context: BindContext, node: ast.Grant) -> Iterator[FunctionDef]:
         schema = context.catalog.schema(name)
         if schema is None:
             raise SqlError("3F000", f'schema "{name}" does not exist')
+        if schema.oid == PG_CATALOG_OID:  # built-in functions have no access lists
+            raise not_supported(f"{_verb(node)} ON ALL {node.kind.upper()}S IN SCHEMA {name}", span=node.span)
         for function in context.catalog.functions_in(name):
             if node.kind == "routine" or (node.kind == "procedure") == (function.kind == "p"):
                 yield function
@@ -123,27 +128,35 @@ def _relations(context: BindContext, node: ast.Grant) -> Iterator[RelationDef]:
             if node.kind == "sequence" and relation.kind != "S":
                 raise SqlError("42809", f'"{relation.name}" is not a sequence')
             if relation.virtual:
-                raise not_supported("GRANT ON a system catalog", span=reference.span)
+                raise not_supported(f"{_verb(node)} ON a system catalog", span=reference.span)
             yield relation
         return
     kinds = "S" if node.kind == "sequence" else _TABLE_KINDS
     for name in node.names:
         if context.catalog.schema(name) is None:
             raise SqlError("3F000", f'schema "{name}" does not exist')
-        found = [r for r in context.catalog.relations(name) if r.kind in kinds and not r.virtual]
+        found = [r for r in context.catalog.relations(name) if r.kind in kinds]
+        if any(r.virtual for r in found):
+            raise not_supported(f"{_verb(node)} ON ALL TABLES IN SCHEMA {name}", span=node.span)
         yield from sorted(found, key=lambda relation: relation.oid)
 
 
 def _on_relation(relation: RelationDef, node: ast.Grant) -> Iterator[st.GrantTarget]:
+    """Yield what is asked of a relation, then of its columns.
+
+    A sequence may be written as a table: it takes what it knows of a table's rights, and tells of the others.
+    """
     kind = "sequence" if relation.kind == "S" else "relation"
     if node.kind == "sequence" and any(privilege.columns for privilege in node.privileges):
         raise SqlError("0LP01", "column privileges are only valid for relations")
     whole = [privilege for privilege in node.privileges if not privilege.columns]
     if whole or not node.privileges:
-        letters = "".join(letter_of(p, kind, node.kind) for p in whole) if whole else ALL[kind]
+        asked = "".join(_letters(p, kind, node.kind) for p in whole) if whole else ALL[kind]
+        letters = _had(asked, ALL[kind])
+        told = f'sequence "{relation.name}" only supports USAGE, SELECT, and UPDATE privileges'
         yield st.GrantTarget(
             kind=kind, class_oid=PG_CLASS, oid=relation.oid, attnum=0, letters=ordered(letters),
-            every=not whole or any(not p.word for p in whole),
+            every=not whole or any(not p.word for p in whole), warnings=(told,) if letters != asked else (),
         )  # fmt: skip
     by_column: dict[int, str] = {}
     columns = {c.name: c for c in relation.live}
@@ -152,15 +165,28 @@ def _on_relation(relation: RelationDef, node: ast.Grant) -> Iterator[st.GrantTar
             column = columns.get(name)
             if column is None:
                 raise SqlError("42703", f'column "{name}" of relation "{relation.name}" does not exist')
-            if kind == "sequence":
-                raise SqlError("0LP01", f"invalid privilege type {privilege.word.upper()} for sequence")
             letters = letter_of(privilege, "column", "column")
             by_column[column.attnum] = by_column.get(column.attnum, "") + letters
-    for attnum, letters in by_column.items():
+    for attnum, asked in by_column.items():
+        letters = _had(asked, "r") if kind == "sequence" else asked
+        told = f'sequence "{relation.name}" only supports SELECT column privileges'
         yield st.GrantTarget(
             kind="column", class_oid=PG_CLASS, oid=relation.oid, attnum=attnum, letters=ordered(letters),
-            every=False,
+            every=False, warnings=(told,) if letters != asked else (),
         )  # fmt: skip
+
+
+def _had(asked: str, letters: str) -> str:
+    return "".join(letter for letter in asked if letter in letters)
+
+
+def _letters(privilege: ast.Privilege, kind: str, written: str) -> str:
+    """Return the letters asked of a table or sequence, those of a table where a sequence is written as one. Raises SqlError 0LP01."""
+    if written == "sequence" or not privilege.word:
+        return letter_of(privilege, kind, written)
+    if kind == "relation" and privilege.word.upper() == "USAGE":
+        raise SqlError("0LP01", "invalid privilege type USAGE for table")
+    return letter_of(privilege, "relation", "relation", besides=ALL["sequence"])
 
 
 def _on_object(kind: str, class_oid: int, oid: int, node: ast.Grant) -> st.GrantTarget:
@@ -175,15 +201,14 @@ def _on_object(kind: str, class_oid: int, oid: int, node: ast.Grant) -> st.Grant
     )
 
 
-def letter_of(privilege: ast.Privilege, kind: str, written: str) -> str:
-    """Return the letters of a word; ``written``: the kind that the statement names."""
+def letter_of(privilege: ast.Privilege, kind: str, written: str, besides: str = "") -> str:
+    """Return the letters of a word; ``written``: the kind as messages call it; ``besides``: letters allowed beside the kind's."""
     if not privilege.word:
         return ALL[kind]
     word = privilege.word.upper()
     letter = WORDS.get(word)
     if letter is None:
         raise SqlError("42601", f'unrecognized privilege type "{privilege.word}"')
-    allowed = ALL[kind] + ("U" if written == "table" and kind == "sequence" else "")
-    if letter not in allowed:
+    if letter not in ALL[kind] + besides:
         raise SqlError("0LP01", f"invalid privilege type {word} for {written}")
     return letter

@@ -28,7 +28,7 @@ class ServerProcess:
 
     With ``wait`` False it may take its time (a standby): call ``wait_ready`` before connecting. ``odd``: variables of
     ``tests.support.odd_server``, which is run then. ``timed``: the files of ``tests.hostile.server``, which is run then.
-    These, and what is ``fresh``, start as a user's server does; the others under pytest are forked, their modules loaded.
+    These, and what is ``fresh``, start as a user's server does; the others, the odd ones too, are forked under pytest, their modules loaded.
     """
 
     forked = False
@@ -73,13 +73,13 @@ class ServerProcess:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self._started = time.perf_counter()
         self.process: subprocess.Popen[str] | ForkedProcess
-        if fresh or not self.forked or module != ["engine"]:
+        if fresh or timed or not self.forked:
             command = [sys.executable, "-m", *module, *words]
             self.process = subprocess.Popen(
                 command, stdout=subprocess.PIPE, stderr=self._log, env=environment, text=True
             )
         else:
-            self.process = ForkedProcess("engine", words, self._log, environment)
+            self.process = ForkedProcess(module[0], words, self._log, environment)
         self.port = 0
         self.start_seconds = 0.0
         self.said = ""

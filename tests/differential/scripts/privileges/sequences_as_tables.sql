@@ -1,0 +1,33 @@
+-- A sequence that GRANT names as a table takes what it knows of a table's rights; default privileges that leave nothing
+-- say nothing; the columns of a catalog relation that everybody may read.
+create role sat_a; create role sat_b; create sequence sq; create table tb (a int);
+grant insert, usage on sq to sat_a; grant usage, insert on sq to sat_a; grant insert on tb, sq to sat_a;
+grant usage on sq, tb to sat_a; grant usage on tb to sat_a;
+grant select (last_value) on sq to sat_a; grant insert (last_value) on sq to sat_a; grant select (nope) on sq to sat_a;
+grant execute on sq to sat_a; grant select, execute on sq to sat_a; grant execute on tb to sat_a;
+grant insert on sequence sq to sat_a; grant truncate, references, trigger on sq to sat_a;
+select relname, relacl from pg_class where relname in ('sq', 'tb') order by 1;
+revoke all on sq from sat_a; revoke insert on sq from sat_a;
+grant insert on all tables in schema public to sat_a; grant usage on all tables in schema public to sat_a;
+grant insert on all sequences in schema public to sat_a;
+set role sat_b;
+grant insert on sq to sat_a; grant insert, select on sq to sat_a; revoke insert on sq from sat_a; grant select on sq to sat_a;
+select oid, subname, subowner, subpublications from pg_subscription; select count(*) from pg_subscription;
+select subconninfo from pg_subscription; select * from pg_subscription;
+select has_table_privilege('pg_subscription', 'select'), has_column_privilege('pg_subscription', 'subname', 'select'), has_column_privilege('pg_subscription', 'subconninfo', 'select'), has_any_column_privilege('pg_subscription', 'select');
+reset role;
+create schema own authorization sat_a;
+set role sat_a;
+alter default privileges revoke all on tables from sat_a; alter default privileges revoke all on sequences from sat_a;
+create table own.t (a int); create sequence own.s; select * from own.t; insert into own.t values (1); select nextval('own.s');
+create table own.u as select 1 a;
+select relname, relacl from pg_class where relnamespace = 'own'::regnamespace order by 1;
+alter default privileges in schema own grant select on tables to sat_b;
+create table own.v (a int); select * from own.v;
+select relname, relacl from pg_class where relnamespace = 'own'::regnamespace order by 1;
+select defaclobjtype, defaclacl from pg_default_acl order by 1, 2;
+alter default privileges revoke all on functions from sat_a, public; create function own.f() returns int language sql as 'select 1';
+select own.f(); select proacl from pg_proc where proname = 'f' and pronamespace = 'own'::regnamespace;
+alter default privileges in schema own revoke select on tables from sat_b;
+reset role;
+drop owned by sat_a cascade; drop role sat_a, sat_b;
