@@ -33,7 +33,8 @@ These change what the server does.
 HARMLESS = """
 ## Without effect
 
-There is nothing here that these could change. They are checked, remembered and shown.
+There is nothing here that these could change, or they ask for less care than is taken, or for figures about the server that
+it does not keep. They are checked, remembered and shown.
 
 | settings | |
 | --- | --- |
@@ -42,7 +43,8 @@ There is nothing here that these could change. They are checked, remembered and 
 REFUSED = """
 ## Refused
 
-`SET` to a value other than the one that holds is `0A000`, and names the setting. `lc_messages` may be any name of an English locale.
+`SET` to a value other than the one that holds is `0A000`, and names the setting. `lc_messages` may be any name of an English locale,
+the other `lc_` settings any name of the locale C; `stats_fetch_consistency` may be `none`, for statistics are those of now.
 
 """
 

@@ -19,9 +19,9 @@ from engine import access_rules
 from engine.access_rules import Peer
 from engine.catalog.stored import SUPERUSER_OID
 from engine.connection.backend import Connection
-from engine.connection.derived import split_identifiers
 from engine.connection.session import Session
 from engine.connection.setting_defs import MAX_BYTES, definitions
+from engine.connection.setting_lists import split_identifiers
 from engine.connection.setting_values import FindConfiguration, normalise
 from engine.connection.settings import IDENTITY, TEXT_SEARCH, Settings
 from engine.ddl.roles import allow_role
@@ -222,8 +222,15 @@ def _settings(
         current = Settings(overrides).get(key) if definition is not None else ""
         if key == TEXT_SEARCH:
             _search_by_default(overrides, value, database, role, catalog, out)
-        else:
+            continue
+        try:
             overrides[key] = value if definition is None else normalise(definition, value, current)
+        except SqlError as error:  # whoever said so could; nobody is to be kept out by it
+            out.notice(
+                ErrorReport(
+                    severity="WARNING", sqlstate=error.sqlstate, message=error.message, detail=error.detail
+                )
+            )
     try:
         for key, value in _startup_settings(parameters):
             if key.lower() in IDENTITY:
@@ -231,7 +238,7 @@ def _settings(
             else:
                 _override(overrides, key, value, _searching(overrides, database, role, catalog))
     except SqlError as error:
-        raise fatal(error.sqlstate, error.message, hint=error.hint) from None
+        raise fatal(error.sqlstate, error.message, detail=error.detail, hint=error.hint) from None
     for name, value in system.items():
         if overrides[name] == "0":  # of a role or database
             overrides[name] = value

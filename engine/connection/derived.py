@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Literal, cast
 
 from engine.connection.settings import Settings
 from pgwire.codecs.settings import CodecSettings, DateOrder, DateStyle, IntervalStyle
-from pgwire.give_way import paced_iter
-from planner.errors import SqlError
 from txn.selection import Level
 from txn.types import Timestamp
 
@@ -94,54 +91,3 @@ class Derived:
             or settings.integer("log_min_duration_sample") >= 0
             or float(get("log_transaction_sample_rate")) > 0
         )
-
-
-def split_identifiers(text: str) -> Iterator[str]:
-    """Yield the names of a comma-separated identifier list as search_path holds it; unquoted ones fold to lower case. Gives way.
-
-    Raises SqlError 22023 for a malformed list.
-    """
-    return paced_iter(_split(text))
-
-
-def _split(text: str) -> Iterator[str]:
-    position, end, some = 0, len(text), False
-    while True:
-        while position < end and text[position].isspace():
-            position += 1
-        if position >= end:
-            if some:
-                raise _malformed(text)
-            return
-        if text[position] == '"':
-            close = position + 1
-            parts = []
-            while True:
-                quote = text.find('"', close)
-                if quote < 0:
-                    raise _malformed(text)
-                parts.append(text[close:quote])
-                if text[quote + 1 : quote + 2] == '"':
-                    parts.append('"')
-                    close = quote + 2
-                    continue
-                position = quote + 1
-                break
-            yield "".join(parts)
-        else:
-            comma = text.find(",", position)
-            stop = end if comma < 0 else comma
-            yield text[position:stop].strip().lower()
-            position = stop
-        some = True
-        while position < end and text[position].isspace():
-            position += 1
-        if position >= end:
-            return
-        if text[position] != ",":
-            raise _malformed(text)
-        position += 1
-
-
-def _malformed(text: str) -> SqlError:
-    return SqlError("22023", f'invalid value for parameter "search_path": "{text}"')

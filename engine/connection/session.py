@@ -24,11 +24,12 @@ from engine.catalog.todays_code import lost_columns, with_code_of
 from engine.catalog.todays_rights import with_rights_of
 from engine.catalog.view import CatalogView
 from engine.connection.channels import SessionChannels
-from engine.connection.derived import Derived, split_identifiers
+from engine.connection.derived import Derived
 from engine.connection.identity import Identity, existing, name_of
 from engine.connection.interrupts import CancelFlag
 from engine.connection.setting_classes import FOR_SUPERUSERS, UNLISTED
 from engine.connection.setting_defs import SettingDef
+from engine.connection.setting_lists import split_identifiers
 from engine.connection.settings import IDENTITY, MODES, Settings
 from engine.connection.system import SystemView
 from engine.constraints.timing import Timing

@@ -4,7 +4,8 @@
     without effect    accepted, because there is nothing here that it could change; the table says why
     refused           all others that PostgreSQL lets sessions change: another value than the one that holds is 0A000
 
-Nothing is accepted of which a client could see that it was ignored.
+Nothing is accepted that an answer would show to have been ignored. What only asks for less care, or for measurements and
+messages about the server itself, is accepted, and the table says what is given instead.
 """
 
 from __future__ import annotations
@@ -62,6 +63,33 @@ WITHOUT_EFFECT: Final[Mapping[str, tuple[str, ...]]] = {
     "caches of definitions are never read when they are out of date": ("debug_discard_caches",),
     "deadlocks are found at once, nobody waits for that first": ("deadlock_timeout",),
     "it warns of backslashes where `standard_conforming_strings` is off, which it never is": ("escape_string_warning",),
+    "every commit is durable before it is told; there are no replicas to wait for": ("commit_delay", "synchronous_commit"),
+    "a log of PostgreSQL's files is not written": (
+        "wal_compression", "wal_consistency_checking", "wal_init_zero", "wal_recycle", "wal_sender_timeout",
+    ),
+    "the times of reads and writes of files are not measured: null or 0 where they are shown": (
+        "track_io_timing", "track_wal_io_timing",
+    ),
+    "counters are kept whether or not they are asked for": ("track_counts",),
+    "calls of functions are not counted: `pg_stat_user_functions` is empty": ("track_functions",),
+    "queries have no identifiers: `query_id` is null": ("compute_query_id",),
+    "statements have no such steps here: nothing is written about them": (
+        "debug_pretty_print", "debug_print_parse", "debug_print_plan", "debug_print_rewritten", "log_executor_stats",
+        "log_parser_stats", "log_planner_stats", "log_statement_stats",
+    ),
+    "there is nothing of the kind to log": (
+        "backtrace_functions", "jit_dump_bitcode", "log_replication_commands", "log_temp_files", "trace_notify", "trace_sort",
+    ),
+    "waits for locks are in `pg_locks`, not in the log": ("log_lock_waits",),
+    "damaged data is an error whatever they say": ("ignore_checksum_failure", "zero_damaged_pages"),
+    "an index finds all there is": ("gin_fuzzy_search_limit",),
+    "all tables are stored in one way and one tablespace; names of others are refused": (
+        "allow_in_place_tablespaces", "default_table_access_method", "default_tablespace", "temp_tablespaces",
+    ),
+    "there are no libraries to load (one that a session begins with is refused)": (
+        "dynamic_library_path", "local_preload_libraries", "session_preload_libraries",
+    ),
+    "there is no type xml": ("xmlbinary", "xmloption"),
     "every snapshot is safe, no transaction has to wait for one": ("default_transaction_deferrable", "transaction_deferrable"),
     "all sessions are one process": ("update_process_title",),
 }  # fmt: skip
@@ -90,4 +118,8 @@ def accepted(name: str, value: str) -> bool:
     """Tell whether a session may change a setting of PostgreSQL (in lower case) to a valid value."""
     if name == "lc_messages":  # messages are in English
         return value.lower().replace("-", "").replace("_", "") in _ENGLISH
+    if name in ("lc_monetary", "lc_numeric", "lc_time"):
+        return value in ("", "C", "POSIX", "C.UTF-8", "C.utf8")
+    if name == "stats_fetch_consistency":  # statistics are read as of now, at least as new as a cache's
+        return value in ("none", "cache")
     return name in EFFECTIVE or name in REASONS

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import cache
 from typing import Final, TypeAlias
 from zoneinfo import ZoneInfo
 
+from engine.connection import setting_lists as lists
 from engine.connection.setting_defs import SettingDef
+from engine.connection.setting_numbers import real_number, whole_number
 from pgwire.codecs.encodings import canonical, convertible
 from pgwire.codecs.zone import find_zone
 from planner.builtins.reg import quote_ident
@@ -21,12 +23,8 @@ from planner.textsearch.names import find_named
 
 _END_OF_OFFSETS_S = 168 * 3600  # time zones may be a week from UTC, less an hour
 
-_BOOLS = {"on": "on", "true": "on", "yes": "on", "1": "on", "off": "off", "false": "off", "no": "off",
-          "0": "off", "t": "on", "f": "off", "y": "on", "n": "off", "tr": "on", "tru": "on", "ye": "on",
-          "fa": "off", "fal": "off", "fals": "off", "of": "off"}  # fmt: skip
-
-_MEMORY = {"B": 1, "kB": 1024, "MB": 1024**2, "GB": 1024**3, "TB": 1024**4}
-_TIME = {"us": 1, "ms": 1000, "s": 1_000_000, "min": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
+_ON_OFF: Final = {"true": "on", "yes": "on", "1": "on", "false": "off", "no": "off", "0": "off"}
+"""What settings that take on and off among others take for them."""
 
 
 def invalid(name: str, value: str, hint: str | None = None, detail: str | None = None) -> SqlError:
@@ -34,74 +32,32 @@ def invalid(name: str, value: str, hint: str | None = None, detail: str | None =
     return SqlError("22023", f'invalid value for parameter "{name}": "{value}"', hint=hint, detail=detail)
 
 
-def _number_with_unit(setting: SettingDef, text: str) -> Decimal:
-    """Parse a number with an optional unit into the setting's base unit."""
-    match = re.fullmatch(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([a-zA-Z]*)\s*", text)
-    if match is None:
-        raise invalid(setting.name, text)
-    try:
-        number = Decimal(match.group(1))
-    except InvalidOperation:
-        raise invalid(setting.name, text) from None
-    unit = match.group(2)
-    if not unit:
-        return number
-    base = re.fullmatch(r"(\d*)(\w+)", setting.unit) if setting.unit else None
-    table = _MEMORY if base and base.group(2) in _MEMORY else _TIME if base else {}
-    if base is None or unit not in table:
-        units = '"B", "kB", "MB", "GB", and "TB"' if table is _MEMORY else (
-            '"us", "ms", "s", "min", "h", and "d"')  # fmt: skip
-        hint = f"Valid units for this parameter are {units}." if base else None
-        raise invalid(setting.name, text, hint)
-    factor = Decimal(int(base.group(1) or 1) * table[base.group(2)])
-    return number * table[unit] / factor
+def _boolean(spelled: str, value: str) -> str:
+    """Return on or off for what begins one of PostgreSQL's words and no other. Raises SqlError 22023."""
+    folded = value.lower()
+    if folded:
+        if any(word.startswith(folded) for word in ("true", "yes")) or folded in ("on", "1"):
+            return "on"
+        if any(word.startswith(folded) for word in ("false", "no")) or folded in ("of", "off", "0"):
+            return "off"
+    raise SqlError("22023", f'parameter "{spelled}" requires a Boolean value')
 
 
-def show_with_unit(setting: SettingDef, value: Decimal) -> str:
-    """Print a number in the largest unit of which it is a multiple, as SHOW does; if there is none, in the smallest."""
-    base = re.fullmatch(r"(\d*)(\w+)", setting.unit)
-    if base is None or value <= 0:
-        return str(value)
-    table = _MEMORY if base.group(2) in _MEMORY else _TIME
-    total = value * int(base.group(1) or 1) * table[base.group(2)]
-    unit = ""
-    for unit, size in sorted(table.items(), key=lambda item: -item[1]):
-        if total % size == 0:
-            return f"{total // size:f}{unit}"
-    return f"{float(total):g}{unit}"
-
-
-def _range_error(setting: SettingDef, shown: str) -> SqlError:
-    unit = f" {setting.unit}" if setting.unit else ""
-    return SqlError(
-        "22023",
-        f'{shown}{unit} is outside the valid range for parameter "{setting.name}" '
-        f"({setting.minimum} .. {setting.maximum})",
-    )
-
-
-def _date_style(value: str, current: str) -> str:
-    style, order = current.split(", ")
-    for word in value.replace(",", " ").split():
-        upper = word.upper()
-        if upper in ("ISO", "SQL", "POSTGRES", "GERMAN"):
-            style = {"POSTGRES": "Postgres", "GERMAN": "German"}.get(upper, upper)
-            if upper == "GERMAN":
-                order = "DMY"
-        elif upper in ("MDY", "US", "NONEURO", "NONEUROPEAN"):
-            order = "MDY"
-        elif upper in ("DMY", "EURO", "EUROPEAN"):
-            order = "DMY"
-        elif upper == "YMD":
-            order = "YMD"
-        elif upper == "DEFAULT":
-            style, order = "ISO", "MDY"
-        else:
-            raise SqlError(
-                "22023", f'invalid value for parameter "DateStyle": "{value}"',
-                detail=f'Unrecognized key word: "{word.lower()}".',
-            )  # fmt: skip
-    return f"{style}, {order}"
+def _choice(setting: SettingDef, spelled: str, value: str) -> str:
+    """Return which of its values an enum setting is to have. Raises SqlError 22023."""
+    folded = value.lower()
+    found = folded
+    if "on" in setting.choices and "off" in setting.choices:
+        found = _ON_OFF.get(folded, folded)
+    if setting.name.endswith("_min_messages") and folded == "debug":
+        found = "debug2"
+    elif setting.name == "client_min_messages" and folded == "info":
+        return folded
+    elif setting.name == "wal_compression" and found == "on":
+        found = "pglz"
+    if found in setting.choices:
+        return found
+    raise invalid(spelled, value, f"Available values: {', '.join(setting.choices)}.")
 
 
 @cache
@@ -199,83 +155,75 @@ def _text_search(value: str, find: FindConfiguration) -> str:
 
 
 _ONLY_DEFAULT: Final = {
-    "plpgsql.print_strict_params": ("off", "false", "no", "0"),
-    "plpgsql.variable_conflict": ("error",),
+    "plpgsql.print_strict_params": "off",
+    "plpgsql.variable_conflict": "error",
 }
 """Settings of PL/pgSQL whose other values would change what is computed; functions say them for themselves (``#variable_conflict``)."""
 
-EXTRA_CHECKS: Final = ("shadowed_variables", "too_many_rows", "strict_multi_assignment")
 
-
-def _extra_checks(setting: SettingDef, value: str) -> str:
-    """Check what PL/pgSQL is to warn of, or to refuse: one word, or a list of them."""
-    words = [word.strip().strip('"').lower() for word in value.split(",")]
-    if words in (["none"], ["all"], [""]):
-        return value
-    for word in words:
-        if word in ("none", "all"):
-            raise invalid(
-                setting.name, value, detail=f'Key word "{word}" cannot be combined with other key words.'
-            )
-        if word not in EXTRA_CHECKS:
-            raise invalid(setting.name, value, detail=f'Unrecognized key word: "{word}".')
+def _text(setting: SettingDef, value: str, current: str, default: str, find: FindConfiguration) -> str:
+    """Return the canonical text of a setting that is neither a number nor one of a few words. Raises SqlError 22023 and others."""
+    name = setting.name.lower()
+    match name:
+        case "datestyle":
+            return lists.date_style(value, current, default)
+        case "timezone":
+            return _time_zone(value)
+        case "client_encoding":
+            return _encoding(value)
+        case "default_text_search_config":
+            return _text_search(value, find)
+        case "search_path":
+            return lists.search_path(value)
+        case "temp_tablespaces":
+            return lists.tablespaces(value)
+        case "default_tablespace":
+            return lists.tablespace(value)
+        case "default_table_access_method":
+            return lists.access_method(value)
+        case "wal_consistency_checking":
+            return lists.resource_managers(value)
+        case "backtrace_functions":
+            return lists.functions_of_c(value)
+        case "plpgsql.extra_errors" | "plpgsql.extra_warnings":
+            return lists.extra_checks(setting.name, value)
+        case "min_read_ts":
+            if not re.fullmatch(r"\d{1,19}", value.strip()) or int(value) >= 2**63:
+                raise invalid(
+                    setting.name, value, "It is a hybrid timestamp, as SHOW holdfast.commit_ts prints it."
+                )
+            return value.strip()
+        case "application_name":
+            return "".join([ch if " " <= ch <= "~" else "?" * len(ch.encode()) for ch in cut(value)])
     return value
 
 
 def normalise(
-    setting: SettingDef, value: str, current: str, find: FindConfiguration = own_configuration
+    setting: SettingDef,
+    value: str,
+    current: str,
+    find: FindConfiguration = own_configuration,
+    *,
+    default: str = "",
+    spelled: str = "",
 ) -> str:
-    """Return the canonical text of ``value``; 22023 with PostgreSQL's wording when it is not valid."""
-    name = setting.name.lower()
-    if name == "datestyle":
-        return _date_style(value, current)
-    if name == "timezone":
-        return _time_zone(value)
-    if name == "client_encoding":
-        return _encoding(value)
-    if name == "default_text_search_config":
-        return _text_search(value, find)
-    if name in _ONLY_DEFAULT and value.strip().lower() not in _ONLY_DEFAULT[name]:
+    """Return the canonical text of ``value``; 22023 with PostgreSQL's wording when it is not valid.
+
+    ``current`` is what holds, ``default`` what RESET returns to (else the built-in value), ``spelled`` how whoever sets it
+    writes the name.
+    """
+    spelled = spelled or setting.name
+    match setting.kind:
+        case "bool":
+            canonical = _boolean(spelled, value)
+        case "enum":
+            canonical = _choice(setting, spelled, value)
+        case "integer":
+            canonical = whole_number(setting, spelled, value)
+        case "real":
+            canonical = real_number(setting, spelled, value)
+        case _:
+            canonical = _text(setting, value, current, default or setting.default, find)
+    if canonical != _ONLY_DEFAULT.get(setting.name, canonical):
         raise not_supported(f"{setting.name} = {value}")
-    if setting.kind == "bool":
-        folded = value.strip().lower()
-        if folded not in _BOOLS:
-            raise SqlError("22023", f'parameter "{setting.name}" requires a Boolean value')
-        return _BOOLS[folded]
-    if setting.kind == "enum":
-        folded = value.strip().lower()
-        if folded in setting.choices:
-            return folded
-        extra = {"true": "on", "yes": "on", "1": "on", "false": "off", "no": "off", "0": "off"}
-        if extra.get(folded) in setting.choices:
-            return extra[folded]
-        hidden = "debug" if name.endswith("min_messages") and folded == "debug" else ""
-        if hidden:
-            return "debug2"
-        raise invalid(setting.name, value, f"Available values: {', '.join(setting.choices)}.")
-    if setting.kind == "integer":
-        if re.fullmatch(r"\s*0[xX][0-9a-fA-F]+\s*", value):
-            value = str(min(int(value, 16), 2**63))
-        number = _number_with_unit(setting, value)
-        if abs(number) >= (2**31 if abs(int(setting.maximum or 0)) < 2**31 else 2**63):
-            raise invalid(setting.name, value, "Value exceeds integer range.")
-        whole = int(number.to_integral_value())
-        if setting.minimum and not int(setting.minimum) <= whole <= int(setting.maximum):
-            raise _range_error(setting, str(whole))
-        return str(whole)
-    if setting.kind == "real":
-        real = _number_with_unit(setting, value)
-        if setting.minimum and not Decimal(setting.minimum) <= real <= Decimal(setting.maximum):
-            raise _range_error(setting, format(real.normalize(), "f"))
-        return f"{float(real):g}"
-    if name == "min_read_ts":
-        if not re.fullmatch(r"\d{1,19}", value.strip()) or int(value) >= 2**63:
-            raise invalid(
-                setting.name, value, "It is a hybrid timestamp, as SHOW holdfast.commit_ts prints it."
-            )
-        return value.strip()
-    if name in ("plpgsql.extra_errors", "plpgsql.extra_warnings"):
-        return _extra_checks(setting, value)
-    if name == "application_name":
-        return "".join([ch if " " <= ch <= "~" else "?" * len(ch.encode()) for ch in cut(value)])
-    return value
+    return canonical

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from decimal import Decimal
 from typing import Final
 
 from engine.connection.setting_classes import EFFECTIVE, accepted
 from engine.connection.setting_defs import OURS, PLPGSQL, REPORTED, SettingDef, definitions
-from engine.connection.setting_values import FindConfiguration, normalise, own_configuration, show_with_unit
+from engine.connection.setting_numbers import show_with_unit
+from engine.connection.setting_values import FindConfiguration, normalise, own_configuration
 from pgwire.errors import BackendError
 from pgwire.tcp import TCP_OPTIONS
 from planner.errors import SqlError
@@ -30,6 +30,12 @@ MODES: Final = ("transaction_isolation", "transaction_read_only", "transaction_d
 """What each BEGIN sets and each end undoes; nothing depends on them that is derived from settings, or reported."""
 
 _MODES_OF_FILES: Final = frozenset(("data_directory_mode", "log_file_mode", "unix_socket_permissions"))
+
+_LIBRARIES: Final = frozenset(("local_preload_libraries", "session_preload_libraries"))
+"""What a session begins with: of no effect later."""
+
+_WHOLE: Final = "log_statement_stats"
+_FIGURES: Final = ("log_parser_stats", "log_planner_stats", "log_executor_stats", _WHOLE)
 
 TEXT_SEARCH: Final = "default_text_search_config"
 
@@ -121,7 +127,7 @@ class Settings:
             and definition.kind in ("integer", "real")
             and definition.unit
         ):
-            return show_with_unit(definition, Decimal(value))
+            return show_with_unit(definition, value)
         return value
 
     def integer(self, name: str) -> int:
@@ -137,7 +143,13 @@ class Settings:
         definition = self.allow(name, beginning=beginning)
         if definition is None:
             return value
-        canonical = normalise(definition, value, self.get(key), self.find_configuration)
+        find = self.find_configuration
+        canonical = normalise(
+            definition, value, self.get(key), find, default=self._default(key), spelled=name
+        )
+        self._excluded(definition.name, canonical)
+        if beginning and key in _LIBRARIES and canonical.strip():
+            raise SqlError("0A000", f'setting "{definition.name}" to "{value}" is not supported')
         if canonical == "0" and key in TCP_OPTIONS:
             return self._default(key)  # what the system uses
         if accepted(key, canonical) or any(key == ours.name for ours in (*OURS, *PLPGSQL)):
@@ -145,6 +157,19 @@ class Settings:
         if canonical == self.get(key):
             return canonical  # asking for what already holds changes nothing
         raise SqlError("0A000", f'setting "{definition.name}" to "{value}" is not supported')
+
+    def _excluded(self, name: str, canonical: str) -> None:
+        """Refuse figures of a whole statement beside those of its steps. Raises SqlError 22023."""
+        if canonical != "on" or name not in _FIGURES:
+            return
+        if name == _WHOLE and any(self.get(step) == "on" for step in _FIGURES if step != name):
+            steps = '"log_parser_stats", "log_planner_stats", or "log_executor_stats"'
+            detail = f'Cannot enable "{name}" when {steps} is true.'
+        elif name != _WHOLE and self.get(_WHOLE) == "on":
+            detail = f'Cannot enable parameter when "{_WHOLE}" is true.'
+        else:
+            return
+        raise SqlError("22023", f'invalid value for parameter "{name}": 1', detail=detail)
 
     def allow(self, name: str, *, beginning: bool = False) -> SettingDef | None:
         """Return the definition of a setting that may be changed by who runs; None: a placeholder, which has none.
