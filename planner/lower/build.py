@@ -12,6 +12,8 @@ Words: an *engine type* is its text in the dialect, e.g. ``DECIMAL(38, 2)``.
 
 from __future__ import annotations
 
+import functools
+import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -533,16 +535,26 @@ def preload() -> None:
 
 def text_of(node: Node, dialect: str) -> str:
     """Print a tree in ``duckdb`` or ``spark``."""
-    printer: Any = Dialect.get_or_raise(dialect).generator(normalize_functions=False, comments=False)
-    if dialect not in _PACED:
-        _PACED[dialect] = {kind: _paced(handler) for kind, handler in printer._dispatch.items()}
-    printer._dispatch = _PACED[dialect]  # its class is compiled, and cannot be inherited from
+    known, handlers = _printing(dialect)
+    printer: Any = known.generator(normalize_functions=False, comments=False)
+    printer._dispatch = handlers  # its class is compiled, and cannot be inherited from
     return str(printer.generate(node, copy=False))
 
 
 _Handler: TypeAlias = Callable[[Any, Node], str]
-_PACED: dict[str, dict[type, _Handler]] = {}
-"""A dialect's functions for classes of nodes, each letting others run before."""
+
+
+@functools.cache
+def _printing(dialect: str) -> tuple[Dialect, dict[type, _Handler]]:
+    """Return a dialect, and its functions for classes of nodes, each letting others run before.
+
+    sqlglot registers a dialect's class before it has given it its printer, so that one thread would print, and keep, another dialect's
+    forms while a second imports it: an import waits until the module is whole.
+    """
+    importlib.import_module(f"sqlglot.dialects.{dialect}")
+    known = Dialect.get_or_raise(dialect)
+    printer: Any = known.generator()
+    return known, {kind: _paced(handler) for kind, handler in printer._dispatch.items()}
 
 
 def _paced(handler: _Handler) -> _Handler:
