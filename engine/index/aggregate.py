@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from engine.index.keyed import KeySet, KeyTable
-from engine.index.nodes import Node, chunks, row_key
+from engine.index.nodes import Node, chunks, records_among, row_key
 from engine.index.own_aggregate import Done, Held, Steps
 from engine.index.sorting import OrderItem, compare_key, sort_rows
 from engine.index.state import Pipe, Rows, evaluate, evaluate_rows
@@ -23,6 +23,7 @@ from pgwire.release import LARGE, release, release_all
 from planner.builtins import load
 from planner.builtins.aggregates_ordered import HYPOTHETICAL
 from planner.builtins.compare import hash_key, sort_key
+from planner.builtins.record_keys import meet
 from planner.builtins.registry import AggregateBuiltin
 from planner.classify import is_volatile
 from planner.errors import not_supported
@@ -250,6 +251,7 @@ class AggregateNode(Node):
         self.whole = not self.group
         self.work = compile_map(exprs, child.layout)
         self.keys = [row_key([group[i].type for i in s], s) for s in self.sets]
+        self.records = [records_among([group[i].type for i in s]) for s in self.sets]
 
     def pipe(self, e: Env) -> Pipe:
         """Collect groups, then finish them."""
@@ -316,6 +318,9 @@ class AggregateNode(Node):
                                 bucket if test < 0 else [row for row in bucket if row[test] is True]
                             )
                 yield None
+            for table, records in zip(tables, self.records, strict=True):
+                if records:
+                    meet(table, records)
             for index, order in enumerate(groups):
                 by_keys = any_direct and len(self.sets[index]) < len(self.group)
                 if not order and (self.always or not self.sets[index]):

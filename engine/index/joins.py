@@ -9,16 +9,18 @@ A joined row is left + right. RIGHT joins are planned as LEFT joins with the sid
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
-from engine.index.keyed import KeyTable
-from engine.index.nodes import Node
+from engine.index.keyed import KeySet, KeyTable
+from engine.index.nodes import Node, records_among
 from engine.index.sources import Source
 from engine.index.state import BATCH, Pipe, Rows, evaluate, evaluate_rows, gather
 from pgwire.give_way import give_way, paced
 from pgwire.release import LARGE, release
 from planner.builtins.compare import hash_key
+from planner.builtins.record_keys import meet
 from planner.evaluate import Env, Layout, compile_filter
 from planner.query import Expr, JoinKind
 
@@ -103,6 +105,7 @@ class HashJoin(Node):
         self.conjuncts = conjuncts
         self.left_key = _row_keys(left_keys, left.layout)
         self.right_key = _row_keys(right_keys, right.layout)
+        self.records = records_among([x.type for x in left_keys])
         self.test = compile_filter(conjuncts, layout) if conjuncts else None
 
     def pipe(self, e: Env) -> Pipe:
@@ -110,6 +113,7 @@ class HashJoin(Node):
         table = KeyTable()
         rest: Rows = []  # right rows whose key is NULL (FULL join)
         used: set[int] = set()
+        probed = KeySet()  # the left keys, where there are records in them
         built = 0
         full = self.kind is JoinKind.FULL
         try:
@@ -142,6 +146,8 @@ class HashJoin(Node):
                     yield item
                     continue
                 keys = yield from self.left_key(item, e)
+                if self.records:
+                    probed.new([key for key in keys if key is not None], _itself)
                 for key, left in zip(keys, item, strict=True):
                     same = find(key) if key is not None else None
                     matched = False
@@ -178,6 +184,8 @@ class HashJoin(Node):
                     out = []
                 else:
                     yield None
+            if self.records:
+                self._meet(chain(probed, table))
             if full:
                 empty_left = (None,) * self.inputs[0].width
                 for bucket in (rest, *table.values()):
@@ -192,8 +200,16 @@ class HashJoin(Node):
                     yield out
         finally:
             release(rest, used)
+            probed.release()
             if built > LARGE:
                 table.release()
+
+    def _meet(self, keys: Iterable[Any]) -> None:
+        meet(keys if len(self.keys) > 1 else ((key,) for key in keys), self.records)
+
+
+def _itself(key: Any) -> Any:
+    return key
 
 
 def _row_keys(exprs: Sequence[Expr], layout: Layout) -> Callable[[Any, Env], Any]:

@@ -79,6 +79,9 @@ class KeySet:
     def __len__(self) -> int:
         return sum(map(len, self._parts))
 
+    def __iter__(self) -> Iterator[Any]:
+        return chain.from_iterable(self._parts)
+
     def release(self) -> None:
         """Let go of what is in it."""
         if len(self._parts) > 1:
@@ -120,6 +123,9 @@ class KeyTable:
     def values(self) -> Iterator[Any]:
         """Yield the values, in no particular order once there are many keys."""
         return chain.from_iterable(part.values() for part in self._parts)
+
+    def __iter__(self) -> Iterator[Any]:
+        return chain.from_iterable(self._parts)
 
     def __bool__(self) -> bool:
         return any(self._parts)

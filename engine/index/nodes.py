@@ -28,6 +28,7 @@ from pgwire.give_way import give_way, paced
 from pgwire.release import release
 from planner.builtins.compare import hash_key
 from planner.builtins.large import METER
+from planner.builtins.record_keys import has_records, meet
 from planner.errors import SqlError
 from planner.evaluate import (
     EMPTY_LAYOUT,
@@ -427,12 +428,18 @@ def row_key(types: Sequence[SqlType], positions: Sequence[int]) -> Callable[[tup
     return key
 
 
+def records_among(types: Sequence[SqlType]) -> tuple[int, ...]:
+    """Return the positions in a key whose records may not compare with each other (``record_keys.meet``)."""
+    return tuple([i for i, type_ in enumerate(types) if has_records(type_.oid)])
+
+
 class Distinct(Node):
     """The first row of each set of equal rows; on sorted input this is DISTINCT ON."""
 
     def __init__(self, child: Node, types: Sequence[SqlType], positions: Sequence[int]) -> None:
         super().__init__(child.layout, child.width, child)
         self.key = row_key(types, positions)
+        self.records = records_among(types)
 
     def pipe(self, e: Env) -> Pipe:
         """Pass on rows not seen before."""
@@ -440,6 +447,8 @@ class Distinct(Node):
         try:
             for item in self.inputs[0].pipe(e):
                 yield (seen.new(item, self.key) or None) if item.__class__ is list else item
+            if self.records:
+                meet(seen, self.records)
         finally:
             seen.release()
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from itertools import chain
 from typing import Literal
 
 from engine.index.computed import CteState
 from engine.index.keyed import KeySet, KeyTable
-from engine.index.nodes import Node, row_key
+from engine.index.nodes import Node, records_among, row_key
 from engine.index.state import Pipe, Rows
 from pgwire.give_way import paced
 from pgwire.release import LARGE, release
+from planner.builtins.record_keys import meet
 from planner.evaluate import Env, Layout
 from planner.types import SqlType
 
@@ -37,6 +39,7 @@ class SetOpNode(Node):
         self.op = op
         self.keep_all = keep_all
         self.key = row_key(types, range(len(types)))
+        self.records = records_among(types)
 
     def pipe(self, e: Env) -> Pipe:
         """Run both sides one query level further in."""
@@ -54,6 +57,8 @@ class SetOpNode(Node):
                         yield item
                     else:
                         yield seen.new(item, self.key) or None
+            if self.records:
+                meet(seen, self.records)
         finally:
             seen.release()
 
@@ -61,6 +66,7 @@ class SetOpNode(Node):
         key = self.key
         right = KeyTable()  # how often there is each key
         given = KeySet()
+        lefts = KeySet()  # the other side's keys, where there are records in them
         read = 0
         try:
             for item in self.inputs[1].pipe(e):
@@ -84,12 +90,17 @@ class SetOpNode(Node):
                     k = key(row)
                     part = right.part(k)
                     present = part.get(k, 0) > 0
+                    if self.records:
+                        lefts.add_one(k)
                     if present and self.keep_all:
                         part[k] -= 1
                     if present == intersect:
                         out.append(row)
                 yield (out if self.keep_all else given.new(out, key)) or None
+            if self.records:
+                meet(chain(lefts, right), self.records)
         finally:
+            lefts.release()
             given.release()
             if read > LARGE:
                 right.release()

@@ -19,6 +19,7 @@ from pgwire.give_way import paced
 from planner.builtins.casts import to_text
 from planner.builtins.compare import hash_key, sort_key
 from planner.builtins.large import ITEM_BYTES, LARGE_BYTES, chained, foresee, joined
+from planner.builtins.record_keys import has_records
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.builtins.text import fields
@@ -249,14 +250,27 @@ def array_replace(value: Array | None, wanted: Any, by: Any, *, types: Types) ->
     return nest([by if matches(item) else item for item in paced(flat(value, types[0]))], lengths)
 
 
+def _among(record: Any, array: Array, array_oid: int) -> bool:
+    """Whether a record is one of an array's, each compared with it: those of other types raise 42804."""
+    if record is None:
+        return False
+    key = _equality(array_oid)
+    wanted = key(record)
+    return any(item is not None and key(item) == wanted for item in paced(flat(array, array_oid)))
+
+
 def _contains(value: Array, part: Array, *, types: Types) -> bool:
     """Whether every element of ``part`` is in ``value``; a NULL never is."""
+    if has_records(types[0]):
+        return all(_among(item, value, types[0]) for item in paced(flat(part, types[1])))
     key = _equality(types[0])
     have = {key(item) for item in paced(flat(value, types[0])) if item is not None}
     return all(item is not None and key(item) in have for item in paced(flat(part, types[1])))
 
 
 def _overlaps(a: Array, b: Array, *, types: Types) -> bool:
+    if has_records(types[0]):
+        return any(_among(item, b, types[1]) for item in paced(flat(a, types[0])))
     key = _equality(types[0])
     have = {key(item) for item in paced(flat(a, types[0])) if item is not None}
     return any(item is not None and key(item) in have for item in paced(flat(b, types[1])))

@@ -5,7 +5,7 @@
 
 NULLs are not given to them. Strings compare by bytes, which for UTF-8 is the order of code points, Python's own.
 bpchar ignores trailing blanks; a float's or numeric's NaN equals itself and is above everything; intervals compare
-by their length of 30-day months; arrays element by element, then by length.
+by their length of 30-day months; arrays element by element, then by length; records as ``record_keys`` says.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from pgwire.codecs.system import RecordValue
 from pgwire.give_way import give_way, paced, paced_iter
 from pgwire.long_arrays import tupled
 from pgwire.long_values import stripped
+from planner.builtins.record_keys import RecordKey, anyhow, equated, ordered
 from planner.builtins.registry import REGISTRY
+from planner.errors import SqlError
 from planner.facts import (
     BPCHAR,
     CITEXT,
@@ -36,7 +38,7 @@ from planner.facts import (
     TypeFact,
     facts,
 )  # fmt: skip
-from planner.typefacts import FIRST_USER_OID, format_type
+from planner.typefacts import FIRST_USER_OID
 
 Key = Callable[[Any], Any]
 
@@ -102,9 +104,8 @@ def dynamic_key(value: Any) -> Any:
 
 def _record(value: tuple[Any, ...]) -> Any:
     if isinstance(value, RecordValue):
-        return tuple(
-            (1, 0) if x is None else (0, _field(oid, x)) for x, oid in zip(value, value.types, strict=True)
-        )
+        fields = [None if x is None else _field(oid, x) for x, oid in zip(value, value.types, strict=True)]
+        return RecordKey(value, fields, hash_key)
     return tuple(dynamic_key(x) for x in value)
 
 
@@ -178,7 +179,7 @@ def sort_key(oid: int) -> Key | None:
     if found is not None:
         return found
     fact = facts().types.get(oid)
-    if fact is not None and fact.element and fact.category == "A":
+    if fact is not None and fact.element and (fact.category == "A" or fact.element == RECORD):
         element = facts().types.get(fact.element)
         tuples = element is not None and element.name in ("interval", "timetz", "tid", "record")
         return _array_key(sort_key(fact.element), tuples)
@@ -204,7 +205,7 @@ def hash_key(oid: int) -> Key | None:
     if found is not None:
         return found
     fact = facts().types.get(oid)
-    if fact is not None and fact.element and fact.category == "A":
+    if fact is not None and fact.element and (fact.category == "A" or fact.element == RECORD):
         element = hash_key(fact.element)
         if element is None:
             return None
@@ -280,22 +281,20 @@ def _present(signature: str) -> bool:
     return row is not None and row.python is not None
 
 
-def _record_compare(a: Any, b: Any) -> tuple[Any, Any]:
-    from planner.errors import SqlError
-
-    if isinstance(a, bytes):  # both of one composite type
-        return comparable(a), comparable(b)
+def _record_order(a: Any, b: Any, known: Callable[[int], None]) -> int:
     if isinstance(a, RecordValue) and isinstance(b, RecordValue):
-        for number, (left, right) in enumerate(zip(a.types, b.types, strict=False), 1):
-            if left != right:
-                raise SqlError(
-                    "42804",
-                    f"cannot compare dissimilar column types {format_type(left)} and {format_type(right)} "
-                    f"at record column {number}",
-                )
-    if len(a) != len(b):
+        return int(_record(a).order(_record(b), known))
+    if isinstance(a, bytes):  # both of one composite type
+        x, y = comparable(a), comparable(b)
+    elif len(a) != len(b):
         raise SqlError("42804", "cannot compare record types with different numbers of columns")
-    return _record(a), _record(b)
+    else:
+        x, y = _record(tuple(a)), _record(tuple(b))
+    return -1 if x < y else int(x != y)
+
+
+def _by_order(plain: Callable[[Any, Any], bool], known: Callable[[int], None]) -> Callable[[Any, Any], bool]:
+    return lambda a, b: plain(_record_order(a, b, known), 0)
 
 
 def _register() -> None:
@@ -334,13 +333,10 @@ def _register() -> None:
     python("xideqint4(xid,int4)", _PLAIN["eq"])
     python("xidneqint4(xid,int4)", _PLAIN["ne"])
     for suffix, plain in _PLAIN.items():
-
-        def compare(a: Any, b: Any, plain: Callable[[Any, Any], bool] = plain) -> bool:
-            return plain(*_record_compare(a, b))
-
-        python(f"record_{suffix}(record,record)", compare)
-        python(f"record_image_{suffix}(record,record)", compare)
-    python("btrecordcmp(record,record)", lambda a, b: _three_way(_PLAIN)(*_record_compare(a, b)))
+        known = equated if suffix in ("eq", "ne") else ordered
+        python(f"record_{suffix}(record,record)", _by_order(plain, known))
+        python(f"record_image_{suffix}(record,record)", _by_order(plain, anyhow))
+    python("btrecordcmp(record,record)", lambda a, b: _record_order(a, b, ordered))
     for t, stem in (("text", "text_"), ("bpchar", "bpchar_"), ("tid", "tid")):
         strip = _strip if t == "bpchar" else None
         python(f"{stem}larger({t},{t})", _pick(True, strip))
