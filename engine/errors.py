@@ -39,6 +39,7 @@ from txn.time import moment_text
 TROUBLES: Final[Mapping[txn_errors.TroubleKind, str]] = {
     "io": "58030",
     "files": "53000",
+    "requests": "53000",
     "memory": "53200",
     "space": "53100",
 }
@@ -143,6 +144,15 @@ def _damaged(error: txn_errors.DamagedFile, _catalog: Catalog, _known: Surroundi
     )
 
 
+def _store_full(error: txn_errors.OutOfSpace) -> ErrorReport:
+    return _report(
+        "53100",
+        f"could not write to {error.store}: the object store is full",
+        detail=f"{str(error)[:1].upper()}{str(error)[1:]}. The transaction was rolled back; reads go on.",
+        hint="Raise the store's quota or free space in it, and retry.",
+    )
+
+
 def _report(
     sqlstate: str,
     message: str,
@@ -220,15 +230,19 @@ _TXN: dict[type[Exception], Make] = {
     txn_errors.CommitWithdrawn: lambda _e, _c, _k: _report(
         "57014", "canceling statement due to user request"
     ),
-    txn_errors.OutOfSpace: lambda e, _c, _k: _report(
-        "53100",
-        "could not write the commit: no space left on device",
-        detail="The transaction was rolled back; reads go on."
-        + ("" if e.needed is None else f" {e.needed} bytes have to be free, {e.free} are."),
-        hint="Free space on the data directory's file system and retry. DROP, TRUNCATE, DELETE, VACUUM and CHECKPOINT go on.",
+    txn_errors.OutOfSpace: lambda e, _c, _k: (
+        _store_full(e)
+        if e.store
+        else _report(
+            "53100",
+            "could not write the commit: no space left on device",
+            detail="The transaction was rolled back; reads go on."
+            + ("" if e.needed is None else f" {e.needed} bytes have to be free, {e.free} are."),
+            hint="Free space on the data directory's file system and retry. DROP, TRUNCATE, DELETE, VACUUM and CHECKPOINT go on.",
+        )
     ),
     StoreUnavailable: lambda e, _c, _k: _report(
-        "58030",
+        TROUBLES[e.kind],
         f"could not access the data files in {e.store}",
         detail=f"{str(e)[:1].upper()}{str(e)[1:]}.",
     ),

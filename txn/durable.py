@@ -17,6 +17,7 @@ The user (``txn.coordinator`` and its kin) applies replayed batches to memory ex
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import logging
 import os
@@ -43,6 +44,7 @@ from txn.persist.part_write import build_sidecar, delete_part, write_part
 from txn.persist.reserve import Reserve, make_way
 from txn.persist.salvage import examine
 from txn.persist.sqlite import PROCESS_AFTER, SqliteConsensus
+from txn.persist.trouble import telling
 from txn.records import Batch
 from txn.shared import ObjectStore, SharedConfig, object_cluster, open_own_objects, open_shared
 from txn.time import Clock, IdGen
@@ -461,7 +463,9 @@ class DurableLog:
 
         Raises UnknownFormat, FileTrouble, OutOfSpace, StoreUnavailable.
         """
-        await self.blob.keep(ref.name)
+        # What is damaged is found again, file by file.
+        with contextlib.suppress(DamagedFile), telling(ref.path):
+            await self.blob.keep(ref.name)
         found = await self._offload(lambda: examine(ref, spec, self.blob))
         if found is None:
             return await self.open_part(ref), ()

@@ -226,10 +226,12 @@ class OutOfSpace(TxnError):
 
     needed: int | None = None
     free: int | None = None
+    store: str | None = None
+    """The object store that is full; None: the file system of the data directory."""
 
 
-TroubleKind: TypeAlias = Literal["io", "files", "memory", "space"]
-"""What the system is short of: 58030, 53000, 53200, 53100."""
+TroubleKind: TypeAlias = Literal["io", "files", "requests", "memory", "space"]
+"""What the system, or an object store, is short of: 58030, 53000, 53000, 53200, 53100."""
 
 
 class StorageError(TxnError):

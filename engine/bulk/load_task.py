@@ -18,7 +18,7 @@ from engine.writes.copy_rows import LoadSpec, Reject, Rejects, too_many
 from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.errors import DataError
 from planner.errors import SqlError
-from txn.errors import OutOfSpace, StorageError
+from txn.errors import OutOfSpace, StorageError, TroubleKind
 from txn.persist.location import StoreUnavailable
 from txn.persist.part_job import PartJob, WrittenPart, write_parts
 
@@ -54,7 +54,7 @@ class Answer:
     """What has come of a task. With ``failure``, ``full`` (no space left) or ``unwritten`` its parts are of no use.
 
     ``by_file``: the rows of each file, by its place among the files; the last one is the one that failed. Of a stream
-    (``stream_task``): ``unwritten``, an object store and its error, or "" and the disk's; ``next_line``, of one that broke off.
+    (``stream_task``): ``unwritten``, an object store and its error, or "" and the disk's, and what is short; ``next_line``, of one that broke off.
     """
 
     parts: list[bytes] = field(default_factory=list)
@@ -65,7 +65,7 @@ class Answer:
     rejects: list[Reject] = field(default_factory=list)
     failure: Failure | None = None
     full: str | None = None
-    unwritten: tuple[str, str] | None = None
+    unwritten: tuple[str, str, TroubleKind] | None = None
     next_line: int | None = None
 
     def write(self, job: PartJob, task: int, tasks: int, worker: str, batches: Iterator[Any]) -> None:
@@ -90,8 +90,10 @@ class Answer:
         if self.full is not None:
             raise OutOfSpace(self.full)
         if self.unwritten is not None:
-            store, message = self.unwritten
-            raise StoreUnavailable(store, message) if store else StorageError(message)
+            store, message, kind = self.unwritten
+            made = StoreUnavailable(store, message) if store else StorageError(message)
+            made.kind = kind
+            raise made
         return [WrittenPart.decode(part) for part in self.parts]
 
     def take(self, reading: Reading) -> None:

@@ -47,8 +47,8 @@ class StreamTask:
         except Broken:
             answer.next_line = reading.next_line
         except StoreUnavailable as error:
-            answer.unwritten = error.store, str(error)
+            answer.unwritten = error.store, str(error), error.kind
         except StorageError as error:
-            answer.unwritten = "", str(error)
+            answer.unwritten = "", str(error), error.kind
         answer.take(reading)
         return answer

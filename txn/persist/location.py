@@ -21,7 +21,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol, TypeVar
 
-from txn.errors import StorageError, TxnError
+from txn.errors import StorageError, TroubleKind, TxnError
 
 T = TypeVar("T")
 
@@ -40,12 +40,16 @@ class Indeterminate(StorageError):
 
 
 class StoreUnavailable(Indeterminate):
-    """An object store refused, or did not answer (58030). ``store``: its name."""
+    """An object store refused, or did not answer. ``store``: its name; ``kind``: what it is short of (58030, 53000, 53100)."""
 
-    def __init__(self, store: str, message: str) -> None:
+    def __init__(self, store: str, message: str, kind: TroubleKind = "io") -> None:
         """``message``: what could not be done, and the store's words."""
         super().__init__(message)
-        self.store = store
+        self.store, self.kind = store, kind
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Come whole through a process."""
+        return type(self), (self.store, str(self), self.kind)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,10 +32,12 @@ from typing import Any, BinaryIO, Final, TypeVar
 from zlib import crc32
 
 from txn.errors import DamagedFile, OutOfSpace
+from txn.persist.answers import answer_of
 from txn.persist.blobfs import checked_name
 from txn.persist.file_cache import NO_SPACE, FileCache
 from txn.persist.location import Indeterminate, Offload, StoreUnavailable
 from txn.persist.object_url import ObjectUrl
+from txn.persist.trouble import again
 
 T = TypeVar("T")
 Names = list[str]
@@ -43,6 +45,8 @@ Names = list[str]
 CLUSTER_OBJECT: Final = "CLUSTER"
 CONNECT_TIMEOUT_S: Final = 5.0
 REQUEST_TIMEOUT_S: Final = 30.0
+PAUSE_S: Final = 0.1
+"""Before what a store has refused for the moment is asked again; doubled before each further try, of ``trouble.TRIES``."""
 THREADS: Final = 8
 WARM_READS: Final = 8
 """Ranges read from one object before it is fetched whole."""
@@ -50,7 +54,6 @@ _TAIL_BYTES: Final = 1 << 16  # where Parquet's footer is, mostly
 _PIECE_BYTES: Final = 8 << 20
 _GRANTS: Final = "tmp/"
 _CHECKSUM: Final = re.compile(rb"crc32=([0-9a-f]{8})")
-_FULL: Final = re.compile(r"QuotaExceeded|StorageFull|InsufficientStorage|ServiceQuota")
 
 
 def open_filesystem(url: ObjectUrl) -> Any:
@@ -104,7 +107,7 @@ class ObjectBlob:
         from pyarrow.fs import FileType
 
         if self._fs.get_file_info(self.url.bucket).type == FileType.NotFound:
-            raise OSError(f"the bucket {self.url.bucket} does not exist")
+            raise FileNotFoundError(f"the bucket {self.url.bucket} does not exist")
 
     # -- Blob --------------------------------------------------------------------------------------
 
@@ -117,7 +120,7 @@ class ObjectBlob:
     async def publish(self, name: str, write: Callable[[BinaryIO], None]) -> int:
         """See Blob. Needs space in the cache directory (OutOfSpace)."""
         key = self._key(name)
-        return await self._run("write", name, lambda: self._publish(name, key, write))
+        return await self._offload(lambda: self._publish(name, key, write))
 
     def _publish(self, name: str, key: str, write: Callable[[BinaryIO], None]) -> int:
         path = self.cache.new_file()
@@ -134,17 +137,22 @@ class ObjectBlob:
                 if error.errno in NO_SPACE:
                     raise OutOfSpace(f"could not write a data file: {error.strerror}") from error
                 raise Indeterminate(f"could not write a data file: {error}") from error
-            with open(path, "rb") as file:
-                self._upload(key, file, crc)
-            if not name.startswith("txn/"):  # a large write set is read at the next start only
-                self.cache.adopt(name, path, keep=_is_sidecar(name))
+            self._asked("write", name, lambda: self._upload_file(key, path, crc))
             self._note(name)
+            if not name.startswith("txn/"):  # a large write set is read at the next start only
+                with contextlib.suppress(OSError):  # then it is fetched when it is needed
+                    self.cache.adopt(name, path, keep=_is_sidecar(name))
         finally:
             self.cache.discard(path)
         return size
 
+    def _upload_file(self, key: str, path: str, crc: int) -> None:
+        with open(path, "rb") as file:
+            self._upload(key, file, crc)
+
     def _upload(self, key: str, file: BinaryIO, crc: int) -> None:
         """Write an object. What goes wrong half-way leaves nothing under its name, or what ``_withdraw`` removes."""
+        file.seek(0)
         self._check_grant(key)
         if self._exists(key):
             raise FileExistsError(key)
@@ -156,17 +164,24 @@ class ObjectBlob:
                 stream.write(piece)
             stream.close()
             self._check_grant(key)
-        except BaseException:
-            self._withdraw(key, stream)
+        except BaseException as error:
+            # What may be removed late, by a request whose answer was lost, must not be written again under this name.
+            if not self._withdraw(key, stream) and isinstance(error, OSError):
+                raise self.trouble("write", key.removeprefix(self.url.root), error) from error
             raise
 
-    def _withdraw(self, key: str, stream: Any) -> None:
-        """See to it that nothing is there. What cannot be removed has a name that nobody will refer to."""
+    def _withdraw(self, key: str, stream: Any) -> bool:
+        """See to it that nothing is there; return whether that is so. What cannot be removed has a name that nobody will refer to."""
         if stream is not None:
             with contextlib.suppress(OSError):
                 stream.close()  # here, not by the collector, which would stop all threads meanwhile
-        with contextlib.suppress(OSError):
+        try:
             self._fs.delete_file(key)
+        except FileNotFoundError:
+            pass
+        except OSError:
+            return False
+        return True
 
     def _exists(self, key: str) -> bool:
         from pyarrow.fs import FileType
@@ -178,16 +193,16 @@ class ObjectBlob:
         key = self._key(name)
 
         def read() -> bytes | None:
-            try:
-                with self._fs.open_input_stream(key) as stream:
-                    expected = _checksum(stream)
-                    data: bytes = stream.read()
-            except FileNotFoundError:
-                return None
+            with self._fs.open_input_stream(key) as stream:
+                expected = _checksum(stream)
+                data: bytes = stream.read()
             self._check(name, crc32(data), expected)
             return data
 
-        return await self._run("read", name, read)
+        try:
+            return await self._run("read", name, read)
+        except FileNotFoundError:
+            return None
 
     async def list(self, prefix: str) -> list[str]:
         """See Blob. Always asks the store; other databases below the prefix are left out."""
@@ -200,6 +215,8 @@ class ObjectBlob:
         selector = FileSelector(self.url.root + folder, recursive=True, allow_not_found=True)
         start = len(self.url.root)
         found = [info.path[start:] for info in self._fs.get_file_info(selector) if info.type == FileType.File]
+        if not found:
+            self._check_bucket()  # of one that is gone the same is said
         # A database below this one's prefix has an identity of its own, and its objects are not ours to sweep.
         others = tuple(n.removesuffix(CLUSTER_OBJECT) for n in found if n.endswith(f"/{CLUSTER_OBJECT}"))
         skipped = (CLUSTER_OBJECT, _GRANTS, *others)
@@ -211,7 +228,11 @@ class ObjectBlob:
         self.cache.drop(name)
         self._names.get(name.rpartition("/")[0], set()).discard(name)
         self._reads.pop(name, None)
-        await self._run("delete", name, lambda: self._remove(key))
+        await self._delete(name, key)
+
+    async def _delete(self, name: str, key: str) -> None:
+        with contextlib.suppress(FileNotFoundError):  # the object; a missing bucket is told
+            await self._run("delete", name, lambda: self._fs.delete_file(key))
 
     def _remove(self, key: str) -> None:
         with contextlib.suppress(FileNotFoundError):
@@ -223,7 +244,7 @@ class ObjectBlob:
 
     async def hold(self, name: str) -> object:
         """See Blob."""
-        return await self._run("read", name, lambda: self._hold(name))
+        return await self._offload(lambda: self._hold(name))
 
     def _hold(self, name: str, *, keep: bool = False) -> object:
         key = self._key(name)
@@ -264,10 +285,18 @@ class ObjectBlob:
         wanted = [n for n in self._names[folder] if n.rpartition(".")[0] == part and _is_sidecar(n)]
 
         def fetch() -> None:
+            damaged: DamagedFile | None = None
             for name in wanted:
-                self._hold(name, keep=True)
+                try:
+                    self._hold(name, keep=True)
+                except FileNotFoundError:
+                    pass  # it is missing to whoever opens it
+                except DamagedFile as error:
+                    damaged = damaged or error
+            if damaged is not None:
+                raise damaged
 
-        await self._run("read", part, fetch)
+        await self._offload(fetch)
 
     async def grant(self, job: str) -> ObjectGrant:
         """See Blob. Workers need credentials of their own, from the standard chain.
@@ -281,7 +310,7 @@ class ObjectBlob:
 
     async def revoke(self, job: str) -> None:
         """See Blob, and ``grant``."""
-        await self._run("delete", f"{_GRANTS}{job}", lambda: self._remove(self._grant_key(job)))
+        await self._delete(f"{_GRANTS}{job}", self._grant_key(job))
 
     def _grant_key(self, job: str) -> str:
         return f"{self.url.root}{_GRANTS}{checked_name(job)}"
@@ -301,30 +330,63 @@ class ObjectBlob:
     # -- errors ------------------------------------------------------------------------------------
 
     async def _run(self, verb: str, name: str, work: Callable[[], T]) -> T:
-        """Do ``work`` in a thread; what the store says comes as StoreUnavailable."""
+        """Do ``work`` in a thread, and again while what it meets may pass; what the store says comes as StoreUnavailable."""
+        return await self._offload(lambda: self._asked(verb, name, work))
 
-        def asked() -> T:
-            return self._asked(verb, name, work)
-
+    async def _offload(self, work: Callable[[], T]) -> T:
         if self._given_offload is not None:
-            return await self._given_offload(asked)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, asked)
+            return await self._given_offload(work)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def _asked(self, verb: str, name: str, work: Callable[[], T]) -> T:
+        """Do ``work``, which has no effect where it fails, again while what it meets may pass; see ``trouble``."""
         try:
-            return work()
-        except (FileExistsError, FileNotFoundError):
+            return again(work, _may_pass, lambda: PAUSE_S)
+        except FileExistsError:
             raise
-        except OSError as error:
+        except (OSError, MemoryError) as error:
             raise self.trouble(verb, name, error) from error
 
-    def trouble(self, verb: str, name: str, error: OSError) -> Exception:
-        """Return what to raise for an error of the store."""
+    def trouble(self, verb: str, name: str, error: OSError | MemoryError) -> Exception:
+        """Return what to raise for an error of the store, or of the file that its bytes go to.
+
+        FileNotFoundError is left alone where the bucket is there: the store has no such object.
+        """
+        if isinstance(error, MemoryError):
+            return StoreUnavailable(
+                self.url.name, f"could not {verb} {name}: Cannot allocate memory", "memory"
+            )
+        if isinstance(error, FileNotFoundError):
+            return self._missing(verb, name, error)
+        answer = answer_of(error)
         text = str(error).splitlines()[0] if str(error) else type(error).__name__
         where = f"{self.url.name}/{name}".rstrip("/")
-        if verb == "write" and _FULL.search(text):
-            return OutOfSpace(f"could not write {where}: {text}")
-        return StoreUnavailable(self.url.name, f"could not {verb} {where}: {text}")
+        if answer.meaning == "no bucket":
+            text = f"the bucket {self.url.bucket} does not exist"
+        if answer.meaning == "no object" and verb == "read":
+            return self._missing(verb, name, FileNotFoundError(f"{where} does not exist"))
+        if answer.kind == "space" and answer.meaning == "full" and verb == "write":
+            full = OutOfSpace(f"could not write {where}: {text}")
+            full.store = self.url.name
+            return full
+        if answer.kind == "space" and answer.meaning == "system":
+            return OutOfSpace(f"could not keep a copy of {name}: {text}")
+        return StoreUnavailable(self.url.name, f"could not {verb} {where}: {text}", answer.kind)
+
+    def _missing(self, verb: str, name: str, error: FileNotFoundError) -> Exception:
+        """Tell a missing object from a missing bucket, which a HEAD request answers alike, and from a missing cache directory."""
+        where = f"{self.url.name}/{name}".rstrip("/")
+        if error.filename is not None:
+            return StoreUnavailable(self.url.name, f"could not keep a copy of {where}: {error}")
+        try:
+            again(self._check_bucket, _may_pass, lambda: PAUSE_S)
+        except FileNotFoundError as gone:
+            return StoreUnavailable(self.url.name, f"could not {verb} {where}: {gone}")
+        except OSError as refused:
+            return self.trouble(verb, name, refused)
+        if verb in ("read", "delete"):
+            return error
+        return StoreUnavailable(self.url.name, f"could not {verb} {where}: {error}")
 
     def _check(self, name: str, crc: int, expected: int | None) -> None:
         if expected is not None and crc != expected:
@@ -353,6 +415,7 @@ class ObjectBlob:
                 with self._fs.open_input_stream(key) as stream:
                     return bytes(stream.read(200)).decode(errors="replace").strip()
             except FileNotFoundError:
+                self._check_bucket()
                 if not fresh or self._list(""):
                     return None
             data = f"{cluster}\n".encode()
@@ -407,10 +470,7 @@ class ObjectFile(io.RawIOBase):
         self._tail_at = self._size
 
     def _ask(self, work: Callable[[], T]) -> T:
-        try:
-            return work()
-        except OSError as error:
-            raise self._blob.trouble("read", self._name, error) from error
+        return self._blob._asked("read", self._name, work)
 
     def readable(self) -> bool:
         """See io."""
@@ -459,6 +519,16 @@ class ObjectFile(io.RawIOBase):
 def _is_sidecar(name: str) -> bool:
     """Return whether a blob is mapped while its part is open (``txn.persist.sidecar``)."""
     return name.rpartition(".")[2].startswith(("sys", "x"))
+
+
+def _may_pass(error: BaseException) -> bool:
+    """Tell whether to ask a store again: it may answer, and pyarrow has not asked three times already."""
+    if isinstance(error, MemoryError):
+        return True
+    if not isinstance(error, OSError) or isinstance(error, FileNotFoundError | FileExistsError):
+        return False
+    answer = answer_of(error)
+    return answer.passing and not answer.repeated
 
 
 def _checksum(stream: Any) -> int | None:

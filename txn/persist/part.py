@@ -504,7 +504,8 @@ async def open_part(ref: PartRef, blob: Blob, offload: Offload, cache: RowGroupC
         StoreUnavailable, OutOfSpace: an object store did not answer, or there is no space for the sidecars.
     """
     path = blob.local_path(parquet_name(ref.name))
-    await blob.keep(ref.name)
+    with telling(path):
+        await blob.keep(ref.name)
 
     def load() -> tuple[Any, SystemSidecar]:
         system = SystemSidecar(blob.local_path(system_name(ref.name)))

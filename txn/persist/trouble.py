@@ -110,17 +110,24 @@ def is_passing(error: BaseException) -> bool:
     return isinstance(error, OSError) and said(number_of(error)).passing
 
 
-def again(work: Callable[[], T]) -> T:
-    """Do ``work``, which has no effect where it fails, again while what it meets may pass. On the event loop it is tried once more, at once."""
+def again(
+    work: Callable[[], T],
+    passing: Callable[[BaseException], bool] = is_passing,
+    pause_s: Callable[[], float] = lambda: PAUSE_S,
+) -> T:
+    """Do ``work``, which has no effect where it fails, again while what it meets may pass. On the event loop it is tried once more, at once.
+
+    ``passing``: tells whether an error may. ``pause_s``: before the second try; doubled before each further one.
+    """
     tries = TRIES if _may_wait() else 2
     for number in range(1, tries):
         try:
             return work()
         except (OSError, MemoryError) as error:
-            if not is_passing(error):
+            if not passing(error):
                 raise
         if tries == TRIES:
-            time.sleep(PAUSE_S * 2 ** (number - 1))
+            time.sleep(pause_s() * 2 ** (number - 1))
     return work()
 
 
