@@ -50,6 +50,8 @@ class WireResponder:
         ended: Execute has had its CommandComplete, EmptyQueryResponse or PortalSuspended.
         paused: the transport holds more than the output limit.
         lost: the peer is gone; output is discarded.
+        input_over: the peer sends no more.
+        cut_off: that was in the middle of a COPY.
         statuses: settings to report before the next ReadyForQuery.
         on_idle_output: called when something is queued while no message is being handled.
         on_input_taken: called when COPY data has been taken out of the input buffer.
@@ -71,7 +73,9 @@ class WireResponder:
         "_unsure",
         "_when_complete",
         "_write_waiter",
+        "cut_off",
         "ended",
+        "input_over",
         "lost",
         "on_fallen",
         "on_idle_output",
@@ -108,6 +112,8 @@ class WireResponder:
         self.transport = transport
         self.ended = False
         self.lost = False
+        self.input_over = False
+        self.cut_off = False
         self.paused = False
         self.statuses: dict[str, str] = {}
         self.reported: dict[str, str] = {}  # what the client knows
@@ -435,11 +441,26 @@ class WireResponder:
             self._when_complete.pop()()
 
     async def more_input(self) -> None:
-        """Suspend until more bytes have been received; ConnectionError if the peer left."""
+        """Suspend until more bytes have been received; ConnectionError if the peer left, BackendError 08006 if it sends no more."""
+        if self.input_over:
+            self.cut_off = True
+            message = "unexpected EOF on client connection with an open transaction"
+            raise BackendError(ErrorReport(severity="ERROR", sqlstate="08006", message=message))
         if not self.lost:
             await self._wait("_input_waiter")
         if self.lost:
             raise ConnectionResetError("the client has disconnected")
+
+    def end_input(self) -> None:
+        """The peer sends no more: wake a COPY that waits for data."""
+        self.input_over = True
+        self.input_arrived()
+
+    def say_nothing_new(self) -> None:
+        """Send the client something that changes nothing, at once: it is answered by an error where the client has left."""
+        if self._late is None and self._rest is None:
+            self._remark(83, self._status("integer_datetimes", "on"))
+            self.flush()
 
     async def _wait(self, slot: str) -> None:
         waiter: asyncio.Future[None] | None = getattr(self, slot)

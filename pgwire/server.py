@@ -93,8 +93,12 @@ class WireProtocol(asyncio.Protocol):
         if self._session is not None:
             self._session.data_received(data)
 
+    def eof_received(self) -> bool:
+        """The peer sends no more: keep the socket open while there is something to answer."""
+        return self._session is not None and self._session.input_ended()
+
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the session. Also runs once the peer has closed its side: EOF ends a session."""
+        """End the session."""
         if self._session is not None:
             self._session.connection_lost()
             self._session = None

@@ -46,6 +46,8 @@ LOOKS_AT_CLOCK: Final = 8  # messages between two looks whether that has taken a
 MOST_LOOKS: Final = BATCH_MESSAGES // LOOKS_AT_CLOCK - 1
 MANY_ANSWERS: Final = 1024  # pieces of output that wait for a Sync or a Flush: then they leave without one
 CANCEL_GRACE_S: Final = 5.0  # what a cancelled statement gets to end by itself
+FIRST_LOOK_S: Final = 0.1  # until a client that sends no more is first looked for
+LAST_LOOK_S: Final = 60.0  # between two such looks at most
 CLOSE_GRACE_S: Final = 10.0  # what a peer gets to take the last bytes
 
 # What a reader's message may begin with for it to be handled in the middle of others' work: Bind, Parse, Query.
@@ -59,6 +61,7 @@ Step = Coroutine[Any, Any, None] | asyncio.Future[Any]
 INTERNAL_ERROR: Final = ErrorReport(
     severity="ERROR", sqlstate="XX000", message="internal error", hint="The server log has the details."
 )
+OUT_OF_STEP: Final = fatal("08P01", "terminating connection because protocol synchronization was lost")
 ADMIN_SHUTDOWN: Final = fatal("57P01", "terminating connection due to administrator command")
 
 
@@ -85,6 +88,7 @@ class Session:
         "_farewell_waits",
         "_fd",
         "_grace_timer",
+        "_look_timer",
         "_loop",
         "_pumping",
         "_put_off",
@@ -140,6 +144,9 @@ class Session:
         self._farewell: ErrorReport | None = None
         self._farewell_waits = False
         self._grace_timer: asyncio.TimerHandle | None = None  # until the running task is cancelled
+        self._look_timer: asyncio.TimerHandle | None = (
+            None  # until it is asked whether a silent client is there
+        )
         self._between = False  # others have their turn between two messages
         self._abort_timer: asyncio.TimerHandle | None = None  # until a closing socket is cut
         self._auth_timer: asyncio.TimerHandle | None = self._loop.call_later(
@@ -223,6 +230,8 @@ class Session:
             step = self._pump()
             if step is not None:
                 self.start(step)
+            else:
+                self._rest()
 
     def connection_lost(self) -> None:
         """The socket is closed: stop what runs, then release the backend."""
@@ -236,6 +245,36 @@ class Session:
         else:
             self._cancel_backend()
             self._cancel_later(self._task)
+
+    def input_ended(self) -> bool:
+        """The client sends no more. Return whether the socket stays open: what was sent is answered first, to its end.
+
+        That looks the same as a client that has left. So it is told something that changes nothing, ever less often: who has
+        left makes the socket fail, and what runs ends.
+        """
+        if self.tls or not self.opened:
+            return False  # TLS has no half-closed connections
+        if self._fd >= 0:
+            self._unwatch()
+        self._fd = NEVER_WATCHED
+        if not self.responder.input_over:
+            self.responder.end_input()
+            if self.busy:
+                self._look_for_client(FIRST_LOOK_S)
+            elif self.connection.state is READY:
+                self.leave(None)
+            else:
+                return False  # what has not been synced is not answered
+        return True
+
+    def _look_for_client(self, wait_s: float) -> None:
+        self._look_timer = self._loop.call_later(wait_s, self._look, wait_s)
+
+    def _look(self, waited_s: float) -> None:
+        self._look_timer = None
+        if self.busy:
+            self.responder.say_nothing_new()
+            self._look_for_client(min(2 * waited_s, LAST_LOOK_S))
 
     def set_writing_paused(self, paused: bool) -> None:
         """The transport's buffer crossed its limit."""
@@ -420,6 +459,8 @@ class Session:
             self._close_backend()
         elif self._farewell is not None:
             self._maybe_leave()
+        elif self.responder.input_over and self.connection.state is not CLOSED:
+            self.leave(OUT_OF_STEP if self.responder.cut_off else None)
 
     def _take_turns(self) -> Coroutine[Any, Any, None]:
         """Let other sessions run, and wait until this one's output has room."""
@@ -585,7 +626,7 @@ class Session:
             LOG.error("session %d: close failed", self.pid, exc_info=error)
 
     def _stop_timers(self) -> None:
-        for timer in (self._auth_timer, self._abort_timer):
+        for timer in (self._auth_timer, self._abort_timer, self._look_timer):
             if timer is not None:
                 timer.cancel()
         self._auth_timer = self._abort_timer = None

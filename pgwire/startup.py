@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from pgwire.errors import RemoteProtocolError
 
 PROTOCOL_OPTION_PREFIX = "_pq_."
+MAX_NAME_BYTES: Final = 63
+"""Of a role's or database's name."""
 
 
 def split_options(text: str) -> list[str]:
@@ -83,4 +86,12 @@ def session_parameters(parameters: Mapping[str, str]) -> dict[str, str]:
             result[name] = value
     if not result.get("database"):
         result["database"] = result["user"]
+    for key in ("user", "database"):
+        result[key] = _cut(result[key])
     return result
+
+
+def _cut(name: str) -> str:
+    """Return a name as PostgreSQL looks it up: its first 63 bytes; what is left of a character that was cut through is in no name."""
+    data = name.encode()
+    return name if len(data) <= MAX_NAME_BYTES else data[:MAX_NAME_BYTES].decode("utf-8", "replace")

@@ -236,6 +236,39 @@ def test_a_disconnect_during_copy_ends_it(serve: Callable[..., ServerThread]) ->
     assert database.backends[0].table == []
 
 
+def test_what_was_sent_is_answered_when_the_client_sends_no_more(serve: Callable[..., ServerThread]) -> None:
+    database = TinyDatabase()
+    thread = serve(database)
+    with WireClient(LOCAL, thread.port) as client:
+        client.start()
+        client.send(m.Query("COPY t FROM STDIN"), m.CopyData(b"1\n"), m.CopyDone(), m.Query("SELECT 1"))
+        client.socket.shutdown(socket.SHUT_WR)
+        said = client.until(m.ReadyForQuery, count=2)
+        assert [message.tag for message in said if isinstance(message, m.CommandComplete)] == [
+            "COPY 1",
+            "SELECT 1",
+        ]
+        assert client.receive() is None
+    eventually(lambda: database.backends[0].closed == 1)
+    assert "cancel" not in database.backends[0].calls
+
+
+def test_a_copy_whose_client_sends_no_more_fails(serve: Callable[..., ServerThread]) -> None:
+    database = TinyDatabase()
+    thread = serve(database)
+    with WireClient(LOCAL, thread.port) as client:
+        client.start()
+        client.send(m.Query("COPY t FROM STDIN"), m.CopyData(b"1\n"))
+        client.socket.shutdown(socket.SHUT_WR)
+        said = []
+        while (message := client.receive()) is not None:
+            said.append(message)
+    states = [message.report.sqlstate for message in said if isinstance(message, m.ErrorResponse)]
+    assert states == ["08006", "08P01"]
+    eventually(lambda: database.backends[0].closed == 1)
+    assert database.backends[0].table == []
+
+
 def test_a_closed_session_is_freed_without_garbage_collection(serve: Callable[..., ServerThread]) -> None:
     thread = serve(TinyDatabase())
     gc.disable()

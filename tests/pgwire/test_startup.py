@@ -52,3 +52,17 @@ def test_a_user_is_required() -> None:
     with pytest.raises(RemoteProtocolError) as caught:
         session_parameters({"database": "d", "user": ""})
     assert caught.value.sqlstate == "28000"
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("x" * 63, "x" * 63),
+        ("x" * 70, "x" * 63),
+        ("é" * 40, "é" * 31 + "\ufffd"),
+        ("é" * 31 + "x", "é" * 31 + "x"),
+    ],
+)
+def test_names_end_after_63_bytes(given: str, kept: str) -> None:
+    assert session_parameters({"user": given, "database": given}) == {"user": kept, "database": kept}
+    assert session_parameters({"user": given})["database"] == kept
