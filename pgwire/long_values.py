@@ -244,11 +244,11 @@ def mapped(text: str, change: Callable[[str], str], size: int = 0) -> str:
     size = size or PIECE
     if len(text) <= size:
         return change(text)
-    return _filled(len(text), text, (change(piece) for piece in pieces(text, size)))
+    return filled(len(text), text, (change(piece) for piece in pieces(text, size)))
 
 
-def _filled(length: int, like: str, parts: Iterator[str]) -> str:
-    """Return ``"".join(parts)``, of which it is likely that it has a length, and the form of ``like``: then no part is kept."""
+def filled(length: int, like: str, parts: Iterator[str]) -> str:
+    """Return ``"".join(parts)``, of which it is likely that it has ``length`` characters, and the form of ``like``: then no part is kept."""
     if length < LONG:
         return "".join(parts)
     if not like.isascii():
@@ -269,7 +269,7 @@ def reversed_text(text: str) -> str:
     if len(text) < LONG:
         return text[::-1]
     ends = range(len(text), 0, -PIECE)
-    return _filled(len(text), text, (text[max(end - PIECE, 0) : end][::-1] for end in _paced(ends)))
+    return filled(len(text), text, (text[max(end - PIECE, 0) : end][::-1] for end in _paced(ends)))
 
 
 def replaced(text: str, old: str, new: str) -> str:
@@ -460,7 +460,7 @@ def decoded(data: bytes) -> str:
     """Return ``data.decode()``. Raises UnicodeDecodeError, whose ``start`` is that in ``data``."""
     if len(data) <= PIECE:
         return data.decode()
-    return _filled(len(data), _like(data), _decoded(data))
+    return filled(len(data), _like(data), _decoded(data))
 
 
 def _like(data: bytes) -> str:

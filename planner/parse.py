@@ -22,7 +22,7 @@ import msgspec.json
 from pglast import parser as _pg
 
 from pgwire.give_way import PACE, give_way, in_loop, outside, paced
-from planner import as_of, ast, beyond_copy, scanner
+from planner import as_of, ast, beyond_copy, long_parse, scanner
 from planner.as_of import AsOf
 from planner.beyond import MAY_GO_BEYOND, goes_beyond, read_statement
 from planner.beyond_tokens import SEMICOLON, Token
@@ -280,10 +280,10 @@ def _raw_json(text: str) -> str:
     if "\0" in text:
         raise SqlError("22021", 'invalid byte sequence for encoding "UTF8": 0x00')
     try:
-        return str(_pg.parse_sql_json(text))
+        return str(_pg.parse_sql_json(text)) if len(text) <= PARSED_HERE else long_parse.tree_of(text)
     except UnicodeEncodeError as error:
         raise SqlError("22021", "the statement text is not valid UTF-8") from error
-    except _pg.ParseError as error:
+    except (_pg.ParseError, long_parse.ParseError) as error:
         raise _syntax_error(text, error) from None
 
 
@@ -307,7 +307,7 @@ def _syntax_error(text: str, error: Exception) -> SqlError:
     marker = ' at or near "'
     if marker in message:
         near = message[message.index(marker) + len(marker) : -1]
-    start = _true_offset(text, reported, near)
+    start = reported if isinstance(error, long_parse.ParseError) else _true_offset(text, reported, near)
     hint = None
     if message == "invalid Unicode escape":
         unicode = _in_unicode_literal(text, start)
