@@ -224,7 +224,7 @@ def result_columns(conn: Connection, plan: Plan) -> tuple[OutputColumn, ...] | N
     statement = plan.bound.statement
     if isinstance(statement, st.Fetch):
         return None if statement.move else _fetched_columns(conn, statement.cursor)
-    if isinstance(statement, st.ExecutePrepared):
+    if isinstance(statement, st.ExecutePrepared) and statement.into is None:
         prepared = conn.prepared.find(statement.name)
         if prepared is None or prepared.plan is None:
             return None
@@ -390,6 +390,11 @@ async def _execute_prepared(
 ) -> Outcome:
     if plan.bound.functions:  # which its arguments call
         check_privileges(conn.session, plan)
+    made = statement.into
+    if made is not None:
+        schema = conn.session.temp_schema if statement.schema == "pg_temp" else statement.schema
+        if ddl.exists_already(conn.session, schema, made.relation.name, made.if_not_exists):
+            return Command(plan.bound.tag)
     inner, values = conn.prepared.to_execute(plan, statement, params)
     return await run(conn, inner, values, out)
 

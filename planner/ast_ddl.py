@@ -134,7 +134,7 @@ class CreateTable(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTableAs(Node):
-    """CREATE TABLE AS, SELECT INTO, CREATE MATERIALIZED VIEW; ``query`` may be an Execute."""
+    """CREATE TABLE AS, SELECT INTO, CREATE MATERIALIZED VIEW; ``query`` may be an Execute, or, ``executed``, have come of one."""
 
     relation: TableRef
     query: Node
@@ -147,6 +147,7 @@ class CreateTableAs(Node):
     access_method: str = ""
     materialized: bool = False
     select_into: bool = False
+    executed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

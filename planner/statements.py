@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from planner import query
+from planner import ast, query
 from planner.query import Expr, OutputColumn, QueryExpr
 from planner.statements_ddl import *  # noqa: F403
 from planner.statements_ddl import Definition
@@ -309,10 +309,15 @@ class Prepare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutePrepared:
-    """EXECUTE name (args); each argument is bound without a context type (unknown literals stay unknown)."""
+    """EXECUTE name (args); each argument is bound without a context type (unknown literals stay unknown).
+
+    ``into``: the CREATE TABLE AS that it is the query of, whose table is to be in ``schema`` ("pg_temp": the session's own).
+    """
 
     name: str
     args: tuple[Expr, ...]
+    into: ast.CreateTableAs | None = None
+    schema: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -132,6 +132,7 @@ class AttachIndex:
 class CreateTable:
     """CREATE TABLE, LIKE already expanded (``likes``: of which relations). ``query`` is set for CREATE TABLE AS (then columns match it).
 
+    ``executed``: that is a prepared statement's.
     ``indexes``: copied ones that serve no constraint. ``parent``, ``bound``: of a partition, whose columns are the parent's.
     """
 
@@ -147,6 +148,7 @@ class CreateTable:
     options: Mapping[str, str] = field(default_factory=dict)
     query: QueryExpr | None = None
     with_data: bool = True
+    executed: bool = False
     indexes: tuple[CreateIndex, ...] = ()
     partition_key: PartitionKey | None = None
     parent: int = 0

@@ -8,6 +8,7 @@ EXECUTE's arguments ──> parameter values
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -24,6 +25,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import clip_bytes
 from pgwire.give_way import give_way, openly
 from pgwire.release import release_all
+from planner import ast
 from planner.bind import coerce_argument
 from planner.builtins.large import LARGE_BYTES
 from planner.builtins.reg import named_input, reg_input
@@ -32,7 +34,7 @@ from planner.errors import Span, SqlError, result_type_changed
 from planner.evaluate import Env, Shared, compile_expr
 from planner.facts import CITEXT
 from planner.parse import parse
-from planner.statements import ExecutePrepared
+from planner.statements import ExecutePrepared, QueryStatement
 from planner.typefacts import FIRST_USER_OID
 
 if TYPE_CHECKING:
@@ -289,9 +291,9 @@ class PreparedStatements:
     def to_execute(
         self, plan: Plan, statement: ExecutePrepared, params: tuple[Any, ...]
     ) -> tuple[Plan, tuple[Any, ...]]:
-        """Return the plan that EXECUTE runs, and its parameter values.
+        """Return the plan that EXECUTE runs, of the CREATE TABLE AS that it is in where it is in one, and its parameter values.
 
-        ``plan`` is that of the EXECUTE itself. Raises SqlError 26000, 42601 (wrong number of arguments), 42804.
+        ``plan`` is that of the EXECUTE itself. Raises SqlError 26000, 42601 (wrong number of arguments), 42804, 42809 (no query for a table).
         """
         prepared = self.get(statement.name)
         inner = self.fresh_plan(prepared)
@@ -303,7 +305,16 @@ class PreparedStatements:
                 f'wrong number of parameters for prepared statement "{statement.name}"',
                 detail=f"Expected {len(prepared.param_oids)} parameters but got {len(statement.args)}.",
             )
-        return inner, self._argument_values(plan, statement, prepared.param_oids, params)
+        values = self._argument_values(plan, statement, prepared.param_oids, params)
+        return inner if statement.into is None else self._filling(statement.into, prepared, inner), values
+
+    def _filling(self, made: ast.CreateTableAs, prepared: Prepared, inner: Plan) -> Plan:
+        """Return the plan of a CREATE TABLE AS whose query is a prepared statement's, ``inner``. Raises SqlError 42809 for what is none."""
+        if not isinstance(inner.bound.statement, QueryStatement):
+            raise SqlError("42809", "prepared statement is not a SELECT")
+        (parsed,) = openly(parse, prepared.text)
+        whole = replace(parsed, statement=replace(made, query=parsed.statement, executed=True))
+        return self._planning.bind(whole, prepared.param_oids, variable_params=False)
 
     def _argument_values(
         self, plan: Plan, statement: ExecutePrepared, oids: tuple[int, ...], params: tuple[Any, ...]

@@ -203,7 +203,7 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
     if statement.query is None:
         return Command("CREATE TABLE")
     if not statement.with_data:
-        return Command("CREATE TABLE AS")
+        return Command("SELECT 0" if statement.executed else "CREATE TABLE AS")
     ctx = context(session, plan, params)
     if plan.as_of is None:
         query = compiled_query(plan, "query", statement.query)

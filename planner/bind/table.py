@@ -356,16 +356,19 @@ def _check_names(parts: TableParts, checks: Sequence[st.CheckSpec]) -> None:
 
 def bind_create_table_as(
     context: BindContext, node: ast.CreateTableAs
-) -> st.CreateTable | st.CreateMaterializedView:
+) -> st.CreateTable | st.CreateMaterializedView | st.ExecutePrepared:
     """Bind CREATE TABLE AS, SELECT INTO and CREATE MATERIALIZED VIEW. Raises SqlError 42601, 42701, 42P16, 0A000."""
     from planner.bind.query import bind_query
+    from planner.bind.utility import bind_execute
 
     if node.materialized:
         from planner.bind.materialized import bind_create
 
         return bind_create(context, node)
-    if not isinstance(node.query, ast.Select | ast.SetOp | ast.Values):
-        raise not_supported("CREATE TABLE AS EXECUTE", span=node.span)
+    if isinstance(node.query, ast.Execute):  # bound when it is known what that is
+        schema = creation_schema(context, node.relation)
+        return replace(bind_execute(context, node.query), into=node, schema=schema)
+    assert isinstance(node.query, ast.Select | ast.SetOp | ast.Values)
     check_tablespace(node.tablespace)
     check_access_method(node.access_method)
     schema = creation_schema(context, node.relation)
@@ -384,6 +387,7 @@ def bind_create_table_as(
         options=check_storage_options(node.options, "table"),
         query=query,
         with_data=node.with_data,
+        executed=node.executed,
     )
 
 
