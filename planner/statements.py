@@ -220,13 +220,14 @@ class Grant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantRole:
-    """GRANT and REVOKE of roles. CASCADE says nothing here: no membership depends on another."""
+    """GRANT and REVOKE of roles. CASCADE says nothing here: no membership depends on another. ``grantor`` None: the current user."""
 
     is_grant: bool
     roles: tuple[str, ...]
     members: tuple[str, ...]
     admin: bool
     alters_group: bool = False  # ALTER GROUP, for which an admin option is not enough
+    grantor: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

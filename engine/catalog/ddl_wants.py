@@ -173,7 +173,8 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
         case st.GrantRole():
             wants.change(_MEMBERSHIPS)
             _roles(wants, catalog, statement.members, exclusive=True)
-            _roles(wants, catalog, statement.roles, exclusive=False)
+            granting = () if statement.grantor is None else (statement.grantor,)
+            _roles(wants, catalog, (*statement.roles, *granting), exclusive=False)
         case st.RoleStatement() if statement.action != "drop":
             _roles(wants, catalog, statement.names, exclusive=True)
             for role in statement.names:

@@ -39,7 +39,7 @@ def named_role(session: Session, name: str) -> RoleDef:
 async def run_grant_role(
     conn: Connection, plan: Plan, statement: st.GrantRole, params: tuple[Any, ...]
 ) -> Outcome:
-    """GRANT or REVOKE of roles. Raises SqlError 42704, 0LP01 (a circle)."""
+    """GRANT or REVOKE of roles. Raises SqlError 42704, 0LP01 (a circle). Who grants is noted, a REVOKE does not ask for it."""
     changed = changed_members(conn.session, statement, {})
     if changed:
         await conn.session.view.change(changed)
@@ -48,7 +48,7 @@ async def run_grant_role(
 
 def changed_members(session: Session, statement: st.GrantRole, made: Mapping[str, RoleDef]) -> list[RoleDef]:
     """Return the roles that the statement changes; ``made`` by name: those that are not in the catalog yet, or not so."""
-    me = session.role
+    grantor = session.role if statement.grantor is None else named_role(session, statement.grantor)
     by_oid = {role.oid: role for role in made.values()}
 
     def find(oid: int) -> RoleDef | None:
@@ -60,7 +60,7 @@ def changed_members(session: Session, statement: st.GrantRole, made: Mapping[str
     for role in roles:
         for oid, member in members.items():
             members[oid] = (
-                _admitted(session, me, role, member, find, admin=statement.admin)
+                _admitted(session, grantor, role, member, find, admin=statement.admin)
                 if statement.is_grant
                 else _dismissed(session, role, member, option_only=statement.admin)
             )
@@ -69,7 +69,7 @@ def changed_members(session: Session, statement: st.GrantRole, made: Mapping[str
 
 def _admitted(
     session: Session,
-    me: RoleDef,
+    grantor: RoleDef,
     role: RoleDef,
     member: RoleDef,
     find: Callable[[int], RoleDef | None],
@@ -91,7 +91,7 @@ def _admitted(
         session.notice(f'role "{member.name}" is already a member of role "{role.name}"', sqlstate="42710")
         return member
     others = tuple(m for m in member.member_of if m.role != role.oid)
-    return replace(member, member_of=(*others, Membership(role=role.oid, grantor=me.oid, admin=admin)))
+    return replace(member, member_of=(*others, Membership(role=role.oid, grantor=grantor.oid, admin=admin)))
 
 
 def _dismissed(session: Session, role: RoleDef, member: RoleDef, *, option_only: bool) -> RoleDef:

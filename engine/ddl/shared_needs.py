@@ -155,23 +155,31 @@ class SharedNeeds(DefinitionNeeds):
         self._may_create_roles("permission denied to rename role")
 
     def grant_role(self, statement: st.GrantRole) -> None:
-        """The admin option, or CREATEROLE, which ALTER GROUP asks for in any case; to a superuser's role to be one."""
+        """The admin option, or CREATEROLE, which ALTER GROUP asks for in any case; to a superuser's role to be one.
+
+        A superuser alone names another role as the one that grants.
+        """
+        grantor = self.role if statement.grantor is None else named_role(self.session, statement.grantor)
         if statement.alters_group:
             self._may_create_roles("permission denied")
         for name in statement.roles:
-            self._admit(named_role(self.session, name))
+            self._admit(named_role(self.session, name), grantor)
+            if grantor.oid != self.role.oid and not self.rights.superuser:
+                raise SqlError("42501", "must be superuser to set grantor")
 
     def _may_create_roles(self, message: str) -> None:
         if not (self.rights.superuser or self.role.create_role):
             raise SqlError("42501", message)
 
-    def _admit(self, role: RoleDef) -> None:
-        """Check that the role may say who the members of another are."""
+    def _admit(self, role: RoleDef, grantor: RoleDef | None = None) -> None:
+        """Check that the role may say who the members of another are; the admin option has to be ``grantor``'s, if there is one."""
         if self.rights.superuser:
             return
         if role.superuser:
             raise SqlError("42501", "must be superuser to alter superusers")
-        if not self.role.create_role and not may_admit(self.role, role.oid, self.catalog.role_by_oid):
+        if not self.role.create_role and not may_admit(
+            grantor or self.role, role.oid, self.catalog.role_by_oid
+        ):
             raise SqlError("42501", f'must have admin option on role "{role.name}"')
 
     # -- RENAME ------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pgwire.give_way import paced
 from planner import ast
@@ -42,14 +43,13 @@ def bind_grant(context: BindContext, node: ast.Grant) -> st.Grant:
 
 
 def bind_grant_role(context: BindContext, node: ast.GrantRole) -> st.GrantRole:
-    """GRANT and REVOKE of roles. Raises SqlError 42704 for PUBLIC, 0A000 for GRANTED BY."""
-    if node.grantor is not None:
-        raise not_supported("GRANT of a role GRANTED BY", span=node.grantor.span)
+    """GRANT and REVOKE of roles, whose GRANTED BY counts for nothing. Raises SqlError 42704 for PUBLIC."""
     return st.GrantRole(
         is_grant=node.is_grant,
         roles=node.roles,
         members=tuple(owner_name(role) for role in paced(node.grantees)),
         admin=node.admin,
+        grantor=owner_name(replace(node.grantor, span=None)) if node.is_grant and node.grantor else None,
     )
 
 

@@ -1,0 +1,35 @@
+-- who grants a role may be named, by superusers; REVOKE does not ask
+-- also: local
+create role hf_r; create role hf_a; create role hf_b createrole; create role hf_c; create role hf_s superuser;
+grant hf_r to hf_a granted by hf_c;
+grant hf_r to hf_b with admin option granted by current_user;
+grant hf_r to hf_c granted by hf_c;
+select r.rolname, m.rolname, g.rolname, admin_option from pg_auth_members a join pg_roles r on r.oid = roleid join pg_roles m on m.oid = a.member join pg_roles g on g.oid = grantor where r.rolname like 'hf%' and g.rolname like 'hf%' order by 2;
+grant hf_r to hf_a granted by nope;
+grant hf_r to nope granted by nobody;
+grant nope to hf_a granted by hf_c;
+grant hf_r to hf_a granted by public;
+grant hf_r to hf_a granted by hf_a;
+grant hf_r to hf_a with admin option granted by hf_a;
+revoke admin option for hf_r from hf_a granted by hf_c;
+revoke hf_r from hf_a granted by nope;
+revoke hf_r from hf_a granted by hf_b;
+revoke hf_r from hf_c granted by session_user;
+revoke hf_r from hf_c granted by current_role;
+set role hf_b;
+grant hf_r to hf_a granted by hf_c;
+grant hf_r to hf_a granted by hf_b;
+grant hf_s to hf_a granted by hf_c;
+grant hf_r to hf_c granted by current_user;
+grant hf_r to hf_c, hf_a granted by session_user;
+revoke hf_r from hf_c granted by session_user;
+revoke hf_r from hf_a granted by hf_s;
+set role hf_c;
+grant hf_r to hf_a granted by hf_b;
+grant hf_r to hf_a granted by hf_c;
+revoke hf_r from hf_b granted by hf_c;
+set role hf_s;
+grant hf_r to hf_a, hf_c granted by hf_b;
+reset role;
+select r.rolname, m.rolname, g.rolname, admin_option from pg_auth_members a join pg_roles r on r.oid = roleid join pg_roles m on m.oid = a.member join pg_roles g on g.oid = grantor where r.rolname like 'hf%' and g.rolname like 'hf%' order by 2;
+drop role hf_r, hf_a, hf_b, hf_c, hf_s;
