@@ -28,6 +28,7 @@ from engine.bulk.server_files import Roots, file_error, target_object
 from engine.bulk.write_rows import Sheet, write_file
 from engine.connection.portal import RowReader
 from engine.writes.progress import CopyProgress
+from txn.persist.trouble import opened
 
 SUCCESS: Final = "_SUCCESS"
 
@@ -82,7 +83,7 @@ class ObjectFolder:
             path = os.path.join(scratch, name)
             written = write_file(path, sheet, batches)
             to = self.at.below(name)
-            with open(path, "rb") as file:
+            with opened(path) as file:
                 upload(to, file)
             if not exists(self.at.below(self.marker)):
                 remove(to)

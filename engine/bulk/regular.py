@@ -17,6 +17,8 @@ import stat
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from txn.persist.trouble import opened
+
 _DESCRIPTORS: Final = "/proc/self/fd"
 _GONE: Final = " (deleted)"
 _COMMON: Final = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY
@@ -69,7 +71,7 @@ def _is_other(path: str) -> bool:
 
 def read_regular(path: str) -> BinaryIO:
     """Return a regular file opened for reading, as ``open`` returns it. Raises OSError as ``open_regular``."""
-    return open(open_regular(path), "rb")
+    return opened(open_regular(path))
 
 
 def reopened(descriptor: int, path: str) -> str:

@@ -23,8 +23,10 @@ import pyarrow as pa
 
 from engine import accounts
 from engine.connection.rows import RowBatch, RowTuple
+from engine.errors import TROUBLES
 from pgwire.codecs.sizes import Measure
 from planner.errors import SqlError
+from txn.persist.trouble import again, exactly, number_of, reason_of, said
 
 KEPT_BYTES: Final = (
     16 << 20
@@ -110,9 +112,7 @@ class KeptRows:
             try:
                 await self._in_thread(self._write, leaving)
             except OSError as error:
-                raise SqlError(
-                    "53100", f"could not write the rows of a cursor: {error.strerror or error}"
-                ) from error
+                raise _refused("write", error) from error
 
     async def _in_thread(self, work: Callable[[Any], Any], what: Any) -> Any:
         """Return ``work(what)``, which uses the file; it goes on where this is cancelled."""
@@ -172,8 +172,16 @@ class KeptRows:
 
     def _loaded(self, chunk: _Chunk) -> RowBatch:
         assert self._file is not None
-        self._file.seek(chunk.offset)
-        return _unpacked(self._file.read(chunk.length))
+        file = self._file
+
+        def read() -> bytes:
+            file.seek(chunk.offset)
+            return exactly(file, chunk.length)
+
+        try:
+            return _unpacked(again(read))
+        except OSError as error:
+            raise _refused("read", error) from error
 
     async def rows(self, start: int, end: int) -> list[RowTuple]:
         """Return rows ``start`` .. ``end - 1`` as far as they were read. Raises SqlError 53200 where they are too much for a statement."""
@@ -205,6 +213,13 @@ class KeptRows:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def _refused(verb: str, error: OSError) -> SqlError:
+    number = number_of(error)
+    return SqlError(
+        TROUBLES[said(number).kind], f"could not {verb} the rows of a cursor: {reason_of(error, number)}"
+    )
 
 
 def _packed(batch: RowBatch | None) -> bytes:

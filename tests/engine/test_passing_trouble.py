@@ -7,6 +7,7 @@ every way to a file  x  every number of errno      once: answered;   always: 530
 from __future__ import annotations
 
 import errno
+import io
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -15,13 +16,16 @@ from typing import Any, Final
 import duckdb
 import pytest
 
+from engine.connection import kept_rows
+from engine.connection.rows import RowBatch
 from engine.local.errors import to_sql_error
 from engine.local.executor import _streamed
 from engine.spark.errors import from_text
+from planner.errors import SqlError
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
 from txn.errors import DamagedFile, FileTrouble, OutOfSpace, StorageError
-from txn.persist import blobfs, mapping, part, sidecar, trouble
+from txn.persist import blobfs, checksum, mapping, part, sidecar, trouble
 from txn.persist.blobfs import Files, LocalBlob
 from txn.persist.location import Indeterminate
 from txn.persist.memory import MemoryDisk
@@ -127,6 +131,141 @@ def test_what_the_system_says_to_a_read_is_not_damage(
                 assert file.damage is None
                 assert await ask() == "x", errno.errorcode[number]
         await database.close()
+
+    run(main)
+
+
+class Short:
+    """Stands for ``trouble.opened`` or ``os.pread``; what it gives is short for the next ``times`` files."""
+
+    def __init__(self, real: Callable[..., Any], gives: bytes | None) -> None:
+        self.real, self.gives, self.times, self.asked = real, gives, 0, 0
+
+    def __call__(self, *args: Any) -> Any:
+        self.asked += 1
+        found = self.real(*args)
+        if not self.times:
+            return found
+        self.times -= 1
+        if isinstance(found, bytes):
+            return self.gives
+        size = os.fstat(found.fileno()).st_size
+
+        class Odd(io.BytesIO):
+            name = "odd"
+
+            def fileno(self) -> int:
+                return found.fileno()
+
+            def read(_, size: int | None = -1, /) -> Any:
+                return self.gives
+
+        return Odd(bytes(size))
+
+
+SHORT: Final = {
+    "Parquet file, footer, nothing yet": (part, "opened", None),
+    "Parquet file, footer, too little": (part, "opened", b"x"),
+    "Parquet file, whole, nothing yet": (checksum, "opened", None),
+    "Parquet file, whole, too little": (checksum, "opened", b"x"),
+    "small sidecar": (mapping.os, "pread", b""),
+    "blob, too little": (blobfs, "opened", b"x"),
+}
+
+
+@pytest.mark.parametrize("way", SHORT)
+def test_a_read_that_gives_too_little_passes_and_is_not_damage(
+    way: str, quick: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    module, name, gives = SHORT[way]
+    short = Short(getattr(module, name), gives)
+
+    async def main() -> None:
+        disk = LocalBlob(str(tmp_path / "blob"))
+        await disk.put("t/1", b"content")
+        database = await open_database(MemoryDisk())
+        session = Session(database, 1)
+        await session.run("CREATE TABLE t (id int PRIMARY KEY, a text)")
+        await session.run("INSERT INTO t SELECT i, 'x' FROM generate_series(1, 10) AS g (i)")
+        await session.run("CHECKPOINT")
+        [(oid,)] = await session.run("SELECT 't'::regclass::oid")
+        [found] = database.store.core.shards[int(str(oid))].latest.generation.parts  # type: ignore[union-attr, index]
+        file = found.file
+        monkeypatch.setattr(module, name, short)
+
+        async def ask() -> object:
+            if module is blobfs:
+                return await disk.get("t/1")
+            if module is checksum:
+                file.verified = False
+                return await file.verify()
+            opened = await part.open_part(file.ref, file._blob, file._offload, file._cache)
+            return opened.spec
+
+        for times in (1, 1000):
+            short.times, short.asked = times, 0
+            if times == 1:
+                await ask()
+                assert short.asked >= 2
+            else:
+                with pytest.raises(FileTrouble) as told:
+                    await ask()
+                assert told.value.kind == "io"
+                assert short.asked in (2, trouble.TRIES)  # on the loop, in a thread
+            assert file.damage is None
+        short.times = 0
+        await ask()
+        await database.close()
+
+    run(main)
+
+
+def test_a_read_that_would_wait_says_so() -> None:
+    read, write = os.pipe2(os.O_NONBLOCK)
+    with trouble.opened(read) as file:
+        for ask in (lambda: file.read(8), lambda: file.read(), lambda: trouble.exactly(file, 8)):
+            with pytest.raises(BlockingIOError) as told:
+                ask()
+            assert trouble.is_passing(told.value)
+        os.write(write, b"12345678")
+        assert trouble.exactly(file, 8) == b"12345678"
+        os.write(write, b"1234")
+        os.close(write)
+        with pytest.raises(OSError, match="Short read") as cut:
+            trouble.exactly(file, 8)
+        assert trouble.is_passing(cut.value)
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EMFILE, errno.ENOMEM, errno.EACCES])
+def test_what_the_system_says_to_the_file_of_a_cursor_is_told_by_its_kind(
+    number: int, quick: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Rows that moved out of memory: they were XX000 where they could not be read, and any trouble of writing was a full disk."""
+    state = STATES[trouble.said(number).kind]
+    reading, making = Refusing(kept_rows.exactly), Refusing(kept_rows.tempfile.TemporaryFile)
+    reading.number = making.number = number
+    monkeypatch.setattr(kept_rows, "exactly", reading)
+    monkeypatch.setattr(kept_rows.tempfile, "TemporaryFile", making)
+
+    async def main() -> None:
+        kept = kept_rows.KeptRows(tmp_path, list, most=lambda: 1)
+        making.times = 1
+        with pytest.raises(SqlError) as refused:
+            await kept.add(RowBatch(rows=[(i,) for i in range(10)]))
+        assert refused.value.sqlstate == state
+        kept = kept_rows.KeptRows(tmp_path, list, most=lambda: 1)
+        for start in (0, 10, 20):
+            await kept.add(RowBatch(rows=[(i,) for i in range(start, start + 10)]))
+        if trouble.said(number).passing:
+            reading.times = 1
+            assert await kept.rows(3, 5) == [(3,), (4,)]
+        reading.times = 1000
+        with pytest.raises(SqlError) as refused:
+            await kept.rows(3, 5)
+        assert refused.value.sqlstate == state
+        reading.times = 0
+        assert await kept.rows(3, 5) == [(3,), (4,)]
+        kept.close()
 
     run(main)
 

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 
 from txn.errors import FileTrouble
 from txn.persist.location import Indeterminate, Offload, in_thread
-from txn.persist.trouble import again, number_of, reading, reason_of, refused, said
+from txn.persist.trouble import again, number_of, opened, reading, reason_of, refused, said, whole
 
 _NAME = re.compile(r"[0-9a-z._-]+(/[0-9a-z._-]+)*\Z")
 
@@ -33,8 +33,8 @@ class Files:
 
     def read(self, path: str) -> bytes:
         """Return what a file holds."""
-        with open(path, "rb") as file:
-            return file.read()
+        with opened(path) as file:
+            return whole(file)
 
     def sync(self, file: BinaryIO) -> None:
         """Flush Python's buffer and fsync."""

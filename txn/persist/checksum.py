@@ -12,6 +12,7 @@ decoded here; before DuckDB or Spark read a part by themselves, the whole file i
 
 from __future__ import annotations
 
+import os
 import struct
 from array import array
 from collections import deque
@@ -22,6 +23,7 @@ from zlib import crc32
 import msgspec
 
 from txn.errors import DamagedFile, UnknownFormat
+from txn.persist.trouble import exactly, opened
 
 FORMAT: Final = 2
 FORMAT_BYTE: Final = bytes([FORMAT])
@@ -197,21 +199,24 @@ def check_footer(name: str, file: BinaryIO, size: int, crc: int) -> None:
     if actual != size:
         raise DamagedFile(name, f"it has {actual} bytes, not {size}")
     file.seek(-8, 2)
-    tail = file.read(8)
+    tail = exactly(file, 8)
     length = _CRC.unpack_from(tail)[0] + 8
     if tail[-4:] != b"PAR1" or length > actual:
         raise DamagedFile(name, "it does not end as a Parquet file does")
     if crc:
         file.seek(-length, 2)
-        if crc32(file.read(length)) != crc:
+        if crc32(exactly(file, length)) != crc:
             raise DamagedFile(name, "the checksum of its footer is wrong")
 
 
 def check_file(path: str, crc: int) -> None:
     """Check a whole file, in pieces; in a thread. Raises DamagedFile, OSError."""
     found = 0
-    with open(path, "rb") as file:
-        while piece := file.read(_READ_BYTES):
+    with opened(path) as file:
+        left = os.fstat(file.fileno()).st_size
+        while left:
+            piece = exactly(file, min(left, _READ_BYTES))
             found = crc32(piece, found)
+            left -= len(piece)
     if found != crc:
         raise DamagedFile(path, "the checksum of the file is wrong")

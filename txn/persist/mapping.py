@@ -8,6 +8,7 @@ A server has a sidecar for each part and each of its indexes, so that a descript
 from __future__ import annotations
 
 import ctypes
+import errno
 import mmap
 import os
 import weakref
@@ -36,7 +37,10 @@ class Mapping:
         """Map ``size`` bytes (> 0) of an open file, which may be closed then. Raises OSError."""
         if size <= SMALL_BYTES:
             self._address = None
-            self.view = memoryview(os.pread(fd, size, 0))
+            data = os.pread(fd, size, 0)
+            if len(data) < size:
+                raise OSError(errno.EIO, "Short read")  # it passes, and tells nothing of the file
+            self.view = memoryview(data)
             return
         self._address = address = map_file(fd, size)
         owner: Any = (ctypes.c_ubyte * size).from_address(address)

@@ -37,7 +37,7 @@ from txn.persist.blobfs import checked_name
 from txn.persist.file_cache import NO_SPACE, FileCache
 from txn.persist.location import Indeterminate, Offload, StoreUnavailable
 from txn.persist.object_url import ObjectUrl
-from txn.persist.trouble import again
+from txn.persist.trouble import again, exactly, opened
 
 T = TypeVar("T")
 Names = list[str]
@@ -128,11 +128,13 @@ class ObjectBlob:
             try:
                 with open(path, "x+b", buffering=1 << 20) as file:
                     write(file)
-                    size = file.seek(0, os.SEEK_END)
+                    left = size = file.seek(0, os.SEEK_END)
                     file.seek(0)
                     crc = 0
-                    while piece := file.read(_PIECE_BYTES):
+                    while left:
+                        piece = exactly(file, min(left, _PIECE_BYTES))
                         crc = crc32(piece, crc)
+                        left -= len(piece)
             except OSError as error:
                 if error.errno in NO_SPACE:
                     raise OutOfSpace(f"could not write a data file: {error.strerror}") from error
@@ -147,7 +149,7 @@ class ObjectBlob:
         return size
 
     def _upload_file(self, key: str, path: str, crc: int) -> None:
-        with open(path, "rb") as file:
+        with opened(path) as file:
             self._upload(key, file, crc)
 
     def _upload(self, key: str, file: BinaryIO, crc: int) -> None:

@@ -38,7 +38,7 @@ from txn.persist.sidecar import (
     SortedKeys,
     SystemSidecar,
 )
-from txn.persist.trouble import again, reading, telling
+from txn.persist.trouble import again, opened, reading, telling
 from txn.types import (
     IndexId,
     Key,
@@ -511,7 +511,7 @@ async def open_part(ref: PartRef, blob: Blob, offload: Offload, cache: RowGroupC
         system = SystemSidecar(blob.local_path(system_name(ref.name)))
         source: Any = blob.source(parquet_name(ref.name))
         if isinstance(source, str):
-            with open(source, "rb") as local:
+            with opened(source) as local:
                 check_footer(path, local, ref.bytes, system.footer_crc)
         else:
             check_footer(path, source, ref.bytes, system.footer_crc)

@@ -24,7 +24,7 @@ from txn.persist.checksum import check_file, check_footer
 from txn.persist.location import Blob
 from txn.persist.part import parquet_name, sidecar_name, system_name
 from txn.persist.sidecar import KeySidecar, SortedKeys, SystemSidecar
-from txn.persist.trouble import reading
+from txn.persist.trouble import opened, reading
 from txn.types import Key, PartRef, ShardColumn, ShardSpec
 
 _ROW_IDS: Final = "s_row_id"
@@ -98,7 +98,7 @@ class _Examination:
         ref = self._ref
         source: Any = self._blob.source(parquet_name(ref.name))
         if isinstance(source, str):
-            with open(source, "rb") as local:
+            with opened(source) as local:
                 check_footer(path, local, ref.bytes, 0 if system is None else system.footer_crc)
         else:
             check_footer(path, source, ref.bytes, 0 if system is None else system.footer_crc)

@@ -32,6 +32,7 @@ from txn.errors import DamagedFile, UnknownFormat
 from txn.keycodec import KeyCodec
 from txn.persist import mapping
 from txn.persist.checksum import Blocks
+from txn.persist.trouble import opened
 from txn.types import Key, KeyRange, PhysicalType
 
 _MAGIC: Final = b"HFSIDECR"
@@ -147,7 +148,7 @@ class _Mapped:
     """A mapped sidecar: checks header and length, hands out typed sections."""
 
     def __init__(self, path: str, kinds: tuple[int, ...]) -> None:
-        with open(path, "rb") as file:
+        with opened(path) as file:
             size = os.fstat(file.fileno()).st_size
             if size < _HEADER.size:
                 raise DamagedFile(path, f"it has {size} bytes")

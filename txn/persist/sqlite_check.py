@@ -21,6 +21,7 @@ from zlib import crc32
 
 from txn.errors import DamagedFile, UnknownFormat
 from txn.persist.checksum import unseal
+from txn.persist.trouble import exactly, opened
 
 _WAL_HEADER: Final = struct.Struct(
     ">8I"
@@ -86,7 +87,7 @@ def _tells(data: bytes) -> bool:
 
 def valid_frames(path: str) -> int:
     """Return how many frames of the write-ahead file of ``path`` SQLite takes for valid. Raises OSError, struct.error."""
-    with open(path + "-shm", "rb") as file:
+    with opened(path + "-shm") as file:
         (valid,) = _MX_FRAME.unpack(file.read(_MX_FRAME.size))
     return int(valid)
 
@@ -110,8 +111,8 @@ def check_wal(path: str) -> None:
         return
     if size < _WAL_HEADER.size + _FRAME_HEADER.size:
         return
-    with open(wal, "rb") as file:
-        header = file.read(_WAL_HEADER.size)
+    with opened(wal) as file:
+        header = exactly(file, _WAL_HEADER.size)
         magic, _version, page_size, _number, *salts, sum_1, sum_2 = _WAL_HEADER.unpack(header)
         if magic & ~1 != _MAGIC or _checksum(header[:24], magic & 1) != (sum_1, sum_2):
             raise DamagedFile(wal, "the checksum of its header is wrong")
@@ -119,7 +120,7 @@ def check_wal(path: str) -> None:
         ended = False
         for number in range(valid, (size - _WAL_HEADER.size) // frame_size):
             file.seek(_WAL_HEADER.size + number * frame_size)
-            _page, commit, *frame_salts, _1, _2 = _FRAME_HEADER.unpack(file.read(_FRAME_HEADER.size))
+            _page, commit, *frame_salts, _1, _2 = _FRAME_HEADER.unpack(exactly(file, _FRAME_HEADER.size))
             if frame_salts != salts:
                 continue  # of an earlier use of the file, or damaged itself
             if ended:

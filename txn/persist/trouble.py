@@ -4,6 +4,8 @@
     final      no such file; no right to it; not a directory ...                at once
     damage     a checksum, a length or a form that is wrong                     DamagedFile, which its part remembers
 
+A read that says "not now" without an error (``opened``), or gives less than the file has (``exactly``, ``whole``), is one that passes, too.
+
 Nothing the system says is damage, and nothing of it is remembered: the next read asks again. A file that is not there is damage
 (MissingFile). ``KINDS`` has every number of ``errno``; what is not named in it passes for an I/O error, tried once.
 
@@ -15,13 +17,14 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import io
 import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Any, BinaryIO, Final, TypeVar
 
 import pyarrow as pa
 
@@ -33,6 +36,7 @@ T = TypeVar("T")
 TRIES: Final = 4
 PAUSE_S: Final = 0.02
 """Before the second try; twice as long before each further one."""
+_READ_BYTES: Final = 128 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +152,43 @@ def telling(path: str) -> Iterator[None]:
         raise DamagedFile(path, str(error)) from error
     except (OSError, MemoryError) as error:
         raise _told(path, error) from error
+
+
+class _Aloud(io.FileIO):
+    """A file whose reads say EAGAIN: Python's give None for it, and buffered ones then less than was asked for, as at the end."""
+
+    def readinto(self, buffer: Any) -> int:
+        """See io. Raises OSError."""
+        found = super().readinto(buffer)
+        if found is None:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN), self.name)
+        return found
+
+    def readall(self) -> bytes:
+        """See io. Raises OSError."""
+        pieces = []
+        buffer = bytearray(_READ_BYTES)
+        while found := self.readinto(buffer):
+            pieces.append(bytes(buffer[:found]))
+        return b"".join(pieces)
+
+
+def opened(file: str | int) -> BinaryIO:
+    """Open a file, or take an open descriptor, for reading: reads raise OSError wherever the system gave nothing, and None never."""
+    return io.BufferedReader(_Aloud(file, "rb"), _READ_BYTES)
+
+
+def exactly(file: BinaryIO, size: int) -> bytes:
+    """Read so many bytes, which the file has. Raises OSError (EIO) where fewer come: that passes, and tells nothing of the file."""
+    data = file.read(size)
+    if data is None or len(data) < size:
+        raise OSError(errno.EIO, "Short read", getattr(file, "name", None))
+    return data
+
+
+def whole(file: BinaryIO) -> bytes:
+    """Read a file from its beginning to its end. Raises OSError (EIO) where less comes than it has."""
+    return exactly(file, os.fstat(file.fileno()).st_size)
 
 
 def reading(path: str, work: Callable[[], T]) -> T:
