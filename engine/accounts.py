@@ -311,7 +311,7 @@ def install(each: int) -> None:
     global _of_one_value, _loop_thread
     _of_one_value, _loop_thread = each, get_ident()
     return_large()
-    METER.charge = _charge
+    METER.charge, METER.each = _charge, each
 
 
 class Charged(Awaitable[T]):

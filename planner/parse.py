@@ -26,6 +26,7 @@ from planner import as_of, ast, beyond_copy, long_parse, scanner
 from planner.as_of import AsOf
 from planner.beyond import MAY_GO_BEYOND, goes_beyond, read_statement
 from planner.beyond_tokens import SEMICOLON, Token
+from planner.builtins.large import METER
 from planner.errors import Span, SqlError
 from planner.raw_reader import Places, Raw
 from planner.raw_statement import StatementReader
@@ -35,6 +36,9 @@ MAX_TEXT_CHARS = 256 * 1024 * 1024
 
 LARGE_JSON = 1 << 18
 """Characters of a tree from which on it is read in steps, which takes longer but lets other threads run."""
+
+OBJECT_BYTES = 200
+"""About what an object of the tree takes, its share of lists and values included."""
 
 _decode = msgspec.json.Decoder().decode
 
@@ -192,13 +196,21 @@ def _parse_plain(text: str) -> list[Parsed]:
 def _decode_large(text: str) -> tuple[Raw, list[Raw]]:
     """Decode JSON without holding up others: for each object the hook gives way, and the interpreter looks for threads that wait.
 
-    Returns the tree and all its objects. The decoder's own lists go when the hook raises; as the objects are kept here, what they hold does not go
+    Raises SqlError 53200 where it takes more than a statement may have (``METER.each``). Returns the tree and all its objects. The decoder's own lists go when the hook raises; as the objects are kept here, what they hold does not go
     with them in one step but by ``pgwire.release.release_error``.
     """
     kept: list[Raw] = []
+    most = METER.each // OBJECT_BYTES if METER.each else len(text)
 
     def hook(found: Raw) -> Raw:
         kept.append(found)
+        if len(kept) > most:
+            raise SqlError(
+                "53200",
+                "out of memory",
+                detail=f"The syntax tree of the statement takes more than {METER.each >> 20} MB, as much as a statement may have.",
+                hint='A statement may have a quarter of the setting "memory" (docs/memory.md). Pass many values as one array, or with COPY.',
+            )
         give_way()
         return found
 
@@ -382,8 +394,8 @@ def _names_no_file(text: str) -> bool:
     if "''" not in text:
         return False
     depth, side = 0, False
-    for token in scanner.scan(text):
-        if side and token.name != "PROGRAM" and token.name not in scanner.COMMENTS:
+    for token in scanner.each(text):
+        if side and token.name != "PROGRAM":
             return token.name in ("SCONST", "USCONST")
         depth += {"ASCII_40": 1, "ASCII_41": -1}.get(token.name, 0)
         side = side or (not depth and token.name in ("FROM", "TO"))
@@ -392,7 +404,7 @@ def _names_no_file(text: str) -> bool:
 
 def _after(text: str, word: str) -> str:
     """Return the text after the first token ``word`` (the inner statement of PREPARE)."""
-    for token in _pg.scan(text):
+    for token in scanner.each(text):
         if token.name == word or (
             token.name == "IDENT" and text[token.start : token.end + 1].upper() == word
         ):

@@ -7,17 +7,22 @@ The library makes all tokens in one call, of some two microseconds for each; tho
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from pglast import parser as _pg
 
-from pgwire.give_way import outside, paced
+from pgwire.give_way import give_way, outside, paced
 from pgwire.long_values import joined, split
 from planner.errors import SqlError
 
 HERE: Final = 8 << 10
 """Characters of a text whose tokens are made here: some milliseconds."""
+STEP: Final = 2 << 10
+"""Characters of a text whose tokens are made at once where they are wanted one after the other."""
 COMMENTS: Final = frozenset(("C_COMMENT", "SQL_COMMENT"))
+_ALONE: Final = frozenset("(),;[]")
+"""Characters that are tokens whatever follows."""
 
 
 class Token(NamedTuple):
@@ -48,6 +53,45 @@ def scan(text: str) -> list[Token]:
         start, end, name, kind = line.split(" ")
         found.append(Token(int(start), int(end), name, kind))
     return found
+
+
+def each(text: str) -> Iterator[Token]:
+    """Yield the tokens of a text without comments; those of a long text are made step by step, as far as they are asked for.
+
+    Raises ScanError, whose place counts from where the scanner last began; SqlError 22021 for what is not UTF-8.
+    """
+    at, size = 0, STEP
+    while at < len(text):
+        end = min(at + size, len(text))
+        try:
+            tokens = [t for t in scan(text[at:end]) if t.name not in COMMENTS]
+        except ScanError:
+            if end == len(text):
+                raise
+            tokens = []  # a literal or comment that is cut, perhaps
+        settled = len(tokens) if end == len(text) else _settled(text, at, tokens)
+        if settled == 0 and end < len(text):
+            size *= 2
+            continue
+        for start, stop, name, kind in tokens[:settled]:
+            yield Token(at + start, at + stop, name, kind)
+        at, size = (at + tokens[settled].start if settled < len(tokens) else end), STEP
+        give_way()
+
+
+def _settled(text: str, at: int, tokens: list[Token]) -> int:
+    """Return how many of the tokens of a piece that begins at ``at`` are the same whatever follows.
+
+    Not the last one, nor what it adjoins, nor a literal before it: what looks like a minus may begin the comment behind which that goes on.
+    """
+    last = len(tokens) - 1
+    while last > 0:
+        before = tokens[last - 1]
+        end = text[at + before.end]
+        if end in _ALONE or (end != "'" and before.end + 1 < tokens[last].start):
+            break
+        last -= 1
+    return max(last, 0)
 
 
 def _scanned(text: str) -> list[_pg.Token]:

@@ -35,14 +35,16 @@ class Meter:
         made: of all values so far; the difference tells what came in between.
         charge: told of each (bytes, False), and asked before one is made (bytes, True); raises SqlError 53200 where it is
             too much.
+        each: bytes that one statement may have, 0 where nobody has said so.
     """
 
-    __slots__ = ("charge", "made")
+    __slots__ = ("charge", "each", "made")
 
     def __init__(self) -> None:
         """Nobody wants to know."""
         self.made = 0
         self.charge: Callable[[int, bool], None] | None = None
+        self.each = 0
 
 
 METER: Final = Meter()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pglast.ast
 import pytest
 
-from planner import ast, raw_expr
+from planner import ast, raw_expr, scanner
 from planner import parse as parse_module
 from planner.errors import Span, SqlError
 from planner.parse import parse, parse_expression, parse_one
@@ -259,3 +259,42 @@ def test_what_was_read_of_a_statement_that_is_cancelled_stays_with_its_error(
                 held.append(len(value))
         trace = trace.tb_next
     assert max(held) >= many // 3
+
+
+def test_a_tree_takes_no_more_than_a_statement_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parse_module, "LARGE_JSON", 1000)
+    monkeypatch.setattr(parse_module.METER, "each", 1000 * parse_module.OBJECT_BYTES)
+    assert parse_module.parse("SELECT " + ",".join(["1"] * 150))
+    with pytest.raises(SqlError) as raised:
+        parse_module.parse("SELECT " + ",".join(["1"] * 1000))
+    assert raised.value.sqlstate == "53200"
+
+
+@pytest.mark.parametrize("step", [1, 5, 16, 2048])
+def test_tokens_are_the_same_one_after_the_other(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanner, "STEP", step)
+    for text in (
+        "PREPARE p (int,int, text) AS SELECT $1::int,'AS' /* AS /* AS */ */ -- AS\n, 1.5e3..2",
+        "SELECT 'a' -- c\n 'b', 'c'\n'd' , 'e' - 1",
+        "SELECT $t$ AS $t$, E'\\'', U&'d\\0061', x'1f' <> \"é Q\" := a=>b",
+        "SELECT 'é" + "z" * 100 + "' (((,,;[1]",
+        "",
+    ):
+        wanted = [t for t in scanner.scan(text) if t.name not in scanner.COMMENTS]
+        assert list(scanner.each(text)) == wanted
+
+
+def test_of_a_long_text_no_more_tokens_are_made_than_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = 0
+    scan = scanner.scan
+
+    def counting(text: str) -> list[scanner.Token]:
+        nonlocal made
+        made += len(text)
+        return scan(text)
+
+    monkeypatch.setattr(scanner, "scan", counting)
+    found = parse_module.parse("PREPARE p (int) AS SELECT " + ",".join(["1"] * 10_000))[0].statement
+    assert isinstance(found, ast.Prepare)
+    assert found.text.startswith("SELECT 1,1")
+    assert made <= 2 * scanner.STEP
