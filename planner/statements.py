@@ -178,15 +178,17 @@ class SetConstraints:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockTable:
-    """LOCK TABLE of tables by oid; ``mode`` is PostgreSQL's lock level 1 (access share) .. 8 (access exclusive).
+    """LOCK TABLE of tables and views by oid; ``mode`` is PostgreSQL's lock level 1 (access share) .. 8 (access exclusive).
 
-    ``partitions``: those of the tables, at all levels; rights to them are not asked for.
+    ``partitions``: those of the tables, at all levels; rights to them are not asked for. ``beneath``: what the views read, at
+    all levels, and the role that is asked about it, 0 for whoever runs the statement.
     """
 
     tables: tuple[int, ...]
     mode: int
     nowait: bool = False
     partitions: tuple[int, ...] = ()
+    beneath: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

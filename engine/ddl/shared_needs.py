@@ -19,6 +19,7 @@ from planner.acl import READ_SERVER_FILES, WRITE_SERVER_FILES, may_admit
 from planner.catalog import RoleDef
 from planner.errors import SqlError
 from planner.facts import facts
+from planner.rights import Rights
 from planner.total import members, total
 
 # any of these privileges gives a lock, by level; the stronger ones need one to change what is there
@@ -313,13 +314,18 @@ class SharedNeeds(DefinitionNeeds):
         )
 
     def lock_table(self, statement: st.LockTable) -> None:
-        """SELECT for ACCESS SHARE, a right to change rows for the others."""
+        """SELECT for ACCESS SHARE, a right to change rows for the others; what views read is asked of their owners."""
         if self.session.block.is_alone:
             raise SqlError("25P01", "LOCK TABLE can only be used in transaction blocks")
         letters = _LOCKING.get(statement.mode, "wdD")
         for oid in statement.tables:
             relation = self._used(oid)
             if not self.rights.relation(relation, letters):
+                raise denied(KIND_WORDS[relation.kind], relation.name)
+        for oid, owner in statement.beneath:
+            relation = self._relation(oid)
+            role = self.session.rights_catalog.role_by_oid(owner) if owner else self.role
+            if role is None or not Rights(self.session.rights_catalog, role).relation(relation, letters):
                 raise denied(KIND_WORDS[relation.kind], relation.name)
 
 

@@ -48,7 +48,7 @@ def waiting(session: Session, may: bool) -> Iterator[None]:
 
 
 async def lock_table(session: Session, plan: Plan, statement: st.LockTable) -> Command:
-    """Lock tables until the transaction ends.
+    """Lock tables, and those that views read, until the transaction ends. Views themselves have no locks.
 
     Raises 55P03 with NOWAIT when it would have to wait, 25P01 outside a transaction block, 25006 for a strong lock in a READ ONLY one.
     """
@@ -59,12 +59,14 @@ async def lock_table(session: Session, plan: Plan, statement: st.LockTable) -> C
         if statement.mode > ROW_EXCLUSIVE:
             raise SqlError("25006", "cannot execute LOCK TABLE in a read-only transaction")
         return Command("LOCK TABLE")
-    found = (session.catalog.relation_by_oid(oid) for oid in (*statement.tables, *statement.partitions))
-    relations = [relation for relation in found if relation is not None]
+    read = (oid for oid, _ in statement.beneath)
+    oids = dict.fromkeys((*statement.tables, *read, *statement.partitions))
+    found = (session.catalog.relation_by_oid(oid) for oid in oids)
+    relations = [r for r in found if r is not None and r.kind in "rp" and not r.virtual]
     if len({relation.timeline for relation in relations}) > 1:
         raise crossing(relations, "LOCK TABLE over tables of several timelines is not supported")
     with waiting(session, not statement.nowait):
-        for oid in (*statement.tables, *statement.partitions):
-            await settle(txn.lock_table(ShardId(oid), LOCKS[statement.mode]))
+        for relation in relations:
+            await settle(txn.lock_table(ShardId(relation.oid), LOCKS[statement.mode]))
     await session.view.start_write(plan, ())
     return Command("LOCK TABLE")

@@ -21,6 +21,7 @@ from planner.bind.changes import modifies
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_clause
 from planner.bind.options import boolean_option, check_words, option_text, redundant
+from planner.bind.readers import invokes
 from planner.bind.runnable import restricted_calls, runnable_now
 from planner.bind.table_parts import PLURALS, check_clusterable
 from planner.catalog import RelationDef
@@ -600,9 +601,10 @@ def explain_options(options: Sequence[ast.Option]) -> dict[str, str]:
 
 
 def bind_lock(context: BindContext, node: ast.LockTable) -> st.LockTable:
-    """LOCK TABLE of stored tables. Raises SqlError 42P01; 0A000 for views and catalog relations."""
+    """LOCK TABLE of stored tables and views. Raises SqlError 42P01, 42809; 0A000 for catalog relations."""
     tables: list[int] = []
     partitions: list[int] = []
+    beneath: dict[tuple[int, int], None] = {}
     for reference in node.relations:
         relation = context.relation(reference.schema, reference.name, catalog=reference.catalog)
         if relation.kind == "m":
@@ -611,19 +613,44 @@ def bind_lock(context: BindContext, node: ast.LockTable) -> st.LockTable:
                 f'cannot lock relation "{relation.name}"',
                 detail="This operation is not supported for materialized views.",
             )
-        if relation.kind not in "rp" or relation.virtual:
+        if relation.kind not in "rpv" or relation.virtual:
             raise not_supported(
                 f'LOCK TABLE of "{relation.name}", which is not a stored table', span=node.span
             )
         if relation.oid not in tables:
             tables.append(relation.oid)
-        if relation.kind == "p" and not reference.only:
-            below = descendants(relation, context.catalog)
-            partitions += [table.oid for table in below if table.oid not in partitions]
-            context.versions.update((table.oid, table.version) for table in below)
+        divided = [] if reference.only else [relation]
+        if relation.kind == "v":
+            divided = _read_by(context, relation, beneath)
+        for table in divided:
+            below = descendants(table, context.catalog) if table.kind == "p" else ()
+            partitions += [part.oid for part in below if part.oid not in partitions]
+            context.versions.update((part.oid, part.version) for part in below)
     return st.LockTable(
-        tables=tuple(tables), partitions=tuple(partitions), mode=node.mode, nowait=node.nowait
+        tables=tuple(tables),
+        partitions=tuple(partitions),
+        beneath=tuple(beneath),
+        mode=node.mode,
+        nowait=node.nowait,
     )
+
+
+def _read_by(
+    context: BindContext, view: RelationDef, beneath: dict[tuple[int, int], None]
+) -> list[RelationDef]:
+    """Note in ``beneath`` the tables and views that a view reads, at all levels, each with who is asked about it; return them."""
+    found: list[RelationDef] = []
+    asked = 0 if invokes(view) else view.owner
+    for oid in view.depends_on:
+        relation = context.catalog.relation_by_oid(oid)
+        if relation is None or relation.kind not in "rpv" or (oid, asked) in beneath:
+            continue
+        beneath[oid, asked] = None
+        context.versions[oid] = relation.version
+        found.append(relation)
+        if relation.kind == "v" and not relation.virtual:
+            found += _read_by(context, relation, beneath)
+    return found
 
 
 def bind_set_constraints(context: BindContext, node: ast.SetConstraints) -> st.SetConstraints:

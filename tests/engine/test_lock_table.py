@@ -1,8 +1,12 @@
-"""LOCK TABLE's eight modes on five: nothing that PostgreSQL keeps apart may go together, and little else waits."""
+"""LOCK TABLE's eight modes on five: nothing that PostgreSQL keeps apart may go together, and little else waits. Views."""
 
 from __future__ import annotations
 
+from contextlib import closing
+
 from engine.transaction.lock_table import LOCKS
+from tests.support.fields import connect
+from tests.support.server import ServerProcess
 from txn.locks.mode import COMPATIBLE, MODES
 
 NAMES = (
@@ -35,3 +39,31 @@ def test_the_modes_conflict_at_least_as_postgres_does() -> None:
             elif apart:
                 stronger.add((NAMES[min(a, b) - 1], NAMES[max(a, b) - 1]))
     assert stronger == STRONGER
+
+
+def test_a_view_locks_what_it_reads(server: ServerProcess) -> None:
+    with closing(connect(server.port)) as one, closing(connect(server.port)) as two:
+        for sql in (
+            "CREATE SCHEMA lv",
+            "SET search_path = lv",
+            "CREATE TABLE t (a int)",
+            "CREATE TABLE p (k int) PARTITION BY LIST (k)",
+            "CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1)",
+            "CREATE VIEW inner_view AS SELECT a FROM t UNION SELECT k FROM p",
+            "CREATE VIEW outer_view AS SELECT * FROM inner_view",
+            "BEGIN",
+            "LOCK outer_view IN SHARE ROW EXCLUSIVE MODE",
+        ):
+            one.run(sql)
+        for table in ("t", "p", "p1"):
+            two.run("BEGIN")
+            assert two.fails(f"LOCK lv.{table} IN SHARE MODE NOWAIT")["sqlstate"] == "55P03"
+            two.run("ROLLBACK")
+        one.run("COMMIT")
+        two.run("BEGIN")
+        two.run("LOCK lv.t IN SHARE MODE NOWAIT")
+        one.run("BEGIN")
+        assert one.fails("LOCK outer_view NOWAIT")["sqlstate"] == "55P03"
+        one.run("ROLLBACK")
+        two.run("ROLLBACK")
+        one.run("DROP SCHEMA lv CASCADE")
