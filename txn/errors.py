@@ -249,6 +249,14 @@ class FileTrouble(StorageError):
         self.file, self.verb, self.reason, self.kind = file, verb, reason, kind
 
 
+class CopyDamaged(FileTrouble):
+    """The local copy of a file in an object store is damaged, and is fetched anew: the next read finds that."""
+
+    def __init__(self, damage: DamagedFile) -> None:
+        """``damage``: of the copy."""
+        super().__init__(damage.file, "use", f"the local copy is fetched anew, because {damage.what}", "io")
+
+
 class CommitUnknown(TxnError):
     """It cannot be told whether the commit is durable (08007); the server must stop."""
 

@@ -212,6 +212,10 @@ class LocalBlob:
         """See Blob."""
         return self.local_path(name)
 
+    def renew(self, name: str) -> object | None:
+        """See Blob: there is nothing else to read."""
+        return None
+
     async def keep(self, part: str) -> None:
         """See Blob: they are here."""
 

@@ -123,8 +123,8 @@ class Blocks:
         self._table = array("I", table.tobytes())
         self._checked = bytearray(count)
         self.unchecked = count
-        self.noted: Callable[[DamagedFile], None] | None = None
-        """Told of damage when it is found."""
+        self.noted: Callable[[DamagedFile], Exception] | None = None
+        """Told of damage when it is found; returns what to raise."""
 
     def check(self, start: int, stop: int) -> None:
         """Check the blocks that hold bytes ``start .. stop - 1``. Raises DamagedFile."""
@@ -136,9 +136,7 @@ class Blocks:
                     damage = DamagedFile(
                         self._path, f"the checksum of bytes {first} to {first + BLOCK_BYTES} is wrong"
                     )
-                    if self.noted is not None:
-                        self.noted(damage)
-                    raise damage
+                    raise damage if self.noted is None else self.noted(damage)
                 checked[block] = 1
                 self.unchecked -= 1
 

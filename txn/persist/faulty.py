@@ -154,6 +154,10 @@ class FaultyBlob(_Faulty):
         """See Blob."""
         return self.inner.source(name)
 
+    def renew(self, name: str) -> object | None:
+        """See Blob."""
+        return self.inner.renew(name)
+
     async def keep(self, part: str) -> None:
         """See Blob."""
         await self.inner.keep(part)

@@ -77,6 +77,7 @@ class FileCache:
 
     def new_file(self) -> str:
         """Return the path of a new file to write, which ``adopt`` or ``discard`` takes."""
+        os.makedirs(self._tmp, mode=0o700, exist_ok=True)  # somebody may have emptied the directory
         with self._lock:
             self._counter += 1
             return os.path.join(self._tmp, str(self._counter))
@@ -133,13 +134,28 @@ class FileCache:
                 with self._lock:
                     self._fetching.pop(name).set()
 
+    def renew(self, name: str, fetch: Callable[[str], None], *, keep: bool = False) -> Hold:
+        """Fetch a copy that is damaged, or gone, anew; as ``hold``. Who holds it holds the new one, who has it open reads on in the old."""
+        while True:
+            with self._lock:
+                other = self._fetching.get(name)
+                if other is None:
+                    self._fetching[name] = threading.Event()
+                    break
+            other.wait()
+        try:
+            return self._fetch(name, fetch, keep)
+        finally:
+            with self._lock:
+                self._fetching.pop(name).set()
+
     def _fetch(self, name: str, fetch: Callable[[str], None], keep: bool) -> Hold:
         path = self.new_file()
         try:
             fetch(path)
             with self._lock:
                 self.fetched += 1
-                self.adopt(name, path, keep=keep)
+                self._replace(name, path, keep)
                 return Hold(self, self._entries[name])
         except OSError as error:
             self.discard(path)
@@ -149,6 +165,20 @@ class FileCache:
         except BaseException:
             self.discard(path)
             raise
+
+    def _replace(self, name: str, path: str, keep: bool) -> None:
+        """``adopt``; where there is a copy already, the new one takes its place, holders and all."""
+        entry = self._entries.get(name)
+        if entry is None:
+            self.adopt(name, path, keep=keep)
+            return
+        size = os.path.getsize(path)
+        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+        os.rename(path, self.path(name))
+        self.bytes += size - entry.bytes
+        entry.bytes = size
+        entry.kept |= keep
+        self._evict()
 
     def drop(self, name: str) -> None:
         """Remove a copy: the blob is deleted. Who has it open reads on."""

@@ -173,6 +173,13 @@ class Blob(Protocol):
         Raises FileNotFoundError (or opening the path does), StoreUnavailable.
         """
 
+    def renew(self, name: str) -> object | None:
+        """Fetch anew the copy of a blob that is damaged, or came damaged in pieces; None where blobs are not remote. Blocks, in a thread.
+
+        What is returned keeps it as ``hold`` does. ``source`` reads the copy from then on. Raises as ``hold``: DamagedFile where
+        the blob itself is, as far as its checksum tells.
+        """
+
     async def keep(self, part: str) -> None:
         """Bring the sidecars of a part to their ``local_path`` for good. Raises as ``hold``."""
 

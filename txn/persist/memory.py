@@ -249,6 +249,10 @@ class MemoryBlob(_Handle):
         """See Blob."""
         return self.local_path(name)
 
+    def renew(self, name: str) -> object | None:
+        """See Blob: there is nothing else to read."""
+        return None
+
     async def keep(self, part: str) -> None:
         """See Blob: ``local_path`` copies."""
 

@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import io
 import os
 import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
@@ -37,7 +38,7 @@ from txn.persist.blobfs import checked_name
 from txn.persist.file_cache import NO_SPACE, FileCache
 from txn.persist.location import Indeterminate, Offload, StoreUnavailable
 from txn.persist.object_url import ObjectUrl
-from txn.persist.trouble import again, exactly, opened
+from txn.persist.trouble import TRIES, again, exactly, opened
 
 T = TypeVar("T")
 Names = list[str]
@@ -71,6 +72,24 @@ def open_filesystem(url: ObjectUrl) -> Any:
         allow_delayed_open=True,
         **options,
     )
+
+
+class _Sums:
+    """What one transfer of an object brought, beside what the store says of the object."""
+
+    __slots__ = ("crc", "right", "whole")
+
+    def __init__(self) -> None:
+        self.crc = 0
+        self.whole = self.right = False
+
+    def take(self, stream: Any, size: int, crc: int) -> None:
+        """``stream``: pyarrow's; ``size`` and ``crc``: of the bytes that came."""
+        said = stream.metadata() or {}
+        length, expected = said.get("Content-Length"), _checksum(stream)
+        self.crc = crc
+        self.whole = length is None or size == int(length)
+        self.right = self.whole and expected in (None, crc)
 
 
 class ObjectBlob:
@@ -195,10 +214,10 @@ class ObjectBlob:
         key = self._key(name)
 
         def read() -> bytes | None:
-            with self._fs.open_input_stream(key) as stream:
-                expected = _checksum(stream)
-                data: bytes = stream.read()
-            self._check(name, crc32(data), expected)
+            for sums in self._transfers(name):
+                with self._fs.open_input_stream(key) as stream:
+                    data: bytes = stream.read()
+                    sums.take(stream, len(data), crc32(data))
             return data
 
         try:
@@ -257,13 +276,46 @@ class ObjectBlob:
         return held
 
     def _download(self, name: str, key: str, path: str) -> None:
-        crc = 0
-        with self._fs.open_input_stream(key) as stream, open(path, "xb") as file:
-            expected = _checksum(stream)
-            while piece := stream.read(_PIECE_BYTES):
-                crc = crc32(piece, crc)
-                file.write(piece)
-        self._check(name, crc, expected)
+        for sums in self._transfers(name):
+            crc = size = 0
+            with self._fs.open_input_stream(key) as stream, open(path, "wb") as file:
+                while piece := stream.read(_PIECE_BYTES):
+                    crc = crc32(piece, crc)
+                    size += len(piece)
+                    file.write(piece)
+                sums.take(stream, size, crc)
+
+    def _transfers(self, name: str) -> Iterator[_Sums]:
+        """Yield for each transfer of an object what takes its checksum, until one is as it was written.
+
+        Raises:
+            DamagedFile: two transfers are alike, whole, and not what was written.
+            StoreUnavailable: all differ: it is the way that spoils them.
+        """
+        wrong = set[int]()
+        for _ in range(TRIES):
+            sums = _Sums()
+            yield sums
+            if sums.right:
+                return
+            if sums.whole and sums.crc in wrong:
+                raise DamagedFile(f"{self.url.name}/{name}", "the checksum of the object is wrong")
+            if sums.whole:
+                wrong.add(sums.crc)
+        where = f"{self.url.name}/{name}"
+        raise StoreUnavailable(
+            self.url.name, f"could not read {where}: it came {TRIES} times, each time damaged in another way"
+        )
+
+    def renew(self, name: str) -> object | None:
+        """See Blob."""
+        key = self._key(name)
+        held = self._asked(
+            "read", name,
+            lambda: self.cache.renew(name, lambda p: self._download(name, key, p), keep=_is_sidecar(name)),
+        )  # fmt: skip
+        self._reads.pop(name, None)
+        return held
 
     def source(self, name: str) -> Any:
         """See Blob: the copy in the cache if there is one, else the object."""
@@ -390,10 +442,6 @@ class ObjectBlob:
             return error
         return StoreUnavailable(self.url.name, f"could not {verb} {where}: {error}")
 
-    def _check(self, name: str, crc: int, expected: int | None) -> None:
-        if expected is not None and crc != expected:
-            raise DamagedFile(f"{self.url.name}/{name}", "the checksum of the object is wrong")
-
     def _key(self, name: str) -> str:
         return self.url.root + checked_name(name)
 
@@ -511,11 +559,17 @@ class ObjectFile(io.RawIOBase):
             return b""
         if stop - start <= _TAIL_BYTES and start >= self._size - _TAIL_BYTES and not self._tail:
             at = max(self._size - _TAIL_BYTES, 0)
-            self._tail = self._ask(lambda: bytes(self._file.read_at(self._size - at, at)))
+            self._tail = self._ask(lambda: self._piece(self._size - at, at))
             self._tail_at = at
         if start >= self._tail_at:
             return self._tail[start - self._tail_at : stop - self._tail_at]
-        return self._ask(lambda: bytes(self._file.read_at(stop - start, start)))
+        return self._ask(lambda: self._piece(stop - start, start))
+
+    def _piece(self, size: int, at: int) -> bytes:
+        data = bytes(self._file.read_at(size, at))
+        if len(data) != size:
+            raise ConnectionResetError(errno.ECONNRESET, f"{len(data)} bytes came of {size}")
+        return data
 
 
 def _is_sidecar(name: str) -> bool:

@@ -17,6 +17,7 @@ Point reads keep decoded row groups as Arrow in one cache with a byte budget: a 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,7 +30,13 @@ import pyarrow.parquet as pq
 from txn.columns import Getter, RowPlan, column_fields, one_chunk, table_rows, value_getter
 from txn.encode import decode_spec
 from txn.entries import entry_type
-from txn.errors import DamagedFile, MissingFile, UnknownFormat
+from txn.errors import (
+    CopyDamaged,
+    DamagedFile,
+    MissingFile,
+    TxnError,
+    UnknownFormat,
+)
 from txn.keycodec import KeyCodec
 from txn.persist.checksum import check_file, check_footer
 from txn.persist.location import Blob, Offload
@@ -38,7 +45,7 @@ from txn.persist.sidecar import (
     SortedKeys,
     SystemSidecar,
 )
-from txn.persist.trouble import again, opened, reading, telling
+from txn.persist.trouble import opened, reading, renewing, telling
 from txn.types import (
     IndexId,
     Key,
@@ -53,6 +60,7 @@ from txn.types import (
     Timestamp,
 )
 
+_log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 GROUP_BITS: Final = 14
@@ -225,6 +233,8 @@ class Part:
         self._bits = rows.bit_length() - 1  # of a position within its group
         self._mask = (1 << self._bits) - 1
         self._sidecars: dict[IndexId, KeySidecar] = {}
+        self._absent = set[IndexId]()  # sidecars that an object store does not have
+        self._renewing: dict[IndexId, asyncio.Task[None]] = {}
         self._plans: dict[int, RowPlan] = {}
         self._loading: dict[int, asyncio.Task[RowGroup]] = {}
 
@@ -254,22 +264,60 @@ class Part:
         if sidecar is None:
             path = self._blob.local_path(sidecar_name(self.ref.name, index))
             try:
-                sidecar = reading(path, lambda: KeySidecar(path, self._note))
-            except MissingFile:
-                raise
+                sidecar = reading(path, lambda: KeySidecar(path, lambda damage: self._found(index, damage)))
             except DamagedFile as error:
-                self._note(error)
-                raise
+                raise self._found(index, error) from error
             self._sidecars[index] = sidecar
         return sidecar
 
-    def _note(self, damage: DamagedFile) -> None:
-        """Remember damage that a sidecar shows."""
-        self.damage = damage
+    def _found(self, index: IndexId, damage: DamagedFile) -> Exception:
+        """Return what to raise for damage that a sidecar shows, and remember it: not where a copy of it can be fetched anew."""
+        if self.remote and self.damage is None and index not in self._absent:
+            self._sidecars.pop(index, None)
+            self._renew(index)
+            return CopyDamaged(damage)
+        if not isinstance(damage, MissingFile):
+            self.damage = damage
+        return damage
+
+    def _renew(self, index: IndexId) -> None:
+        """Fetch a sidecar anew and check it: at once in a thread, beside everything else on the loop."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._fetch_anew(index)
+            return
+        if index not in self._renewing:
+            self._renewing[index] = task = loop.create_task(self._renewed(index))
+            task.add_done_callback(lambda _: self._renewing.pop(index, None))
+
+    async def _renewed(self, index: IndexId) -> None:
+        try:
+            await self._offload(lambda: self._fetch_anew(index))
+        except TxnError as error:  # it is tried at the next use
+            _log.warning("%s", error)
+        self._sidecars.pop(index, None)
+
+    def _fetch_anew(self, index: IndexId) -> None:
+        """Fetch a sidecar; what is damaged, or missing, then is so. Raises StoreUnavailable, FileTrouble, OutOfSpace."""
+        name = sidecar_name(self.ref.name, index)
+        path = self._blob.local_path(name)
+
+        def fetch() -> None:
+            self._blob.renew(name)
+            KeySidecar(path).check_all()
+
+        try:
+            reading(path, fetch)
+        except MissingFile:
+            self._absent.add(index)
+        except DamagedFile as error:
+            self.damage = error
 
     def forget_sidecar(self, index: IndexId) -> None:
         """Open the index's sidecar anew at its next use: it has been replaced."""
         self._sidecars.pop(index, None)
+        self._absent.discard(index)
 
     def lookup(self, index: IndexId, key: Key) -> Sequence[int]:
         """Return positions whose key equals ``key`` (full, no NULLs). MissingFile: no such sidecar."""
@@ -285,7 +333,10 @@ class Part:
 
     def sorted_keys(self, index: IndexId) -> SortedKeys:
         """Return the keys of an index as arrays; in a thread. Raises MissingFile, DamagedFile."""
-        return self._sidecar(index).arrays()
+        try:
+            return self._sidecar(index).arrays()
+        except CopyDamaged:  # in a thread it has been fetched anew by now
+            return self._sidecar(index).arrays()
 
     def range(
         self, index: IndexId, key_range: KeyRange, *, reverse: bool = False
@@ -410,9 +461,9 @@ class Part:
             raise
 
     def _from_file(self, work: Callable[[], T]) -> T:
-        """Do work that reads the file, again where what it meets may pass; in a thread."""
+        """Do work that reads the file, again where what it meets may pass or the file can be fetched anew; in a thread."""
         with self._reading():
-            return again(work)
+            return renewing(self.ref.path, work, lambda: self._blob.renew(parquet_name(self.ref.name)))
 
     async def verify(self) -> None:
         """Check the whole file, once: engines that read it by themselves check less. Raises DamagedFile."""
@@ -507,8 +558,7 @@ async def open_part(ref: PartRef, blob: Blob, offload: Offload, cache: RowGroupC
     with telling(path):
         await blob.keep(ref.name)
 
-    def load() -> tuple[Any, SystemSidecar]:
-        system = SystemSidecar(blob.local_path(system_name(ref.name)))
+    def load_footer(system: SystemSidecar) -> Any:
         source: Any = blob.source(parquet_name(ref.name))
         if isinstance(source, str):
             with opened(source) as local:
@@ -516,7 +566,13 @@ async def open_part(ref: PartRef, blob: Blob, offload: Offload, cache: RowGroupC
         else:
             check_footer(path, source, ref.bytes, system.footer_crc)
         with pq.ParquetFile(source, memory_map=True) as file:
-            footer = file.metadata
+            return file.metadata
+
+    def load() -> tuple[Any, SystemSidecar]:
+        name = system_name(ref.name)
+        beside = blob.local_path(name)
+        system = renewing(beside, lambda: SystemSidecar(beside), lambda: blob.renew(name))
+        footer = renewing(path, lambda: load_footer(system), lambda: blob.renew(parquet_name(ref.name)))
         written = (footer.metadata or {}).get(b"holdfast.format")
         if written != FORMAT:
             raise UnknownFormat(f"{path} has format {written!r}; this server knows {FORMAT!r}")
@@ -526,5 +582,5 @@ async def open_part(ref: PartRef, blob: Blob, offload: Offload, cache: RowGroupC
             )
         return footer, system
 
-    footer, system = await offload(lambda: reading(path, load))
+    footer, system = await offload(load)
     return Part(ref, blob, offload, cache, system, footer)

@@ -24,7 +24,7 @@ from txn.persist.checksum import check_file, check_footer
 from txn.persist.location import Blob
 from txn.persist.part import parquet_name, sidecar_name, system_name
 from txn.persist.sidecar import KeySidecar, SortedKeys, SystemSidecar
-from txn.persist.trouble import opened, reading
+from txn.persist.trouble import opened, renewing
 from txn.types import Key, PartRef, ShardColumn, ShardSpec
 
 _ROW_IDS: Final = "s_row_id"
@@ -57,15 +57,23 @@ class _Examination:
     def __init__(self, ref: PartRef, spec: ShardSpec, blob: Blob) -> None:
         self._ref, self._spec, self._blob = ref, spec, blob
         self._damage: list[DamagedFile] = []
+        self._renewed = set[str]()
 
     def _read(self, name: str, work: Callable[[str], Any]) -> Any:
         """Return what ``work`` reads of a file, None where that is damaged, which is noted."""
         path = self._blob.local_path(name)
         try:
-            return reading(path, lambda: work(path))
+            return renewing(path, lambda: work(path), lambda: self._renew(name))
         except DamagedFile as error:
             self._damage.append(error)
             return None
+
+    def _renew(self, name: str) -> object | None:
+        """Fetch a file anew, once: what is damaged then is so."""
+        if name in self._renewed:
+            return None
+        self._renewed.add(name)
+        return self._blob.renew(name)
 
     def run(self) -> Salvage | None:
         ref = self._ref

@@ -281,8 +281,8 @@ class _Checked(Sequence[Any]):
 class KeySidecar:
     """An open key sidecar. All methods are synchronous and take microseconds. They raise DamagedFile."""
 
-    def __init__(self, path: str, noted: Callable[[DamagedFile], None] | None = None) -> None:
-        """Map the file. ``noted`` is told of damage found later. Raises FileNotFoundError, UnknownFormat, DamagedFile."""
+    def __init__(self, path: str, noted: Callable[[DamagedFile], Exception] | None = None) -> None:
+        """Map the file. ``noted`` is told of damage found later, and returns what to raise. Raises FileNotFoundError, UnknownFormat, DamagedFile."""
         mapped = _Mapped(path, (_INTS, _BYTES))
         self.forget_slices = mapped.forget_slices
         self._blocks = blocks = mapped.blocks
@@ -369,7 +369,7 @@ class KeySidecar:
 
     def arrays(self) -> SortedKeys:
         """Return all keys and their positions as Arrow arrays over the mapping. Checks all blocks: in a thread."""
-        self._check_all()
+        self.check_all()
         keys, positions = self._plain
         if not isinstance(positions, range):
             positions = pa.Array.from_buffers(pa.uint32(), self._rows, [None, pa.py_buffer(positions)])
@@ -381,7 +381,8 @@ class KeySidecar:
             )
         return SortedKeys(found, positions, self._codec, self._is_int)
 
-    def _check_all(self) -> None:
+    def check_all(self) -> None:
+        """Check all blocks; in a thread. Raises DamagedFile."""
         self._blocks.check_more(self._blocks.unchecked)
 
     def _key_at(self, slot: int) -> bytes:

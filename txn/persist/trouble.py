@@ -197,6 +197,20 @@ def reading(path: str, work: Callable[[], T]) -> T:
         return again(work)
 
 
+def renewing(path: str, work: Callable[[], T], renew: Callable[[], object | None]) -> T:
+    """Do ``reading(path, work)``; where it meets damage and ``renew`` (``Blob.renew``) has another copy to read, once more."""
+    try:
+        return reading(path, work)
+    except DamagedFile:
+        with telling(path):
+            copy = renew()
+        if copy is None:
+            raise
+    found = reading(path, work)
+    del copy  # it is held until now
+    return found
+
+
 def refused(what: str, error: OSError) -> StorageError | OutOfSpace:
     """Return what to raise for a write that has had no effect, or none that counts."""
     number = number_of(error)
