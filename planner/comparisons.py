@@ -28,6 +28,7 @@ def key_operators() -> dict[int, Operator]:
     )  # fmt: skip
     for name, operator in names:
         out[signatures[f"numeric_{name}(numeric,numeric)"]] = operator
+        out[signatures[f"tid{name}(tid,tid)"]] = operator
         out[signatures[f"tsvector_{name}(tsvector,tsvector)"]] = operator
         out[signatures[f"tsquery_{name}(tsquery,tsquery)"]] = operator
         out[signatures[f"hstore.hstore_{name}(hstore,hstore)"]] = operator

@@ -54,6 +54,8 @@ class ShardStats(NamedTuple):
     hot_rows: int
     parts: int
     bytes: int
+    ids: int
+    """How many row ids have been given out: none is greater."""
 
 
 class Transaction(Protocol):
@@ -167,8 +169,12 @@ class Transaction(Protocol):
         for_update: bool | RowLock = False,
         peek: bool = False,
         predicate: Predicate | None = None,
+        ids: Sequence[int] | None = None,
     ) -> AsyncIterator[list[StoredRow]]:
         """Yield all visible rows in chunks, without blocking the loop for long.
+
+        ``ids``: those with these ids, in their order, each once; of a ``range`` that is longer than the table, others as well.
+        Changes of rows with other ids then do not matter, whatever the ``predicate``.
 
         Locks the table IS (``for_update``: IX) and no row: what others commit afterwards is compared with
         ``predicate`` (None: any change matters), and the first that matches makes this transaction fail with

@@ -13,7 +13,7 @@ one order for all transactions, and then compares in one tick; scans are compare
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
 from txn.errors import WriteConflict
 from txn.locks.granule import Granule
@@ -22,7 +22,7 @@ from txn.mvcc.generation import Generation
 from txn.mvcc.keys import IndexKey, each
 from txn.mvcc.version import INFINITY
 from txn.next_key import MAX_RANGE_KEYS, traverse
-from txn.scan_watch import MAX_PREDICATES, Images, Predicate, ScanWatch, changed_for, image_at, load_changed
+from txn.scan_watch import Images, Predicate, ScanWatch, changed_for, image_at, load_changed, noted
 from txn.types import IndexId, Key, KeyRange, RowId, ShardId, StoredRow, Timestamp, TxnId
 
 if TYPE_CHECKING:
@@ -108,10 +108,8 @@ class ReadSet:
         predicates = self.scans.setdefault(shard, [])
         if None in predicates:
             return
-        if predicate is None or len(predicates) >= MAX_PREDICATES:
+        if noted(cast("list[Predicate]", predicates), predicate) is None:
             self.scans[shard] = [None]
-        elif predicate not in predicates:
-            predicates.append(predicate)
 
     def wants(self, modes: dict[ShardId, int]) -> list[tuple[Granule, int]]:
         """Return the locks that cover the reads and the table locks ``modes``, in the one global order."""

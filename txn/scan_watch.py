@@ -15,7 +15,7 @@ it (``OwnWrites.cold``), and loaded ahead at promotion (``Images``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Set
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from txn.mvcc.parts import PartState
 
 Predicate: TypeAlias = Callable[[Row], bool]
+
+MAX_ROW_IDS: Final = 100_000
+"""A transaction that reads more rows of a table by their ids than this watches all of it."""
 
 MAX_PREDICATES: Final = 32
 """A transaction that scans a table with more predicates than this watches all of it."""
@@ -50,6 +53,37 @@ _NOTHING_KEPT: Final[Mapping[RowId, Row]] = MappingProxyType({})
 _NO_IMAGES: Final[Mapping[tuple[str, int], Row]] = MappingProxyType({})
 
 
+class OfRows:
+    """The predicate of a scan that reads rows by their ids: what happens to others does not matter to it."""
+
+    __slots__ = ("ids",)
+
+    def __init__(self, ids: Container[int]) -> None:
+        self.ids = ids
+
+    def __call__(self, row: Row) -> bool:
+        """Every version of such a row matters."""
+        return True
+
+
+def noted(predicates: list[Predicate], predicate: Predicate | None) -> list[Predicate] | None:
+    """Return ``predicates`` with one more, None where all rows are to be watched instead. Ids of rows are gathered in one."""
+    if predicate is None:
+        return None
+    if isinstance(predicate, OfRows) and isinstance(predicate.ids, Set):
+        for known in predicates:
+            if isinstance(known, OfRows) and isinstance(known.ids, set):
+                known.ids.update(predicate.ids)
+                return predicates if len(known.ids) <= MAX_ROW_IDS else None
+        predicate = OfRows(set(predicate.ids))  # its own, for more are added
+    elif predicate in predicates:
+        return predicates
+    if len(predicates) >= MAX_PREDICATES:
+        return None
+    predicates.append(predicate)
+    return predicates
+
+
 class ScanWatch:
     """A transaction's scans of one table. ``conflict``: the first change that one of them should have seen."""
 
@@ -64,10 +98,8 @@ class ScanWatch:
 
     def add(self, predicate: Predicate | None) -> None:
         """Note one more scan."""
-        if predicate is None or self.predicates is None or len(self.predicates) >= MAX_PREDICATES:
-            self.predicates = None
-        elif predicate not in self.predicates:
-            self.predicates.append(predicate)
+        if self.predicates is not None:
+            self.predicates = noted(self.predicates, predicate)
 
     def join(self, other: ScanWatch) -> None:
         """Take over another watch of the same table and transaction."""
@@ -76,11 +108,14 @@ class ScanWatch:
         if self.conflict is None:
             self.conflict = other.conflict
 
-    def concerns(self, images: Iterable[Row | None]) -> bool:
+    def concerns(self, row_id: RowId, images: Iterable[Row | None]) -> bool:
         """Tell whether a scan would have met one of a row's images. None: an image that cannot be had now."""
-        return self.predicates is None or any(
-            values is None or matches(predicate, values) for values in images for predicate in self.predicates
-        )
+        if self.predicates is None:
+            return True
+        tests = [p for p in self.predicates if p.__class__ is not OfRows or row_id in p.ids]
+        if not tests:
+            return False
+        return any(values is None or matches(test, values) for values in images for test in tests)
 
 
 def matches(predicate: Predicate, values: Row) -> bool:
@@ -155,7 +190,7 @@ def conflict_with(
     own = None if owner is None else owner.own_of(writes.shard)
     kept = _NOTHING_KEPT if own is None else own.cold
     for op in writes.ops:
-        if watch.concerns(images_of(generation, op, kept, before)):
+        if watch.concerns(op.row_id, images_of(generation, op, kept, before)):
             return explain(core, generation, op.row_id, op.values, by, before)
     if writes.parts or writes.ended:
         return WriteConflict(watch.shard, other_session=core.session_of_txn(by), changed_at=by.ts)
@@ -239,6 +274,6 @@ def changed_for(
     if rows is None or watch.predicates is None:
         return min(rows) if rows else RowId(0)
     for row_id in sorted(rows):
-        if any(watch.concerns(image_at(generation, row_id, at, loaded)) for at in (ts, INFINITY)):
+        if any(watch.concerns(row_id, image_at(generation, row_id, at, loaded)) for at in (ts, INFINITY)):
             return row_id
     return None

@@ -11,7 +11,7 @@ segments are never changed in a way a held timestamp could see. Work that takes 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import pyarrow as pa
@@ -19,9 +19,12 @@ import pyarrow.compute as pc
 
 from txn.api import ShardStats
 from txn.columns import int64_array, rows_to_table, table_schema
+from txn.mvcc.generation import Cold
 from txn.mvcc.hotlog import Segment
 from txn.mvcc.intents import OwnWrites
 from txn.mvcc.parts import PartState
+from txn.mvcc.version import Version
+from txn.reads import fetch, stored
 from txn.types import Row, RowId, ShardId, ShardSpec, Snapshot, SnapshotPart, StoredRow, Timestamp
 from txn.view import Steps, View
 
@@ -235,6 +238,54 @@ async def scan(txn: StoreTransaction, view: View) -> AsyncIterator[list[StoredRo
         del rows  # before the next ones are read: one may be large
 
 
+def given_ids(view: View, ids: range) -> range | None:
+    """Return those of a range of row ids that have been given out; None where all rows are quicker looked through."""
+    generation = view.generation
+    held = range(max(ids.start, 1), min(ids.stop, generation.next_row_id))
+    return None if len(held) > max(generation.counts()[0], CHUNK_ROWS) else held
+
+
+async def scan_ids(
+    txn: StoreTransaction, shard: ShardId, ids: Sequence[int]
+) -> AsyncIterator[list[StoredRow]]:
+    """Yield the rows with some ids in chunks, in the order of ``ids``.
+
+    A transaction that writes reads each chunk as of its moment: a change in between is one of rows that it watches.
+    """
+    for start in range(0, len(ids), CHUNK_ROWS):
+        if start:
+            await asyncio.sleep(0)
+        found = txn.run(_with_ids(txn, txn.view(shard), ids[start : start + CHUNK_ROWS]))
+        rows = await found if isinstance(found, Awaitable) else found
+        if rows:
+            yield rows
+        del found, rows
+
+
+def _with_ids(txn: StoreTransaction, view: View, ids: Sequence[int]) -> Steps[list[StoredRow]]:
+    generation, own, statement = view.generation, view.own, txn.statement
+    ts = txn.core.domain_of(view.shard).read_ts() if txn.writing else txn.read_ts
+    parts = view.parts(statement, ts)
+    out: list[StoredRow | None] = []
+    missing: list[tuple[int, RowId, Cold]] = []
+    for number in ids:
+        row_id = RowId(number)
+        intent = own.seen(row_id, statement) if own is not None and own.rows else None
+        if intent is not None:
+            if intent.values is not None:
+                out.append(StoredRow(row_id, view.padding.pad(intent.values), Timestamp(0)))
+            continue
+        place = generation.find_row(row_id, ts, parts)
+        if isinstance(place, Version):
+            out.append(stored(view, row_id, place))
+        elif place is not None:
+            missing.append((len(out), row_id, place))
+            out.append(None)
+    if missing:
+        yield from fetch(view, missing, out)
+    return out  # type: ignore[return-value]  # no gap is left
+
+
 async def scan_captured(view: View, at: Capture) -> AsyncIterator[list[StoredRow]]:
     """Yield the rows of a shard as captured; see ``scan``."""
     spec = view.spec
@@ -308,12 +359,24 @@ def stats(txn: StoreTransaction, shard: ShardId) -> ShardStats:
         if entry.generation.damage is not None and history.domain is txn.timeline:
             raise entry.generation.damage
         rows, hot, size = entry.generation.counts()
-        return ShardStats(rows=rows, hot_rows=hot, parts=len(entry.generation.parts), bytes=size)
+        return ShardStats(
+            rows=rows,
+            hot_rows=hot,
+            parts=len(entry.generation.parts),
+            bytes=size,
+            ids=entry.generation.next_row_id - 1,
+        )
     view = txn.view(shard)
     rows, hot, size = view.generation.counts()
     if view.own is not None:
         rows += len(view.own.rows) + sum(p.ref.rows for _s, p in view.own.parts)
-    return ShardStats(rows=rows, hot_rows=hot, parts=len(view.generation.parts), bytes=size)
+    return ShardStats(
+        rows=rows,
+        hot_rows=hot,
+        parts=len(view.generation.parts),
+        bytes=size,
+        ids=view.generation.next_row_id - 1,
+    )
 
 
 __all__ = ["ShardStats", "scan", "scan_part", "stats", "take"]

@@ -50,7 +50,7 @@ from txn.mvcc.intents import OwnWrites
 from txn.mvcc.version import INFINITY
 from txn.persist.part_job import PartJob, WrittenPart
 from txn.read_set import ReadSet
-from txn.scan_watch import Predicate
+from txn.scan_watch import OfRows, Predicate
 from txn.scans import Scans
 from txn.schema import SchemaState
 from txn.timeline import Timeline
@@ -371,15 +371,22 @@ class StoreTransaction:
         for_update: bool | RowLock = False,
         peek: bool = False,
         predicate: Predicate | None = None,
+        ids: Sequence[int] | None = None,
     ) -> AsyncIterator[list[StoredRow]]:
         """See ``txn.api``."""
+        if ids is not None:
+            predicate = OfRows(ids if isinstance(ids, range) else frozenset(ids))
         steps = (
             reads.peek_table(self, shard) if peek else reads.start_scan(self, shard, for_update, predicate)
         )
         lock = self.run(steps)
         if isinstance(lock, Awaitable):
             await lock
-        async for rows in snapshot.scan(self, self.view(shard)):
+        view = self.view(shard)
+        if isinstance(ids, range):
+            ids = snapshot.given_ids(view, ids)
+        found = snapshot.scan(self, view) if ids is None else snapshot.scan_ids(self, shard, ids)
+        async for rows in found:
             if self.life.state is not ACTIVE:
                 raise self.life.ended()
             yield rows

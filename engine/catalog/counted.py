@@ -28,19 +28,19 @@ class Figures:
 
     Attributes:
         table: whose rows are counted for a relation; 0: nothing is.
-        columns: the values that say so, by column, given the number of rows.
+        columns: the values that say so, by column, given the number of rows and that of the row ids given out.
     """
 
     table: Callable[[RelationDef], int]
-    columns: Callable[[float], Mapping[str, Any]]
+    columns: Callable[[int, int], Mapping[str, Any]]
 
 
 class _Counted(NamedTuple):
-    """The rows of a relation without the figure, whose it is, the figure, and the rows with it."""
+    """The rows of a relation without the figures, whose they are, the figures, and the rows with them."""
 
     rows: Rows
     table: int
-    figure: float
+    figures: tuple[int, int]
     done: Rows
 
 
@@ -62,11 +62,11 @@ class CountedRows:
         self._clock_us = clock_us
         self._us = 0
         self._at: object = None  # after which commits has been counted
-        self._counts: dict[int, float] = {}  # by table, since then
+        self._counts: dict[int, tuple[int, int]] = {}  # by table, since then
         self._rows: dict[int, _Counted] = {}
-        self._last: tuple[PartOfEach, Mapping[int, float], PartOfEach] | None = None
+        self._last: tuple[PartOfEach, Mapping[int, tuple[int, int]], PartOfEach] | None = None
 
-    def _current(self, session: Session) -> dict[int, float]:
+    def _current(self, session: Session) -> dict[int, tuple[int, int]]:
         """Return what may be taken as counted, to be added to."""
         txn = session.block.txn
         if txn is not None and txn.writing:
@@ -79,21 +79,23 @@ class CountedRows:
             self._us, self._at = now, at
         return self._counts
 
-    def _count(self, session: Session, counts: dict[int, float], table: int) -> float:
+    def _count(self, session: Session, counts: dict[int, tuple[int, int]], table: int) -> tuple[int, int]:
         count = counts.get(table)
         if count is None:
-            count = counts[table] = float(session.system.row_estimate(table))
+            count = counts[table] = session.system.rows_and_ids(table)
         return count
 
-    def _shown(self, session: Session, counts: dict[int, float], item: RelationDef, rows: Rows) -> Rows:
+    def _shown(
+        self, session: Session, counts: dict[int, tuple[int, int]], item: RelationDef, rows: Rows
+    ) -> Rows:
         """Return the rows of a relation with its figure, the same ones for the same figure."""
         table = self._figures.table(item) if rows else 0
         if not table:
             return rows
         count = self._count(session, counts, table)
         known = self._rows.get(item.oid)
-        if known is None or known.rows is not rows or known.figure != count:
-            figures = [(self._places[name], value) for name, value in self._figures.columns(count).items()]
+        if known is None or known.rows is not rows or known.figures != count:
+            figures = [(self._places[name], value) for name, value in self._figures.columns(*count).items()]
             done: Rows = []
             for row in rows:
                 values = list(row)
@@ -146,7 +148,7 @@ class CountedRows:
                     if oid in relations
                     and (
                         known.done is not shown.get(oid)
-                        or known.figure != self._count(session, counts, known.table)
+                        or known.figures != self._count(session, counts, known.table)
                     )
                 }
             part = last[2].replaced(

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.catalog.fences import standing
 from engine.catalog.stored import PG_CLASS_OID
+from engine.catalog.tids import tid_of
 from engine.catalog.virtual import RowDict, relation
 from engine.memory import MemoryPlan
 from engine.transaction.block_state import BLOCK
-from engine.transaction.conflicts import mode_name, tid_of
+from engine.transaction.conflicts import mode_name
 from pgwire.codecs.network import address_of
 from pgwire.give_way import paced
 from txn import inspect

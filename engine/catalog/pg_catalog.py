@@ -24,6 +24,7 @@ from engine.catalog.stored import (
     PG_NAMESPACE_OID,
     SUPERUSER_OID,
 )
+from engine.catalog.tids import blocks
 from engine.catalog.virtual import (
     RowDict,
     by_constraint_oid,
@@ -62,16 +63,12 @@ def builtin_classes(session: Session) -> Iterator[RowDict]:
     return (_class_row(session, item) for item in virtual_relations())
 
 
-def _pages(rows: float) -> int:
-    return max(1, int(rows) // 100) if rows > 0 else 0
-
-
 def _counted_table(item: RelationDef) -> int:
     return item.oid if item.kind in "rmp" else item.table_oid
 
 
-def _counts(rows: float) -> RowDict:
-    return {"reltuples": rows, "relpages": _pages(rows)}
+def _counts(rows: int, row_ids: int) -> RowDict:
+    return {"reltuples": float(rows), "relpages": blocks(row_ids)}
 
 
 @of_each(
@@ -106,7 +103,6 @@ def _class_row(session: Session, item: RelationDef) -> RowDict:
         "relfilenode": 0 if item.kind in "vcp" else item.oid, "reltuples": rows,
         "relispartition": bool(item.partition_of) or is_part,
         "relpartbound": _bound_text(session, item), "relhassubclass": has_parts,
-        "relpages": _pages(rows),
         "relhasindex": bool(item.indexes), "relisshared": item.virtual and _shared(item.name),
         "relhastriggers": has_triggers(session, item),
         "relrowsecurity": item.row_security, "relforcerowsecurity": item.force_row_security,

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from engine.catalog.tids import PAGE_BYTES, blocks
 from engine.connection.advisory import SessionAdvisory
 from engine.large_objects.session import SessionLargeObjects
 from engine.sequences.session import SessionSequences
 from engine.transaction import snapshots
 from planner.catalog import RelationDef
 from planner.facts import PG_CATALOG_OID
+from txn.api import ShardStats
 from txn.types import ShardId, Timestamp, TxnId
 
 if TYPE_CHECKING:
     from engine.connection.channels import SessionChannels
     from engine.connection.session import Session
+
+_NOTHING: Final = ShardStats(0, 0, 0, 0, 0)
 
 
 class SystemView:
@@ -71,31 +75,39 @@ class SystemView:
         """The connection's LISTEN and NOTIFY."""
         return self._session.channels
 
-    def _stats(self, relation: RelationDef | None) -> tuple[int, int]:
-        """Return (rows, bytes) of a relation, zeros where it stores nothing."""
+    def _stats(self, relation: RelationDef | None) -> ShardStats:
+        """Return the figures of a relation, zeros where it stores nothing."""
         if relation is None or not relation.stored:
-            return 0, 0
+            return _NOTHING
         try:
-            stats = self._session.block.ensure_txn().stats(ShardId(relation.oid))
+            return self._session.block.ensure_txn().stats(ShardId(relation.oid))
         except KeyError:  # dropped meanwhile; the catalog is that of the transaction's start
-            return 0, 0
-        return stats.rows, stats.bytes
+            return _NOTHING
 
     def relation_sizes(self) -> Callable[[int], int | None]:
-        """Return what gives the bytes of a table or materialized view; 0 for indexes, views and catalog relations."""
+        """Return what gives the bytes of a table or materialized view; 0 for indexes, views and catalog relations.
+
+        They are at least those of the pages that its rows' ctids name, for clients that read a table by its size in pages.
+        """
         find, stats = self._session.catalog.relation_by_oid, self._stats
 
         def size(oid: int) -> int | None:
             relation = find(oid)
             if relation is None:
                 return None
-            return stats(relation)[1] if relation.stored else 0
+            found = stats(relation)
+            return max(found.bytes, blocks(found.ids) * PAGE_BYTES)
 
         return size
 
     def row_estimate(self, oid: int) -> int:
         """Return about how many rows a stored table has; 0 for other relations."""
-        return self._stats(self._session.catalog.relation_by_oid(oid))[0]
+        return self._stats(self._session.catalog.relation_by_oid(oid)).rows
+
+    def rows_and_ids(self, oid: int) -> tuple[int, int]:
+        """Return about how many rows a stored table has, and how many row ids it has given out; zeros for other relations."""
+        found = self._stats(self._session.catalog.relation_by_oid(oid))
+        return found.rows, found.ids
 
     def analyzed_us(self, oid: int) -> tuple[int | None, int | None]:
         """Return when a table's columns were last counted because ANALYZE asked for it, and when without."""
@@ -107,9 +119,9 @@ class SystemView:
         """Return the bytes of all stored tables of a database; 0: of all."""
         session = self._session
         if database == session.database_oid:
-            return sum(self._stats(r)[1] for r in session.catalog.user_relations())
+            return sum(self._stats(r).bytes for r in session.catalog.user_relations())
         return sum(
-            self._stats(r)[1]
+            self._stats(r).bytes
             for space in session.db.spaces
             if database in (0, space.oid)
             for r in space.catalog.user_relations()

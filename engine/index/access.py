@@ -24,8 +24,9 @@ from engine.index.exact_patterns import exact_match
 from pgwire.give_way import give_way, paced
 from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.comparisons import FLIP, Operator, key_operators
-from planner.facts import BPCHAR, FLOAT4, FLOAT8, INT2, INT4, INT8, NUMERIC, facts
+from planner.facts import BPCHAR, FLOAT4, FLOAT8, INT2, INT4, INT8, NUMERIC, TID, facts
 from planner.query import (
+    CTID,
     Aggregate,
     ArrayExpr,
     BoolExpr,
@@ -44,10 +45,12 @@ from planner.query import (
     SubLinkKind,
     Var,
 )
+from planner.types import SqlType
 from planner.walk import children, placed
 
 _REFERENCES = frozenset((Var, Aggregate, GroupingFunc, CteRange))
 _INTEGERS = frozenset((INT2, INT4, INT8))
+_TID = SqlType(TID)
 SMALL_SPAN = 10_000  # integers between two constant bounds up to which a range counts as small
 
 
@@ -132,10 +135,11 @@ class Access:
     """How a range is reached: an index with keys, or (virtual relations) a column with values.
 
     Kinds entries and intervals: a gin or gist index; the one key is what is compared with the column, as ``entry`` or ``interval`` says,
-    ``served`` the condition, which is tested again (``engine.index.inverted``, ``engine.index.intervals``).
+    ``served`` the condition, which is tested again (``engine.index.inverted``, ``engine.index.intervals``). Kind rows: no index,
+    but what rows are named by, their ctids; bounds are tested again, too (``engine.index.by_ctid``).
     """
 
-    kind: Literal["point", "keys", "prefix", "entries", "intervals"]
+    kind: Literal["point", "keys", "prefix", "entries", "intervals", "rows"]
     index: IndexDef | None
     attnums: tuple[int, ...]
     keys: tuple[Expr, ...]  # a value per key column; for "keys" an entry may be an array
@@ -154,11 +158,13 @@ class Access:
     @property
     def bounded(self) -> bool:
         """Tell whether few rows are expected: keys, a prefix, a limit, or bounds that are close or not yet known."""
-        if self.limited or self.kind != "prefix" or self.keys:
+        if self.limited or self.kind not in ("prefix", "rows") or self.keys:
             return True
         if self.lower is None or self.upper is None:
             return False
         low, high = self.lower[0], self.upper[0]
+        if self.kind == "rows":
+            return True
         if isinstance(low, Const) and isinstance(high, Const):
             if isinstance(low.value, int) and isinstance(high.value, int) and low.type.oid in _INTEGERS:
                 return high.value - low.value <= SMALL_SPAN
@@ -345,9 +351,12 @@ def find(
     available: AbstractSet[int],
 ) -> Access | None:
     """Return the best access of a base table, or None."""
+    named = rows_by_ctid(range_, conjuncts, available)
+    if named is not None and named.keys:
+        return named
     uses = column_uses(range_, conjuncts, available, key_expressions(table, catalog, range_))
     if not uses:
-        return None
+        return named
     types = {c.attnum: (c.type.oid, c.type.typmod) for c in table.columns}
     best: Access | None = None
     for index in (part for whole in table.indexes for part in index_parts(whole, table)):
@@ -358,7 +367,46 @@ def find(
         found = serve(index, uses, types)
         if found is not None and (best is None or found.score < best.score):
             best = found
-    return best
+    return named if best is None else best
+
+
+def rows_by_ctid(range_: int, conjuncts: Sequence[Expr], available: AbstractSet[int]) -> Access | None:
+    """Return the access of a base table by its rows' ctids, or None."""
+    column = Var(type=_TID, range=range_, attnum=CTID)
+    if not any(column == side for conjunct in conjuncts for side in _sides(conjunct)):
+        return None
+    use = _uses(range_, conjuncts, available, (column, CTID)).get(CTID)
+    if use is None:
+        return None
+    value = use.equal if use.equal is not None else use.members
+    if value is not None:
+        single = use.equal is not None
+        said = use.sources["=" if single else "in"]
+        return Access(
+            "rows",
+            None,
+            (CTID,),
+            (value,),
+            (not single,),
+            served=(said,),
+            unique=single,
+            score=0 if single else 1,
+        )
+    lower = next(((use.bounds[op], op == ">=") for op in (">=", ">") if op in use.bounds), None)
+    upper = next(((use.bounds[op], op == "<=") for op in ("<=", "<") if op in use.bounds), None)
+    served = tuple(use.sources[op] for op in (">=", ">", "<=", "<") if op in use.sources)
+    return Access("rows", None, (), (), (), lower, upper, served, score=5)
+
+
+def _sides(conjunct: Expr) -> Sequence[Expr]:
+    """Return what a comparison compares; of alternatives, what the first one does."""
+    while isinstance(conjunct, BoolExpr) and conjunct.kind == "or":
+        conjunct = conjunct.args[0]
+    if isinstance(conjunct, ScalarArrayOp):
+        return (conjunct.scalar,)
+    if isinstance(conjunct, SubLink):
+        return conjunct.lefts
+    return conjunct.args if isinstance(conjunct, OpExpr | FuncExpr) else ()
 
 
 def serve(index: IndexDef, uses: dict[int, ColumnUse], types: dict[int, tuple[int, int]]) -> Access | None:

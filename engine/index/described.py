@@ -16,6 +16,7 @@ from engine.explain.estimate import width_of_types
 from engine.explain.texts import Texts
 from engine.explain.tree import PlanNode, Role
 from engine.index.aggregate import AggregateNode
+from engine.index.by_ctid import CtidScan
 from engine.index.candidates import CandidateScan
 from engine.index.computed import CteSource, FunctionSource, StepSource, SubquerySource
 from engine.index.joins import DependentJoin, HashJoin, LoopJoin
@@ -289,8 +290,11 @@ class Describer:
         """Describe what FROM reads."""
         made = next(_SOURCES[kind] for kind in type(source).__mro__ if kind in _SOURCES)(self, source)
         made.actual = source.measured
-        if source.conjuncts:
-            made.details["Filter"] = self.texts.all_of(source.conjuncts)
+        tested = source.conjuncts
+        if isinstance(source, CtidScan):  # bounds are tested again where all rows were read
+            tested = tuple(c for c in tested if not any(c is said for said in source.access.served))
+        if tested:
+            made.details["Filter"] = self.texts.all_of(tested)
             if source.measured is not None and source.unfiltered is not None:
                 made.removed = source.unfiltered.rows - source.measured.rows
         query = self.texts.query
@@ -311,6 +315,12 @@ class Describer:
     def table_scan(self, source: TableScan) -> PlanNode:
         """All rows of a table."""
         return self._scan("Seq Scan", source.item, source.number)
+
+    def ctid_scan(self, source: CtidScan) -> PlanNode:
+        """Rows by their ctids."""
+        made = self._scan("Tid Scan" if source.access.keys else "Tid Range Scan", source.item, source.number)
+        made.details["TID Cond"] = self.texts.all_of(source.access.served)
+        return made
 
     def index_scan(self, source: IndexSource) -> PlanNode:
         """Rows by keys or a range of an index."""
@@ -442,6 +452,7 @@ _FORMS: dict[type[Node], Form] = {
 }
 _SOURCES: dict[type[Source], Form] = {
     TableScan: Describer.table_scan,
+    CtidScan: Describer.ctid_scan,
     IndexSource: Describer.index_scan,
     CandidateScan: Describer.candidate_scan,
     VirtualScan: Describer.catalog_scan,

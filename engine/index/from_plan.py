@@ -21,6 +21,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.index.access import Access, column_uses, find, has_sublink, is_volatile, ranges_used
+from engine.index.by_ctid import CtidScan
 from engine.index.candidates import CandidateScan
 from engine.index.catalog_join import CatalogJoin
 from engine.index.computed import CteSource, FunctionSource, StepSource, SubquerySource
@@ -340,6 +341,15 @@ class FromPlanner:
             self.planning.note(item, relation.oid, access, peeked=mark is not None and mark.wait == "skip")
             if access is None:
                 stored = TableScan(item, relation, index, needed, self.narrow)
+            elif access.kind == "rows":
+                tids = [*access.keys, *(b[0] for b in (access.lower, access.upper) if b)]
+                dependent = any(ranges_used(tid) for tid in tids)
+                around = outer if dependent else self._empty()
+                stored = CtidScan(item, relation, index, needed, self.narrow, access, around)
+                stored.dependent = dependent
+                if access.keys:
+                    served_by = {id(s) for s in access.served}
+                    conjuncts = [c for c in conjuncts if id(c) not in served_by]
             elif access.kind in ("entries", "intervals"):
                 dependent = bool(ranges_used(access.keys[0]))
                 around = outer if dependent else self._empty()

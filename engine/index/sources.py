@@ -16,6 +16,7 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 
+from engine.catalog.tids import tid_of
 from engine.connection.pieces import PART_BYTES
 from engine.explain.tree import Measured
 from engine.index.access import Access, in_order_of_cost
@@ -165,7 +166,7 @@ def reading_for(mark: RowMark) -> Reading:
 
 
 _SYSTEM = {
-    ROW_ID: "s.row_id", TABLEOID: "oid", CTID: "((s.row_id >> 15) & 4294967295, (s.row_id & 32767) + 1)",
+    ROW_ID: "s.row_id", TABLEOID: "oid", CTID: "tid_of(s.row_id)",
     ROW_VERSION: "s.begin", XMIN: "s.begin & 4294967295", XMAX: "0", CMIN: "0", CMAX: "0",
 }  # fmt: skip
 
@@ -203,7 +204,9 @@ def extractor(
     listed = "".join(part + ", " for part in parts)
     live = relation.live
     record = record_maker(tuple(c.type.oid for c in live), tuple(c.name for c in live))
-    function: ExtractOf = eval(f"lambda oid: lambda found: [({listed}) for s in found]", {"record": record})
+    function: ExtractOf = eval(
+        f"lambda oid: lambda found: [({listed}) for s in found]", {"record": record, "tid_of": tid_of}
+    )
     return {(range_, n): i for i, n in enumerate(needed)}, len(needed), function
 
 
@@ -258,12 +261,17 @@ class TableScan(Source):
 
     def rows(self, outer: Any, e: Env) -> Pipe:
         """Scan; for LockRows first past all locks."""
+        return self.scanned(e, None)
+
+    def scanned(self, e: Env, ids: Sequence[int] | None) -> Pipe:
+        """Scan all rows, or those with certain ids (``Transaction.scan``)."""
         ctx = e.shared.ctx
         extract = self.extract
         if self.scouts and e.shared.private.get(self):
-            chunks_ = ctx.txn.scan(self.shard, peek=True)
+            chunks_ = ctx.txn.scan(self.shard, peek=True, ids=ids)
         else:
-            chunks_ = ctx.txn.scan(self.shard, predicate=self._predicate(e), **self.reading[ctx.for_update])
+            predicate = self._predicate(e) if ids is None else None
+            chunks_ = ctx.txn.scan(self.shard, predicate=predicate, ids=ids, **self.reading[ctx.for_update])
         iterator = chunks_.__aiter__()
         while True:
             wait = Wait(_next(iterator))

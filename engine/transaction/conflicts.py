@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from engine.catalog.index_parts import part_of
+from engine.catalog.tids import tid_of
 from engine.large_objects.shards import NAMES
 from pgwire.codecs.registry import CodecSettings, text_output
 from planner.catalog import Catalog, IndexDef, RelationDef
@@ -68,11 +69,6 @@ def mode_name(kind: str, mode: str) -> str:
     """Return PostgreSQL's name for a lock mode on a granule of ``kind`` (table, row, key, range)."""
     names = {"table": _TABLE_MODES, "row": _ROW_MODES}.get(kind, _KEY_MODES)
     return names.get(mode, mode)
-
-
-def tid_of(row_id: int) -> tuple[int, int]:
-    """Return a ctid that names a row id: unique per row, stable while the row lives (docs/sql.md)."""
-    return (row_id >> 15) & 0xFFFFFFFF, (row_id & 0x7FFF) + 1
 
 
 def relation_name(catalog: Catalog, shard: int) -> str:

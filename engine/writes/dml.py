@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.bulk.changes import BULK_ROWS
 from engine.bulk.spark_load import load_on_spark
+from engine.catalog.tids import tid_of
 from engine.connection.portal import Command, Outcome, Rows
 from engine.connection.rows import ReadyRows
 from engine.constraints import effects
@@ -32,7 +33,6 @@ from engine.reads.plans import Plan, Replan
 from engine.reads.query import collect, compiled_query, context, prepare_source, run_query
 from engine.slices import in_slices
 from engine.transaction.block_state import BLOCK
-from engine.transaction.conflicts import tid_of
 from engine.triggers.firing import Firing, Operation, firing_of, updated_columns
 from engine.triggers.rows import begin, insert_each, made_before, refuse_changed, take_turns
 from engine.writes.in_turn import computed_in_turn, each_row, in_turn
@@ -108,7 +108,11 @@ def _scanned(plan: Plan, source_key: str) -> list[ShardId]:
     if (
         index_plan is not None and plan.locking
     ):  # no other executor locks rows, so this is how tables are reached
-        return [ShardId(a.table) for a in index_plan.access if not a.bounded and not a.peeked]
+        return [
+            ShardId(a.table)
+            for a in index_plan.access
+            if not a.peeked and (not a.bounded or a.kind == "rows")
+        ]
     return list(compiled.tables)
 
 

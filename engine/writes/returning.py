@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from engine.catalog.tids import tid_of
 from engine.executor import ExecContext
 from engine.index.plan import Planning
 from engine.index.state import ExecState, value_of
-from engine.transaction.conflicts import tid_of
 from engine.writes.shape import table_layout
 from pgwire.give_way import openly
 from planner.catalog import RelationDef

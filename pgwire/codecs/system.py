@@ -18,17 +18,30 @@ from pgwire.codecs.invalid import invalid_syntax
 from pgwire.codecs.text import int_of
 from pgwire.give_way import paced
 
-_TID: Final = re.compile(r"\s*\(\s*([+-]?[0-9]+),\s*([0-9]+)\)", re.ASCII)
+_TID: Final = re.compile(r"[^(),]*[(,](?:[ \t-\r]*([+-]?[0-9]+))?,(?:[ \t-\r]*([+-]?[0-9]+))?\)")
 _TID_WIRE: Final = struct.Struct(">IH")
 _NEEDS_QUOTES: Final = re.compile(r'[(),"\\\s]|\A\Z')
 
 
 def parse_tid(text: str) -> tuple[int, int]:
-    """Read ``(block,offset)``; a negative block counts from 2**32 on down, as strtoul reads it. 22P02."""
-    match = _TID.fullmatch(text)
-    if match is None or not -(2**31) <= int_of(match[1]) < 2**32 or int_of(match[2]) >= 2**16:
+    """Read ``(block,offset)``, and what PostgreSQL reads as that. 22P02.
+
+    What stands before and behind the parentheses is passed over, a missing number is 0, and numbers are those of strtoul: below 2**64,
+    with a sign counted from 2**64 on down. A block is the lower half of one, with the sign extended or without.
+    """
+    match = _TID.match(text)
+    if match is None:
         raise invalid_syntax("tid", text)
-    return int(match[1]) % 2**32, int(match[2])
+    block, offset = _unsigned_long(match[1]), _unsigned_long(match[2])
+    if block is None or 2**32 <= block < 2**64 - 2**31 or offset is None or offset >= 2**16:
+        raise invalid_syntax("tid", text)
+    return block % 2**32, offset
+
+
+def _unsigned_long(digits: str | None) -> int | None:
+    """Return what C's strtoul makes of digits, 0 of none; None past its range."""
+    value = 0 if digits is None else int_of(digits)
+    return value % 2**64 if -(2**64) < value < 2**64 else None
 
 
 def show_tid(value: tuple[int, int]) -> str:

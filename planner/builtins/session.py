@@ -141,6 +141,9 @@ class EvalSystem(Protocol):
     def row_estimate(self, oid: int) -> int:
         """Return about how many rows a stored table has; 0 for other relations."""
 
+    def rows_and_ids(self, oid: int) -> tuple[int, int]:
+        """Return about how many rows a stored table has, and how many row ids it has given out; zeros for other relations."""
+
     def analyzed_us(self, oid: int) -> tuple[int | None, int | None]:
         """Return when a table's columns were last counted because ANALYZE asked for it, and when without."""
 

@@ -141,10 +141,12 @@ class MemoryTxn:
         return next(i.attnums for i in relation.indexes if i.oid == index)
 
     async def scan(
-        self, shard: int, *, for_update: bool = False, predicate: Any = None
+        self, shard: int, *, for_update: bool = False, predicate: Any = None, ids: Sequence[int] | None = None
     ) -> AsyncIterator[list[StoredRow]]:
         self.scans += 1
         rows = self.tables[shard]
+        if ids is not None:
+            rows = [row for row in rows if row.row_id in ids]
         for i in range(0, len(rows), 7):
             await asyncio.sleep(0)
             yield rows[i : i + 7]
