@@ -209,7 +209,7 @@ def to_json(value: Any, oid: int, session: EvalSession, *, pretty: bool = False)
     if oid == BOOL:
         return "true" if value else "false"
     if oid in _NUMBERS:
-        text = text_output(oid, value)
+        text = text_output(oid, value, session.codec_settings)
         return quote(text) if text[-1] in "Ny" else text
     if oid in (JSON, JSONB):
         return str(value)
