@@ -399,7 +399,7 @@ def recv(data: bytes, element_oid: int, element: Callable[[bytes], Any], *, lowe
             items.append(None)
             continue
         if size < 0 or len(data) < at + size:
-            raise DataError("08P01", "insufficient data left in message")
+            raise DataError("22P03", "insufficient data left in message")
         items.append(element(bytes(view[at : at + size])))
         at += size
     if at != len(data):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Final
 
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import paced
@@ -33,12 +34,15 @@ def show(value: str) -> str:
     return value
 
 
+_MOST_BITS: Final = 2**31 - 8
+
+
 def recv(data: bytes) -> str:
     """Read the number of bits (int32) and the bits, padded to whole bytes; 22P03."""
     if len(data) < 4:
         raise DataError("08P01", "insufficient data left in message")
     (length,) = struct.unpack_from(">i", data)
-    if length < 0:
+    if not 0 <= length <= _MOST_BITS:
         raise DataError("22P03", "invalid length in external bit string")
     size = (length + 7) // 8
     if len(data) != 4 + size:

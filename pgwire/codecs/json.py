@@ -147,10 +147,11 @@ def recv_json(data: bytes) -> str:
 
 
 def recv_jsonb(data: bytes) -> str:
-    """Read a jsonb value: version byte 1, then text; XX000 for another version."""
-    if not data or data[0] != 1:
-        version = data[0] if data else 0
-        raise DataError("XX000", f"unsupported jsonb version number {version}")
+    """Read a jsonb value: version byte 1, then text; 22P03 for another version, 08P01 for none."""
+    if not data:
+        raise DataError("08P01", "insufficient data left in message")
+    if data[0] != 1:
+        raise DataError("22P03", f"unsupported jsonb version number {data[0]}")
     return parse_jsonb(decode(data[1:]))
 
 

@@ -463,10 +463,11 @@ def parse_text(text: str) -> str:
 
 
 def recv(data: bytes) -> str:
-    """Read a path's binary form: version byte 1, then text; XX000 for another version."""
-    if not data or data[0] != 1:
-        version = data[0] if data else 0
-        raise DataError("XX000", f"unsupported jsonpath version number: {version}")
+    """Read a path's binary form: version byte 1, then text; 22P03 for another version, 08P01 for none."""
+    if not data:
+        raise DataError("08P01", "insufficient data left in message")
+    if data[0] != 1:
+        raise DataError("22P03", f"unsupported jsonpath version number: {data[0]}")
     return parse_text(decode(data[1:]))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from pgwire.codecs.bool import wrong_length
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import invalid_syntax, quoting
 
@@ -73,14 +74,14 @@ def send(value: bytes) -> bytes:
 
 
 def recv(data: bytes) -> bytes:
-    """Read six octets; 22P03."""
+    """Read six octets; 22P03 or 08P01 for another length."""
     if len(data) != 6:
-        raise DataError("22P03", "incorrect binary data format")
+        raise DataError(*wrong_length(data, 6))
     return bytes(data)
 
 
 def recv8(data: bytes) -> bytes:
-    """Read eight octets, or six; 22P03."""
+    """Read eight octets, or six; 22P03 or 08P01 for another length."""
     if len(data) not in (6, 8):
-        raise DataError("22P03", "incorrect binary data format")
+        raise DataError(*wrong_length(data, 8))
     return widen(bytes(data)) if len(data) == 6 else bytes(data)

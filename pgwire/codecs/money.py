@@ -6,6 +6,7 @@ import re
 import struct
 from typing import Final
 
+from pgwire.codecs.bool import wrong_length
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import invalid_syntax, out_of_range
 from pgwire.codecs.text import int_of
@@ -46,7 +47,7 @@ def send(value: int) -> bytes:
 
 
 def recv(data: bytes) -> int:
-    """Read eight bytes; 22P03."""
+    """Read eight bytes; 22P03 or 08P01 for another length."""
     if len(data) != 8:
-        raise DataError("22P03", "incorrect binary data format")
+        raise DataError(*wrong_length(data, 8))
     return int(_WIRE.unpack(data)[0])

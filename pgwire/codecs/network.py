@@ -15,6 +15,7 @@ import re
 import struct
 from typing import NamedTuple
 
+from pgwire.codecs.bool import wrong_length
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import invalid_syntax, quoting
 
@@ -162,24 +163,28 @@ def send_cidr(value: bytes) -> bytes:
 
 
 def _recv(data: bytes, what: str) -> Address:
-    if len(data) < 4 or data[0] not in _FAMILY.values():
+    if len(data) < 4:
+        raise DataError("08P01", "no data left in message")
+    if data[0] not in _FAMILY.values():
         raise DataError("22P03", f'invalid address family in external "{what}" value')
     version = 4 if data[0] == 2 else 6
     width = 32 if version == 4 else 128
     if data[1] > width:
         raise DataError("22P03", f'invalid bits in external "{what}" value')
-    if data[3] != width // 8 or len(data) != 4 + data[3]:
+    if data[3] != width // 8:
         raise DataError("22P03", f'invalid length in external "{what}" value')
+    if len(data) != 4 + data[3]:
+        raise DataError(*wrong_length(data, 4 + data[3]))
     return Address(version, int.from_bytes(data[4:], "big"), data[1])
 
 
 def recv_inet(data: bytes) -> bytes:
-    """Read the binary form; 22P03."""
+    """Read the binary form; 22P03, 08P01."""
     return pack(_recv(data, "inet"))
 
 
 def recv_cidr(data: bytes) -> bytes:
-    """Read the binary form; 22P03."""
+    """Read the binary form; 22P03, 08P01."""
     address = _recv(data, "cidr")
     if address.number & ~address.mask:
         raise DataError(
@@ -208,7 +213,7 @@ def send_lsn(value: bytes) -> bytes:
 
 
 def recv_lsn(data: bytes) -> bytes:
-    """Read eight bytes; 22P03."""
+    """Read eight bytes; 22P03 or 08P01 for another length."""
     if len(data) != 8:
-        raise DataError("22P03", "incorrect binary data format")
+        raise DataError(*wrong_length(data, 8))
     return bytes(data)

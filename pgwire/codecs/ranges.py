@@ -479,6 +479,10 @@ def multirange_sender(send: Callable[[Any], bytes]) -> Callable[[bytes], bytes]:
     return function
 
 
+_MOST_RANGES: Final = 2**27 - 1
+"""Of a multirange: what PostgreSQL has the memory for."""
+
+
 def _take(data: bytes, at: int) -> tuple[bytes, int]:
     """Return the bytes whose length is at ``at``, and their end; 08P01."""
     if at + 4 > len(data):
@@ -523,6 +527,8 @@ def multirange_receiver(type_: RangeType, recv: Callable[[bytes], Any]) -> Calla
         if len(data) < 4:
             raise DataError("08P01", "insufficient data left in message")
         (count,) = _LENGTH.unpack_from(data)
+        if not 0 <= count <= _MOST_RANGES:
+            raise DataError("22P03", f"invalid number of ranges: {count}")
         at = 4
         spans = []
         for _ in range(count):

@@ -204,17 +204,26 @@ def _show_reg(value: int) -> str:
     return str(value) if value else "-"
 
 
+def _no_binary(way: str, name: str, settings: CodecSettings) -> Any:
+    """Refuse the binary form of a type that has none: 42883."""
+    raise DataError("42883", f"no binary {way} function available for type {name}")
+
+
 def _add_texts() -> None:
     for oid, name, size in (
         (domain.TEXT, "text", -1), (domain.VARCHAR, "character varying", -1), (domain.BPCHAR, "character", -1),
         (domain.UNKNOWN, "unknown", -2), (domain.CSTRING, "cstring", -2),
-        (domain.REFCURSOR, "refcursor", -1), (domain.ACLITEM, "aclitem", 12),
+        (domain.REFCURSOR, "refcursor", -1),
         (domain.PG_NODE_TREE, "pg_node_tree", -1),
         # columns of catalog relations that are always NULL: statistics and missing values
         (2277, "anyarray", -1), (3361, "pg_ndistinct", -1), (3402, "pg_dependencies", -1), (5017, "pg_mcv_list", -1),
         (10028, "pg_statistic[]", -1),
     ):  # fmt: skip
         _add_text(oid, name, size, text.parse_text, text.show_text, text.decode, text.send_text)
+    CODECS[domain.ACLITEM] = Codec(
+        oid=domain.ACLITEM, name="aclitem", size=12, parse=_always(text.parse_text), show=_always(text.show_text),
+        recv=functools.partial(_no_binary, "input", "aclitem"), send=functools.partial(_no_binary, "output", "aclitem"), ascii=False,
+    )  # fmt: skip
     _add_text(domain.CITEXT, "citext", -1, citext.parse, citext.unpack, citext.receive, citext.send)
     CODECS[domain.HSTORE] = Codec(
         oid=domain.HSTORE, name="hstore", size=-1, parse=_always(hstore.parse), show=_always(hstore.show),

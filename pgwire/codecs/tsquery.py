@@ -456,7 +456,7 @@ def show(value: bytes) -> str:
 
 
 def receiver(settings: CodecSettings) -> Callable[[bytes], bytes]:
-    """Return the function that reads the binary form: XX000 as PostgreSQL, 08P01 where it ends early."""
+    """Return the function that reads the binary form: 22P03 for what is malformed, 08P01 where it ends early."""
     decode = encoding(settings.encoding).decode
 
     def recv(data: bytes) -> bytes:
@@ -464,7 +464,7 @@ def receiver(settings: CodecSettings) -> Callable[[bytes], bytes]:
         try:
             (count,) = struct.unpack_from(">I", data)
             if count > 2**24:
-                raise DataError("XX000", "invalid size of tsquery")
+                raise DataError("22P03", "invalid size of tsquery")
             at, items = 4, []
             for _ in paced(range(count)):
                 item, at = _received(data, at, decode)
@@ -481,9 +481,9 @@ def receiver(settings: CodecSettings) -> Callable[[bytes], bytes]:
             elif item.kind != NOT:
                 operands -= 1
             if operands < 1:
-                raise DataError("XX000", "malformed tsquery: operand not found")
+                raise DataError("22P03", "malformed tsquery: operand not found")
         if operands > 1:
-            raise DataError("XX000", "malformed tsquery: extra nodes")
+            raise DataError("22P03", "malformed tsquery: extra nodes")
         return pack(items)
 
     return recv
@@ -495,15 +495,15 @@ def _received(data: bytes, at: int, decode: Callable[[bytes], str]) -> tuple[Ite
         end = data.index(0, at + 3)
         text = decode(data[at + 3 : end])
         if weights > 15:
-            raise DataError("XX000", "invalid tsquery: invalid weight bitmap")
+            raise DataError("22P03", "invalid tsquery: invalid weight bitmap")
         if end - at - 3 > MAX_LEXEME_BYTES:
-            raise DataError("XX000", "invalid tsquery: operand too long")
+            raise DataError("22P03", "invalid tsquery: operand too long")
         return Word(text, weights, prefix != 0), end + 1
     if data[at] != 2:
-        raise DataError("XX000", f"unrecognized tsquery node type: {data[at]}")
+        raise DataError("22P03", f"unrecognized tsquery node type: {data[at]}")
     kind = data[at + 1]
     if kind not in PRIORITY:
-        raise DataError("XX000", f"invalid tsquery: unrecognized operator type {kind}")
+        raise DataError("22P03", f"invalid tsquery: unrecognized operator type {kind}")
     if kind != PHRASE:
         return Operator(kind), at + 2
     return Operator(PHRASE, struct.unpack_from(">H", data, at + 2)[0]), at + 4

@@ -298,7 +298,7 @@ def show(value: bytes) -> str:
 
 
 def receiver(settings: CodecSettings) -> Callable[[bytes], bytes]:
-    """Return the function that reads the binary form: XX000 as PostgreSQL, 08P01 where it ends early."""
+    """Return the function that reads the binary form: 22P03 for what is malformed, 08P01 where it ends early."""
     decode = encoding(settings.encoding).decode
 
     def recv(data: bytes) -> bytes:
@@ -306,13 +306,15 @@ def receiver(settings: CodecSettings) -> Callable[[bytes], bytes]:
         try:
             (count,) = struct.unpack_from(">i", data)
             if not 0 <= count < _BINARY_SIZE_MAX:
-                raise DataError("XX000", "invalid size of tsvector")
+                raise DataError("22P03", "invalid size of tsvector")
             at = 4
             words: list[tuple[str, Places]] = []
             for _ in paced(range(count)):
                 end = data.index(0, at)
                 lexeme = decode(data[at:end])
                 (number,) = struct.unpack_from(">H", data, end + 1)
+                if number > MAX_PLACES:
+                    raise DataError("22P03", "unexpected number of tsvector positions")
                 at = end + 3 + 2 * number
                 words.append((lexeme, _checked(lexeme, struct.unpack_from(f">{number}H", data, end + 3))))
         except (struct.error, ValueError):
@@ -325,12 +327,12 @@ def receiver(settings: CodecSettings) -> Callable[[bytes], bytes]:
 
 
 def _checked(lexeme: str, places: Places) -> Places:
+    if not lexeme:
+        raise DataError("22P03", "invalid tsvector: empty lexeme")
     if len(lexeme.encode("utf-8")) > MAX_LEXEME_BYTES:
-        raise DataError("XX000", "invalid tsvector: lexeme too long")
-    if len(places) > MAX_PLACES:
-        raise DataError("XX000", "unexpected number of tsvector positions")
+        raise DataError("22P03", "invalid tsvector: lexeme too long")
     if any(position(a) >= position(b) for a, b in pairwise(places)):
-        raise DataError("XX000", "position information is misordered")
+        raise DataError("22P03", "position information is misordered")
     return places
 
 

@@ -48,4 +48,5 @@ def test_bad_text_is_refused(oid: int, text: str) -> None:
 def test_bad_binary_is_refused(data: str) -> None:
     with pytest.raises(DataError) as caught:
         binary_input(INET, bytes.fromhex(data))
-    assert caught.value.sqlstate == "22P03"
+    short = len(data) < 8 or len(data) < 8 + 2 * int(data[6:8], 16)
+    assert caught.value.sqlstate in (("08P01", "22P03") if short else ("22P03",))
