@@ -36,7 +36,7 @@ from engine.reads.engine_query import EngineQuery, finish_function
 from engine.reads.filters import TableFilters
 from planner import facts as f
 from planner.catalog import Catalog
-from planner.errors import not_supported
+from planner.errors import SqlError, not_supported
 from planner.evaluate import RowFunction
 from planner.lower.callouts import PREFIX
 from planner.lower.common import Column, LoweredQuery, lower_query
@@ -45,6 +45,8 @@ from planner.lower.duckdb import DuckDialect, Slot, numeric_shape
 from planner.lower.value import Fixed, kind_of
 from planner.query import Param, QueryExpr
 from planner.walk import walk
+from txn.persist import trouble
+from txn.persist.trouble import TRIES, number_in, said
 from txn.types import ShardId, Snapshot
 
 BATCH_ROWS = 16_384
@@ -187,7 +189,7 @@ class LocalExecutor:
         """See ``Executor``: DuckDB's nodes are its own."""
 
     async def run(self, plan: LocalPlan, ctx: ExecContext) -> RowStream:
-        """Start the query and return when its first batch is there.
+        """Start the query and return when its first batch is there; again where DuckDB meets trouble that may pass before it.
 
         Raises:
             SqlError: whatever the query raises before its first batch.
@@ -206,16 +208,25 @@ class LocalExecutor:
             use.placeholder: relation_sql(use, snapshots[use.oid], sources) for use in text.lowered.relations
         }
         values = {slot.name: _bound(slot, ctx.params) for slot in text.slots}
-        query = _Running(self, text, ctx)
-        names = {**relations, **query.callouts.names}
-        sql = "".join(
-            piece + (names[text.names[i]] if i < len(text.names) else "")
-            for i, piece in enumerate(text.pieces)
-        )
-        # The snapshots stay referenced by the running query: what they name stays readable.
-        query.keep = snapshots
-        query.row_bytes = sum(snapshot.row_bytes for snapshot in snapshots.values())
-        first = await query.start(sql, values, sources)
+        tries = 1 if text.lowered.callouts else TRIES  # what DuckDB has called may not be called again
+        while True:
+            query = _Running(self, text, ctx)
+            names = {**relations, **query.callouts.names}
+            sql = "".join(
+                piece + (names[text.names[i]] if i < len(text.names) else "")
+                for i, piece in enumerate(text.pieces)
+            )
+            # The snapshots stay referenced by the running query: what they name stays readable.
+            query.keep = snapshots
+            query.row_bytes = sum(snapshot.row_bytes for snapshot in snapshots.values())
+            tries -= 1
+            try:
+                first = await query.start(sql, values, sources)
+                break
+            except SqlError:
+                if not query.may_pass or not tries:
+                    raise
+            await asyncio.sleep(trouble.PAUSE_S * 2 ** (TRIES - tries - 1))
         return RowStream(plan.query.columns, query.batches(first), query.close)
 
     async def close(self) -> None:
@@ -274,6 +285,8 @@ class _Running(EngineQuery):
         self._wide = any(kind_of(column.type.oid) in OF_ANY_SIZE for column in text.lowered.columns)
         self._cursor: Any = None
         self._reader: Any = None
+        self.may_pass = False
+        """Whether what it has met may be over when it is run again."""
         self.row_bytes = 0
         """What a row of all tables together takes, on average."""
         self.callouts = Callouts(text.lowered.callouts, self._env, self.ended)
@@ -328,6 +341,7 @@ class _Running(EngineQuery):
             error, duckdb.FatalException | duckdb.InternalException
         ):  # either may leave an instance that fails for all
             self._owner.give_up_instance()
+        self.may_pass = isinstance(error, duckdb.IOException) and said(number_in(str(error))).passing
         return to_sql_error(error) if isinstance(error, duckdb.Error) else error
 
     def _release(self) -> None:

@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from engine.local import executor as executor_module
 from engine.local.errors import to_sql_error
 from engine.local.executor import LocalExecutor
 from engine.local.instance import open_instance
@@ -21,6 +22,7 @@ from engine.reads.engine_query import PIECE_BYTES, pieces
 from planner import facts as f
 from planner.errors import SqlError
 from tests.support.lowered import World, sample_world
+from txn.persist import trouble
 
 ENDLESS = "SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b WHERE a < b"
 
@@ -302,3 +304,39 @@ def test_pieces_are_bounded_by_rows_and_bytes(
     found = list(pieces(batch, most_rows))
     assert [len(piece) for piece in found] == sizes
     assert pa.Table.from_batches(found).equals(pa.Table.from_batches([batch]))
+
+
+@pytest.mark.parametrize(
+    ("words", "times", "state"),
+    [
+        ("Too many open files", 1, None), ("Too many open files", trouble.TRIES - 1, None),
+        ("Too many open files", trouble.TRIES, "53000"), ("Input/output error", 1, None), ("Permission denied", 1, "58030"),
+    ],
+)  # fmt: skip
+def test_what_may_pass_before_the_first_batch_is_tried_again(
+    world: World,
+    executor: LocalExecutor,
+    monkeypatch: pytest.MonkeyPatch,
+    words: str,
+    times: int,
+    state: str | None,
+) -> None:
+    monkeypatch.setattr(trouble, "PAUSE_S", 0.0)
+    begin = executor_module._Running._begin
+    left = times
+
+    def refuse(self: Any, *args: Any) -> Any:
+        nonlocal left
+        if left:
+            left -= 1
+            raise duckdb.IOException(f'IO Error: Cannot open file "/x.parquet": {words}')
+        return begin(self, *args)
+
+    monkeypatch.setattr(executor_module._Running, "_begin", refuse)
+    if state is None:
+        assert rows(world, executor, "SELECT count(*) FROM t") == [("6",)]
+    else:
+        with pytest.raises(SqlError) as met:
+            rows(world, executor, "SELECT count(*) FROM t")
+        assert met.value.sqlstate == state
+    assert left == 0
