@@ -71,7 +71,7 @@ rights: $(COMPILED)
 	$(BIN)/pytest -m "long or not long" tests/rights
 
 proofs: $(COMPILED)
-	$(BIN)/pytest -m "long and not spark and not isolation" tests/conformance tests/engine tests/sim tests/txn
+	$(BIN)/pytest -m "long and not spark and not isolation" tests/conformance tests/engine tests/pgwire tests/sim tests/txn
 	HOLDFAST_FULL=1 $(BIN)/pytest tests/planner/builtins
 
 spark-conformance: $(STAMP)

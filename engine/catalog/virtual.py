@@ -181,6 +181,10 @@ def keyed_columns(oid: int) -> frozenset[int]:
     return frozenset(column.attnum for column in definition.columns if column.name in keys)
 
 
+_static: Final[dict[tuple[int, int], Part]] = {}
+"""The rows of static sources by relation and position among its sources (-1: of all of them): one list for all databases of a process."""
+
+
 class VirtualCatalog:
     """Implements ``engine.executor.VirtualRelations``."""
 
@@ -244,8 +248,7 @@ class VirtualCatalog:
         self._places = {
             r.oid: {column.name: i for i, column in enumerate(r.columns)} for r in self._relations.values()
         }
-        # the parts of static sources, and of others by catalog version, by relation and position among its sources
-        self._static: dict[tuple[int, int], Part] = {}
+        # the parts of other than static sources by catalog version, by relation and position among its sources
         self._by_version: OrderedDict[int, dict[tuple[int, int], Part]] = OrderedDict()
         self._together: dict[int, tuple[list[Rows], Rows]] = {}  # the rows of several sources, as read last
         # by database, relation and position
@@ -288,12 +291,12 @@ class VirtualCatalog:
         """Return one source's rows, from the cache where they may come from it."""
         make, definition = source.make, self._relations[oid]
         if source.scope != "catalog":
-            part = self._static.get((oid, position))
+            part = _static.get((oid, position))
             if part is None:
                 assert make is not None
                 part = Part(_tuples(definition, numbered(definition, make(session), session)))
                 if source.scope == "static":
-                    self._static[oid, position] = part
+                    _static[oid, position] = part
             return part
         catalog: CatalogSnapshot = session.catalog
         if source.figures is not None:
@@ -397,13 +400,13 @@ class VirtualCatalog:
 
     def _built_in(self, oid: int, session: Any) -> Part:
         """Return the rows of all static sources of a relation."""
-        part = self._static.get((oid, -1))
+        part = _static.get((oid, -1))
         if part is None:
             rows: Rows = []
             for position, source in enumerate(self._sources[oid]):
                 if source.scope == "static":
                     rows += self._part(oid, position, source, session).rows
-            part = self._static[oid, -1] = Part(rows)
+            part = _static[oid, -1] = Part(rows)
         return part
 
     def _finder(

@@ -2,7 +2,7 @@
 
 Each script below ``scripts/`` runs in a schema of its own on both servers, statement by statement. What PostgreSQL decides
 by the order in which it happens to meet rows is not in them (docs/sql.md). A script with the line ``-- also: local`` runs once more
-pinned to that executor, which may refuse statements: the router then chooses again (each third of them in ``make test``). ``make diff`` runs all
+pinned to that executor, which may refuse statements: the router then chooses again (each sixth of them in ``make test``). ``make diff`` runs all
 scripts so.
 A script with the line ``-- as of: 15.20`` holds what a minor release of PostgreSQL has mended; beside an older one it is skipped.
 """
@@ -30,8 +30,8 @@ AS_OF = re.compile(r"^-- as of: (\d+)\.(\d+)$", re.MULTILINE)
 PINNED = [(path, executor) for path in SCRIPTS for executor in ALSO.findall(path.read_text())]
 RUNS = [
     *((path, "auto") for path in SCRIPTS),
-    *PINNED[::3],  # in make test; the others in make diff
-    *(pytest.param(*run, marks=pytest.mark.long) for number, run in enumerate(PINNED) if number % 3),
+    *PINNED[::6],  # in make test; the others in make diff
+    *(pytest.param(*run, marks=pytest.mark.long) for number, run in enumerate(PINNED) if number % 6),
 ]
 DIFFERENT = {
     "statements-literals_of_shared_plans": ("INSERT INTO lit (id, n, v) VALUES (3,", "INSERT INTO lit (id, n, v) VALUES (8,", "UPDATE lit SET n = n + 99999"),

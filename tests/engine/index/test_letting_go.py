@@ -161,7 +161,13 @@ def _fail(pipe: Any) -> None:
         release.release_error(error)
 
 
-@pytest.mark.parametrize("name", STATEMENTS)
+@pytest.mark.parametrize(
+    "name",  # every second one in make test, all in make proofs
+    [
+        pytest.param(name, marks=[pytest.mark.long] if number % 2 else [])
+        for number, name in enumerate(STATEMENTS)
+    ],
+)
 def test_nothing_large_is_freed_in_one_step(database: Database, name: str) -> None:
     """Neither while it runs nor at its end, nor when it is given up or fails with as much as it ever has."""
 

@@ -24,7 +24,10 @@ FORMS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "form",  # every second one in make test, all in make proofs
+    [pytest.param(form, marks=[pytest.mark.long] if number % 2 else []) for number, form in enumerate(FORMS)],
+)
 def test_every_type_reads_or_refuses(form: str) -> None:
     text = form.replace("N", N)
     for oid in [
