@@ -69,7 +69,8 @@ class Encoder:
         )
         self._named = bool(named)
         if named:
-            oids = tuple(TEXT if (i, oid) in named else oid for i, oid in enumerate(oids))
+            names = {i for i, _ in named}
+            oids = tuple(TEXT if i in names else oid for i, oid in enumerate(oids))
         self.rows: Callable[[Sequence[RowTuple]], tuple[bytearray, int]] = row_encoder(
             oids, formats, settings
         )
