@@ -32,6 +32,7 @@ from planner.builtins.json_values import (
     path,
     quote,
     read,
+    read_escapes,
     record,
     same,
     to_json,
@@ -124,8 +125,7 @@ def _unescaped(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of json as PostgreSQL has it: it reads the whole text, escapes and all, whatever part is wanted."""
 
     def apply(text: str, *args: Any) -> Any:
-        if "\\u" in text:
-            read(text)
+        read_escapes(text)
         return function(text, *args)
 
     return apply

@@ -22,7 +22,7 @@ from pgwire.codecs.registry import text_input
 from pgwire.codecs.system import RecordValue
 from pgwire.codecs.user_types import row_shape
 from pgwire.give_way import paced_iter
-from planner.builtins.json_values import as_text, elements, kind_of, members
+from planner.builtins.json_values import as_text, elements, kind_of, members, read_escapes
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.domain_checks import DomainCheck
@@ -78,12 +78,20 @@ def _object(text: str | None) -> str | None:
     return text
 
 
+def _json_object(text: str | None) -> str | None:
+    if text is not None:
+        read_escapes(text)
+    return _object(text)
+
+
 def _objects(name: str) -> Callable[[str | None], Iterator[str]]:
     binary = name.startswith("jsonb")
 
     def each(text: str | None) -> Iterator[str]:
         if text is None:
             return
+        if not binary:
+            read_escapes(text)
         kind = kind_of(text)
         if kind != "array":
             if binary:
@@ -204,6 +212,7 @@ def _populated(name: str) -> Callable[[EvalSession, Any, str, int, int], Any]:
 def _populate(name: str) -> Callable[..., Any]:
     """json[b]_populate_record: a row of the first argument's type. Raises SqlError 22023; 42804, 0A000 for no such type."""
     populated = _populated(name)
+    binary = name.startswith("jsonb")
 
     def populate(
         session: EvalSession,
@@ -214,7 +223,11 @@ def _populate(name: str) -> Callable[..., Any]:
         *,
         types: tuple[int, ...],
     ) -> Any:
-        return base if text is None else populated(session, base, text, types[0], domain)
+        if text is None:
+            return base
+        if not binary:
+            read_escapes(text)
+        return populated(session, base, text, types[0], domain)
 
     return populate
 
@@ -285,7 +298,7 @@ def _register() -> None:
         )
         name = f"{t}_populate_recordset"
         python(f"{name}(anyelement,{t}{rest})", _populate_set(name), needs_session=True, needs_types=True)
-        python(f"{t}_to_record({t})", _object)
+        python(f"{t}_to_record({t})", _object if t == "jsonb" else _json_object)
         python(f"{t}_to_recordset({t})", _objects(f"{t}_to_recordset"))
 
 

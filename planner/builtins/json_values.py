@@ -60,6 +60,12 @@ def _skip(text: str, at: int) -> int:
     return match.end() if match else at
 
 
+def read_escapes(text: str) -> None:
+    r"""Raise 22P05 for ``\u0000`` and 22P02 for half a surrogate anywhere in a json, as whatever reads its strings does."""
+    if "\\u" in text:
+        read(text)
+
+
 def kind_of(text: str) -> str:
     """Return object, array, string, number, boolean or null."""
     char = text[_skip(text, 0)]

@@ -38,3 +38,12 @@ select jsonb_populate_recordset(null::record, '[]');
 select json_populate_recordset(null::record, null);
 select json_populate_recordset(row(1, 2), '[]');
 select * from json_populate_recordset(null::record, '[]') as t(a int);
+
+-- A json is read as a whole, escapes and all, whatever columns are asked for.
+select * from json_to_record('{"a":"x","b":"\u0000"}') as t(a text);
+select * from json_to_record('{"a":["\u0000"]}') as t(a json);
+select * from json_to_record('{"\u0000":1}') as t(a text);
+select * from json_to_record('{"a":{"b":"\ud800"}}') as t(a text);
+select * from json_to_recordset('[{"a":"\u0000"}]') as t(b text);
+select json_populate_record(row('x'::text, 1), '{"c":"\u0000"}');
+select json_populate_recordset(row('x'::text, 1), '[{"c":"\u0000"}]');
