@@ -259,10 +259,11 @@ async def _start_locking(session: Session, plan: Plan) -> None:
 
     Raises 25006 in a READ ONLY transaction.
     """
-    if session.block.ensure_txn().read_only:
+    txn = session.block.ensure_txn()
+    if txn.read_only and not session.view.may_write(txn, plan.tables):
         raise SqlError("25006", f"cannot execute {plan.locking} in a read-only transaction")
     with waiting(session, not plan.nowait):
-        await session.view.start_write(plan, ())
+        await session.view.start_write(plan, plan.tables if txn.read_only else ())
 
 
 async def _start_changing(

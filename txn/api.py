@@ -63,6 +63,8 @@ class Transaction(Protocol):
 
     ``statement``: the number of the one that runs.
 
+    ``read_only``: it must not write, but to ``excepted``. One that began otherwise may be told so, and that it may again.
+
     ``urgent``: set it where others wait for what this one is going to do. It then begins to write even while hot versions
     take twice the memory that they may.
     """
@@ -70,8 +72,13 @@ class Transaction(Protocol):
     id: TxnId
     read_ts: Timestamp
     read_only: bool
+    excepted: frozenset[ShardId]
     urgent: bool
     statement: int
+
+    @property
+    def keeps_reads(self) -> bool:
+        """Whether it remembers what it reads, since it may write yet: False where it began as a read-only one."""
 
     @property
     def writing(self) -> bool:

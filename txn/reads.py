@@ -122,7 +122,7 @@ def start_scan(
         if scans is not None:
             scans.add(shard, predicate)
         txn.check_scans()
-    elif not txn.read_only:
+    elif txn.keeps_reads:
         txn.read_set().add_scan(shard, predicate)
 
 
@@ -167,7 +167,7 @@ def _lookup(
     if not txn.writing:
         view = txn.view(shard)
         rows = yield from read_keys(txn, view, index, keys)
-        if not txn.read_only:
+        if txn.keeps_reads:
             txn.read_set().add_keys(view, index, keys, rows)
         return rows
     mode = row_mode(for_update) if for_update else S
@@ -329,7 +329,7 @@ def range_(
     if not txn.writing:
         view = txn.view(shard)
         rows = yield from read_range(txn, view, index, wanted, reverse, limit)
-        if not txn.read_only:
+        if txn.keeps_reads:
             txn.read_set().add_range(shard, index, wanted, reverse, limit, rows)
         return rows
     mode = row_mode(for_update)

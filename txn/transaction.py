@@ -94,7 +94,7 @@ class StoreTransaction:
     """
 
     __slots__ = (
-        "at_end", "callbacks", "commit_ts", "core", "deferred", "everywhere", "glimpsed", "hold", "id", "journal", "last_statement", "life",
+        "at_end", "callbacks", "commit_ts", "core", "deferred", "everywhere", "excepted", "glimpsed", "hold", "id", "journal", "last_statement", "life",
         "others", "own", "owner", "read_only", "read_ts", "reads_so_far", "scans", "schema_states", "session", "statement",
         "timeline", "urgent", "views", "writing",
     )  # fmt: skip
@@ -124,6 +124,7 @@ class StoreTransaction:
         self.id = core.new_txn_id()
         self.read_ts: Timestamp = self.hold.ts
         self.read_only = read_only
+        self.excepted: frozenset[ShardId] = frozenset()
         self.session = session
         self.statement = self.last_statement = 0
         if read_only:
@@ -335,7 +336,7 @@ class StoreTransaction:
             row = reads.one_row(view, index, keys[0], self.read_ts)
             if row is not None:
                 rows = [row]
-                if not self.read_only:
+                if self.owner is not NOBODY:
                     self.read_set().add_keys(view, index, keys, rows)
                 return rows
         if peek:
@@ -410,6 +411,11 @@ class StoreTransaction:
         if self.scans is not None:
             self.scans.check()
 
+    @property
+    def keeps_reads(self) -> bool:
+        """See ``txn.api``."""
+        return self.owner is not NOBODY
+
     # -- promotion (txn.promotion) ------------------------------------------------------------------
 
     def begin_write(
@@ -418,9 +424,9 @@ class StoreTransaction:
         scans: Iterable[ShardId] = (),
     ) -> Awaitable[None] | None:
         """See ``txn.api``."""
-        if self.read_only:
-            raise ReadOnlyTransaction("cannot write in a read-only transaction")
         modes: dict[ShardId, int] = dict.fromkeys(writes, IX)
+        if self.read_only and not (self.excepted and self.excepted.issuperset(modes)):
+            raise ReadOnlyTransaction("cannot write in a read-only transaction")
         for shard in scans:
             modes[shard] = SUPREMUM[modes[shard]][S] if shard in modes else S
         self.check_scans()
@@ -447,7 +453,7 @@ class StoreTransaction:
 
     def write_view(self, shard: ShardId) -> View:
         """Return the shard for writing; the caller has called ``begin_write``."""
-        if self.read_only:
+        if self.read_only and shard not in self.excepted:
             raise ReadOnlyTransaction("cannot write in a read-only transaction")
         if not self.writing:
             raise AssertionError("begin_write comes before the first write")

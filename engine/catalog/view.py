@@ -32,6 +32,7 @@ from pgwire.codecs.user_types import UserTypes
 from planner.catalog import TypeDef
 from planner.errors import SqlError
 from planner.statements import CreateMaterializedView, CreateTable, MarkConstraints, RefreshMaterializedView
+from txn.api import Transaction
 from txn.errors import SchemaChanged
 from txn.types import ShardId, Timestamp
 
@@ -270,7 +271,7 @@ class CatalogView:
         """
         block = self._session.block
         txn = block.ensure_txn()
-        if txn.read_only:
+        if txn.read_only and not self.may_write(txn, writes):
             raise SqlError("25006", f"cannot execute {_command(plan)} in a read-only transaction")
         block.wrote = True
         alone = self._seen.written_alone(writes)
@@ -283,6 +284,20 @@ class CatalogView:
         if not plan.fresh(self._seen):
             raise Replan
         self._session.db.turns.yield_to_readers()
+
+    def may_write(self, txn: Transaction, shards: Sequence[ShardId]) -> bool:
+        """Tell whether a read-only transaction may write to these tables all the same: they are the session's temporary ones."""
+        if not shards or not txn.keeps_reads:
+            return False
+        catalog = self.catalog
+        found = [catalog.relation_by_oid(int(shard)) for shard in shards]
+        if any(relation is None or relation.persistence != "t" for relation in found):
+            return False
+        oids = [relation.oid for relation in found if relation is not None]
+        for oid in oids:  # grows by the partitions, whose partitions are asked for in turn
+            oids.extend(part.oid for part in catalog.partitions_of(oid))
+        txn.excepted = txn.excepted.union(map(ShardId, oids))
+        return True
 
     async def start_ddl(self, plan: Plan) -> None:
         """Lock what the statement is about in the catalog, and take the latest one. Raises Replan, and txn's errors."""

@@ -41,7 +41,7 @@ class TableFilters:
 
     def predicate(self, shard: ShardId, ctx: ExecContext) -> Predicate | None:
         """Return whether a stored row of a table can matter to the query; None: every row can."""
-        if ctx.txn.read_only:
+        if not ctx.txn.keeps_reads:
             return None  # nobody will ask
         tests = self._tests(shard)
         if not tests:

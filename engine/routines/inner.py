@@ -36,9 +36,6 @@ from txn.types import Row
 if TYPE_CHECKING:
     from engine.connection.session import Session
 
-_ANYWHERE = (StatementClass.READ_ONLY, StatementClass.UTILITY)
-"""Classes of statements that a transaction may run that only reads."""
-
 
 async def run_inner(
     session: Session, plan_of: Callable[[], tuple[Plan, Row]], again: Callable[[], None]
@@ -58,7 +55,7 @@ async def run_inner(
     replans = reruns = losses = 0
     while True:
         plan, values = plan_of()
-        if plan.bound.class_ not in _ANYWHERE and block.ensure_txn().read_only:
+        if plan.bound.class_ is StatementClass.DDL and block.ensure_txn().read_only:
             raise SqlError("25006", f"cannot execute {plan.bound.tag} in a read-only transaction")
         refuse_in_block(session, plan)
         session.within.append(plan)

@@ -358,8 +358,15 @@ class Block:
         session = self._session
         db, derived = session.db, session.derived
         catalog = session.space.catalog if at is None else session.space.at(at)
+        # Who has temporary tables may write to them in READ ONLY transactions, too: those then keep what they read.
+        spared = (
+            read_only
+            and at is None
+            and (self._read_only if self.state is BLOCK else derived.read_only)
+            and catalog.schema(session.temp_schema) is not None
+        )
         txn: Transaction = db.store.begin(
-            read_only=read_only,
+            read_only=read_only and not spared,
             session=session.pid,
             deadline_ms=deadline_ms or None,
             lock_timeout_ms=derived.lock_timeout_ms,
@@ -367,6 +374,8 @@ class Block:
             timeline=timeline,
             points=points,
         )
+        if spared:
+            txn.read_only = True
         self.txn = txn
         self.wrote = False
         session.view.begin(catalog)
@@ -433,7 +442,11 @@ class Block:
             txn = self.txn
             if txn is not None:
                 if check and not read_only and txn.read_only:
-                    raise SqlError("25001", "transaction read-write mode must be set before any query")
+                    if self.savepoints and self.savepoints[-1].read_only:
+                        what = "cannot set transaction read-write mode inside a read-only transaction"
+                    else:
+                        what = "transaction read-write mode must be set before any query"
+                    raise SqlError("25001", what)
                 txn.read_only = read_only
             self._read_only = read_only
             settings.override("transaction_read_only", "on" if read_only else "off")

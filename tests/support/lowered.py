@@ -39,6 +39,7 @@ class _Transaction:
         self.snapshots = snapshots
 
     read_only = True
+    keeps_reads = False
 
     def snapshot(self, shard: ShardId, *, predicate: Predicate | None = None) -> Snapshot:
         assert predicate is None, "nobody asks a reader for it"
