@@ -22,6 +22,19 @@ _TOKEN: Final = re.compile(
 _BY_OID: Final = re.compile(r'"#(\d+)"')
 
 
+_RELATION: Final = re.compile(r"'(\d+)'::regclass")
+
+
+def relations_in_text(text: str | None) -> list[int]:
+    """Return the oids of the relations that a stored text names by constants (``nextval('16385'::regclass)``)."""
+    return [int(oid) for oid in _RELATION.findall(text)] if text and "::regclass" in text else []
+
+
+def used_oids(text: str | None) -> set[int]:
+    """Return what ``named_oids`` does, and the relations that constants name: all that the text cannot be without."""
+    return named_oids(text).union(relations_in_text(text))
+
+
 def named_oids(text: str | None) -> set[int]:
     """Return the oids of users' types, functions and text search objects that a stored text names."""
     if text is None or '"#' not in text:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.virtual import RowDict, by_name, of_each, relation
 from planner import facts as f
-from planner.bind.sequence import drawn_from, relations_in_text
+from planner.bind.sequence import drawn_from
 from planner.bind.updatable import updatable_columns
 from planner.builtins.system_definitions import shown_expression, view_text, with_names
 from planner.catalog import ColumnDef, RelationDef
 from planner.collations import collation_names, collation_of
+from planner.named_oids import relations_in_text
 from planner.typefacts import DEFAULT_COLLATION, FIRST_USER_OID, format_type, numeric_precision_scale
 from planner.types import SqlType
 

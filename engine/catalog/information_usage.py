@@ -20,11 +20,10 @@ from engine.catalog.virtual import RowDict, by_name, of_each, relation
 from planner.bind.functions import body_query
 from planner.bind.generated import columns_used, generations
 from planner.bind.query import bind_view
-from planner.bind.sequence import relations_in_text
 from planner.bind.stored import stored_context
 from planner.catalog import FunctionDef, RelationDef, TypeDef
 from planner.facts import facts
-from planner.named_oids import named_oids
+from planner.named_oids import named_oids, relations_in_text
 from planner.query import QueryExpr, RelationRange, Select, SetOp, SubqueryRange, Values, Var
 from planner.rights import Rights
 from planner.walk import children

@@ -20,10 +20,11 @@ from engine.catalog.virtual import RowDict, by_oid, of_each
 from planner.bind.generated import columns_used, stored_generation
 from planner.bind.index import index_keys
 from planner.bind.query import bind_view
-from planner.bind.sequence import relations_in_text, relations_of_default
+from planner.bind.sequence import relations_of_default
 from planner.bind.stored import stored_context
 from planner.catalog import ColumnDef, IndexDef, RelationDef
 from planner.errors import SqlError
+from planner.named_oids import relations_in_text
 
 if TYPE_CHECKING:
     from engine.connection.session import Session

@@ -27,13 +27,12 @@ from engine.catalog.stored import (
 from engine.catalog.virtual import RowDict, of_each, relation
 from planner.bind.calls import proc_fact
 from planner.bind.functions import body_query
-from planner.bind.sequence import relations_in_text
 from planner.bind.text_search import CLASSES
 from planner.catalog import FunctionDef, RelationDef
 from planner.errors import SqlError
 from planner.extensions import COMMENTS, PLPGSQL, PLPGSQL_COMMENT
 from planner.facts import facts, rows
-from planner.named_oids import named_oids
+from planner.named_oids import named_oids, relations_in_text
 from planner.typefacts import FIRST_USER_OID
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from engine.catalog.state import CatalogSnapshot
-from planner.bind.sequence import relations_in_text
 from planner.catalog import RelationDef
-from planner.named_oids import named_oids
+from planner.named_oids import named_oids, relations_in_text
 from planner.typefacts import FIRST_USER_OID
 
 

@@ -33,8 +33,8 @@ from engine.catalog.stored import (
 from engine.constraints.references import references_to, with_partitions
 from pgwire.give_way import give_way, paced, paced_iter
 from planner import statements as st
-from planner.bind.sequence import relations_in_text
 from planner.catalog import AclDef, ConfigurationDef, ConstraintDef, DictionaryDef, RelationDef, TypeDef
+from planner.named_oids import relations_in_text
 from planner.partition import ancestors
 from planner.typefacts import FIRST_USER_OID
 

@@ -15,7 +15,7 @@ from engine.catalog.stored import key_of, row_array_oid, row_type_oid
 from engine.constraints import define
 from engine.ddl import functions
 from engine.ddl.column_dependents import Losses, dependencies
-from engine.ddl.dependents import in_report_order, still_needed
+from engine.ddl.dependents import Dependency, in_report_order, still_needed
 from engine.ddl.drop import described, drop_defaults, drop_relations, notice_cascade, table_of
 from engine.ddl.held_rows import columns_holding, refuse_cycle, refuse_held_rows, renew_holders, repack_rows
 from engine.ddl.in_use import refuse_change
@@ -176,6 +176,7 @@ async def drop_column(
     ``quiet``: what CASCADE drops has been told.
     """
     from engine.ddl.field_uses import selecting  # it drops columns of other tables
+    from engine.ddl.function_uses import drop_naming, links_to_relations  # as this
 
     column = next((c for c in relation.live if c.name == action.name), None)
     if column is None:
@@ -260,6 +261,9 @@ async def drop_column(
         triggers=fired, keys=keys, functions=called, links=links, sequences=sequences, drawing=drawing,
     )  # fmt: skip
     hanging = dependencies(session, losses) + uses.dependencies(session, losses.root)
+    owned = {sequence.oid for sequence in sequences}
+    naming = links_to_relations(session, owned) if owned else []
+    hanging += [Dependency(oid, oid, "", losses.root) for oid in owned] + naming
     told = [one for one in in_report_order([losses.root], hanging) if one.what]
     if told and not action.cascade:
         lines = [f"{one.what} depends on {functions.words_of(session, one.on)}" for one in told]
@@ -267,6 +271,10 @@ async def drop_column(
     if told:
         if not quiet:
             notice_cascade(session, [one.what for one in told])
+        if naming:  # of this table, too, perhaps
+            await drop_naming(session, owned)
+            await drop_column(session, table_of(session, relation.oid), action, quiet=True)
+            return
         await functions.drop_functions(session, called, cascade=True, quiet=True)
         await uses.drop_parts(session)
         broken = [v for v in broken if session.catalog.relation_by_oid(v.oid) is not None]

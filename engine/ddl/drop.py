@@ -285,6 +285,7 @@ async def drop_relations(
     Tables of a source are dropped with it (``of_source``), else refused. ``ending``: at the end of a transaction or session,
     when nothing reads them any more.
     """
+    from engine.ddl.function_uses import drop_naming, links_to_relations
     from engine.ddl.types import (  # they drop columns and views
         drop_uses_of_rows,
         functions_using,
@@ -315,6 +316,8 @@ async def drop_relations(
     drawing = [each for each in drawing_columns(session, inner) if each[1].oid not in oids]
     found += key_dependencies(session, keys)
     found += policy_dependencies(session, policies)
+    going = {*inner, *(view.oid for view in dependents)}
+    found += links_to_relations(session, going)
     found += [
         Dependency(("default", t.oid, c.attnum), t.oid, default_words(session, t, c), s.oid)
         for s, t, c in drawing
@@ -351,6 +354,7 @@ async def drop_relations(
     if any(one.what for one in of_rows):
         await depends.drop_functions(session, called, cascade=True, quiet=True)
         await drop_uses_of_rows(session, typed)
+    await drop_naming(session, going)
     await define.drop_foreign_keys(session, keys)
     for table, trigger in triggers_from(session.catalog, oids):
         await drop_triggers(session, table_of(session, table.oid), [trigger.name])

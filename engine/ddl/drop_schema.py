@@ -138,11 +138,14 @@ def _hanging(
     session: Session, inside: Sequence[RelationDef], functions: Sequence[int], found: list[Dependency]
 ) -> list[Any]:
     """Add to ``found`` what hangs on relations, functions and text search objects; return the functions among that."""
+    from engine.ddl.function_uses import links_to_relations  # which drops columns
+
     oids = {relation.oid for relation in inside}
     _, hanging, links = depends.dependents(session, {*oids, *functions})
     found += view_dependencies(session, [r for r in inside if r.kind in "vm"]) + links
     found += key_dependencies(session, define.dependents(session, oids))
     found += policy_dependencies(session, policies_over(session.catalog, oids))
+    found += links_to_relations(session, oids)
     found += [
         Dependency(("default", t.oid, c.attnum), t.oid, default_words(session, t, c), sequence.oid)
         for sequence, t, c in drawing_columns(session, oids)

@@ -31,13 +31,13 @@ from engine.ddl.uses import Use, dependency, drop_use, uses_of
 from engine.eager import settle
 from engine.routines.acting import acting_as
 from engine.writes.shape import TableShape
-from pgwire.give_way import openly
+from pgwire.give_way import openly, paced_iter
 from planner.bind.domain import stored_check
 from planner.bind.stored import column_default, stored_default
 from planner.catalog import RelationDef, TypeDef
 from planner.errors import SqlError
 from planner.evaluate import Env, Shared
-from planner.named_oids import named_oids
+from planner.named_oids import named_oids, relations_in_text
 from planner.rights import Rights
 from txn.types import Row, ShardId
 
@@ -87,9 +87,7 @@ def links_to(session: Session, functions: Collection[int], roots: Collection[Any
 
 async def drop_parts(session: Session, functions: Collection[int]) -> None:
     """Drop what of tables and domains calls functions that are about to go."""
-    for use in uses_of(session, functions):
-        if use.kind != "view" and _is_there(session, use):
-            await drop_use(session, use)
+    await _drop_uses(session, uses_of(session, functions))
     lost = [made.oid for made in _ranges(session.catalog, functions)]
     for domain in list(_domains(session.catalog, functions)):
         kept = tuple(c for c in domain.checks if not named_oids(c.check_sql) & set(functions))
@@ -100,6 +98,76 @@ async def drop_parts(session: Session, functions: Collection[int]) -> None:
         await session.view.change([replace(domain, checks=kept, default_sql=default)])
     types = [found for oid in lost if (found := session.catalog.type_by_oid(oid)) is not None]
     await drop_types(session, types, cascade=True, quiet=True)
+
+
+async def _drop_uses(session: Session, uses: Iterable[Use]) -> None:
+    for use in uses:
+        if use.kind != "view" and _is_there(session, use):
+            await drop_use(session, use)
+
+
+# --- constants of regclass ------------------------------------------------------------------------
+
+
+def _naming(session: Session, relations: Collection[int]) -> tuple[list[RelationDef], list[TypeDef]]:
+    """Return the tables and domains that may name any of ``relations`` by a constant: few do, so that few texts are looked through."""
+    oids = set(relations)
+    tables = [t for t in paced_iter(session.catalog.user_relations()) if not oids.isdisjoint(_constants(t))]
+    domains = [
+        made
+        for made in session.catalog.user_types()
+        if any(not oids.isdisjoint(relations_in_text(check.check_sql)) for check in made.checks)
+    ]
+    return tables, sorted(domains, key=lambda made: made.oid)
+
+
+def _constants(table: RelationDef) -> Iterator[int]:
+    for column in table.columns:
+        if column.generated:
+            yield from relations_in_text(column.default_sql)
+    for constraint in table.constraints:
+        yield from relations_in_text(constraint.check_sql)
+    for index in table.indexes:
+        yield from relations_in_text(" ".join((*index.expressions, index.where_sql or "")))
+    for trigger in table.triggers:
+        yield from relations_in_text(trigger.when_sql)
+    for policy in table.policies:
+        yield from relations_in_text(f"{policy.using_sql} {policy.check_sql}")
+    if table.partition_key is not None:
+        yield from relations_in_text(" ".join(table.partition_key.expressions))
+
+
+def links_to_relations(session: Session, relations: Collection[int]) -> list[Dependency]:
+    """Return how tables and domains hang on relations that they name by constants of regclass; what of these relations does is left out."""
+    found: list[Dependency] = []
+    tables, domains = _naming(session, relations)
+    for use in uses_of(session, relations, tables) if tables else ():
+        if use.relation.oid in relations:
+            continue
+        one = dependency(session, use, use.of)
+        found.append(one)
+        if use.kind == "column":
+            after = without_columns(use.relation, {int(use.what)})
+            for view in views_that_break(session, use.relation, after):
+                found.append(Dependency(view.oid, view.oid, described(session, view), one.key))
+    for made in domains:
+        for check in made.checks:
+            on = set(relations_in_text(check.check_sql)).intersection(relations)
+            if on:
+                key = ("check", made.oid, check.name)
+                found.append(Dependency(key, check.oid, f"constraint {check.name}", min(on)))
+    return found
+
+
+async def drop_naming(session: Session, relations: Collection[int]) -> None:
+    """Drop what of tables and domains names relations that are about to go by constants of regclass."""
+    tables, domains = _naming(session, relations)
+    if tables:
+        uses = uses_of(session, relations, tables)
+        await _drop_uses(session, [use for use in uses if use.relation.oid not in relations])
+    for made in domains:
+        kept = tuple(c for c in made.checks if set(relations_in_text(c.check_sql)).isdisjoint(relations))
+        await session.view.change([replace(made, checks=kept)])
 
 
 def _is_there(session: Session, use: Use) -> bool:

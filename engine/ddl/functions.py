@@ -28,12 +28,11 @@ from pgwire.give_way import openly
 from planner import statements as st
 from planner.acl import reowned
 from planner.bind.functions import check_source, rebase_body, with_settings
-from planner.bind.sequence import relations_in_text
 from planner.builtins.system import type_name
 from planner.catalog import AclDef, FunctionDef, RelationDef
 from planner.errors import SqlError
 from planner.evaluate import evaluate_constant
-from planner.named_oids import named_oids
+from planner.named_oids import named_oids, relations_in_text
 from planner.rights import Rights
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ Stored texts name types and functions by oid (``planner.typefacts.stored_type``,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ from planner.bind.index import index_keys, without_indexes
 from planner.bind.policy import of_table
 from planner.builtins.reg import quote_ident
 from planner.catalog import IndexDef, RelationDef
-from planner.named_oids import named_oids
+from planner.named_oids import named_oids, used_oids
 from planner.partition import ancestors, key_exprs
 
 
@@ -40,18 +40,23 @@ class Use(NamedTuple):
     of: int = 0  # which of what was asked for it uses
 
 
-def uses_of(session: Session, family: Collection[int]) -> list[Use]:
-    """Return what uses types or functions directly, oldest relation first; not what goes with a column that does.
+def uses_of(
+    session: Session, family: Collection[int], relations: Iterable[RelationDef] | None = None
+) -> list[Use]:
+    """Return what uses types, functions or relations directly, oldest relation first; not what goes with a column that does.
 
-    ``family``: their oids, those of array types and whatever else comes with a type included.
+    ``family``: their oids, those of array types and whatever else comes with a type included. Of relations it is told what names them by
+    constants of regclass, defaults and views apart (``drawing_columns``, ``functions.dependents``). ``relations``: to look through, None: all.
     """
     family = set(family)
     found: list[Use] = []
-    for relation in paced(sorted(session.catalog.user_relations(), key=lambda r: r.oid)):
+    if relations is None:
+        relations = session.catalog.user_relations()
+    for relation in paced(sorted(relations, key=lambda r: r.oid)):
         named = named_oids(relation.view_sql) & family if relation.kind in "vm" else set()
         gone: set[int] = set()
         for column in relation.live:
-            called = named_oids(column.default_sql) & family
+            called = (used_oids if column.generated else named_oids)(column.default_sql) & family
             declared = column.declared.oid
             if (declared in family or (column.generated and called)) and not named:
                 gone.add(column.attnum)
@@ -60,24 +65,24 @@ def uses_of(session: Session, family: Collection[int]) -> list[Use]:
             elif called:
                 found.append(Use("default", relation, column.attnum, min(called)))
         for constraint in relation.constraints:
-            called = named_oids(constraint.check_sql) & family
+            called = used_oids(constraint.check_sql) & family
             if called and not gone & set(constraint.attnums):
                 found.append(Use("check", relation, constraint.name, min(called)))
         for index in relation.indexes:
             kept = (relation.column(a).default_sql or "" for a in index.attnums if relation.column(a).hidden)
-            called = named_oids(" ".join((*index.expressions, index.where_sql, *kept))) & family
+            called = used_oids(" ".join((*index.expressions, index.where_sql, *kept))) & family
             if index.computed and called and not gone & _columns_of(session, index, relation):
                 served = next((c for c in relation.exclusions if c.index_oid == index.oid), None)
                 if served is None:
                     found.append(Use("index", relation, index.oid, min(called)))
-                elif not named_oids(served.check_sql) & family:  # else it has been found
+                elif not used_oids(served.check_sql) & family:  # else it has been found
                     found.append(Use("check", relation, served.name, min(called)))
         for trigger in relation.triggers:
-            called = (named_oids(trigger.when_sql) | {trigger.function}) & family
+            called = (used_oids(trigger.when_sql) | {trigger.function}) & family
             if called:
                 found.append(Use("trigger", relation, trigger.name, min(called)))
         for policy in relation.policies:
-            called = named_oids(f"{policy.using_sql} {policy.check_sql}") & family
+            called = used_oids(f"{policy.using_sql} {policy.check_sql}") & family
             if called:
                 found.append(Use("policy", relation, policy.name, min(called)))
         keys = _key_uses(session, relation, family, gone)
@@ -100,7 +105,7 @@ def _key_uses(
     key = relation.partition_key
     if key is None:
         return set()
-    called = named_oids(" ".join(key.expressions)).intersection(family)
+    called = used_oids(" ".join(key.expressions)).intersection(family)
     if not gone:
         return called
     columns = {attnum for expr in key_exprs(relation, session.catalog) for attnum in columns_used(expr)}

@@ -16,7 +16,7 @@ from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_kept
 from planner.bind.runnable import runnable
-from planner.bind.stored import bind_default, stored_context, without_spans
+from planner.bind.stored import bind_default, stored_context, with_oids, without_spans
 from planner.bind.table_parts import declared_collation
 from planner.bind.types import creation_schema_of, users_type
 from planner.casts import coerce_to_boolean
@@ -130,7 +130,9 @@ def _check(context: BindContext, node: ast.Constraint, base: SqlType) -> st.Doma
         raise SqlError("42601", f"{node.kind} constraints not possible for domains")
     if node.no_inherit:
         raise SqlError("42P17", "check constraints for domains cannot be marked NO INHERIT")
-    return st.DomainCheck(name=node.name or None, sql=deparse_expr(_bound_check(context, node.expr, base)))
+    return st.DomainCheck(
+        name=node.name or None, sql=deparse_expr(with_oids(context, _bound_check(context, node.expr, base)))
+    )
 
 
 def _bound_check(context: BindContext, node: ast.Expression, base: SqlType) -> Expr:

@@ -15,7 +15,7 @@ from planner.bind.extension_operators import check_class_made
 from planner.bind.index import index_expression, key_names
 from planner.bind.options import check_storage_options
 from planner.bind.runnable import runnable
-from planner.bind.stored import bind_check_expr
+from planner.bind.stored import bind_check_expr, with_oids
 from planner.bind.table_parts import check_tablespace
 from planner.catalog import RelationDef
 from planner.deparse import deparse_expr
@@ -57,7 +57,7 @@ def exclusion_spec(context: BindContext, node: ast.Constraint, relation: Relatio
         operators.append(_operator(context, key, operator, method))
     where = None
     if node.where is not None:
-        where = bind_check_expr(context, node.where, relation)
+        where = with_oids(context, bind_check_expr(context, node.where, relation))
         if not (is_immutable(where) or is_immutable(runnable(where, context.catalog))):
             raise SqlError("42P17", "functions in index predicate must be marked IMMUTABLE")
     return st.KeySpec(

@@ -18,7 +18,7 @@ from planner.bind.context import BindContext
 from planner.bind.ddl import relations_named
 from planner.bind.expr import bind_kept
 from planner.bind.of_table import bind_drop, named_part
-from planner.bind.stored import stored_context, table_scope, without_spans
+from planner.bind.stored import stored_context, table_scope, with_oids, without_spans
 from planner.casts import coerce_to_boolean
 from planner.catalog import Catalog, RelationDef
 from planner.catalog.policy import PolicyCommand, PolicyDef
@@ -96,7 +96,7 @@ def _written(
     if node is None:
         return "", frozenset()
     try:
-        expr = _bound(context, node, relation)
+        expr = with_oids(context, _bound(context, node, relation))
     except SqlError as error:
         error.span = None  # as PostgreSQL, which binds these without the statement's text
         raise

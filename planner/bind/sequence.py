@@ -8,10 +8,8 @@ Where a sequence stands is not known here: that it lies within new bounds is che
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 from planner import ast
 from planner import statements as st
@@ -21,6 +19,7 @@ from planner.bind.stored import calls_functions, stored_default
 from planner.catalog import ColumnDef, RelationDef, SequenceDef
 from planner.errors import Span, SqlError
 from planner.facts import INT2, INT4, INT8, REGCLASS
+from planner.named_oids import relations_in_text
 from planner.query import Const
 from planner.typefacts import format_type
 from planner.typenames import resolve_type
@@ -108,14 +107,6 @@ def drawn_from(column: ColumnDef) -> int | None:
     """Return the oid of the sequence from which a column's default draws its values, None for other defaults."""
     found = relations_of_default(column)
     return found[0] if found else None
-
-
-_NAMED_RELATION: Final = re.compile(r"'(\d+)'::regclass")
-
-
-def relations_in_text(text: str) -> list[int]:
-    """Return the oids of the relations that a stored text names by constants (``nextval('16385'::regclass)``)."""
-    return [int(oid) for oid in _NAMED_RELATION.findall(text)] if "::regclass" in text else []
 
 
 def relations_of_default(column: ColumnDef) -> list[int]:

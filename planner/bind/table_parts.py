@@ -446,7 +446,7 @@ def bound_checks(
     for node in nodes:
         if node.expr is None:
             continue
-        expr = bind_check_expr(context, node.expr, relation)
+        expr = with_oids(context, bind_check_expr(context, node.expr, relation))
         used = columns_used(expr)
         result.append(
             st.CheckSpec(

@@ -17,7 +17,7 @@ from planner.bind.context import BindContext
 from planner.bind.expr import bind_kept
 from planner.bind.of_table import bind_drop, named_part
 from planner.bind.runnable import runnable
-from planner.bind.stored import stored_context, table_range, without_spans
+from planner.bind.stored import stored_context, table_range, with_oids, without_spans
 from planner.casts import coerce_to_boolean
 from planner.catalog import Catalog, ColumnDef, ConstraintDef, RelationDef
 from planner.catalog.trigger import TriggerDef
@@ -66,7 +66,7 @@ def bind_create_trigger(context: BindContext, node: ast.CreateTrigger) -> st.Cre
     if node.timing == "instead of":
         _check_instead(node)
     old_table, new_table = _transitions(relation, node)
-    when = None if node.when is None else _condition(context, node.when, relation, node)
+    when = None if node.when is None else with_oids(context, _condition(context, node.when, relation, node))
     function = _function(context, node.function)
     trigger = TriggerDef(
         oid=0,

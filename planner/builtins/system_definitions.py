@@ -228,7 +228,7 @@ def domain_constraint_text(
         expr, pretty=pretty, settings=shown_settings(session), type_name=type_namer(session),
         function_name=function_namer(session),
     )  # fmt: skip
-    return check_definition(shown) + ("" if constraint.validated else " NOT VALID")
+    return check_definition(for_reader(session, shown)) + ("" if constraint.validated else " NOT VALID")
 
 
 def shown_value(session: EvalSession, sql: str) -> str:

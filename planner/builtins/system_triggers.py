@@ -48,7 +48,8 @@ def condition_text(session: EvalSession, table: RelationDef, trigger: TriggerDef
     expr = stored_condition(trigger, table, session.catalog)
     if expr is None:
         return ""
-    return deparse_when(expr, table, pretty=pretty, reader=built_in.reader_of(session))
+    shown = deparse_when(expr, table, pretty=pretty, reader=built_in.reader_of(session))
+    return built_in.for_reader(session, shown)
 
 
 def function_text(session: EvalSession, trigger: TriggerDef) -> str:
