@@ -317,8 +317,8 @@ def test_what_names_a_temporary_object_is_shown_to_other_sessions() -> None:
         )
 
     assert run(body) == [
-        ("c", "CHECK ((a <> ('pg_temp.q'::regclass)::oid))"),
-        ("cd", "CHECK ((VALUE <> ('pg_temp.q'::regclass)::oid))"),
+        ("c", "CHECK ((a <> ('pg_temp_1.q'::regclass)::oid))"),
+        ("cd", "CHECK ((VALUE <> ('pg_temp_1.q'::regclass)::oid))"),
     ]
 
 
