@@ -66,6 +66,7 @@ STATEMENTS = {
     "values of lists": "SELECT * FROM (VALUES (1), (2)) v(x), LATERAL (SELECT x + 1 AS y) s WHERE x < y",
     "values": f"SELECT * FROM (VALUES {', '.join(f'({n}, {n + 1})' for n in range(1001, 4001))}) v(x, y)",
     "a table": "SELECT n FROM kept WHERE n > 3",
+    "rows by ctid": "SELECT n FROM kept WHERE ctid > '(0,1)'",
     "keys": "SELECT n FROM kept WHERE id IN (3, 4)",
     "many keys": "SELECT count(*) FROM generate_series(1, 9) a JOIN kept ON id = a",
     "a range of keys": "SELECT n FROM kept WHERE id > 0 ORDER BY id",
