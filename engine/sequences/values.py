@@ -140,12 +140,14 @@ class Counter:
         return self.covered - self.given < self._block // 2
 
     def _write_if_low(self) -> None:
-        if self._writing is None and self._is_low():
+        # one that has ended, whose ``_written`` is still to come, writes no more: who waits for it would go round for ever
+        if (self._writing is None or self._writing.done()) and self._is_low():
             self._writing = asyncio.get_running_loop().create_task(self._write())
             self._writing.add_done_callback(self._written)
 
     def _written(self, task: asyncio.Task[None]) -> None:
-        self._writing = None
+        if self._writing is task:
+            self._writing = None
         error = None if task.cancelled() else task.exception()
         if error is not None:
             _log.warning("a sequence's position could not be stored: %s", error)  # the next call tries again

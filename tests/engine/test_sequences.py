@@ -106,6 +106,28 @@ def test_other_steps_need_another_row() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.timeout(60)
+def test_who_sets_it_right_behind_a_write_waits_for_the_next_one() -> None:
+    """Until the loop has told it that its write has ended, a counter still has that; who waited for it never gave way."""
+
+    async def main() -> None:
+        store = SlowStore()
+        store.allowed.set()
+        counter = Counter(store, (1, 0), UP, None)  # type: ignore[arg-type]
+        counter.next(UP, "s")
+        while not store.stored:
+            await asyncio.sleep(0)
+        counter.set(UP, 500, False)
+        await counter.wait(counter.given)
+        assert store.stored[-1][0] >= 500
+        await asyncio.sleep(0)
+        counter.next(UP, "s")
+        await counter.close()
+        assert store.stored[-1] == (500, True)
+
+    asyncio.run(main())
+
+
 def test_who_waits_learns_that_it_could_not_be_stored() -> None:
     async def main() -> None:
         store = SlowStore()
