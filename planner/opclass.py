@@ -20,7 +20,7 @@ from pgwire.codecs.domain import BOX, CIRCLE, POINT, POLYGON
 from pgwire.codecs.ranges import RANGES
 from planner import ast
 from planner.casts import is_binary_coercible
-from planner.catalog import Catalog, ColumnDef, IndexMethod, RelationDef
+from planner.catalog import Catalog, ColumnDef, IndexMethod, PartitionKey, RelationDef
 from planner.domains import base_oid
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import (
@@ -117,6 +117,12 @@ def class_oid(type_oid: int, method: str, name: str = "") -> int:
     found = _default_oids().get((am, _input_type(type_oid)), 0)
     brought = None if found else default_class(method, type_oid)
     return brought.oid if brought is not None else found
+
+
+def partition_classes(key: PartitionKey, method: str) -> tuple[int, ...]:
+    """Return the oids of the operator classes of a partition key."""
+    names = key.opclasses or ("",) * len(key.types)
+    return tuple(class_oid(type_.oid, method, name) for type_, name in zip(key.types, names, strict=True))
 
 
 def has_default_class(type_oid: int, method: str) -> bool:

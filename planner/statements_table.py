@@ -116,9 +116,12 @@ class AttachPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetachPartition:
-    """ALTER TABLE ... DETACH PARTITION."""
+    """ALTER TABLE ... DETACH PARTITION. ``check``: the condition that CONCURRENTLY leaves the table as a CHECK; ``finalize``: FINALIZE."""
 
     partition: int
+    concurrently: bool = False
+    finalize: bool = False
+    check: CheckSpec | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

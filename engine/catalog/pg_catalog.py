@@ -40,7 +40,7 @@ from planner import facts as f
 from planner.acl import default_acl
 from planner.catalog import ConstraintDef, RelationDef, SchemaDef
 from planner.collations import collation_of
-from planner.opclass import METHOD_OIDS, class_oid
+from planner.opclass import METHOD_OIDS, class_oid, partition_classes
 from planner.partition import bound_text
 from planner.rights import is_public, schema_acl
 
@@ -135,7 +135,7 @@ def pg_partitioned_table(session: Session, item: RelationDef) -> Iterator[RowDic
     method = "hash" if key.strategy == "h" else "btree"
     yield {
         "partrelid": item.oid, "partstrat": key.strategy, "partnatts": len(key.attnums), "partdefid": default,
-        "partattrs": key.attnums, "partclass": tuple(class_oid(type_.oid, method) for type_ in key.types),
+        "partattrs": key.attnums, "partclass": partition_classes(key, method),
         "partcollation": key.collations, "partexprs": ", ".join(text for text in key.expressions if text) or None,
     }  # fmt: skip
 

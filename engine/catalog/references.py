@@ -235,7 +235,7 @@ MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
         "owner_table": _oid,
     },
     PartitionKey: {
-        **_all(_nothing, "strategy", "attnums", "collations"), "expressions": _texts, "types": _types,
+        **_all(_nothing, "strategy", "attnums", "collations", "opclasses"), "expressions": _texts, "types": _types,
     },
     PartitionBound: {
         **_all(_nothing, "strategy", "infinite", "upper_infinite", "modulus", "remainder"),

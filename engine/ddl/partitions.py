@@ -20,7 +20,7 @@ from engine.constraints.setwise import check_unreferenced
 from engine.ddl.alter_columns import require_no_nulls
 from engine.ddl.drop import table_of
 from engine.ddl.in_use import refuse_change
-from engine.ddl.keys import unused_name
+from engine.ddl.keys import add_checks, unused_name
 from engine.ddl.rewrite import locked_rows, store_definition, store_with_hidden, validate_checks
 from engine.eager import settle
 from engine.writes.shape import runnable_check, table_layout
@@ -459,11 +459,23 @@ def _check_columns(child: RelationDef, parent: RelationDef) -> None:
 async def detach(session: Session, parent: RelationDef, action: st.DetachPartition) -> None:
     """DETACH PARTITION: the table keeps its rows, indexes, CHECKs and foreign keys.
 
-    Raises SqlError 42P01; 23503 where rows refer to its own by a foreign key to the table.
+    CONCURRENTLY does it at once, too, as nobody who only reads waits for it; it is asked what PostgreSQL asks, and the table
+    keeps the condition of its rows as a CHECK. So none is ever pending, for FINALIZE.
+    Raises SqlError 42P01, 55000, 25001 (CONCURRENTLY in a block); 23503 where rows refer to its own by a foreign key to the table.
     """
+    if action.concurrently:
+        session.block.must_be_alone("ALTER TABLE ... DETACH CONCURRENTLY")
+        if default_of(session, parent) is not None:
+            raise SqlError("55000", "cannot detach partitions concurrently when a default partition exists")
     child = table_of(session, action.partition)
     if child.partition_of != parent.oid:
         raise SqlError("42P01", f'relation "{child.name}" is not a partition of relation "{parent.name}"')
+    if action.finalize:
+        raise SqlError(
+            "55000",
+            f'cannot complete detaching partition "{child.name}"',
+            detail="There's no pending concurrent detach.",
+        )
     await settle(session.block.ensure_txn().lock_table(ShardId(child.oid), "X"))
     for other, key in references_above(session.catalog, child):
         if not key.parent:
@@ -471,6 +483,8 @@ async def detach(session: Session, parent: RelationDef, action: st.DetachPartiti
             await check_unreferenced(session, other, key)
     default = default_of(session, parent)
     changed = replace(forget_parent(child), partition_of=0, bound=None)
+    if action.check is not None:
+        changed = add_checks(session, changed, [action.check])
     await store_definition(session, changed)
     await parent_changed(
         session,

@@ -6,7 +6,8 @@ from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.generated import columns_used
-from planner.bind.partition import bind_bound
+from planner.bind.partition import bind_bound, partition_check
+from planner.bind.stored import deparse_check
 from planner.catalog import RelationDef
 from planner.errors import SqlError, not_supported
 from planner.partition import key_exprs
@@ -35,15 +36,37 @@ def bind_partition_action(
     if relation.kind != "p":
         raise SqlError("42P17", f'table "{relation.name}" is not partitioned')
     if action.kind != "attach partition":
-        if node.concurrently or action.kind != "detach partition":
-            raise not_supported("DETACH PARTITION CONCURRENTLY", span=action.span)
-        return st.DetachPartition(partition=other.oid)
+        return st.DetachPartition(
+            partition=other.oid,
+            concurrently=node.concurrently,
+            finalize=action.kind != "detach partition",
+            check=_condition(context, relation, other) if node.concurrently else None,
+        )
     if other.virtual or other.kind not in "rp":
         raise SqlError("42809", f'"{other.name}" is not a table')
     if node.bound is None:
         raise not_supported("ATTACH PARTITION without a bound", span=action.span)
     bound, spans = bind_bound(context, node.bound, relation)
     return st.AttachPartition(partition=other.oid, bound=bound, spans=spans)
+
+
+def _condition(context: BindContext, parent: RelationDef, partition: RelationDef) -> st.CheckSpec | None:
+    """Return the CHECK that says what a partition's rows had in common, None where there is one like it or nothing to say.
+
+    Of a hash that is a condition over the parent, which a table of its own does not keep.
+    """
+    key = parent.partition_key
+    if partition.partition_of != parent.oid or key is None or key.strategy == "h":
+        return None
+    expr = partition_check(partition, context.catalog)
+    if expr is None:
+        return None
+    sql = deparse_check(expr, partition)
+    if any(c.kind == "c" and c.validated and c.check_sql == sql for c in partition.constraints):
+        return None
+    used = columns_used(expr)
+    names = tuple(c.name for c in partition.live if c.attnum in used)
+    return st.CheckSpec(name=None, expr=expr, sql=sql, columns=names)
 
 
 def refuse_for_partitions(

@@ -106,10 +106,21 @@ def _schema(context: BindContext, extension: str, written: ast.Name) -> str | No
     return None
 
 
+def _check_schema(context: BindContext, method: str, written: ast.Name) -> None:
+    """Check that a class that is there from the start is named in the schema where it is."""
+    if len(written) == 1 or written[-2] == "pg_catalog":
+        return
+    if context.catalog.schema(written[-2]) is None:
+        raise SqlError("3F000", f'schema "{written[-2]}" does not exist')
+    raise SqlError(
+        "42704", f'operator class "{".".join(written)}" does not exist for access method "{method}"'
+    )
+
+
 def check_class_made(
     context: BindContext, method: str, written: ast.Name, type_oid: int, span: Span | None
 ) -> None:
-    """Check that the operator class of an index key is there, as far as an extension brings it. Raises SqlError 42704, 0A000.
+    """Check that the operator class of a key is there: its schema, its extension if one brings it. Raises SqlError 3F000, 42704, 0A000.
 
     A default class counts wherever its extension is, one that is named where its schema is found.
     """
@@ -121,6 +132,7 @@ def check_class_made(
     found = class_named(method, name)
     extension = refused or (found.extension if found is not None else "")
     if not extension:
+        _check_schema(context, method, written)
         return
     if _schema(context, extension, written) is None:
         shown = ".".join(written)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from planner import ast
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_clause, bind_kept
+from planner.bind.extension_operators import check_class_made
 from planner.bind.stored import bind_check, deparse_check, stored_context, table_scope, without_spans
 from planner.bind.table_parts import column_collation
 from planner.builtins.compare import sort_key
@@ -23,7 +24,7 @@ from planner.deparse import deparse_expr
 from planner.deparse_expr import collation_name, quote_identifier, quote_literal
 from planner.domains import base_oid, plain_type
 from planner.errors import Span, SqlError, not_supported
-from planner.opclass import has_default_class
+from planner.opclass import has_default_class, named_class
 from planner.parse import parse_expression
 from planner.partition import ancestors, hashes, key_text, key_value, sorted_partitions
 from planner.query import WHOLE_ROW, Const, Expr, FuncExpr, Var
@@ -52,15 +53,18 @@ def bind_key(context: BindContext, node: ast.PartitionBy, table: RelationDef) ->
     texts: list[str] = []
     types: list[SqlType] = []
     collations: list[int] = []
+    classes: list[str] = []
     for element in node.elements:
-        if element.opclass:
-            raise not_supported("an operator class in PARTITION BY", span=element.span)
         expr = _key_element(context, element, table)
         collation, expr = expr_collation(expr, [table], context.catalog), without_collate(expr)
         attnum = expr.attnum if isinstance(expr, Var) else 0
         type_ = plain_type(expr.type)
         method = "hash" if node.strategy == "h" else "btree"
-        if not has_default_class(type_.oid, method):
+        opclass = ""
+        if element.opclass:
+            check_class_made(context, method, element.opclass, type_.oid, None)
+            opclass = named_class(type_.oid, method, element.opclass, None)
+        elif not has_default_class(type_.oid, method):
             raise SqlError(
                 "42704",
                 f'data type {format_type(type_.oid)} has no default operator class for access method "{method}"',
@@ -69,6 +73,7 @@ def bind_key(context: BindContext, node: ast.PartitionBy, table: RelationDef) ->
             )
         if node.strategy == "h" and not hashes(type_):
             raise not_supported(f"PARTITION BY HASH of type {format_type(type_.oid)}", span=element.span)
+        classes.append(opclass)
         attnums.append(attnum)
         texts.append("" if attnum else deparse_expr(expr, table))
         types.append(type_)
@@ -88,6 +93,7 @@ def bind_key(context: BindContext, node: ast.PartitionBy, table: RelationDef) ->
         expressions=tuple(texts),
         types=tuple(types),
         collations=tuple(collations),
+        opclasses=tuple(classes) if any(classes) else (),
     )
 
 
@@ -180,6 +186,8 @@ def _operands(parent: RelationDef, catalog: Catalog, *, definition: bool = False
         collation = key.collations[number]
         if definition and collation and collation != _own_collation(parent, attnum, text, catalog):
             shown += f" COLLATE {collation_name(collation)}"
+        if definition and key.opclasses and key.opclasses[number]:
+            shown += f" {quote_identifier(key.opclasses[number])}"
         found.append(shown)
     return found
 

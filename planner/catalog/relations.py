@@ -180,7 +180,7 @@ class PartitionKey:
     """What the rows of a partitioned table are divided by: r(ange), l(ist) or h(ash).
 
     Per key the column, 0 for an expression, whose canonical text is in ``expressions`` ("" for columns); its type, and its collation
-    as pg_partitioned_table has it.
+    as pg_partitioned_table has it. ``opclasses``: of each the operator class, "" for the type's default one; empty where all are.
     """
 
     strategy: Literal["r", "l", "h"]
@@ -188,6 +188,7 @@ class PartitionKey:
     expressions: tuple[str, ...]
     types: tuple[SqlType, ...]
     collations: tuple[int, ...]
+    opclasses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,25 @@
+-- operator classes in PARTITION BY
+create table r (a int, b text, c varchar) partition by range (a int4_ops, b text_pattern_ops, c pg_catalog.text_ops);
+create table r1 partition of r for values from (1, 'a', 'a') to (5, 'z', 'z');
+insert into r values (2, 'm', 'm'), (1, 'b', 'zz'), (5, 'y', 'y'); insert into r values (5, 'z', 'z');
+select tableoid::regclass, * from r order by a;
+create table h (a int, b text collate "C", c varchar(9)) partition by hash (a int4_ops, b text_pattern_ops, c varchar_pattern_ops);
+create table h0 partition of h for values with (modulus 2, remainder 0); create table h1 partition of h for values with (modulus 2, remainder 1);
+insert into h select g, g::text, 'x' || g from generate_series(1, 20) g;
+select tableoid::regclass, count(*), sum(a) from h group by 1 order by 1;
+create table l (b text) partition by list (lower(b) text_pattern_ops);
+create table l1 partition of l for values in ('a', 'b');
+insert into l values ('A'), ('b'); insert into l values ('C');
+create table l2 (b bpchar) partition by list (b bpchar_pattern_ops);
+create table cc (b text) partition by range (b collate "C" text_pattern_ops, (b || 'x') collate "POSIX" text_ops);
+select relname, pg_get_partkeydef(oid) from pg_class where relkind = 'p' and relnamespace = 'public'::regnamespace order by 1;
+select partrelid::regclass, (select array_agg(opcname order by o) from unnest(partclass) with ordinality u(c, o) join pg_opclass k on k.oid = c) from pg_partitioned_table order by partrelid::regclass::text;
+create table no1 (a int) partition by range (a text_ops);
+create table no2 (a int) partition by range (a nope_ops);
+create table no3 (a int) partition by range (a nope.int4_ops);
+create table no4 (a int) partition by hash (a int8_ops);
+create table no5 (a point) partition by range (a);
+create table no6 (a int) partition by list (a int4_ops, a int4_ops);
+create table no7 (a int) partition by range (a public.int4_ops);
+create table ix (a int); create index on ix (a nope.int4_ops); create index on ix (a public.int4_ops); create index on ix using hash (a pg_catalog.int4_ops);
+drop table ix, r, h, l, l2, cc;
