@@ -101,7 +101,10 @@ class Describer:
         return self.outputs(self.below(node))
 
     def late(self, node: Arrange) -> PlanNode:
-        """What is computed behind ORDER BY or LIMIT: a node of its own, as in PostgreSQL."""
+        """What is computed behind ORDER BY or LIMIT: a node of its own, as in PostgreSQL; beside sets it is theirs."""
+        below = node.inputs[0]
+        if isinstance(below, ProjectSet) and below.first is not None:
+            return self.outputs(self.below(node))
         return self.outputs(self._over(node, "Result"))
 
     def filter(self, node: Filter) -> PlanNode:

@@ -5,22 +5,30 @@
     rows of t ──> Early (id) ──> Sort, at most 2 ──> Arrange (id, nextval) ──> Limit
 
 As in PostgreSQL: numbers are drawn in the order of the result, and none for rows that nobody sees. A volatile column that ORDER BY
-looks at is computed before. DISTINCT, set-returning functions and FOR UPDATE compute all columns first.
+looks at is computed before. DISTINCT and FOR UPDATE compute all columns first.
+
+Beside set-returning functions volatile columns are computed for each row of theirs, and once more at their end
+(``compute_beside``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final, TypeAlias
 
-from engine.index.access import has_sublink, returns_set
-from engine.index.nodes import InTurn, Node, Sort
+from engine.index.access import has_sublink
+from engine.index.nodes import Beside, InTurn, Node, Sort
 from engine.index.sorting import order_items
 from engine.index.state import Pipe, evaluate
+from planner.classify import is_volatile
 from planner.evaluate import Env, Layout, compile_row, walk
 from planner.facts import facts
-from planner.query import Expr, FuncExpr, OpExpr, Select, SqlCall, SubLink, Var
+from planner.query import Expr, FuncExpr, OpExpr, QueryBase, Select, SqlCall, SubLink, Var
 from planner.walk import children
+
+Expand: TypeAlias = Callable[[Node, Sequence[Expr], Sequence[Beside], bool], Node]
+"""Puts the nodes of expressions' set-returning functions above a node, the last with what is computed beside them (``ProjectSet``)."""
 
 
 class Early(Node):
@@ -89,11 +97,123 @@ def late_targets(query: Select) -> list[int]:
     """Return which targets are computed behind ORDER BY; none where that would make no difference."""
     if query.distinct or query.row_marks or not (query.order or query.limit is not None):
         return []
-    if any(returns_set(t.expr) for t in query.targets):
+    if any(_depth(t.expr, query.group) for t in query.targets):
         return []
     keys = {key.target for key in query.order}
     cut = query.limit is not None or query.offset is not None
     return [i for i, t in enumerate(query.targets) if i not in keys and _is_volatile(t.expr, cut)]
+
+
+def has_volatile(exprs: Sequence[Expr]) -> bool:
+    """Tell whether a volatile function is called in ``exprs``, in sub-selects, too."""
+    return any(is_volatile(x) for x in exprs)
+
+
+def compute_beside(
+    node: Node, query: Select, expanded: Sequence[Expr], expand: Expand, *, sort: bool, late: bool
+) -> Node:
+    """Return what gives the targets' values, some volatile, some sets that are not in ``expanded``; sorted where ``sort``.
+
+    ``late``: what ORDER BY does not look at comes behind it, as in PostgreSQL: volatile targets, and the sets if it looks at none.
+    """
+    exprs = [target.expr for target in query.targets]
+    depths = [_depth(x, expanded) for x in exprs]
+    keys = {key.target for key in query.order}
+    seen = any(_is_seen(x) for x in exprs)
+    sets_late = not any(depths[i] for i in keys)
+    early: list[int] = []
+    if late and query.order:
+        early = [
+            i
+            for i, x in enumerate(exprs)
+            if i in keys or not (sets_late if depths[i] else _is_volatile(x, True))
+        ]
+    position: dict[int, int] = {}
+    if early:
+        node, values = _stage(node, [exprs[i] for i in early], [depths[i] for i in early], expand, seen)
+        width = node.width
+        position = {target: width + n for n, target in enumerate(early)}
+        node = Early(node, [*range(width), *values], _knowing(node.layout, exprs, position), ())
+        counts = [x for x in (query.limit, query.offset) if x is not None]
+        capped = not sets_late and query.limit is not None and not query.with_ties
+        if sort:
+            items = [
+                (position[target], oid, descending, first)
+                for target, oid, descending, first in order_items(query.order, [x.type for x in exprs])
+            ]
+            node = Sort(node, items, counts if capped else ())
+        if capped:
+            node = Head(node, counts)
+    if query.in_turn:
+        node = InTurn(node)
+    last = [i for i in range(len(exprs)) if i not in position]
+    node, values = _stage(node, [exprs[i] for i in last], [depths[i] for i in last], expand, seen)
+    placed: dict[int, Expr | int] = {**position, **dict(zip(last, values, strict=True))}
+    return Arrange(node, [placed[i] for i in range(len(exprs))], [t.name for t in query.targets])
+
+
+def _stage(
+    node: Node, exprs: Sequence[Expr], depths: Sequence[int], expand: Expand, seen: bool
+) -> tuple[Node, list[Expr | int]]:
+    """Expand the sets in ``exprs``, and return where the values of these stand then, or what computes them.
+
+    Where an expression looks at the last sets, it comes behind these with all volatile ones, once for each row. ``seen``: one can see
+    how often these are computed.
+    """
+    values: list[Expr | int] = list(exprs)
+    deepest = max(depths, default=0)
+    if not deepest:
+        return node, values
+    above = any(d == deepest and not _gives_set(x) for x, d in zip(exprs, depths, strict=True))
+    beside: dict[int, Beside] = {}
+    sets: list[Expr] = []
+    for i, x in enumerate(exprs):
+        if _gives_set(x):
+            if depths[i] == deepest and x not in sets:
+                sets.append(x)
+        elif not above and is_volatile(x):
+            beside[i] = len(sets), x
+    node = expand(node, exprs, list(beside.values()), seen)
+    for n, i in enumerate(beside):
+        values[i] = node.width - len(beside) + n
+    return node, values
+
+
+def _knowing(layout: Layout, exprs: Sequence[Expr], position: dict[int, int]) -> Layout:
+    """Return ``layout`` with the places of volatile values that have been computed: what equals one is not computed again, as in PostgreSQL."""
+    known = {exprs[i]: place for i, place in reversed(position.items()) if _is_volatile(exprs[i], True)}
+    return replace(layout, exprs={**layout.exprs, **known})
+
+
+def _gives_set(node: object) -> bool:
+    return isinstance(node, FuncExpr) and node.returns_set
+
+
+def _depth(node: object, expanded: Sequence[Expr]) -> int:
+    """Return how deep set-returning functions outside of ``expanded`` and of sub-selects are nested in ``node``."""
+    if isinstance(node, QueryBase) or node in expanded:
+        return 0
+    below = max([_depth(child, expanded) for child in children(node)], default=0)
+    return below + _gives_set(node)
+
+
+_UNSEEN: Final = frozenset(
+    proc.oid
+    for proc in facts().procs.values()
+    if proc.name in ("random", "gen_random_uuid", "clock_timestamp", "timeofday")
+)
+"""Volatile, but nobody can tell how often they have been called."""
+
+
+def _is_seen(node: object) -> bool:
+    """Tell whether a volatile function is called that others may see called, in sub-selects, too."""
+    if isinstance(node, SqlCall) and node.stays:
+        return True
+    if isinstance(node, FuncExpr | OpExpr) and node.proc not in _UNSEEN:
+        fact = facts().procs.get(node.proc)
+        if fact is not None and fact.volatility == "v":
+            return True
+    return any(_is_seen(child) for child in children(node))
 
 
 _SIZES: Final = frozenset(
@@ -127,20 +247,19 @@ def compute_late(node: Node, query: Select, late: Sequence[int], sort: bool) -> 
     position = {target: len(kept) + n for n, target in enumerate(early)}
     counts = [x for x in (query.limit, query.offset) if x is not None]
     capped = query.limit is not None and not query.with_ties
-    node = Early(node, kept, layout, [query.targets[i].expr for i in early])
+    exprs = [target.expr for target in query.targets]
+    node = Early(node, kept, _knowing(layout, exprs, position), [exprs[i] for i in early])
     if sort and query.order:
         items = [
             (position[target], oid, descending, first)
-            for target, oid, descending, first in order_items(
-                query.order, [t.expr.type for t in query.targets]
-            )
+            for target, oid, descending, first in order_items(query.order, [x.type for x in exprs])
         ]
         node = Sort(node, items, counts if capped else ())
     if capped:
         node = Head(node, counts)
     if query.in_turn:
         node = InTurn(node)
-    values = [position.get(i, target.expr) for i, target in enumerate(query.targets)]
+    values = [position.get(i, x) for i, x in enumerate(exprs)]
     return Arrange(node, values, [t.name for t in query.targets])
 
 

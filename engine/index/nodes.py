@@ -13,9 +13,10 @@ it; the batches it yields are fresh lists that the consumer may keep.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from operator import itemgetter
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from engine.connection.pieces import PART_BYTES
 from engine.connection.rows import RowTuple
@@ -40,7 +41,8 @@ from planner.evaluate import (
     compile_map,
     compile_row,
 )
-from planner.query import Const, Expr, FuncExpr, QueryExpr, Var
+from planner.evaluate_env import Subplanner
+from planner.query import Const, Expr, FuncExpr, QueryExpr, SubLink, Var
 from planner.types import SqlType
 
 WIDE = 100
@@ -240,21 +242,48 @@ class Cut(Node):
                 yield item
 
 
-class ProjectSet(Node):
-    """Set-returning functions of a select list, in lockstep: as many rows as the longest has, NULLs after it."""
+Beside: TypeAlias = tuple[int, Expr]
+"""How many of a ProjectSet's functions stand before an expression in the select list, and the expression."""
 
-    def __init__(self, child: Node, functions: Sequence[FuncExpr]) -> None:
+
+class ProjectSet(Node):
+    """Set-returning functions of a select list, in lockstep: as many rows as the longest has, NULLs after it.
+
+    ``beside``: volatile expressions that are computed for each of these rows, and once more to find that there is no other, as
+    PostgreSQL does; their values stand behind those of the functions. ``one_by_one``: nothing is computed before it is asked for.
+    """
+
+    def __init__(
+        self,
+        child: Node,
+        functions: Sequence[FuncExpr],
+        beside: Sequence[Beside] = (),
+        one_by_one: bool = False,
+    ) -> None:
         layout = Layout(
             columns=child.layout.columns,
             exprs={**child.layout.exprs, **{f: child.width + i for i, f in enumerate(functions)}},
             outer=child.layout.outer,
             subplan=child.layout.subplan,
         )
-        super().__init__(layout, child.width + len(functions), child)
+        super().__init__(layout, child.width + len(functions) + len(beside), child)
         self.function = compile_row(functions, child.layout)
+        self.size = 1 if one_by_one else BATCH
+        self.first: RowFunction | None = None
+        if beside:
+            firsts: list[Expr] = list(functions)
+            self.places = [before + i for i, (before, _) in enumerate(beside)]
+            for place, (_, expr) in zip(self.places, beside, strict=True):
+                firsts.insert(place, expr)
+            own = replace(child.layout, subplan=_planned_once(child.layout.subplan))
+            self.first = compile_row(firsts, own)
+            self.again = compile_row([expr for _, expr in beside], own)
 
     def pipe(self, e: Env) -> Pipe:
         """Expand."""
+        if self.first is not None:
+            yield from self._beside(self.first, e)
+            return
         function = self.function
         out: Rows = []
         for item in self.inputs[0].pipe(e):
@@ -269,11 +298,48 @@ class ProjectSet(Node):
                 give_way()
                 for values in lockstep(sets):
                     out.append(row + values)
-                    if len(out) >= BATCH:
+                    if len(out) >= self.size:
                         yield out
                         out = []
         if out:
             yield out
+
+    def _beside(self, first: RowFunction, e: Env) -> Pipe:
+        """Expand, and compute for each row: with the functions' arguments in the order of the select list, then alone."""
+        again, places = self.again, self.places
+        out: Rows = []
+        for item in self.inputs[0].pipe(e):
+            if item.__class__ is not list:
+                yield item
+                continue
+            for row in item:
+                values = (yield from evaluate(first, row, e)) if first.may_suspend else first(row, e)
+                more = tuple([values[place] for place in places])
+                sets = [value for place, value in enumerate(values) if place not in places]
+                for found in lockstep(sets):
+                    give_way()
+                    out.append(row + found + more)
+                    if len(out) >= self.size:
+                        yield out
+                        out = []
+                    more = tuple((yield from evaluate(again, row, e)) if again.may_suspend else again(row, e))
+        if out:
+            yield out
+
+
+def _planned_once(subplan: Subplanner | None) -> Subplanner | None:
+    """Return a ``Layout.subplan`` that plans each sub-select once, however often it is compiled: one that reads nothing of the row runs once."""
+    if subplan is None:
+        return None
+    plan = subplan
+    made: dict[int, tuple[SubLink, Any]] = {}
+
+    def planned(link: SubLink, layout: Layout) -> Any:
+        if id(link) not in made:
+            made[id(link)] = link, plan(link, layout)
+        return made[id(link)][1]
+
+    return planned
 
 
 def lockstep(sets: Sequence[Any]) -> Iterator[tuple[Any, ...]]:

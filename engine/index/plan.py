@@ -19,9 +19,10 @@ from engine.index.aggregate import AggregateNode
 from engine.index.candidates import CandidateScan
 from engine.index.extremes import from_index_ends
 from engine.index.from_plan import FromPlanner
-from engine.index.late import compute_late, late_targets
+from engine.index.late import compute_beside, compute_late, has_volatile, late_targets
 from engine.index.lock_rows import LockRows, with_row_ids
 from engine.index.nodes import (
+    Beside,
     Cut,
     Distinct,
     Filter,
@@ -234,10 +235,23 @@ class Planning:
             expanded += keys
             node = WindowNode(node, query.windows, calls)
         late = late_targets(query)
+        sets = [] if late else self._sets_in(exprs, expanded)
+        arranged = bool(late)  # the rows come in order
         if late:
             node = compute_late(node, query, late, sort=not in_order)
+        elif sets and has_volatile(exprs):
+            arranged = bool(query.order) and not query.distinct and visible == len(query.targets)
+            node = compute_beside(
+                node,
+                query,
+                expanded,
+                lambda below, of, beside, one_by_one: self._sets(of, below, expanded, beside, one_by_one),
+                sort=not in_order,
+                late=arranged,
+            )
         else:
-            node = self._sets(exprs, node, expanded)
+            if sets:
+                node = self._sets(exprs, node, expanded)
             if query.in_turn:
                 node = InTurn(node)
             node = Project(node, exprs, [t.name for t in query.targets])
@@ -249,7 +263,7 @@ class Planning:
         elif query.distinct:
             node = Sort(node, order_items(query.row_order, types))
             node = Distinct(node, [types[i] for i in query.distinct], query.distinct)
-        sort = not in_order and not late and (query.distinct is True or not query.distinct)
+        sort = not in_order and not arranged and (query.distinct is True or not query.distinct)
         lock = None
         if visible < len(query.targets):
 
@@ -278,18 +292,33 @@ class Planning:
             node = Filter(node, conjuncts_of(query.having))
         return node
 
-    def _sets(self, exprs: Sequence[Expr], node: Node, keys: Sequence[Expr] = ()) -> Node:
-        """Expand set-returning functions of the select list or of GROUP BY, inner ones first; those in ``keys`` have been."""
-        pending: list[FuncExpr] = _distinct(
-            [x for x in _own(exprs, FuncExpr, keys) if isinstance(x, FuncExpr) and x.returns_set]
-        )
+    def _sets(
+        self,
+        exprs: Sequence[Expr],
+        node: Node,
+        keys: Sequence[Expr] = (),
+        beside: Sequence[Beside] = (),
+        one_by_one: bool = False,
+    ) -> Node:
+        """Expand set-returning functions of the select list or of GROUP BY, inner ones first; those in ``keys`` have been.
+
+        ``beside``: what the last of these nodes computes, too.
+        """
+        pending = self._sets_in(exprs, keys)
         while pending:
             ready = [
                 x for x in pending if not any(y is not x and y in _own(x.args, FuncExpr) for y in pending)
             ]
-            node = ProjectSet(node, ready)
             pending = [x for x in pending if x not in ready]
+            node = ProjectSet(node, ready, () if pending else beside, one_by_one)
         return node
+
+    @staticmethod
+    def _sets_in(exprs: Sequence[Expr], keys: Sequence[Expr]) -> list[FuncExpr]:
+        """Return the set-returning functions of this query in ``exprs``, not those in ``keys``."""
+        return _distinct(
+            [x for x in _own(exprs, FuncExpr, keys) if isinstance(x, FuncExpr) and x.returns_set]
+        )
 
 
 def _alone(ctes: tuple[Cte, ...]) -> frozenset[str]:

@@ -89,12 +89,18 @@ class ExecState(Shared):
 
 
 class SubRun:
-    """A sub-select that met a Wait: its generator, the rows so far, and where the result belongs."""
+    """A sub-select that met a Wait: its generator, the rows so far, and where the result belongs.
 
-    __slots__ = ("pipe", "rows", "store", "waiting")
+    ``stop_after``: so many rows are enough (0: all are wanted).
+    """
 
-    def __init__(self, pipe: Pipe, rows: Rows, waiting: Wait | None, store: Callable[[Rows], None]) -> None:
+    __slots__ = ("pipe", "rows", "stop_after", "store", "waiting")
+
+    def __init__(
+        self, pipe: Pipe, rows: Rows, waiting: Wait | None, stop_after: int, store: Callable[[Rows], None]
+    ) -> None:
         self.pipe, self.rows, self.waiting, self.store = pipe, rows, waiting, store
+        self.stop_after = stop_after
 
 
 def evaluate(function: RowFunction, rows: Any, e: Env) -> Generator[Item, None, Any]:
@@ -122,6 +128,9 @@ def evaluate(function: RowFunction, rows: Any, e: Env) -> Generator[Item, None, 
         for item in run.pipe:
             if item.__class__ is list:
                 run.rows.extend(item)
+                if run.stop_after and len(run.rows) >= run.stop_after:
+                    run.pipe.close()
+                    break
             yield None if item.__class__ is list else item
         run.store(run.rows)
 

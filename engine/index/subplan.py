@@ -107,7 +107,7 @@ class Subplan:
         finally:
             shared.log, shared.cursor, shared.memo = log, cursor, memo
         if met is not None:
-            raise Suspend("load", self._run(pipe, rows, met, row, e))
+            raise Suspend("load", self._run(pipe, rows, met, stop_after, row, e))
         if not self.correlated:
             self._cache(e)[self.id] = rows
         elif finds_nothing:
@@ -122,7 +122,7 @@ class Subplan:
             e.cache = {}
         return e.cache
 
-    def _run(self, pipe: Pipe, rows: Rows, met: Wait, row: Any, e: Env) -> SubRun:
+    def _run(self, pipe: Pipe, rows: Rows, met: Wait, stop_after: int, row: Any, e: Env) -> SubRun:
         if self.correlated:
             memo = e.shared.memo
             key = (self.id, _identity(row))
@@ -130,13 +130,13 @@ class Subplan:
             def remember(found: Rows) -> None:
                 memo[key] = found
 
-            return SubRun(pipe, rows, met, remember)
+            return SubRun(pipe, rows, met, stop_after, remember)
         cache = self._cache(e)
 
         def keep(found: Rows) -> None:
             cache[self.id] = found
 
-        return SubRun(pipe, rows, met, keep)
+        return SubRun(pipe, rows, met, stop_after, keep)
 
 
 def _deciding_lookup(plan: Node, query: object) -> VirtualLookup | None:

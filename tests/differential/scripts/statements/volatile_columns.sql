@@ -35,3 +35,7 @@ with b as (select id, nextval('sq') > 0 as drawn from tt order by id limit 1000)
 with b as (select id, nextval('sq') > 0 as drawn from tt order by id limit 1000) update tt set v = v + 1 from b where b.id = tt.id returning tt.v;
 select id, nextval('sq') > 0 from tt order by id offset 3;
 select currval('sq');
+
+-- what equals a value that ORDER BY looks at is that value
+select nextval('sq') n, nextval('sq') m, nextval('sq') + 1 as p from generate_series(1, 3) order by n; select currval('sq');
+select nextval('sq') n, nextval('sq') m, id from tt order by n desc limit 2; select currval('sq');
