@@ -15,7 +15,7 @@ from txn.types import Row, ShardId
 class Writer:
     """The part of a transaction that matters here."""
 
-    read_only = False
+    keeps_reads = True
 
 
 @pytest.fixture(scope="module")

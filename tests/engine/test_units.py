@@ -128,6 +128,9 @@ _SAMPLES: dict[type[Exception], Exception] = {
     txn_errors.CommitWithdrawn: txn_errors.CommitWithdrawn(),
     txn_errors.CrossesTimelines: txn_errors.CrossesTimelines({ShardId(1): "a", ShardId(2): "b"}),
     txn_errors.DamagedFile: txn_errors.DamagedFile("a.parquet", "its checksum is wrong"),
+    txn_errors.CopyDamaged: txn_errors.CopyDamaged(
+        txn_errors.DamagedFile("a.parquet", "its checksum is wrong")
+    ),
     txn_errors.FileTrouble: txn_errors.FileTrouble("a.parquet", "open", "Too many open files", "files"),
     txn_errors.DamagedEntry: txn_errors.DamagedEntry("log entry 7", "its checksum is wrong", None, None),
     txn_errors.LockTimeout: txn_errors.LockTimeout((_WAIT,)),
@@ -188,7 +191,7 @@ def test_a_deadlock_names_what_was_waited_for_and_what_was_run() -> None:
     unknown = report_of(txn_errors.LockTimeout((wait,)), catalog)
     assert unknown is not None
     assert unknown.detail == (
-        'Process 7 waits for AccessExclusiveLock on row (0,6) of table "pair"; blocked by process 8.'
+        'Process 7 waits for AccessExclusiveLock on row (0,5) of table "pair"; blocked by process 8.'
     )
 
 

@@ -21,7 +21,7 @@ BOUNDED: Final = frozenset({
     "planner/patterns/charset.py:class_ranges", "engine/catalog/pg_ranges.py:_model",
     # what the server has itself: tags, signatures, files, sources
     "pgwire/encode.py:command_complete", "planner/builtins/extension_citext.py:_of_text", "planner/builtins/system.py:_fact_oids",
-    "planner/evaluate_inline.py:_spelt",
+    "planner/evaluate_inline.py:_spelt", "planner/lower/build.py:_printing",
 })  # fmt: skip
 CACHE = re.compile(
     r"^@(?:functools\.)?(?:lru_cache\([^)]*\)|cache)(?:[^\n]*)\n(?:@[^\n]*\n)*(?:async )?def (\w+)\(([^)]*)\)",

@@ -8,6 +8,8 @@ import io
 import os
 import pickle
 import signal
+import socket
+import struct
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -236,7 +238,7 @@ def test_a_load_fails_with_its_process_and_the_next_one_does_not(
     assert worker not in workers(server)
 
 
-def test_a_load_that_is_cancelled_or_whose_client_leaves_takes_its_process_along(
+def test_a_load_that_is_cancelled_or_cut_off_takes_its_process_along(
     connection: Connection, server: ServerProcess, watcher: Connection
 ) -> None:
     connection.execute("CREATE TABLE beside (id int PRIMARY KEY, t text)")
@@ -246,9 +248,35 @@ def test_a_load_that_is_cancelled_or_whose_client_leaves_takes_its_process_along
     assert said[:2] == ("57014", "canceling statement due to user request")
     wait_for(lambda: ended(worker))
     worker = the_busy(server, connection, watcher)
+    at_once = struct.pack("ii", 1, 0)  # close resets the connection: the server hears that nobody is there
+    with socket.socket(fileno=os.dup(connection.pgconn.socket)) as peer:
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
+        with open(os.devnull, "rb") as nothing:
+            os.dup2(nothing.fileno(), connection.pgconn.socket)
     connection.close()
     wait_for(lambda: ended(worker))
     assert watcher.execute("SELECT count(*) FROM beside").fetchall() == [(0,)]
+
+
+@pytest.mark.parametrize("said", [True, False], ids=["Terminate", "end of input"])
+def test_a_client_that_leaves_gives_its_process_back(
+    connection: Connection, server: ServerProcess, watcher: Connection, said: bool
+) -> None:
+    """Its load fails; the next one finds nothing of it."""
+    connection.execute("CREATE TABLE beside (id int PRIMARY KEY, t text)")
+    worker = the_busy(server, connection, watcher)
+    pid = connection.info.backend_pid
+    if not said:
+        with socket.socket(fileno=os.dup(connection.pgconn.socket)) as peer:
+            peer.shutdown(socket.SHUT_WR)
+    connection.close()
+    wait_for(lambda: not watcher.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", [pid]).fetchall())
+    assert watcher.execute("SELECT count(*) FROM beside").fetchall() == [(0,)]
+    begin(watcher)
+    put(watcher, texts(lambda i: f"{i}\tname\n", 30_000))
+    assert end(watcher) == ("COPY 30000",)
+    assert workers(server) == {worker}
+    assert watcher.execute("SELECT count(*), sum(id) FROM beside").fetchall() == [(30_000, 449_985_000)]
 
 
 def test_a_process_does_not_outlive_its_server_and_leaves_nothing(tmp_path: Path) -> None:
