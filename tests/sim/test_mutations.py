@@ -9,7 +9,16 @@ from tests.sim.mutations import HINTS, MUTATIONS, find
 pytestmark = pytest.mark.sim
 
 SEEDS = range(1, 301)
-SLOW = ("gap", "position", "deadlock", "schema check", "beyond", "key share", "scans in batch", "claim")  # four to twenty seconds each
+SLOW = (
+    "gap",
+    "position",
+    "deadlock",
+    "schema check",
+    "beyond",
+    "key share",
+    "scans in batch",
+    "claim",
+)  # four to twenty seconds each
 
 
 @pytest.mark.parametrize(

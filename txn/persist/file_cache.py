@@ -14,7 +14,6 @@ a name, others wait for it.
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 import threading
@@ -25,8 +24,7 @@ from typing import Any
 import pyarrow as pa
 
 from txn.errors import OutOfSpace
-
-NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+from txn.persist.log_space import NO_SPACE
 
 
 class Hold:

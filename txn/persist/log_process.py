@@ -23,6 +23,8 @@ import struct
 import sys
 from typing import Final
 
+from txn.persist.log_space import PAGE_BYTES, no_space
+
 HEAD: Final = struct.Struct("=IQQ")
 """Before each entry: how many bytes follow, epoch, sequence number."""
 READY: Final = b"+"
@@ -42,7 +44,6 @@ CHECKPOINT_BUSY_S: Final = 1.0  # a checkpoint waits so long for a writer and fo
 CHECKPOINT_BYTES: Final = 32 << 20  # written by one connection: not left to an idle moment
 IDLE_CHECKPOINT_WRITES: Final = 512  # after so many writes an idle moment is used for a checkpoint
 IDLE_S: Final = 0.05
-_PAGE_BYTES: Final = 4096  # SQLite's, unless the file says otherwise
 _BUFFER_BYTES: Final = 128 << 10
 
 
@@ -58,7 +59,7 @@ class Written:
     def note(self, size: int) -> None:
         """Note a write of ``size`` bytes: the pages that it fills, one that points to them, one for what is beside it."""
         self._writes += 1
-        self._bytes += (size // _PAGE_BYTES + 2) * _PAGE_BYTES
+        self._bytes += (size // PAGE_BYTES + 2) * PAGE_BYTES
 
     @property
     def much(self) -> bool:
@@ -104,9 +105,15 @@ def checkpoint(db: sqlite3.Connection) -> None:
         db.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000:.0f}").fetchall()
 
 
+def path_of(db: sqlite3.Connection) -> str:
+    """Return the path of the file a connection is to. Raises sqlite3.Error."""
+    (path,) = (row[2] for row in db.execute("PRAGMA database_list") if row[1] == "main")
+    return str(path)
+
+
 def fits(db: sqlite3.Connection) -> bool:
     """Tell whether there is space for the file with all that is in the write-ahead file. Raises sqlite3.Error."""
-    (path,) = (row[2] for row in db.execute("PRAGMA database_list") if row[1] == "main")
+    path = path_of(db)
     size = int(db.execute("PRAGMA page_count").fetchone()[0]) * int(
         db.execute("PRAGMA page_size").fetchone()[0]
     )
@@ -122,13 +129,16 @@ def append(db: sqlite3.Connection, epoch: int, seq: int, payload: bytes | memory
     try:
         return DONE if db.execute(APPEND, (seq, payload, epoch)).rowcount == 1 else REFUSED
     except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        failed = error
     try:
         if db.in_transaction:
             db.execute("ROLLBACK")
     except sqlite3.Error:
         pass  # SQLite had rolled back by itself
-    return REFUSED if code == sqlite3.SQLITE_FULL else FAILED
+    try:
+        return REFUSED if no_space(path_of(db), failed, len(payload)) else FAILED
+    except sqlite3.Error:
+        return FAILED
 
 
 def serve(sock: socket.socket, db: sqlite3.Connection) -> None:

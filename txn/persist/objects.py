@@ -35,8 +35,9 @@ from zlib import crc32
 from txn.errors import DamagedFile, OutOfSpace
 from txn.persist.answers import answer_of
 from txn.persist.blobfs import checked_name
-from txn.persist.file_cache import NO_SPACE, FileCache
+from txn.persist.file_cache import FileCache
 from txn.persist.location import Indeterminate, Offload, StoreUnavailable
+from txn.persist.log_space import NO_SPACE
 from txn.persist.object_url import ObjectUrl
 from txn.persist.trouble import TRIES, again, exactly, opened
 

@@ -43,6 +43,7 @@ from txn.persist.log_process import (
     fits,
     settle,
 )
+from txn.persist.log_space import no_space
 from txn.persist.sqlite_check import check_rows, check_wal, meta_crc, register_crc, summed
 from txn.persist.sqlite_tail import cut_tail
 
@@ -239,17 +240,19 @@ class SqliteConsensus:
         self._set_meta("registers", total)
         db.execute(f"PRAGMA user_version = {_FORMAT}")
 
-    def _translate(self, error: sqlite3.Error) -> TxnError:
-        """Undo what is open and say what the error means for the caller."""
+    def _translate(self, error: sqlite3.Error, size: int = 0) -> TxnError:
+        """Undo what is open and say what the error means for the caller, who was writing ``size`` bytes."""
         self._torn = True
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         try:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
         except sqlite3.Error:
             pass  # SQLite had rolled back by itself
-        if code == sqlite3.SQLITE_FULL:
-            return OutOfSpace("could not write the log: the device is full")
+        if no_space(self._path, error, size):
+            full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
+            return OutOfSpace(
+                f"could not write the log: {'the device is full' if full else 'a quota or a limit on the size of files is exceeded'}"
+            )
         return _trouble("could not write the log", error)
 
     def _meta(self, name: str) -> int:
@@ -319,7 +322,7 @@ class SqliteConsensus:
             try:
                 done = self._db.execute(APPEND, (seq, payload, epoch)).rowcount == 1
             except sqlite3.Error as error:
-                raise self._translate(error) from error
+                raise self._translate(error, len(payload)) from error
             if not done:
                 self._check_epoch(epoch)
                 raise SequenceConflict(seq, self._next())
