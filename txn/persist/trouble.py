@@ -30,6 +30,7 @@ import pyarrow as pa
 
 from txn.errors import DamagedFile, FileTrouble, MissingFile, OutOfSpace, StorageError, TroubleKind
 from txn.persist.location import Indeterminate
+from txn.persist.log_space import NO_SPACE
 
 T = TypeVar("T")
 
@@ -51,7 +52,7 @@ _IO, _IO_PASSING = Said("io", False), Said("io", True)
 _NAMED: Final = {
     **dict.fromkeys((errno.EMFILE, errno.ENFILE), Said("files", True)),
     **dict.fromkeys((errno.ENOMEM, errno.ENOBUFS), Said("memory", True)),
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), Said("space", False)),
+    **dict.fromkeys(NO_SPACE, Said("space", False)),
     **dict.fromkeys(
         (
             errno.EIO, errno.EINTR, errno.EAGAIN, errno.EBUSY, errno.ESTALE, errno.ETIMEDOUT, errno.EREMOTEIO, errno.ENXIO,
