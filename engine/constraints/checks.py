@@ -28,7 +28,7 @@ async def set_constraints(session: Session, statement: SetConstraints) -> None:
         for schema, name in statement.names:
             for constraint in _named(session, schema, name):
                 if constraint.deferrable:
-                    chosen[constraint.oid] = statement.deferred
+                    chosen |= dict.fromkeys(_with_parts(session, constraint.oid), statement.deferred)
                 elif statement.deferred:
                     raise SqlError("42809", f'constraint "{name}" is not deferrable')
         session.timing.defer(chosen)
@@ -128,3 +128,14 @@ def _named(session: Session, schema: str, name: str) -> list[ConstraintDef]:
         if found:
             return found
     raise SqlError("42704", f'constraint "{name}" does not exist')
+
+
+def _with_parts(session: Session, constraint: int) -> list[int]:
+    """Return a constraint of a partitioned table, by oid, and those that its partitions have from it."""
+    found = [constraint]
+    for oid in found:
+        table = session.catalog.constraint_by_oid(oid)
+        if table is not None and table[0].kind == "p":
+            children = session.catalog.partitions_of(table[0].oid)
+            found += [c.oid for child in children for c in child.constraints if c.parent == oid]
+    return found

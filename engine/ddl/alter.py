@@ -397,6 +397,7 @@ async def _drop_constraint(session: Session, relation: RelationDef, action: st.D
     if constraint.kind == "f":
         await define.touch(session, define.referenced_oids([constraint], [relation.oid]))
     elif constraint.kind in "pux":
+        _refuse_part_of_index(session, relation, constraint)
         await _drop_keys_on(session, relation, constraint, cascade=action.cascade)
         await _drop_views_on(session, relation, constraint, cascade=action.cascade)
     latest = session.catalog.relation_by_oid(relation.oid) or relation
@@ -409,6 +410,19 @@ async def _drop_constraint(session: Session, relation: RelationDef, action: st.D
             indexes=tuple(i for i in latest.indexes if i.oid != index_oid),
         ),
     )
+
+
+def _refuse_part_of_index(session: Session, relation: RelationDef, constraint: ConstraintDef) -> None:
+    """Raise SqlError 2BP01 for a key of a partition whose index is that of an index of the table above it, which has no constraint."""
+    index = next(i for i in relation.indexes if i.oid == constraint.index_oid)
+    above = session.catalog.relation_by_oid(index.parent) if index.parent and not constraint.parent else None
+    if above is not None:
+        own = shown_name(session, replace(relation, oid=index.oid, name=index.name))
+        raise SqlError(
+            "2BP01",
+            f"cannot drop index {own} because {described(session, above)} requires it",
+            hint=f"You can drop {described(session, above)} instead.",
+        )
 
 
 async def _drop_keys_on(

@@ -151,13 +151,14 @@ async def _drop_indexes(
                 hint=f"You can drop {needs} instead.",
             )
         refuse_change(session, table, "DROP INDEX")
-        keys = define.dependents(session, [table.oid], [index.oid])
-        if keys and not cascade:
-            raise still_needed(
-                words,
-                [f"{text} depends on {words}" for text in define.depends_texts(session, keys)],
-            )
-        notice_cascade(session, define.depends_texts(session, keys))
+        below = _constraints_below(session, table, index.oid)
+        tables, indexes = [child.oid for child, _ in below], [own.index_oid for _, own in below]
+        keys = define.dependents(session, [table.oid, *tables], [index.oid, *indexes])
+        texts = [f"constraint {own.name} on {described(session, child)}" for child, own in below]
+        texts += define.depends_texts(session, keys)
+        if texts and not cascade:
+            raise still_needed(words, [f"{text} depends on {words}" for text in texts])
+        notice_cascade(session, texts)
         await define.drop_foreign_keys(session, keys)
         table = table_of(session, target.table_oid)
         await replace_table(
@@ -173,8 +174,24 @@ async def _drop_parts(session: Session, parent: RelationDef, oid: int) -> None:
         own = next((i for i in child.indexes if i.parent == oid), None)
         if own is not None:
             changed = without_indexes(child, [own.oid])
-            await replace_table(session, replace(changed, version=session.db.next_catalog_version()))
+            kept = tuple(c for c in changed.constraints if c.oid != own.constraint_oid)
+            version = session.db.next_catalog_version()
+            await replace_table(session, replace(changed, constraints=kept, version=version))
             await _drop_parts(session, child, own.oid)
+
+
+def _constraints_below(
+    session: Session, parent: RelationDef, oid: int
+) -> list[tuple[RelationDef, ConstraintDef]]:
+    """Return the keys of partitions whose indexes are parts of an index that has no constraint itself."""
+    found: list[tuple[RelationDef, ConstraintDef]] = []
+    for child in session.catalog.partitions_of(parent.oid):
+        own = next((i for i in child.indexes if i.parent == oid), None)
+        if own is not None and own.constraint_oid:
+            found += [(child, c) for c in child.constraints if c.oid == own.constraint_oid]
+        elif own is not None:
+            found += _constraints_below(session, child, own.oid)
+    return found
 
 
 def view_dependents(session: Session, oids: set[int]) -> list[RelationDef]:

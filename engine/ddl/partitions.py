@@ -68,8 +68,6 @@ def check_keys(relation: RelationDef) -> None:
         return
     if relation.exclusions:
         raise SqlError("0A000", "exclusion constraints are not supported on partitioned tables")
-    if any(c.kind in "pu" and c.deferrable for c in relation.constraints):
-        raise not_supported("a deferrable key of a partitioned table")
     check_key(relation, relation.partition_key)
 
 
@@ -181,12 +179,14 @@ def _with_checks(session: Session, child: RelationDef, parent: RelationDef, *, m
 
 
 def _same_index(child: IndexDef, parent: IndexDef, attnums: dict[int, int]) -> bool:
-    """Tell whether an index of a partition may be the one of its parent there (CompareIndexInfo)."""
+    """Tell whether an index of a partition may be the one of its parent there (CompareIndexInfo).
+
+    One of a constraint may be that of an index, too, but not the other way round.
+    """
     return (
         not child.parent
         and child.unique == parent.unique
-        and child.primary == parent.primary
-        and bool(child.constraint_oid) == bool(parent.constraint_oid)
+        and bool(child.constraint_oid) >= bool(parent.constraint_oid)
         and child.method == parent.method
         and child.nulls_not_distinct == parent.nulls_not_distinct
         and child.opclasses == parent.opclasses
@@ -214,7 +214,7 @@ def _with_index(
             taken = replace(own, parent=index.oid)
             constraints = tuple(
                 replace(c, parent=index.constraint_oid)
-                if c.oid == own.constraint_oid and own.constraint_oid
+                if c.oid == own.constraint_oid and index.constraint_oid
                 else c
                 for c in child.constraints
             )
@@ -549,7 +549,7 @@ async def attach_index(session: Session, index: RelationDef, action: st.AttachIn
         raise SqlError("42P17", refused, detail="The index definitions do not match.")
     constraints = tuple(
         replace(c, parent=above.constraint_oid)
-        if below.constraint_oid and c.oid == below.constraint_oid
+        if above.constraint_oid and c.oid == below.constraint_oid
         else c
         for c in child.constraints
     )

@@ -408,7 +408,6 @@ def test_partitions_that_are_not_alike_are_read_by_what_they_have(months: Server
     ("sql", "construct"),
     [
         ("SUBSCRIBE m", "SUBSCRIBE to the partitioned table"),
-        ("CREATE TABLE n (a int, UNIQUE (a) DEFERRABLE) PARTITION BY LIST (a)", "a deferrable key of a partitioned table"),
         ("CREATE TABLE n (a int) INHERITS (m)", "INHERITS"),
     ],
 )  # fmt: skip
