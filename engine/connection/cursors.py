@@ -91,15 +91,13 @@ class Cursors:
         """Open a cursor over a started result; ``current``: for each row the keys of what it was made of, where they are not behind it."""
         self.check_new(statement.name)
         shown = statement.shown
-        # PostgreSQL lets a cursor scroll back without SCROLL where its plan can; ours keeps rows, so
-        # every cursor can unless NO SCROLL was said.
         self._open[statement.name] = Cursor(
             name=statement.name,
             text=self._session.query_text,
             columns=shown,
             reader=RowReader(rows.result, statement.name, self._session),
             store=self.store_of(rows),
-            scroll=statement.scroll is not False,
+            scroll=_scrolls(statement.scroll, rows),
             hold=statement.hold,
             binary=statement.binary,
             created_us=self._session.statement_time_us,
@@ -127,7 +125,7 @@ class Cursors:
             columns=rows.columns,
             reader=RowReader(rows.result, name, self._session),
             store=self.store_of(rows),
-            scroll=scroll is not False,
+            scroll=_scrolls(scroll, rows),
             hold=False,
             binary=False,
             created_us=self._session.statement_time_us,
@@ -455,3 +453,11 @@ class Cursors:
                 "cursor can only scan forward",
                 hint="Declare it with SCROLL option to enable backward scan.",
             )
+
+
+def _scrolls(said: bool | None, rows: Rows) -> bool:
+    """Tell whether a cursor scrolls back where that is ``said`` or not: each can, as its rows are kept.
+
+    In PostgreSQL it depends on the plan where nothing is said, and none does whose query locks rows: that much is the same here.
+    """
+    return (rows.plan is None or not rows.plan.locking) if said is None else said

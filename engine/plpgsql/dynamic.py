@@ -318,10 +318,19 @@ async def open_cursor(frame: Frame, statement: tree.Open) -> None:
 def made_cursor(
     frame: Frame, name: str, outcome: Outcome, *, scroll: bool | None = None
 ) -> tuple[Cursor, Sequence[Row]]:
-    """Open a cursor over the rows of a query, without the keys behind them, and return both. Raises SqlError 42P03, 53400."""
+    """Open a cursor over the rows of a query, without the keys behind them, and return both.
+
+    Raises SqlError 42P03, 53400; 0A000 for SCROLL where the query locks rows.
+    """
     columns, rows = rows_of(outcome)
     plan = plan_of(outcome)
     statement = None if plan is None else plan.bound.statement
+    if scroll and plan is not None and plan.locking:
+        raise SqlError(
+            "0A000",
+            "DECLARE SCROLL CURSOR ... FOR UPDATE/SHARE is not supported",
+            detail="Scrollable cursors must be READ ONLY.",
+        )
     keys = statement.keys if isinstance(statement, st.QueryStatement) else ()
     shown = len(columns) - sum(len(key.attnums) for key in keys)
     current = [row[shown:] for row in rows] if keys else ()
