@@ -133,13 +133,17 @@ class Item:
 
 @dataclass(slots=True, eq=False)
 class CteEntry:
-    """A WITH item a name may mean. ``recursive`` while its own recursive term is being bound."""
+    """A WITH item a name may mean. ``recursive`` while its own recursive term is being bound.
+
+    ``hashable`` False: a recursive UNION whose rows cannot be told apart, which is refused where it is read.
+    """
 
     name: str
     columns: tuple[OutputColumn, ...]
     recursive: bool = False
     references: int = 0
     origins: tuple[Origin, ...] = ()
+    hashable: bool = True
 
 
 @dataclass(slots=True, eq=False)

@@ -105,6 +105,22 @@ def find_equality(oid: int) -> OperatorFact | None:
     return _family_operator(oid, 3) or _family_operator(oid, 1, _HASH)
 
 
+def can_hash(oid: int, find: FindRow) -> bool:
+    """Tell whether values of a type, or all fields of a composite one, can be hashed; those of a range always count as such."""
+    return _can_hash(oid, find, set())
+
+
+def _can_hash(oid: int, find: FindRow, seen: set[int]) -> bool:
+    if _family_operator(oid, 1, _HASH) is None:
+        return False
+    row_oid = base_oid(element_of(base_oid(oid)) or base_oid(oid))
+    if row_oid in seen:
+        return True
+    seen.add(row_oid)
+    row = find(row_oid)
+    return row is None or all(_can_hash(column.type.oid, find, seen) for column in row.live)
+
+
 def unordered_field(oid: int, find: FindRow, strategy: int) -> int:
     """Return the type of the first field of a composite type (or of an array or domain over one) that has no btree operator
     of ``strategy`` (3: nor a hash one), 0 where all have, and for every other type.

@@ -237,6 +237,10 @@ def _cte_reference(scope: Scope, node: ast.TableRef, level: int, entry: object) 
 
     assert isinstance(entry, CteEntry)
     entry.references += 1
+    if not entry.hashable:
+        raise SqlError(
+            "0A000", "could not implement recursive UNION", detail="All column datatypes must be hashable."
+        )
     alias = node.alias.name if node.alias is not None else node.name
     columns = tuple(
         [

@@ -20,6 +20,7 @@ from planner.errors import Span, SqlError
 from planner.location import location
 from planner.query import Cte, OutputColumn, QueryExpr, SetOp
 from planner.scope import CteEntry, Scope
+from planner.type_order import can_hash
 from planner.typefacts import format_type
 from planner.walk import children
 
@@ -125,6 +126,7 @@ def _recursive(scope: Scope, item: ast.Cte) -> None:
     scope.ctes[item.name] = CteEntry(name=item.name, columns=columns, recursive=True)
     right = bind_query(scope.context, node.right, inner, resolve_unknowns=False)
     made = combine(inner, node, left, right)
+    hashable = node.all or all(can_hash(c.type.oid, scope.context.env.row_type) for c in made.columns)
     for position, (before, after) in enumerate(zip(columns, made.columns, strict=True), 1):
         if before.type == after.type:
             continue
@@ -146,6 +148,7 @@ def _recursive(scope: Scope, item: ast.Cte) -> None:
         made = with_search_and_cycle(inner, item, made, columns)
     query: SetOp = replace(made, ctes=tuple(inner.bound_ctes))
     _enter(scope, item, query, recursive=True)
+    scope.ctes[item.name].hashable = hashable
 
 
 def _column_span(query: QueryExpr, position: int) -> Span | None:
@@ -261,6 +264,12 @@ def _placed(node: ast.Node, name: str, place: str) -> Iterator[tuple[ast.TableRe
         return
     clause = getattr(node, "with_", None)
     if clause is not None and any(item.name == name for item in clause.ctes):
+        for item in (
+            () if clause.recursive else clause.ctes
+        ):  # up to the one that takes the name they see the outer one
+            yield from _placed(item.query, name, place)
+            if item.name == name:
+                break
         return
     if isinstance(node, ast.SubLink):
         if node.test is not None:
