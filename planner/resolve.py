@@ -324,15 +324,22 @@ def _find_function(
 
 
 def _choose(
-    pool: Sequence[_Candidate], name: str, inputs: tuple[int, ...], names: tuple[str, ...], variadic: bool
+    pool: Sequence[_Candidate],
+    name: str,
+    inputs: tuple[int, ...],
+    names: tuple[str, ...],
+    variadic: bool,
+    type_called: int = 0,
 ) -> ResolvedFunction | str:
     """Return which of ``pool`` a call means, or "missing", "ambiguous"."""
     chosen = next((c for c in pool if c.types == inputs), None)
     if chosen is None:
         if len(inputs) == 1 and not names and not variadic:
-            target = _cast_target(name, inputs[0])
-            if target:
-                return ResolvedFunction("cast", None, (target,), target)
+            fact = facts().types_by_name.get(name)
+            target = type_called if fact is None or fact.kind == "p" else fact.oid
+            cast = _cast_to(target, inputs[0]) if target else None
+            if cast is not None:
+                return cast
         types = [c.types for c in pool]
         matching = coercible(inputs, types)
         if not matching:
@@ -346,20 +353,16 @@ def _choose(
     return _resolved(chosen, inputs, variadic)
 
 
-def _cast_target(name: str, source: int) -> int:
-    """Return the type that ``name(x)`` casts to, or 0 when it is not a cast written as a function."""
-    fact = facts().types_by_name.get(name)
-    if fact is None or fact.kind == "p":
-        return 0
-    if source == UNKNOWN:
-        return fact.oid
-    pathway = find_pathway(source, fact.oid, CastContext.EXPLICIT)
-    if pathway is None or pathway.kind not in ("relabel", "io"):
-        return 0
-    row = source == RECORD or facts().types[source].kind == "c"
-    if pathway.kind == "io" and row and fact.category == STRING:
-        return 0
-    return fact.oid
+def _cast_to(target: int, source: int) -> ResolvedFunction | None:
+    """Return the cast that the name of the type ``target``, called as a function, is for a ``source``: one that needs no function."""
+    if source != UNKNOWN:
+        pathway = find_pathway(source, target, CastContext.EXPLICIT)
+        if pathway is None or pathway.kind not in ("relabel", "io"):
+            return None
+        row = source == RECORD or facts().types[source].kind == "c"
+        if pathway.kind == "io" and row and facts().types[base_oid(target)].category == STRING:
+            return None
+    return ResolvedFunction("cast", None, (target,), target)
 
 
 def _default_type(proc: ProcFact, position: int) -> int:
@@ -407,10 +410,12 @@ def resolve_function(
     ordered: bool = False,
     span: Span | None = None,
     groups: Sequence[Sequence[ProcFact]] | None = None,
+    type_called: int = 0,
 ) -> ResolvedFunction:
     """Return what ``name(types...)`` means.
 
-    ``groups``: the functions of this name, a group for each schema of the path, where users have any. ``names`` are those of the trailing named arguments; ``variadic``: the last argument was marked so;
+    ``groups``: the functions of this name, a group for each schema of the path, where users have any; ``type_called``: the user's type of
+    this name, which a call may cast to, or 0. ``names`` are those of the trailing named arguments; ``variadic``: the last argument was marked so;
     ``ordered``: the call had ORDER BY of several (only the hint differs). Functions live in pg_catalog and information_schema, so
     another ``schema`` finds nothing. Raises SqlError 42883, 42725, 42804.
     """
@@ -419,11 +424,18 @@ def resolve_function(
         found: ResolvedFunction | str = "missing"
         if groups is not None:
             found = _choose(
-                _along_path(groups, len(inputs), names, variadic), name, inputs, tuple(names), variadic
+                _along_path(groups, len(inputs), names, variadic),
+                name,
+                inputs,
+                tuple(names),
+                variadic,
+                type_called,
             )
         elif schema in ("", "pg_catalog", "information_schema"):
             key = f"{schema}.{name}" if schema == "information_schema" else name
             found = _find_function(key, inputs, tuple(names), variadic)
+        if found == "missing" and type_called and len(inputs) == 1 and not names and not variadic:
+            found = _cast_to(type_called, inputs[0]) or found
     except SqlError as error:
         raise _at(error, None) from None  # types that do not agree have no place in PostgreSQL's message
     if isinstance(found, ResolvedFunction):

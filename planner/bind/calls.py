@@ -79,6 +79,7 @@ def resolve_call(
             ordered=ordered,
             span=span,
             groups=groups_of(context, schema, name),
+            type_called=_type_called(context, schema, name) if len(types) == 1 else 0,
         )
     except SqlError as error:
         by_oid = _BY_OID.fullmatch(name) if not schema else None
@@ -86,6 +87,15 @@ def resolve_call(
         if function is not None:  # errors name it, stored texts do not
             error.message = error.message.replace(name, function.name)
         raise
+
+
+def _type_called(context: BindContext, schema: str, name: str) -> int:
+    """Return the user's type, but no row type, that ``schema.name(x)`` may mean, 0 for none; a temporary one has to be qualified."""
+    schema = context.own_schema(schema)
+    path = [schema] if schema else [s for s in context.search_path if not s.startswith("pg_temp")]
+    found = next((oid for entry in path if (oid := context.catalog.type_oid(entry, name))), 0)
+    made = context.catalog.type_by_oid(found) if found else None
+    return 0 if made is not None and made.oid == found and made.kind == "c" else found
 
 
 def is_users_function(oid: int) -> bool:

@@ -153,3 +153,18 @@ create domain pairs as pair[] check (value[1].r <= value[1].i);
 select array[row(1, 2)]::pairs;
 select array[row(2, 1)]::pairs;
 select array[array[row(1, 2)], array[row(3, 2)]]::pairs;
+-- types called as functions
+create domain nonempty as text check (value <> '');
+create domain pos as int check (value > 0);
+create type en as enum ('a', 'b');
+create type rg as range (subtype = int4);
+create type cc as (a int);
+select nonempty(''); select nonempty('x'); select pg_typeof(nonempty('x'));
+select pos(1); select pos('-1'); select pos(1.5); select pos(1::bigint); select pos(null);
+select en('a'); select en('c'); select en('a'::text); select rg('[1,2)'); select cc('(1)'); select _en('{a}');
+create domain pg_temp.tempty as text check (value <> '');
+select tempty('x'); select pg_temp.tempty('x');
+select public.pos('3'), public.nosuch('3'); select pg_catalog.date('2020-01-01'), pg_catalog.bpchar('x');
+create function pos(int, int default 1) returns int language sql as 'select 7';
+select pos(1), pos('1'), pos(1, 2);
+drop function pos; drop domain pos, nonempty; drop type en, rg, cc; drop domain pg_temp.tempty;
