@@ -8,7 +8,7 @@ INSERT INTO t (c.f, a[1])      INSERT INTO t (c, a): as UPDATE of NULL    those 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from planner import ast
@@ -238,11 +238,52 @@ def without_parts(node: ast.Insert, relation: RelationDef) -> ast.Insert:
     if plain and isinstance(query, ast.Values):
         rows = tuple([tuple(given(values)) for values in query.rows])
         return replace(node, columns=columns, query=replace(query, rows=rows))
-    names = tuple(f"column{i}" for i in range(1, len(node.columns) + 1))
-    inputs = [ast.ColumnRef(names=(_SOURCE, name), span=query.span) for name in names]
+    spans = [query.span] * len(node.columns)
+    outside: Mapping[int, ast.Expression] = {}
+    if isinstance(query, ast.Select):
+        stars = sum(is_star(target.expr) for target in query.targets)
+        if not stars:
+            spans = [target.expr.span for target in query.targets]
+        if stars <= 1 and query.distinct is None:
+            query, outside = _without_literals(query, len(spans))
+    names = tuple(f"column{i}" for i in range(1, len(spans) + 1))
+    inputs = [
+        outside.get(place) or ast.ColumnRef(names=(_SOURCE, name), span=span)
+        for place, (name, span) in enumerate(zip(names, spans, strict=True))
+    ]
     source = ast.SubqueryRef(query=query, alias=ast.Alias(name=_SOURCE, columns=names), span=query.span)
     items = tuple(ast.TargetItem(expr=value) for value in given(inputs))
     return replace(node, columns=columns, query=ast.Select(targets=items, from_=(source,)))
+
+
+def is_star(expr: ast.Expression) -> bool:
+    """Tell whether an item of a select list stands for several columns."""
+    if isinstance(expr, ast.Indirection):
+        return isinstance(expr.steps[-1], ast.Star)
+    return isinstance(expr, ast.ColumnRef) and expr.star
+
+
+def _without_literals(query: ast.Select, width: int) -> tuple[ast.Select, Mapping[int, ast.Expression]]:
+    """Return a query of ``width`` columns with NULL for its strings and parameters, and these, by place.
+
+    They take the type of their part of the column; not so those that ORDER BY and GROUP BY name, which are texts. One item may be a star.
+    """
+    keys = [*query.group, *(item.expr for item in query.order)]
+    named = {key.value for key in keys if isinstance(key, ast.Constant)}
+    named |= {key.names[0] for key in keys if isinstance(key, ast.ColumnRef) and len(key.names) == 1}
+    targets: list[ast.TargetItem] = []
+    outside: dict[int, ast.Expression] = {}
+    place = 0
+    for target in query.targets:
+        moves = isinstance(target.expr, ast.ParamRef) or (
+            isinstance(target.expr, ast.Constant) and target.expr.kind == "string"
+        )
+        if moves and place + 1 not in named and (not target.name or target.name not in named):
+            outside[place] = target.expr
+            target = replace(target, expr=ast.Constant(kind="null", value=None, span=target.expr.span))
+        targets.append(target)
+        place += 1 + width - len(query.targets) if is_star(target.expr) else 1
+    return replace(query, targets=tuple(targets)), outside
 
 
 _SOURCE = "*SELECT*"

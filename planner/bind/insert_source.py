@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from planner import ast
 from planner.bind.assign import assigned, default_value
+from planner.bind.assign_part import is_star
 from planner.bind.cells import CellReader, cell_reader
 from planner.bind.columns import expand_stars
 from planner.bind.context import BindContext
@@ -144,17 +145,11 @@ def _output_spans(query: ast.QueryNode, count: int) -> list[Span | None]:
         query = query.left
     spans: list[Span | None] = []
     if isinstance(query, ast.Select):
-        stars = [target for target in query.targets if _is_star(target.expr)]
+        stars = [target for target in query.targets if is_star(target.expr)]
         more = count - len(query.targets)
         for target in query.targets if len(stars) == 1 or not more else ():
-            spans += [target.span or target.expr.span] * (1 + more if _is_star(target.expr) else 1)
+            spans += [target.span or target.expr.span] * (1 + more if is_star(target.expr) else 1)
     return spans or [query.span] * count
-
-
-def _is_star(expr: ast.Expression) -> bool:
-    if isinstance(expr, ast.Indirection):
-        return isinstance(expr.steps[-1], ast.Star)
-    return isinstance(expr, ast.ColumnRef) and expr.star
 
 
 def match_counts(
