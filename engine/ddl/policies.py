@@ -232,10 +232,10 @@ async def without_role(session: Session, role: int) -> None:
         await session.view.change([], comments_of(p for p in table.policies if p.oid in gone))
 
 
-def role_targets(session: Session, role: int) -> list[str]:
-    """Return what DROP ROLE tells of the policies that name a role, once for each time."""
+def role_targets(session: Session, role: int) -> list[tuple[int, str]]:
+    """Return what DROP ROLE tells of the policies that name a role, once for each time, with the policy's oid."""
     return [
-        f"target of {policy_words(session, policy, table)}"
+        (policy.oid, f"target of {policy_words(session, policy, table)}")
         for table in session.catalog.user_relations()
         for policy in table.policies
         for oid in policy.roles

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 _OWNED = {"r": "table", "p": "table", "v": "view", "m": "materialized view", "S": "sequence"}
+_LAST: Final = 1 << 32  # behind what has an oid
 _PLAIN = frozenset(
     [
         "superuser",
@@ -177,64 +178,76 @@ async def _drop(session: Session, statement: RoleStatement) -> None:
             raise SqlError("55006", f"{which} user cannot be dropped")
         if role.oid == SUPERUSER_OID or name in predefined_roles():
             raise SqlError("2BP01", f"cannot drop role {name} because it is required by the database system")
-        owned = [f"owner of schema {s.name}" for s in session.catalog.schemas() if s.owner == role.oid]
+        owned = [
+            (s.oid, 0, f"owner of schema {s.name}") for s in session.catalog.schemas() if s.owner == role.oid
+        ]
         owned += [
-            f"owner of {_OWNED[r.kind]} {shown_name(session, r)}"
+            (r.oid, 0, f"owner of {_OWNED[r.kind]} {shown_name(session, r)}")
             for r in session.catalog.user_relations()
             if r.owner == role.oid
         ]
         owned += [
-            f"owner of {function_words(session, f)}"
+            (f.oid, 0, f"owner of {function_words(session, f)}")
             for f in session.catalog.functions()
             if f.owner == role.oid
         ]
         owned += [
-            f"owner of extension {e.name}" for e in session.catalog.extensions.values() if e.owner == role.oid
+            (e.oid, 0, f"owner of extension {e.name}")
+            for e in session.catalog.extensions.values()
+            if e.owner == role.oid
         ]
         owned += [
-            f"owner of {SEARCH_NAMES[i.named_by]} {search_object_name(session, i)}"
+            (i.oid, 0, f"owner of {SEARCH_NAMES[i.named_by]} {search_object_name(session, i)}")
             for i in session.catalog.text_search()
             if i.owner == role.oid
         ]
         owned += [
-            f"owner of type {type_name(session, t.oid, None)}"
+            (t.oid, place, f"owner of type {type_name(session, oid, None)}")
             for t in session.catalog.user_types()
             if t.owner == role.oid
+            for place, oid in enumerate((t.multirange, t.oid) if t.multirange else (t.oid,))
         ]
         owned += [
-            f"owner of {_default_words(session, acl)}"
+            (_LAST, 0, f"owner of {_default_words(session, acl)}")
             for acl in session.catalog.acls()
             if acl.class_oid == PG_DEFAULT_ACL_OID and acl.object_oid == role.oid
         ]
         owned += [
-            f"owner of subscription {n.record.name}" for n in session.db.named if n.record.owner == role.oid
+            (_LAST, 1, f"owner of subscription {n.record.name}")
+            for n in session.db.named
+            if n.record.owner == role.oid
         ]
         owned += [
-            f"owner of source {name}"
+            (_LAST, 1, f"owner of source {name}")
             for name, source in session.catalog.sources.items()
             if source.owner == role.oid
         ]
         owned += [
-            f"owner of database {quote_identifier(d.name)}"
+            (d.oid, 0, f"owner of database {quote_identifier(d.name)}")
             for d in session.catalog.databases.values()
             if d.owner == role.oid
         ]
         large = await large_objects.owned_in(session, session.database_oid, role.oid)
-        owned += [f"owner of large object {number}" for number in large]
+        owned += [(number, 0, f"owner of large object {number}") for number in large]
         owned += [
-            f"privileges for {_granted_on(session, acl)}"
+            (
+                _LAST if acl.class_oid == PG_DEFAULT_ACL_OID else acl.object_oid,
+                acl.sub_id,
+                f"privileges for {_granted_on(session, acl)}",
+            )
             for acl in session.catalog.acls()
             if any(role.oid in (item.grantee, item.grantor) for item in acl.items)
             and not _is_owner(session, acl, role.oid)
             and (acl.class_oid != PG_LARGEOBJECT_OID or acl.object_oid not in large)
         ]
-        owned += role_targets(session, role.oid)
-        owned += [line async for line in _elsewhere(session, role.oid)]
-        if owned:
+        owned += [(oid, 0, line) for oid, line in role_targets(session, role.oid)]
+        lines = [line for _, _, line in sorted(owned, key=lambda one: one[:2])]
+        lines += [line async for line in _elsewhere(session, role.oid)]
+        if lines:
             raise SqlError(
                 "2BP01",
                 f'role "{name}" cannot be dropped because some objects depend on it',
-                detail="\n".join(owned),
+                detail="\n".join(lines),
             )
         left = [
             replace(r, member_of=tuple(m for m in r.member_of if m.role != role.oid))
