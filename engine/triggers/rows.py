@@ -84,7 +84,7 @@ async def update_each(
             done = await firing.before(session, old, new)
             changed += [] if done is None else [Changed(at, old, done)]
             continue
-        refuse_changed(session, shape, [row_id], verb)
+        refuse_changed(session, shape, [row_id], "updated" if firing.before_row else verb)
         made = await made_before(session, firing, shape, old, new, env, checks)
         if made is not None:
             refuse_changed(session, shape, [row_id], verb)
@@ -111,7 +111,8 @@ async def delete_each(
             done = await firing.before(session, old, None)
             changed += [] if done is None else [Changed(at, old, old)]
             continue
-        refuse_changed(session, shape, [row_id], verb)
+        # so PostgreSQL calls it where it takes the row for a trigger
+        refuse_changed(session, shape, [row_id], "updated" if firing.before_row else verb)
         kept = await firing.before(session, old, None)
         if kept is not None:
             refuse_changed(session, shape, [row_id], verb)

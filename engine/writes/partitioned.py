@@ -51,16 +51,21 @@ class Part:
     __slots__ = ("_changes", "checks", "firings", "insert", "leaf", "reaches", "shape")
 
     def __init__(
-        self, session: Session, leaf: RelationDef, insert: InsertPlan | None, checks: RowChecks, shown: Shown
+        self,
+        session: Session,
+        leaf: RelationDef,
+        insert: InsertPlan | None,
+        checks: RowChecks,
+        parent: RelationDef,
+        shown: Shown,
     ) -> None:
         """Rows are routed to it, so its bound need not be asked; errors may show of them what they may show of the parent's."""
         self.leaf = leaf
         self.insert = insert
         self.checks = checks
-        self.shape = TableShape.of(leaf, session, routed=True)
-        self.shape.shown = shown
+        self.shape = TableShape.of(leaf, session, routed=True).part_of(parent, shown)
         if insert is not None:
-            insert.shape.shown = shown
+            insert.shape.part_of(parent, shown)
         self.firings: dict[Operation, Firing | None] = {}
         self.reaches: set[str] = set()
         self._changes: frozenset[int] | None = None
@@ -154,7 +159,8 @@ class Partitioned:
             if not isinstance(self.statement, Delete):
                 checks = row_checks_of(self.statement.row_checks, self.parent, leaf)
             shown = self.shown.of_part(self.parent, leaf)
-            found = Part(session, leaf, insert, RowChecks(session, leaf, checks, self.parent), shown)
+            row_checks = RowChecks(session, leaf, checks, self.parent)
+            found = Part(session, leaf, insert, row_checks, self.parent, shown)
             if insert is not None:
                 insert.checks = found.checks
             self.parts[leaf.oid] = found

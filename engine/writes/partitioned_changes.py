@@ -81,7 +81,7 @@ class Changes:
         before, now = made.routing.forth(part.leaf, old), made.routing.forth(part.leaf, new)
         if own is not None:
             verb = self._verb or "updated"
-            refuse_changed(session, part.shape, [row_id], verb)
+            refuse_changed(session, part.shape, [row_id], "updated" if own.before_row else verb)
             let = await own.before(session, before, now)
             if let is None:
                 return

@@ -85,7 +85,7 @@ class TableShape:
 
     __slots__ = (
         "bounded", "checks", "demands", "generated", "not_null", "oid", "refusals", "relation", "session", "settings", "shard", "shards", "short", "shown",
-        "stored", "views", "width",
+        "told", "views", "width",
     )  # fmt: skip
 
     def __init__(
@@ -120,7 +120,7 @@ class TableShape:
         self.bounded = all(is_bounded(c.type.oid, c.type.typmod) for c in relation.live)
         self.views: list[tuple[str, RowFunction]] = []
         self.demands = [(attnum - 1, demand) for attnum, demand in demands]
-        self.stored = [(c.attnum - 1, c.type.oid) for c in relation.live]
+        self.told = relation.live  # the columns of a row that DETAIL shows, in order
         self.shown = ALL_SHOWN
         self.session: Session | None = (
             None  # whose names of relations and functions DETAIL shows, None: their oids
@@ -158,6 +158,16 @@ class TableShape:
         """Ask what domains demand of these columns only: the others keep the values they have. Returns itself."""
         self.demands = [(position, demand) for position, demand in self.demands if position + 1 in attnums]
         return self.showing(attnums)
+
+    def part_of(self, parent: RelationDef, shown: Shown) -> TableShape:
+        """Let DETAIL show a partition's rows as those of ``parent``, which the statement names: in its order. Returns itself.
+
+        ``shown``: what of them, in the partition's columns.
+        """
+        self.shown = shown
+        attnums = column_map(parent, self.relation)
+        self.told = tuple([self.relation.column(attnums[column.attnum]) for column in parent.live])
+        return self
 
     def through(self, views: ThroughViews | None) -> TableShape:
         """Add the conditions of the views that rows come through; returns itself."""
@@ -265,12 +275,13 @@ class TableShape:
         attnums = self.shown.attnums
         shown = []
         names = []
-        for (position, oid), column in zip(self.stored, self.relation.live, strict=True):
+        for column in self.told:
+            oid = column.type.oid
             if attnums is not None:
                 if column.attnum not in attnums:
                     continue
                 names.append(column.name)
-            value = row[position]
+            value = row[column.attnum - 1]
             if value is None:
                 shown.append("null")
                 continue

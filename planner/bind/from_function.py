@@ -123,6 +123,12 @@ def _calls(scope: Scope, node: ast.FunctionRef) -> list[_Call]:
     return calls
 
 
+def _names_type(scope: Scope, expr: FuncExpr) -> bool:
+    """Tell whether a function that returns a row names the type of it, instead of its columns."""
+    function = scope.context.catalog.function_by_oid(expr.proc) if isinstance(expr, SqlCall) else None
+    return (expr.type.oid if function is None else function.result) != RECORD
+
+
 def _function_output(
     scope: Scope, expr: Expr, name: str, definitions: Sequence[ast.ColumnDefinition], span: Span | None
 ) -> list[tuple[str, SqlType]]:
@@ -131,9 +137,12 @@ def _function_output(
         declared = function_columns(expr)
         if declared is not None and (len(declared) > 1 or expr.type.oid == RECORD):
             if definitions:
+                words = (
+                    "returning a named composite type" if _names_type(scope, expr) else "with OUT parameters"
+                )
                 raise SqlError(
                     "42601",
-                    "a column definition list is redundant for a function with OUT parameters",
+                    f"a column definition list is redundant for a function {words}",
                     span=definitions[0].span,
                 )
             return declared

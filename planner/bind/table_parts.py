@@ -112,6 +112,7 @@ class TableParts:
     exclusions: list[ast.Constraint] = field(default_factory=list)
     generated: dict[str, ast.Constraint] = field(default_factory=dict)
     likes: list[int] = field(default_factory=list)  # relations, by oid
+    has_primary: bool = False  # whether one is written: that of LIKE is looked at when the table is made
     overridden: set[str] = field(default_factory=set)  # columns of a partition that were named
     schema: str | None = None  # of the table being created: it may refer to itself
 
@@ -379,12 +380,13 @@ def _key(parts: TableParts, constraint: ast.Constraint, columns: Sequence[str]) 
     check_tablespace(constraint.tablespace)
     options = check_storage_options(constraint.options, "btree")
     primary = constraint.kind == "primary key"
-    if primary and any(key.primary for key in parts.keys):
+    if primary and parts.has_primary:
         raise SqlError(
             "42P16",
             f'multiple primary keys for table "{parts.table}" are not allowed',
             span=constraint.span,
         )
+    parts.has_primary = parts.has_primary or primary
     return st.KeySpec(
         name=constraint.name or None,
         primary=primary,
