@@ -501,7 +501,9 @@ def read_literal(const: Const, target: SqlType, env: CoerceEnv, *, span: Span | 
         _note_settings(text, base, env)
     try:
         value = text_input(oid, text, typmod, env.settings)
-    except SqlError:
+    except SqlError as error:  # of a domain's CHECK, say
+        if error.span is None and error.query is None:
+            error.span = where
         raise
     except DataError as error:
         raise SqlError(

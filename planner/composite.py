@@ -17,7 +17,7 @@ from planner.domains import base_oid
 from planner.errors import Span, SqlError
 from planner.facts import RECORD
 from planner.query import ComposeRow, DecomposeRow, Expr, FieldSelect, RowExpr
-from planner.typefacts import format_type, type_kind
+from planner.typefacts import element_of, format_type, type_kind
 from planner.types import SqlType
 
 if TYPE_CHECKING:
@@ -31,6 +31,21 @@ FindRow = Callable[[int], RowType | None]
 def is_composite(oid: int) -> bool:
     """Tell whether a type is composite, or a domain over such a type."""
     return type_kind(base_oid(oid)) == "c"
+
+
+def has_domains(oid: int, find: FindRow) -> bool:
+    """Tell whether values of a type have attributes of domains in them, at any depth."""
+    left, seen = [oid], set[int]()
+    while left:
+        oid = base_oid(left.pop())
+        oid = base_oid(element_of(oid) or oid)
+        row = None if oid in seen else find(oid)
+        seen.add(oid)
+        if row is not None:
+            if any(column.domain for column in row.live):
+                return True
+            left += [column.declared.oid for column in row.live]
+    return False
 
 
 def decompose(expr: Expr, row: RowType) -> Expr:

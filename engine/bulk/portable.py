@@ -27,7 +27,7 @@ def obstacle(spec: LoadSpec) -> str | None:
             return f'column "{column.name}", whose type is read with the catalog'
     if spec.encoding != "UTF8":
         return f"data in {spec.encoding}"
-    if spec.demands:
+    if spec.demands or spec.reads_domains:
         return "what the domains of columns demand, which is in the catalog"
     for what, expr in _expressions(spec):
         if is_volatile(expr) or extract_stable(expr, 0)[1]:

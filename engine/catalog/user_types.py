@@ -81,8 +81,7 @@ def row_shape(made: RowType) -> RowShape:
         name=made.name,
         attributes=tuple(
             Attribute(
-                slot=c.attnum - 1, name=c.name, oid=c.declared.oid, plain=c.type.oid,
-                typmod=-1 if c.domain else c.type.typmod,
+                slot=c.attnum - 1, name=c.name, oid=c.declared.oid, plain=c.type.oid, typmod=c.type.typmod,
             )
             for c in made.live
         ),

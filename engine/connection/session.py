@@ -24,6 +24,7 @@ from engine.catalog.todays_code import lost_columns, with_code_of
 from engine.catalog.todays_rights import with_rights_of
 from engine.catalog.view import CatalogView
 from engine.connection.channels import SessionChannels
+from engine.connection.demands import SessionDemands
 from engine.connection.derived import Derived
 from engine.connection.identity import Identity, existing, name_of
 from engine.connection.interrupts import CancelFlag
@@ -118,6 +119,7 @@ class Session:
         self.transitions: Mapping[int, Sequence[Row]] = {}  # of the trigger whose function runs, by number
         self.ahead = BuiltAhead(self)
         self.system = SystemView(self)
+        self._demands = SessionDemands(self)
         self.channels = SessionChannels(self)
         self.cursors: Cursors | None = None  # of its connection
         self.log: StatementLog | None = None  # of its connection
@@ -396,7 +398,7 @@ class Session:
         """Settings that decide how values print (they know no current time)."""
         derived, types = self.derived, self.view.catalog.codec_types
         if derived.codec.types is not types:
-            derived.codec = replace(derived.codec, types=types)
+            derived.codec = replace(derived.codec, types=types, demand=self._demands)
         return derived.codec
 
     @property

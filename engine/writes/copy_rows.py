@@ -35,6 +35,7 @@ from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.typmod import typmod_function
 from planner.builtins.reg import NAMED, named_input
 from planner.catalog import RelationDef
+from planner.composite import has_domains
 from planner.domain_checks import Demand, demanded_calls
 from planner.errors import SqlError
 from planner.evaluate import Env, compile_expr, compile_predicate
@@ -48,7 +49,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadSpec:
-    """What the rows of one COPY FROM are made of. ``attnums``: the columns read, in the order of the file."""
+    """What the rows of one COPY FROM are made of. ``attnums``: the columns read, in the order of the file.
+
+    ``reads_domains``: composite types among these have attributes of domains, whose demands are looked at as they are read.
+    """
 
     relation: RelationDef
     attnums: tuple[int, ...]
@@ -60,6 +64,7 @@ class LoadSpec:
     generated: tuple[tuple[int, Expr], ...]
     demands: tuple[tuple[int, Demand], ...] = ()
     shown: Shown = ALL_SHOWN
+    reads_domains: bool = False
 
     @property
     def encoding(self) -> str:
@@ -90,6 +95,10 @@ class LoadSpec:
             generated=generated,
             demands=bound_demands(relation, session),
             shown=Shown.of(relation, session).given(statement.attnums),
+            reads_domains=any(
+                has_domains(relation.column(attnum).type.oid, session.catalog.row_type)
+                for attnum in statement.attnums
+            ),
         )
 
 
@@ -189,8 +198,8 @@ class RowLoader:
         self.where = None
         if spec.where is not None:
             self.where = compile_predicate([spec.where], table_layout(relation))
-        self.by_row = self.where is not None or self.shape.by_row or bool(spec.demands)
-        """Whether there are expressions over the columns of a row: WHERE, generated columns, CHECK."""
+        self.by_row = self.where is not None or self.shape.by_row or bool(spec.demands) or spec.reads_domains
+        """Whether there are expressions over the columns of a row, or over its values: WHERE, generated columns, CHECK."""
         self._ignores = spec.options.on_error == "ignore"
         self.finishes = True
         """Set to False, rows are returned without their generated columns, and unchecked."""

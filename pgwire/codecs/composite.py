@@ -15,7 +15,7 @@ prints as its bytes in hexadecimal, so that a stored text outlasts such changes.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final
@@ -37,7 +37,10 @@ _SPACES: Final = " \t\n\v\f\r"
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute that has not been dropped: its place among the values, its type, and the type under that if it is a domain."""
+    """An attribute that has not been dropped: its place among the values, its type, and the type under that if it is a domain.
+
+    ``typmod``: that of ``plain``.
+    """
 
     slot: int
     name: str
@@ -124,8 +127,10 @@ def pack(values: Sequence[Any], shape: RowShape) -> bytes:
 # -- text ------------------------------------------------------------------------------------------------
 
 
-def parse_fields(text: str, count: int) -> list[str | None]:
-    """Return the texts of a record's fields, None for NULL.
+def parse_fields(text: str, count: int) -> Iterator[str | None]:
+    """Yield the texts of a record's ``count`` fields, None for NULL.
+
+    Each is read before the next is looked for, as in PostgreSQL: that of the first bad one is the error.
 
     Raises:
         DataError: 22P02 "malformed record literal", also where there are not ``count`` fields.
@@ -136,25 +141,23 @@ def parse_fields(text: str, count: int) -> list[str | None]:
     if text[at : at + 1] != "(":
         raise _malformed(text, "Missing left parenthesis.")
     at += 1
-    fields: list[str | None] = []
     for index in range(count):
         if index:
             if text[at : at + 1] != ",":
                 raise _malformed(text, "Too few columns.")
             at += 1
         if at < end and text[at] in ",)":
-            fields.append(None)
+            yield None
         else:
             try:
                 found, at = read_quoted(text, at, ",)")
             except Unended:
                 raise _malformed(text, "Unexpected end of input.") from None
-            fields.append(found)
+            yield found
     if text[at : at + 1] != ")":
         raise _malformed(text, "Too many columns.")
     if text[at + 1 :].strip(_SPACES):
         raise _malformed(text, "Junk after right parenthesis.")
-    return fields
 
 
 def _malformed(text: str, detail: str) -> DataError:
@@ -165,9 +168,9 @@ def _malformed(text: str, detail: str) -> DataError:
 
 
 def receive(
-    data: bytes, shape: RowShape, read: Callable[[int, bytes], Any], name: Callable[[int], str]
+    data: bytes, shape: RowShape, read: Callable[[int, bytes | None], Any], name: Callable[[int], str]
 ) -> bytes:
-    """Read the binary form; ``read`` reads an attribute of a type, ``name`` names types in messages.
+    """Read the binary form; ``read`` reads the attribute at a place of ``shape`` (None: NULL), ``name`` names types in messages.
 
     Raises:
         DataError: 42804 for other columns than the type has, 22P03 for what is too short.
@@ -190,13 +193,10 @@ def receive(
                 f"binary data has type {oid} ({name(oid)}) instead of expected {attribute.oid} ({name(attribute.oid)}) "
                 f"in record column {number}",
             )
-        if size == -1:
-            values.append(None)
-            continue
         if size < -1 or size > len(data) - at:
             raise _short()
-        values.append(read(attribute.oid, data[at : at + size]))
-        at += size
+        values.append(read(number - 1, None if size == -1 else data[at : at + size]))
+        at += max(size, 0)
     return pack(values, shape)
 
 

@@ -31,6 +31,7 @@ from pgwire.codecs.registry import (
     to_client,
 )
 from pgwire.codecs.settings import CodecSettings
+from pgwire.codecs.typmod import apply_typmod
 from pgwire.codecs.user_types import STORED, enum_parser, enum_printer, row_shape
 
 T = TypeVar("T")
@@ -71,8 +72,8 @@ def register_row(oid: int, array_oid: int) -> None:
         if settings.types is STORED:
             return bytes.fromhex
         shape = row_shape(oid, settings)
-        _refuse_domains(shape)
-        readers = [_once(text_decoder, at.oid, settings, at.typmod) for at in shape.attributes]
+        readers = [_once(text_decoder, at.plain, settings, at.typmod) for at in shape.attributes]
+        demands = _demands(shape, settings)
 
         def parse(value: str) -> bytes:
             fields = composite.parse_fields(value, len(readers))
@@ -81,7 +82,16 @@ def register_row(oid: int, array_oid: int) -> None:
                 shape,
             )
 
-        return parse
+        def parse_demanding(value: str) -> bytes:
+            fields = composite.parse_fields(value, len(readers))
+            values: list[Any] = []
+            for item, read, demand in zip(fields, readers, demands, strict=True):
+                values.append(None if item is None else read()(item))
+                if demand is not None:
+                    demand(values[-1])  # of NULL, too
+            return composite.pack(values, shape)
+
+        return parse_demanding if any(demands) else parse
 
     def printer(settings: CodecSettings) -> Print:
         if settings.types is STORED:
@@ -101,10 +111,15 @@ def register_row(oid: int, array_oid: int) -> None:
 
     def recv(settings: CodecSettings) -> Recv:
         shape = row_shape(oid, settings)
-        _refuse_domains(shape)
+        demands = _demands(shape, settings)
 
-        def read(type_oid: int, data: bytes) -> Any:
-            return binary_input(type_oid, data, settings)
+        def read(number: int, data: bytes | None) -> Any:
+            attribute, demand = shape.attributes[number], demands[number]
+            value = None if data is None else binary_input(attribute.oid, data, settings)
+            value = apply_typmod(attribute.plain, value, attribute.typmod)
+            if demand is not None:
+                demand(value)
+            return value
 
         return lambda data: composite.receive(data, shape, read, _type_name)
 
@@ -139,13 +154,23 @@ def _once(make: Callable[..., T], *args: Any) -> Callable[[], T]:
     return functools.lru_cache(1)(functools.partial(make, *args))
 
 
-def _refuse_domains(shape: composite.RowShape) -> None:
+def _demands(shape: composite.RowShape, settings: CodecSettings) -> list[Callable[[Any], None] | None]:
+    """Return what raises what the domain of each attribute has against a value; None for attributes of other types.
+
+    Raises DataError 0A000 where the settings do not tell.
+    """
+    found: list[Callable[[Any], None] | None] = []
     for attribute in shape.attributes:
-        if attribute.oid != attribute.plain:
+        if attribute.oid == attribute.plain:
+            found.append(None)
+        elif settings.demand is not None:
+            found.append(functools.partial(settings.demand, attribute.oid))
+        else:
             raise DataError(
                 "0A000",
-                f'input of a composite value whose attribute "{attribute.name}" is of a domain is not supported',
+                f'input of a composite value whose attribute "{attribute.name}" is of a domain is not supported here',
             )
+    return found
 
 
 def _type_name(oid: int) -> str:

@@ -5,8 +5,9 @@ A frozen value, so that codecs are pure functions and encoders can be cached per
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from pgwire.codecs.user_types import STORED, UserTypes
 
@@ -27,6 +28,10 @@ class CodecSettings:
     and in rows that are sent. Text forms are ``str`` and know none.
 
     ``types``: what values of users' types are called, as one state of the catalog has it; None: the latest.
+
+    ``demand``: raises what a domain, or an array of domains, has against a value (None: NULL) of an attribute of a composite
+    type, by the domain's oid; None: nobody can tell here, and such types are not read. It takes no part in equality, since no
+    output depends on it.
     """
 
     date_style: DateStyle = "ISO"
@@ -37,6 +42,7 @@ class CodecSettings:
     extra_float_digits: int = 1
     encoding: str = "UTF8"
     types: UserTypes | None = None
+    demand: Callable[[int, Any], None] | None = field(default=None, compare=False)
     now_us: int = field(default=0, compare=False)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from sqllogictest.client import ServerError
@@ -133,3 +134,89 @@ def _state_of(client: object, sql: str) -> str:
     except ServerError as error:
         return error.sqlstate
     return ""
+
+
+COPIES = (
+    ("FORMAT text", '1\t(1,x)\t{"(2,y)"}\n', None),
+    ("FORMAT text", "1\t(1,x)\t\\N\n2\t(0,x)\t\\N\n", 'COPY copied, line 2, column c: "(0,x)"'),
+    ("FORMAT csv", '1,"(1,x)","{""(-2,y)""}"\n', 'COPY copied, line 1, column l: "{"(-2,y)"}"'),
+)
+
+
+@pytest.mark.parametrize(("how", "data", "where"), COPIES)
+def test_copy_checks_attributes_of_domains(
+    server: ServerProcess, how: str, data: str, where: str | None
+) -> None:
+    with psycopg.connect(server.url, autocommit=True) as client:
+        client.execute(
+            "DROP TABLE IF EXISTS copied; DROP TYPE IF EXISTS copied_t; DROP DOMAIN IF EXISTS above"
+        )
+        client.execute(
+            "CREATE DOMAIN above AS int CHECK (VALUE > 0); CREATE TYPE copied_t AS (a above, b text)"
+        )
+        client.execute("CREATE TABLE copied (id int, c copied_t, l copied_t[])")
+
+        def load(text: str) -> None:
+            with client.cursor().copy(f"COPY copied FROM STDIN ({how})") as sink:
+                sink.write(text)
+
+        if where is None:
+            load(data)
+            assert client.execute("SELECT c::text, l::text FROM copied").fetchall() == [
+                ("(1,x)", '{"(2,y)"}')
+            ]
+            return
+        with pytest.raises(psycopg.errors.CheckViolation) as error:
+            load(data)
+        assert error.value.diag.context == where
+        # many rows, which a process beside the server reads where it can
+        many = "".join(f"{i}\t(5,x)\t\\N\n" for i in range(1, 30000))
+        if how == "FORMAT text":
+            with pytest.raises(psycopg.errors.CheckViolation):
+                load(many + "30000\t(-5,x)\t\\N\n")
+            load(many)
+        assert client.execute("SELECT count(*) FROM copied").fetchone() == (
+            29999 if how == "FORMAT text" else 0,
+        )
+
+
+def test_binary_input_checks_attributes_of_domains(server: ServerProcess) -> None:
+    with psycopg.connect(server.url, autocommit=True) as client:
+        client.execute(
+            "CREATE DOMAIN uneven AS int CHECK (VALUE % 2 = 1); CREATE DOMAIN brief AS varchar(3) NOT NULL"
+        )
+        client.execute(
+            "CREATE TYPE wired AS (a uneven, b brief, c varchar(2)); CREATE TYPE wired_too AS (w wired, l uneven[])"
+        )
+
+        def oid(name: str) -> int:
+            (found,) = client.execute("SELECT %s::regtype::oid::int8", (name,)).fetchone() or (0,)
+            return int(found)
+
+        def sent(name: str, binary: bytes) -> str | None:
+            done = client.pgconn.exec_params(
+                b"SELECT $1::text", [binary], param_types=[oid(name)], param_formats=[1]
+            )
+            if done.status == psycopg.pq.ExecStatus.FATAL_ERROR:
+                return (done.error_field(psycopg.pq.DiagnosticField.SQLSTATE) or b"").decode()
+            return (done.get_value(0, 0) or b"").decode()
+
+        def made(sql: str) -> bytes:
+            return (
+                client.pgconn.exec_params(b"SELECT " + sql.encode(), [], result_format=1).get_value(0, 0)
+                or b""
+            )
+
+        one = made("'(1,abc,zz)'::wired")
+        assert sent("wired", one) == "(1,abc,zz)"
+        assert sent("wired", one.replace(b"\0\0\0\1", b"\0\0\0\2")) == "23514"
+        assert sent("wired", one.replace(b"\0\0\0\3abc", b"\0\0\0\4abcd")) == "22001"
+        assert sent("wired", one.replace(b"\0\0\0\3abc", b"\xff\xff\xff\xff")) == "23502"
+        assert sent("wired", one.replace(b"\0\0\0\2zz", b"\0\0\0\3zzz")) == "22001"
+        nested = made("""'("(1,abc,zz)","{3,7}")'::wired_too""")
+        assert sent("wired_too", nested) == '("(1,abc,zz)","{3,7}")'
+        assert sent("wired_too", nested.replace(b"\0\0\0\7", b"\0\0\0\x08")) == "23514"
+        assert sent("wired_too", nested.replace(b"\0\0\0\3abc", b"\xff\xff\xff\xff")) == "23502"
+        several = made("ARRAY['(1,abc,zz)', '(3,d,)']::wired[]")
+        assert sent("wired[]", several) == '{"(1,abc,zz)","(3,d,)"}'
+        assert sent("wired[]", several.replace(b"\0\0\0\3abc", b"\xff\xff\xff\xff")) == "23502"

@@ -75,7 +75,7 @@ def test_arrays_and_rows_within_rows_come_back() -> None:
     ],
 )
 def test_fields_are_read_as_postgresql_reads_them(text: str, fields: list[str | None]) -> None:
-    assert parse_fields(text, 3) == fields
+    assert list(parse_fields(text, 3)) == fields
 
 
 @pytest.mark.parametrize(
@@ -91,5 +91,5 @@ def test_fields_are_read_as_postgresql_reads_them(text: str, fields: list[str | 
 )
 def test_malformed_literals_are_told_as_by_postgresql(text: str, detail: str) -> None:
     with pytest.raises(DataError) as caught:
-        parse_fields(text, 2)
+        list(parse_fields(text, 2))
     assert (caught.value.sqlstate, caught.value.detail) == ("22P02", detail)
