@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from planner import ast
 from planner.catalog import ColumnDef, IndexMethod, PartitionBound, PartitionKey, SequenceDef
 from planner.errors import Span
 from planner.query import Expr, QueryExpr
@@ -32,6 +33,9 @@ class ColumnSpec:
     generated: str = ""
     sequence: SequenceDef | None = None  # of a serial or identity column, to be made with it
     sequence_name: str | None = None
+    late: ast.Expression | None = (
+        None  # a default that names what the statement makes, bound once that is there
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +141,7 @@ class CreateTable:
 
     ``executed``: that is a prepared statement's.
     ``indexes``: copied ones that serve no constraint. ``parent``, ``bound``: of a partition, whose columns are the parent's.
+    ``path``: the schemas in which late defaults look names up.
     """
 
     schema: str
@@ -158,6 +163,7 @@ class CreateTable:
     bound: PartitionBound | None = None
     bound_spans: BoundSpans = NO_SPANS
     likes: tuple[int, ...] = ()
+    path: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,7 +55,9 @@ from planner import ast
 from planner import statements as st
 from planner.acl import reowned
 from planner.bind import bind_statement
+from planner.bind.context import make_context
 from planner.bind.index import with_hidden
+from planner.bind.table import late_defaults
 from planner.catalog import AclDef, ColumnDef, RelationDef, SchemaDef
 from planner.collations import collation_names
 from planner.domains import domain_named, plain_type
@@ -174,6 +176,7 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
             raise crossing([relation, *read], message)
         session.block.enter(relation.timeline, plan.tables)
     relation, sequences = with_sequences(session, relation, statement.columns)
+    relation = _with_late_defaults(session, plan, statement, relation, sequences)
     relation = add_keys(session, relation, [key for key in statement.keys if not key.expressions])
     relation = add_checks(session, relation, statement.checks)
     for index in statement.indexes:
@@ -217,6 +220,30 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
         return Command(f"SELECT {await fill_from(session, relation, source, ctx, running)}")
     finally:
         past.rollback()
+
+
+def _with_late_defaults(
+    session: Session,
+    plan: Plan,
+    statement: st.CreateTable,
+    relation: RelationDef,
+    sequences: Sequence[Stored],
+) -> RelationDef:
+    """Return a new table with the defaults that name it or its sequences. Raises SqlError 42P01 for what is not made either."""
+    if all(column.late is None for column in statement.columns):
+        return relation
+    made = session.catalog.with_changes([relation, *sequences], (), session.db.next_catalog_version())
+    temporary = (relation.schema,) if relation.persistence == "t" else ()
+    context = make_context(
+        made,
+        tuple(dict.fromkeys((*temporary, *statement.path))),
+        text=plan.bound.text,
+        settings=session.bind_settings,
+        database=session.database,
+        variable_params=False,
+        security=session.row_security,
+    )
+    return replace(relation, columns=late_defaults(relation.columns, statement.columns, context))
 
 
 def _with_index(session: Session, relation: RelationDef, statement: st.CreateIndex) -> RelationDef:

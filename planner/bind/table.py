@@ -39,6 +39,7 @@ from planner.bind.table_parts import (
     check_key_columns,
     check_tablespace,
     creation_schema,
+    makes_sequence,
     persistence_of,
     refuse_constraint,
     relation_of,
@@ -195,7 +196,9 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
     parent = None if node.parent is None else _partitioned(context, node.parent, persistence)
     if node.on_commit and persistence != "t":
         raise SqlError("42P16", "ON COMMIT can only be used on temporary tables")
-    parts = TableParts(table=node.relation.name, schema=schema)
+    parts = TableParts(
+        table=node.relation.name, schema=schema, makes_sequences=any(map(makes_sequence, node.elements))
+    )
     if parent is not None:
         parts.columns += inherited_columns(parent)
         parts.spans += [None] * len(parts.columns)
@@ -252,6 +255,22 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
         options=check_storage_options(node.options, "table" if node.partition_by is None else "partitioned"),
         indexes=_indexes(context, parts, relation),
         likes=tuple(parts.likes),
+        path=tuple(context.search_path),
+    )
+
+
+def late_defaults(
+    columns: Sequence[ColumnDef], specs: Sequence[st.ColumnSpec], context: BindContext
+) -> tuple[ColumnDef, ...]:
+    """Return a new table's columns with those defaults that name what the statement makes; ``context`` knows that.
+
+    Raises SqlError as ``bound_default``.
+    """
+    return tuple(
+        column
+        if spec.late is None
+        else replace(column, default_sql=bound_default(context, spec.late, spec.name, spec.type)[1])
+        for column, spec in zip(columns, specs, strict=True)
     )
 
 

@@ -115,6 +115,7 @@ class TableParts:
     has_primary: bool = False  # whether one is written: that of LIKE is looked at when the table is made
     overridden: set[str] = field(default_factory=set)  # columns of a partition that were named
     schema: str | None = None  # of the table being created: it may refer to itself
+    makes_sequences: bool = False  # by CREATE TABLE: defaults may draw from them
 
     def not_null(self, names: Sequence[str]) -> None:
         """Mark columns (of a primary key) as NOT NULL."""
@@ -233,8 +234,9 @@ def add_column(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> 
         else:
             refuse_constraint(constraint)
     value: Default = (None, None)
+    late: ast.Expression | None = None
     if default is not None and default.expr is not None:
-        value = bound_default(context, default.expr, node.name, type_)
+        value, late = _default_of_new(context, parts, default.expr, node.name, type_)
     if identity is not None and (serial or default is not None):
         later = max(
             (c.span for c in (identity, default) if c is not None and c.span is not None), default=None
@@ -262,6 +264,7 @@ def add_column(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> 
         generated="" if generated is None else "s",
         sequence=sequence,
         sequence_name=sequence_name,
+        late=late,
     )
     parts.columns.append(spec)
     parts.spans.append(node.span)
@@ -318,6 +321,33 @@ def bound_default(context: BindContext, node: ast.Expression, column: str, type_
         return None, None
     made = runnable_or_called(expr, context.catalog)
     return None if must_be_called(made) else made, deparse_expr(expr)
+
+
+def makes_sequence(element: ast.Node) -> bool:
+    """Tell whether an element of CREATE TABLE may make a sequence: a serial or identity column, or LIKE that copies one."""
+    if isinstance(element, ast.TableLike):
+        return "all" in element.including or "identity" in element.including
+    return isinstance(element, ast.ColumnDef) and (
+        _serial_type(element) is not None or any(c.kind == "identity" for c in element.constraints)
+    )
+
+
+def _default_of_new(
+    context: BindContext, parts: TableParts, node: ast.Expression, column: str, type_: SqlType
+) -> tuple[Default, ast.Expression | None]:
+    """Return a column's default, or, where that names what CREATE TABLE is about to make, the expression that is bound later.
+
+    The table is there, and so are its sequences, when PostgreSQL reads defaults.
+    """
+    try:
+        value = bound_default(context, node, column, type_)
+    except SqlError as error:
+        if parts.schema is None or error.sqlstate != "42P01":
+            raise
+        return (None, None), node
+    if parts.makes_sequences and "::regclass" in (value[1] or ""):  # which one of theirs may hide
+        return (None, None), node
+    return value, None
 
 
 def refuse_constraint(constraint: ast.Constraint) -> None:
