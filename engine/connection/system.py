@@ -109,6 +109,10 @@ class SystemView:
         found = self._stats(self._session.catalog.relation_by_oid(oid))
         return found.rows, found.ids
 
+    def blocks(self, oid: int) -> int:
+        """Return how many blocks a stored table's ctids are in; 0 for other relations."""
+        return blocks(self.rows_and_ids(oid)[1])
+
     def analyzed_us(self, oid: int) -> tuple[int | None, int | None]:
         """Return when a table's columns were last counted because ANALYZE asked for it, and when without."""
         statistics = self._session.db.statistics

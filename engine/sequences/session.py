@@ -101,6 +101,10 @@ class SessionSequences:
         counter = self._session.db.sequences.of(relation)
         return counter.value, max(counter.covered - counter.given, 0), counter.called
 
+    def definition(self, oid: int) -> SequenceDef:
+        """Return what a sequence counts. SqlError 42P01, 42809, 42501."""
+        return self._sequence(oid, "rwU")[1]
+
     def forget(self) -> None:
         """DISCARD SEQUENCES."""
         self._drawn.clear()

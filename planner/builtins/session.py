@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from planner.catalog import RelationDef, SystemCatalog
+from planner.catalog import RelationDef, SequenceDef, SystemCatalog
 
 if TYPE_CHECKING:
     from pgwire.codecs.settings import CodecSettings
@@ -51,6 +51,9 @@ class SequenceSystem(Protocol):
 
     def state(self, oid: int) -> tuple[int, int, bool]:
         """Return last_value, log_cnt and is_called."""
+
+    def definition(self, oid: int) -> SequenceDef:
+        """Return what a sequence counts, to whom has any right on it."""
 
 
 class ChannelSystem(Protocol):
@@ -143,6 +146,9 @@ class EvalSystem(Protocol):
 
     def rows_and_ids(self, oid: int) -> tuple[int, int]:
         """Return about how many rows a stored table has, and how many row ids it has given out; zeros for other relations."""
+
+    def blocks(self, oid: int) -> int:
+        """Return how many blocks a stored table's ctids are in; 0 for other relations."""
 
     def analyzed_us(self, oid: int) -> tuple[int | None, int | None]:
         """Return when a table's columns were last counted because ANALYZE asked for it, and when without."""

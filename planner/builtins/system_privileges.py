@@ -12,16 +12,25 @@ unknown oid gives NULL.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from planner.acl import DATABASE_OWNER, WORDS, inherited, may_admit, memberships
-from planner.builtins.reg import find_relation, find_type, reg_input
+from planner.acl import (
+    DATABASE_OWNER,
+    WORDS,
+    AclItem,
+    inherited,
+    item_text,
+    may_admit,
+    memberships,
+)
+from planner.builtins.reg import find_relation, find_type, quote_ident, reg_input
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.catalog import RelationDef, RoleDef
-from planner.errors import SqlError
+from planner.errors import SqlError, not_supported
 from planner.facts import REGPROCEDURE, facts, rows
 from planner.identifiers import split_identifier
 from planner.query import Expr, FuncExpr
@@ -294,6 +303,36 @@ def _role_inquiry(with_user: bool) -> Callable[..., bool | None]:
     return pg_has_role
 
 
+def latest_tid(session: EvalSession, name: str, tid: tuple[int, int]) -> tuple[int, int]:
+    """SQL's ``currtid2``: where the latest version of a row is: an UPDATE leaves it where it was.
+
+    Raises SqlError 42P01, 42501, 22023 for a block that the table has not, 42809 (indexes), 0A000 (views, and what stores no rows).
+    """
+    relation = _relation(session, name)
+    assert relation is not None
+    shown = f'"{relation.schema}.{relation.name}"'
+    if not Rights(session.rights_catalog, _role(session, session.user)).relation(relation, "r"):
+        raise SqlError("42501", f"permission denied for {_WHAT[relation.kind]} {relation.name}")
+    if relation.kind == "v" and not relation.virtual:
+        raise not_supported(f"currtid2 of a view: {shown}")
+    if relation.kind not in "rmS" or relation.virtual:
+        raise SqlError("0A000", f"cannot look at latest visible tid for relation {shown}")
+    if tid[0] >= (1 if relation.kind == "S" else session.system.blocks(relation.oid)) or not tid[1]:
+        raise SqlError("22023", f'tid ({tid[0]}, {tid[1]}) is not valid for relation "{relation.name}"')
+    return tid
+
+
+_WHAT = {
+    "r": "table",
+    "p": "table",
+    "v": "view",
+    "m": "materialized view",
+    "S": "sequence",
+    "i": "index",
+    "c": "type",
+}
+
+
 def inquires(expr: Expr) -> bool:
     """Tell whether an expression asks what a role may do, or is a member of."""
     names = {*KINDS, "has_column_privilege", "pg_has_role"}
@@ -321,13 +360,27 @@ def acl_default(session: EvalSession, kind: str, owner: int) -> tuple[str, ...]:
     """SQL's ``acldefault``: the privileges an object has before any GRANT, as aclitem texts."""
     if kind not in _DEFAULT_ACL:
         raise SqlError("22023", f"unrecognized object type abbreviation: {kind}")
-    role = session.catalog.role_by_oid(owner)
-    name = role.name if role is not None else str(owner)
+    name = _acl_name(session, owner)
     own, everybody = _DEFAULT_ACL[kind]
     items = [f"={everybody}/{name}"] if everybody else []
     if own:
         items.append(f"{name}={own}/{name}")
     return tuple(items)
+
+
+def _acl_name(session: EvalSession, oid: int) -> str:
+    """Return a role as aclitem prints it; by its oid where there is none."""
+    role = session.catalog.role_by_oid(oid)
+    return str(oid) if role is None else quote_ident(role.name)
+
+
+def make_item(session: EvalSession, grantee: int, grantor: int, privileges: str, grantable: bool) -> str:
+    """SQL's ``makeaclitem``: an item of a list, its privilege by its word; 22023 for an unknown one."""
+    if privileges.upper() not in (*WORDS, "RULE"):
+        raise SqlError("22023", f'unrecognized privilege type: "{privileges}"')
+    letters = WORDS.get(privileges.upper(), "")  # RULE has been nobody's for long
+    item = AclItem(grantee=grantee, grantor=grantor, letters=letters, grantable=letters if grantable else "")
+    return item_text(item, functools.partial(_acl_name, session))
 
 
 def acl_explode(session: EvalSession, acl: Sequence[str | None]) -> Iterator[tuple[int, int, str, bool]]:
@@ -365,6 +418,8 @@ def _register() -> None:
         REGISTRY.python(known.signature(proc.oid), form, needs_session=True)
     REGISTRY.python("acldefault(char,oid)", acl_default, needs_session=True)
     REGISTRY.python("aclexplode(_aclitem)", acl_explode, needs_session=True)
+    REGISTRY.python("currtid2(text,tid)", latest_tid, needs_session=True)
+    REGISTRY.python("makeaclitem(oid,oid,text,bool)", make_item, needs_session=True)
 
 
 _register()
