@@ -3,7 +3,7 @@
     t <── v <── m        DROP TABLE t CASCADE tells     view v, materialized view m, view w
       <── w <── m                                       (m depends on v and w: it is told behind the younger of them)
 
-PostgreSQL looks through what depends on an object from the youngest to the oldest, and into each before the next, notes an
+PostgreSQL looks through what depends on an object from the youngest to the oldest, columns of one table in their order, and into each before the next, notes an
 object behind its own dependents, and tells the list from its end. What goes with another object anyway (``what`` empty: a partition with
 its table, a constraint with its domain) is not told, whatever else it depends on.
 """
@@ -18,12 +18,13 @@ from planner.errors import SqlError
 
 
 class Dependency(NamedTuple):
-    """``what``, as errors name it, depends on the object ``on``. ``key`` identifies it, ``oid`` tells how old it is."""
+    """``what``, as errors name it, depends on the object ``on``. ``key`` identifies it, ``oid`` tells how old it is; ``part``: the number of a column that is part of what has the oid."""
 
     key: Hashable
     oid: int
     what: str
     on: Hashable
+    part: int = 0
 
 
 def still_needed(what: str | None, lines: Iterable[str]) -> SqlError:
@@ -58,7 +59,7 @@ def in_report_order(roots: Sequence[Hashable], found: Iterable[Dependency]) -> l
     told: list[Dependency] = []
 
     def visit(key: Hashable) -> None:
-        oldest_first = sorted(below.get(key, ()), key=lambda d: d.oid)
+        oldest_first = sorted(below.get(key, ()), key=lambda d: (d.oid, -d.part))
         for one in paced(oldest_first[::-1]):
             if one.key not in seen:
                 seen.add(one.key)

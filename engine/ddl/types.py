@@ -365,7 +365,8 @@ def type_dependencies(session: Session, types: Sequence[TypeDef]) -> tuple[list[
         for other, column in _attributes_of(session.catalog, type_):
             text = f"column {column.name} of composite {type_words(session, other)}"
             attribute = ("attribute", other.oid, column.attnum)
-            found.append(Dependency(attribute, other.oid, text, ("type", column.declared.oid)))
+            on = ("type", column.declared.oid)
+            found.append(Dependency(attribute, other.oid, text, on, part=column.attnum))
         uses = uses_of(session, type_.family)
         read = {u.relation.oid for u in uses if u.kind == "column" and u.relation.kind in "rp"}
         for use in uses:

@@ -145,7 +145,9 @@ def dependency(session: Session, use: Use, on: Hashable) -> Dependency:
     column = relation.column(int(use.what))
     if use.kind == "default":
         return Dependency(("default", oid, use.what), oid, default_words(session, relation, column), on)
-    return Dependency(("column", oid, use.what), oid, f"column {column.name} of {table}", on)
+    # a generated column's expression, which goes before it, is an object of its own
+    part = column.attnum if column.declared.oid == use.of else 0
+    return Dependency(("column", oid, use.what), oid, f"column {column.name} of {table}", on, part)
 
 
 async def drop_use(session: Session, use: Use) -> None:
