@@ -12,10 +12,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from planner.deparse_expr import INDENT_COLUMN, INDENT_JOIN, INDENT_STEP, Level, Printer, quote_identifier
-from planner.facts import facts
+from planner.deparse_expr import (
+    INDENT_COLUMN,
+    INDENT_JOIN,
+    INDENT_STEP,
+    Level,
+    Printer,
+    quote_identifier,
+    stored_function,
+)
+from planner.facts import BOOL, INT4, NUMERIC, UNKNOWN, facts
 from planner.query import (
+    CaseExpr,
+    CoerceTypmod,
+    CoerceViaIO,
     Const,
+    Cte,
     CteRange,
     Expr,
     FromItem,
@@ -28,6 +40,7 @@ from planner.query import (
     Range,
     RangeColumn,
     RangeRef,
+    RelabelType,
     RelationRange,
     Select,
     SetOp,
@@ -37,6 +50,7 @@ from planner.query import (
     Values,
     Var,
 )
+from planner.rewrite import shift_query
 from planner.types import SqlType
 
 
@@ -113,23 +127,101 @@ def _with(p: Printer, query: QueryBase) -> None:
     for index, cte in enumerate(query.ctes):
         p.out += ", " if index else ""
         p.out += quote_identifier(cte.name)
-        if tuple(c.name for c in cte.columns) != tuple(c.name for c in cte.query.columns):
-            p.out += "(" + ", ".join(quote_identifier(c.name) for c in cte.columns) + ")"
+        written = _written(cte)
+        body, added = (cte.query, 0) if written is None else written
+        columns = cte.columns[: len(cte.columns) - added]
+        named = [c.name for c in columns[: cte.named]]
+        if [*named, *(c.name for c in body.columns[cte.named :])] != [c.name for c in columns]:
+            named = [c.name for c in columns]
+        if named:
+            p.out += "(" + ", ".join(map(quote_identifier, named)) + ")"
         p.out += " AS "
         if cte.materialized is not None:
             p.out += "MATERIALIZED " if cte.materialized else "NOT MATERIALIZED "
         p.out += "("
         if p.indented:
             p.keyword("", 0, 0, 0)
-        print_query(p, cte.query, True)
+        print_query(p, body, True)
         if p.indented:
             p.keyword("", 0, 0, 0)
         p.out += ")"
+        if written is not None:
+            _search_and_cycle(p, cte)
     if p.indented:
         p.indent -= INDENT_STEP
         p.keyword("", 0, 0, 0)
     else:
         p.out += " "
+
+
+def _written(cte: Cte) -> tuple[SetOp, int] | None:
+    """Return the body of an item with SEARCH or CYCLE as it was before these added columns (``planner.bind.search_cycle``), and how many they are.
+
+    None: the item has neither clause.
+    """
+    added = (cte.search is not None) + 2 * (cte.cycle is not None)
+    if not added or not isinstance(cte.query, SetOp):
+        return None
+    made = cte.query
+    width = len(made.columns) - added
+    terms: list[QueryExpr] = []
+    for side in (made.left, made.right):
+        assert isinstance(side, Select)
+        (term,) = side.ranges
+        assert isinstance(term, SubqueryRange)
+        terms.append(shift_query(term.query, -1))
+    right = terms[1]
+    assert isinstance(right, Select)
+    own = [target for target in right.targets if not target.junk][:width]
+    junk = [target for target in right.targets if target.junk]
+    right = replace(right, columns=right.columns[:width], targets=(*own, *junk))
+    return replace(made, columns=made.columns[:width], left=terms[0], right=right), added
+
+
+def _search_and_cycle(p: Printer, cte: Cte) -> None:
+    search, cycle = cte.search, cte.cycle
+    if search is not None:
+        listed = ", ".join(map(quote_identifier, search.columns))
+        way = "BREADTH" if search.breadth else "DEPTH"
+        p.out += f" SEARCH {way} FIRST BY {listed} SET {quote_identifier(search.sequence)}"
+    if cycle is None:
+        return
+    listed = ", ".join(map(quote_identifier, cycle.columns))
+    p.out += f" CYCLE {listed} SET {quote_identifier(cycle.mark)}"
+    value, default = _marks(cte.query, cycle.mark)
+    if not (_is_bool(value, True) and _is_bool(default, False)):
+        p.out += " TO "
+        _mark(p, value)
+        p.out += " DEFAULT "
+        _mark(p, default)
+    p.out += f" USING {quote_identifier(cycle.path)}"
+
+
+def _marks(query: QueryExpr, name: str) -> tuple[Expr, Expr]:
+    """Return what a row that closes a circle, and any other, is marked by."""
+    assert isinstance(query, SetOp) and isinstance(query.right, Select)
+    case = next(target.expr for target in query.right.targets if target.name == name)
+    assert isinstance(case, CaseExpr)
+    return case.whens[0].result, case.default
+
+
+def _mark(p: Printer, expr: Expr) -> None:
+    """Append a mark: for readers with the cast that PostgreSQL shows, which its own grammar does not take there, in stored texts without."""
+    if p.function_name is not stored_function:
+        p.expr(expr, False)
+        return
+    while isinstance(expr, FuncExpr):  # what makes both marks one type is found anew
+        expr = expr.args[0]
+    while isinstance(expr, CoerceTypmod | RelabelType | CoerceViaIO):
+        expr = expr.arg
+    assert isinstance(expr, Const)
+    if expr.value is not None and expr.type.oid not in (BOOL, INT4, NUMERIC, UNKNOWN):
+        p.out += f"{p.type_name(*expr.type)} "
+    p.const(expr, -1)
+
+
+def _is_bool(expr: Expr, value: bool) -> bool:
+    return isinstance(expr, Const) and expr.type.oid == BOOL and expr.value is value
 
 
 def _tail(p: Printer, query: QueryExpr) -> None:

@@ -18,7 +18,7 @@ from planner.bind.search_cycle import check_names as check_search_names
 from planner.bind.search_cycle import with_search_and_cycle
 from planner.errors import Span, SqlError
 from planner.location import location
-from planner.query import Cte, OutputColumn, QueryExpr, SetOp
+from planner.query import Cte, CycleColumns, OutputColumn, QueryExpr, SearchColumns, SetOp
 from planner.scope import CteEntry, Scope
 from planner.type_order import can_hash
 from planner.typefacts import format_type
@@ -76,8 +76,21 @@ def _enter(scope: Scope, item: ast.Cte, query: QueryExpr, *, recursive: bool) ->
             columns=columns,
             recursive=recursive,
             materialized=item.materialized,
+            named=len(item.columns),
+            search=_search_columns(item.search),
+            cycle=_cycle_columns(item.cycle),
         )
     )
+
+
+def _search_columns(clause: ast.SearchClause | None) -> SearchColumns | None:
+    if clause is None:
+        return None
+    return SearchColumns(columns=clause.columns, breadth=clause.breadth, sequence=clause.sequence)
+
+
+def _cycle_columns(clause: ast.CycleClause | None) -> CycleColumns | None:
+    return clause and CycleColumns(columns=clause.columns, mark=clause.mark, path=clause.path)
 
 
 def named_columns(item: ast.Cte, columns: Sequence[OutputColumn]) -> tuple[OutputColumn, ...]:

@@ -54,10 +54,30 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SearchColumns:
+    """What SEARCH names: the columns it goes by, and the one it adds."""
+
+    columns: tuple[str, ...]
+    breadth: bool
+    sequence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleColumns:
+    """What CYCLE names: the columns it compares, and the two it adds."""
+
+    columns: tuple[str, ...]
+    mark: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cte:
     """One WITH item. A recursive one has a SetOp(UNION) body whose right side refers to itself.
 
     ``materialized`` None means the default. Data-modifying items are statements, see DataModifyingCte.
+    ``named``: how many of the columns, from the first, the item itself gives names. What ``search`` and ``cycle`` say is part of
+    the query already (``planner.bind.search_cycle``); definitions show it as it was written.
     """
 
     name: str
@@ -65,6 +85,9 @@ class Cte:
     columns: tuple[OutputColumn, ...]
     recursive: bool = False
     materialized: bool | None = None
+    named: int = 0
+    search: SearchColumns | None = None
+    cycle: CycleColumns | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
