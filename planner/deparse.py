@@ -27,6 +27,7 @@ from planner.deparse_expr import (
     Printer,
     TypeName,
     collation_name,
+    depends_on_styles,
     quote_identifier,
     quote_literal,
     stored_function,
@@ -324,7 +325,7 @@ def _over_table(sql: str, table: RelationDef, *, pretty: bool, reader: Reader) -
 
     context = stored_context(reader.catalog or EMPTY_CATALOG, sql)
     expr = bind_clause(table_scope(context, table), parse_expression(sql), "INDEX")
-    if pretty or '"#' in sql:
+    if pretty or '"#' in sql or depends_on_styles(sql, reader.settings):
         shown = deparse_expr(
             expr, table, pretty=pretty, settings=reader.settings, type_name=reader.type_name,
             function_name=reader.function_name,

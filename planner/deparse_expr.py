@@ -13,6 +13,7 @@ Promise: the text, bound again, means the same.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
@@ -95,6 +96,16 @@ def collation_name(oid: int) -> str:
 def quote_literal(text: str) -> str:
     """Return ``text`` as a string literal (standard_conforming_strings)."""
     return "'" + text.replace("'", "''") + "'"
+
+
+_STYLED = re.compile(
+    r"'::(?!(?:text|character|bpchar|name|regclass|smallint|integer|bigint|numeric|boolean|uuid|jsonb?|oid)\b)"
+)
+
+
+def depends_on_styles(sql: str, settings: CodecSettings) -> bool:
+    """Tell whether a stored text may have constants that look otherwise under a reader's settings (DateStyle, TimeZone ...)."""
+    return settings.styles != STORED_TEXT.styles and _STYLED.search(sql) is not None
 
 
 # Expression class -> function(printer, expression, implicit); ``planner.deparse_nodes`` fills it.

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from pgwire.codecs.registry import text_input, text_output
-from pgwire.codecs.settings import STORED_TEXT
+from pgwire.codecs.settings import STORED_TEXT, CodecSettings
 from planner.builtins.compare import hash_key, sort_key
 from planner.builtins.hash_values import hash_of
 from planner.catalog import Catalog, PartitionBound, PartitionKey, RelationDef
@@ -402,31 +402,35 @@ def _check_hash(
 # --- texts ------------------------------------------------------------------------------------------
 
 
-def _literal(text: str, type_: SqlType) -> str:
+def _literal(text: str, type_: SqlType, settings: CodecSettings) -> str:
     """Return a value as bounds print it: a constant without its type (get_const_expr)."""
     oid = base_oid(type_.oid)
+    if settings.styles != STORED_TEXT.styles:
+        text = text_output(oid, key_value(text, type_), settings)
     if oid == BOOL:
         return {"t": "true", "f": "false"}[text]
     plain = oid == INT4 or (oid == NUMERIC and set(text) <= set("0123456789+-eE."))
     return text if plain and not text.startswith("-") else quote_literal(text)
 
 
-def _shown(texts: Sequence[str | None], infinite: Sequence[int], key: PartitionKey) -> str:
+def _shown(
+    texts: Sequence[str | None], infinite: Sequence[int], key: PartitionKey, settings: CodecSettings
+) -> str:
     shown = [
-        _INFINITE[way] if way else _literal(text or "", type_)
+        _INFINITE[way] if way else _literal(text or "", type_, settings)
         for text, way, type_ in zip(texts, infinite, key.types, strict=True)
     ]
     return f"({', '.join(shown)})"
 
 
-def bound_text(bound: PartitionBound, key: PartitionKey) -> str:
-    """Return a bound as ``pg_get_expr(relpartbound)`` shows it."""
+def bound_text(bound: PartitionBound, key: PartitionKey, settings: CodecSettings = STORED_TEXT) -> str:
+    """Return a bound as ``pg_get_expr(relpartbound)`` shows it to a reader with these settings."""
     if bound.strategy == "d":
         return "DEFAULT"
     if bound.strategy == "h":
         return f"FOR VALUES WITH (modulus {bound.modulus}, remainder {bound.remainder})"
     if bound.strategy == "l":
-        shown = ("NULL" if text is None else _literal(text, key.types[0]) for text in bound.values)
+        shown = ("NULL" if text is None else _literal(text, key.types[0], settings) for text in bound.values)
         return f"FOR VALUES IN ({', '.join(shown)})"
-    lower = _shown(bound.values, bound.infinite, key)
-    return f"FOR VALUES FROM {lower} TO {_shown(bound.upper, bound.upper_infinite, key)}"
+    lower = _shown(bound.values, bound.infinite, key, settings)
+    return f"FOR VALUES FROM {lower} TO {_shown(bound.upper, bound.upper_infinite, key, settings)}"

@@ -45,6 +45,14 @@ class CodecSettings:
     demand: Callable[[int, Any], None] | None = field(default=None, compare=False)
     now_us: int = field(default=0, compare=False)
 
+    @property
+    def styles(self) -> tuple[str | int, ...]:
+        """What text forms of built-in types depend on."""
+        return (
+            self.date_style, self.date_order, self.interval_style, self.time_zone, self.bytea_output,
+            self.extra_float_digits,
+        )  # fmt: skip
+
 
 DEFAULT = CodecSettings()
 STORED_TEXT = CodecSettings(types=STORED)

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from pgwire.codecs.settings import CodecSettings
 from planner import ast
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_clause, bind_kept
 from planner.bind.extension_operators import check_class_made
-from planner.bind.stored import bind_check, deparse_check, stored_context, table_scope, without_spans
+from planner.bind.stored import bind_check, stored_context, table_scope, without_spans
 from planner.bind.table_parts import column_collation
 from planner.builtins.compare import sort_key
 from planner.casts import CastContext, resolve_unknown, try_coerce
@@ -424,10 +425,10 @@ def partition_check(partition: RelationDef, catalog: Catalog) -> Expr | None:
     return bind_check(text, partition, catalog) if text else None
 
 
-def shown_condition(partition: RelationDef, catalog: Catalog) -> str | None:
-    """Return what ``pg_get_partition_constraintdef`` shows."""
+def shown_condition(partition: RelationDef, catalog: Catalog, settings: CodecSettings) -> str | None:
+    """Return what ``pg_get_partition_constraintdef`` shows to a reader with these settings."""
     expr = partition_check(partition, catalog)
     if expr is None:
         return None
-    text = deparse_check(expr, partition)
+    text = deparse_expr(expr, partition, settings=settings)
     return text if text.startswith("(") or isinstance(expr, FuncExpr) else f"({text})"

@@ -20,6 +20,7 @@ from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.builtins.system import qualifier, relation_visible, type_name
 from planner.catalog import Catalog, ConstraintDef, IndexDef, RelationDef, TypeDef
+from planner.deparse_expr import depends_on_styles
 from planner.errors import SqlError, not_supported
 from planner.facts import FLOAT8, ProcFact, facts, rows
 from planner.typefacts import format_type
@@ -67,7 +68,9 @@ def shown_expression(session: EvalSession, sql: str, relation: RelationDef, *, p
     from planner.deparse import deparse_expr
 
     names_others = _TYPE_BY_OID in sql or _SUB_SELECT in sql
-    if not names_others and (not pretty or _ATOM.fullmatch(sql)):
+    if depends_on_styles(sql, session.codec_settings):
+        names_others = True
+    elif not names_others and (not pretty or _ATOM.fullmatch(sql)):
         return sql
     key = (sql, relation.oid, relation.version, pretty, *(reading(session) if names_others else ()))
     text = _TEXTS.get(key)
@@ -86,13 +89,13 @@ _TYPE_BY_OID = '"#'  # ``planner.typefacts.stored_type``
 
 
 def reading(session: EvalSession) -> tuple[object, ...]:
-    """Return what the names of users' types and of their values depend on."""
-    return session.search_path, session.catalog.namespace_version
+    """Return what the names of users' types and of their values, and the looks of constants, depend on."""
+    return session.search_path, session.catalog.namespace_version, session.codec_settings.styles
 
 
 def shown_settings(session: EvalSession) -> CodecSettings:
-    """Return the settings under which definitions show constants."""
-    return CodecSettings(types=session.codec_settings.types)
+    """Return the settings under which definitions show constants: the reader's, as in PostgreSQL."""
+    return session.output_settings
 
 
 def reader_of(session: EvalSession) -> Reader:
@@ -171,8 +174,18 @@ def get_expr(session: EvalSession, tree: str, relation_oid: int, pretty: bool = 
     if relation is None:
         return None
     if relation.partition_of and _BOUND.match(tree):
-        return tree
+        return _shown_bound(session, relation) or tree
     return for_reader(session, shown_expression(session, tree, relation, pretty=pretty))
+
+
+def _shown_bound(session: EvalSession, partition: RelationDef) -> str | None:
+    """Return a partition's bound as the reader's settings show it; None where its table is none, or no more."""
+    from planner.partition import bound_text
+
+    parent = session.catalog.relation_by_oid(partition.partition_of)
+    if partition.bound is None or parent is None or parent.partition_key is None:
+        return None
+    return bound_text(partition.bound, parent.partition_key, shown_settings(session))
 
 
 def partition_key_definition(session: EvalSession, oid: int) -> str | None:
@@ -201,7 +214,7 @@ def partition_constraint_definition(session: EvalSession, oid: int) -> str | Non
     from planner.bind.partition import shown_condition
 
     relation = session.catalog.relation_by_oid(oid)
-    return None if relation is None else shown_condition(relation, session.catalog)
+    return None if relation is None else shown_condition(relation, session.catalog, shown_settings(session))
 
 
 # --- constraints and indexes ----------------------------------------------------------------------
