@@ -199,7 +199,8 @@ def _search_and_cycle(p: Printer, cte: Cte) -> None:
 
 def _marks(query: QueryExpr, name: str) -> tuple[Expr, Expr]:
     """Return what a row that closes a circle, and any other, is marked by."""
-    assert isinstance(query, SetOp) and isinstance(query.right, Select)
+    assert isinstance(query, SetOp)
+    assert isinstance(query.right, Select)
     case = next(target.expr for target in query.right.targets if target.name == name)
     assert isinstance(case, CaseExpr)
     return case.whens[0].result, case.default

@@ -414,7 +414,10 @@ def _literal(text: str, type_: SqlType, settings: CodecSettings) -> str:
 
 
 def _shown(
-    texts: Sequence[str | None], infinite: Sequence[int], key: PartitionKey, settings: CodecSettings
+    texts: Sequence[str | None],
+    infinite: Sequence[int],
+    key: PartitionKey,
+    settings: CodecSettings = STORED_TEXT,
 ) -> str:
     shown = [
         _INFINITE[way] if way else _literal(text or "", type_, settings)

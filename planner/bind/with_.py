@@ -90,7 +90,9 @@ def _search_columns(clause: ast.SearchClause | None) -> SearchColumns | None:
 
 
 def _cycle_columns(clause: ast.CycleClause | None) -> CycleColumns | None:
-    return clause and CycleColumns(columns=clause.columns, mark=clause.mark, path=clause.path)
+    if clause is None:
+        return None
+    return CycleColumns(columns=clause.columns, mark=clause.mark, path=clause.path)
 
 
 def named_columns(item: ast.Cte, columns: Sequence[OutputColumn]) -> tuple[OutputColumn, ...]:
