@@ -359,6 +359,7 @@ class Frame(Node):
     start_offset: Expression | None = None
     end_offset: Expression | None = None
     exclude: Literal["none", "current", "group", "ties"] = "none"
+    between: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -311,28 +311,31 @@ class Printer:
             self.sort_item(item.expr)
             self.order_suffix(item.expr.type.oid, item.descending, item.nulls_first, item.lt)
 
-    def window(self, window: Window) -> None:
-        """Append a window specification in parentheses."""
-        parts: list[str] = []
-        if window.partition:
+    def window(self, window: Window, others: Sequence[Window]) -> None:
+        """Append a window specification in parentheses; ``others``: those of its query, one of which it may build on."""
+        base = next((w for w in others if w.name == window.base), None) if window.base else None
+        parts: list[str] = [] if base is None else [quote_identifier(window.base)]
+        if window.partition and base is None:
             before, self.out = self.out, ""
             for index, item in enumerate(window.partition):
                 self.out += ", " if index else ""
                 self.sort_item(item.expr)
             parts.append(f"PARTITION BY {self.out}")
             self.out = before
-        if window.order:
+        if window.order and not (base is not None and base.order):
             before, self.out = self.out, ""
             self.order(window.order)
             parts.append(f"ORDER BY {self.out}")
             self.out = before
         default = (window.mode, window.start.kind, window.end.kind, window.exclude)
-        if default != ("range", "unbounded_preceding", "current", "none"):
+        if window.written or default != ("range", "unbounded_preceding", "current", "none"):
             before, self.out = self.out, ""
-            self.out += f"{window.mode.upper()} BETWEEN "
+            between = window.written != "start"
+            self.out += f"{window.mode.upper()} " + ("BETWEEN " if between else "")
             self._bound(window.start)
-            self.out += " AND "
-            self._bound(window.end)
+            if between:
+                self.out += " AND "
+                self._bound(window.end)
             self.out += _EXCLUDE[window.exclude]
             parts.append(self.out)
             self.out = before

@@ -532,7 +532,11 @@ def _window_func(p: Printer, e: WindowFunc, implicit: bool) -> None:
     p.out += " OVER "
     select = p.levels[-1].select
     if select is not None:
-        p.window(select.windows[e.window])
+        window = select.windows[e.window]
+        if window.name:
+            p.out += quote_identifier(window.name)
+        else:
+            p.window(window, select.windows)
 
 
 def _sublink(p: Printer, e: SubLink, implicit: bool) -> None:

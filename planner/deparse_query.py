@@ -33,6 +33,7 @@ from planner.query import (
     FromItem,
     FuncExpr,
     FunctionRange,
+    GroupingItem,
     Join,
     JoinKind,
     QueryBase,
@@ -300,6 +301,16 @@ def _select(p: Printer, query: Select, names_visible: bool, names: Sequence[str]
     if query.having is not None:
         p.keyword(" HAVING ", -INDENT_STEP, INDENT_STEP, 0)
         p.expr(query.having, False)
+    separator = ""
+    for window in query.windows:
+        if window.name:
+            if separator:
+                p.out += separator
+            else:
+                p.keyword(" WINDOW ", -INDENT_STEP, INDENT_STEP, 1)
+            separator = ", "
+            p.out += f"{quote_identifier(window.name)} AS "
+            p.window(window, query.windows)
 
 
 def _wrapped(p: Printer, emit: Callable[[], None], wrap: bool) -> bool:
@@ -349,6 +360,11 @@ def _group_by(p: Printer, query: Select) -> None:
             p.out += ", " if index else ""
             p.sort_item(expr)
         return
+    if query.grouping:
+        for index, item in enumerate(query.grouping):
+            p.out += ", " if index else ""
+            _grouping(p, query, item, bare=True)
+        return
     if all(not members for members in query.grouping_sets):
         groups = ", ".join("()" for _ in query.grouping_sets)
         p.out += groups if len(query.grouping_sets) == 1 else f"GROUPING SETS ({groups})"
@@ -365,6 +381,24 @@ def _group_by(p: Printer, query: Select) -> None:
         p.out += ", (" if number else "("
         _grouped(p, query, members)
         p.out += ")"
+    p.out += ")"
+
+
+_GROUPING_WORDS = {"rollup": "ROLLUP(", "cube": "CUBE(", "sets": "GROUPING SETS ("}
+
+
+def _grouping(p: Printer, query: Select, item: GroupingItem, *, bare: bool) -> None:
+    """Append an entry of GROUP BY; ``bare``: a single expression goes without parentheses."""
+    if item.kind == "simple":
+        bare = bare and len(item.members) == 1
+        p.out += "" if bare else "("
+        _grouped(p, query, item.members)
+        p.out += "" if bare else ")"
+        return
+    p.out += _GROUPING_WORDS.get(item.kind, "(")
+    for index, one in enumerate(item.items):
+        p.out += ", " if index else ""
+        _grouping(p, query, one, bare=item.kind != "sets")
     p.out += ")"
 
 

@@ -17,7 +17,7 @@ from pgwire.give_way import give_way
 from planner import ast
 from planner.errors import Span, SqlError
 from planner.raw_reader import PlaceReader, Raw, read_each, strings
-from planner.raw_tables import FRAME_NONDEFAULT, JSON_SYNTAX, SUBLINKS, TRUTHS, frame_words
+from planner.raw_tables import FRAME_BETWEEN, FRAME_NONDEFAULT, JSON_SYNTAX, SUBLINKS, TRUTHS, frame_words
 
 _NEGATIVE = re.compile(r"-\s*[\w.]+")
 _ODD_NUMBER = re.compile(r"[-\s]*0[xXoObB]|.*_")
@@ -362,6 +362,7 @@ class ExpressionReader(PlaceReader, ABC):
             start_offset=self.optional(body.get("startOffset")),
             end_offset=self.optional(body.get("endOffset")),
             exclude=exclude,
+            between=bool(options & FRAME_BETWEEN),
             span=self.span(body),
         )
 

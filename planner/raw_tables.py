@@ -22,8 +22,8 @@ JSON_SYNTAX = {
     "MergeSupportFunc": "MERGE_ACTION",
 }
 
-# Bits of WindowDef.frameOptions: a frame was written, and the words each other bit stands for.
-FRAME_NONDEFAULT = 0x1
+# Bits of WindowDef.frameOptions: a frame was written, with BETWEEN, and the words each other bit stands for.
+FRAME_NONDEFAULT, FRAME_BETWEEN = 0x1, 0x10
 FrameMode: TypeAlias = Literal["range", "rows", "groups"]
 FrameEnd: TypeAlias = Literal[
     "unbounded_preceding", "preceding", "current", "following", "unbounded_following"

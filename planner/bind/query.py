@@ -41,6 +41,7 @@ from planner.query import (
     Const,
     CteRange,
     Expr,
+    GroupingItem,
     OutputColumn,
     QueryExpr,
     RangeColumn,
@@ -202,8 +203,9 @@ def bind_select(scope: Scope, node: ast.Select, *, resolve_unknowns: bool = True
     order = bind_order(scope, targets, node.order) if node.order else ()
     group: tuple[Expr, ...] = ()
     sets: tuple[tuple[int, ...], ...] | None = None
+    grouping: tuple[GroupingItem, ...] = ()
     if node.group:
-        group, sets = bind_group(scope, targets, node)
+        group, sets, grouping = bind_group(scope, targets, node)
     distinct: bool | tuple[int, ...] = False
     if node.distinct is not None:
         distinct = bind_distinct(scope, targets, node.distinct, order)
@@ -240,6 +242,7 @@ def bind_select(scope: Scope, node: ast.Select, *, resolve_unknowns: bool = True
         grouped=grouped,
         group=group,
         grouping_sets=sets,
+        grouping=grouping,
         group_distinct=node.group_distinct,
         having=having,
         windows=windows,

@@ -25,7 +25,13 @@ from planner.errors import Span, SqlError
 from planner.exprs import free_levels
 from planner.facts import TEXT, UNKNOWN
 from planner.location import location
-from planner.query import Expr, RelabelType, SortKey, Target
+from planner.query import (
+    Expr,
+    GroupingItem,
+    RelabelType,
+    SortKey,
+    Target,
+)
 from planner.scope import Scope, window_call_in
 from planner.type_order import default_equality, default_less, operator_strategies
 from planner.typefacts import element_of, type_kind
@@ -284,23 +290,48 @@ class Grouping:
         assert not isinstance(node, ast.GroupingSet)
         return [self.index(node)]
 
-    def sets(self, node: ast.Expression | ast.GroupingSet) -> list[tuple[int, ...]]:
-        """Return the grouping sets one GROUP BY item stands for."""
+    def read(self, node: ast.Expression | ast.GroupingSet) -> GroupingItem:
+        """Return one GROUP BY item; GROUPING SETS in each other are one. Raises SqlError 54011."""
         if not isinstance(node, ast.GroupingSet):
-            return [tuple(dict.fromkeys(self.items(node)))]
-        if node.kind == "empty":
-            return [()]
-        if node.kind == "sets":
-            return [one for item in node.items for one in self.sets(item)]
-        parts = [self.items(item) for item in node.items]
-        if node.kind == "rollup":
-            return [_flat(parts[:count]) for count in range(len(parts), -1, -1)]
-        if len(parts) > MAX_CUBE:
+            return GroupingItem(kind="simple", members=tuple(dict.fromkeys(self.items(node))))
+        items: list[GroupingItem] = []
+        for one in node.items:
+            item = self.read(one)
+            items += item.items if node.kind == item.kind == "sets" else [item]
+        if node.kind == "cube" and len(items) > MAX_CUBE:
             raise SqlError("54011", f"CUBE is limited to {MAX_CUBE} elements", span=node.span)
-        found = []
-        for mask in range(2 ** len(parts) - 1, -1, -1):
-            found.append(_flat([p for i, p in enumerate(parts) if mask >> i & 1]))
-        return found
+        return GroupingItem(kind=node.kind, items=tuple(items))
+
+
+def _sets(item: GroupingItem) -> list[tuple[int, ...]]:
+    """Return the grouping sets one GROUP BY item stands for."""
+    if item.kind == "simple":
+        return [item.members]
+    if item.kind == "empty":
+        return [()]
+    if item.kind == "sets":
+        return [one for inner in item.items for one in _sets(inner)]
+    parts = [inner.members for inner in item.items]
+    if item.kind == "rollup":
+        return [_flat(parts[:count]) for count in range(len(parts), -1, -1)]
+    found = []
+    for mask in range(2 ** len(parts) - 1, -1, -1):
+        found.append(_flat([p for i, p in enumerate(parts) if mask >> i & 1]))
+    return found
+
+
+def _shown(written: Sequence[GroupingItem]) -> tuple[GroupingItem, ...]:
+    """Return the items as PostgreSQL keeps them: of plain columns each once and by itself, no empty set beside others."""
+    found: list[GroupingItem] = []
+    seen: set[int] = set()
+    for item in written:
+        if item.kind == "simple":
+            new = [member for member in item.members if member not in seen]
+            seen.update(new)
+            found += [GroupingItem(kind="simple", members=(member,)) for member in new]
+        elif item.kind != "empty":
+            found.append(item)
+    return tuple(found) or (GroupingItem(kind="empty"),)
 
 
 def _flat(parts: Sequence[Sequence[int]]) -> tuple[int, ...]:
@@ -309,18 +340,20 @@ def _flat(parts: Sequence[Sequence[int]]) -> tuple[int, ...]:
 
 def bind_group(
     scope: Scope, targets: list[Target], node: ast.Select
-) -> tuple[tuple[Expr, ...], tuple[tuple[int, ...], ...] | None]:
-    """Bind GROUP BY: the distinct grouping expressions, and the grouping sets (None for a plain list)."""
+) -> tuple[tuple[Expr, ...], tuple[tuple[int, ...], ...] | None, tuple[GroupingItem, ...]]:
+    """Bind GROUP BY: the distinct grouping expressions, the grouping sets (None for a plain list), and what these were written as."""
     grouping = Grouping(scope, targets)
     if not any(isinstance(item, ast.GroupingSet) for item in node.group):
         for item in node.group:
             if isinstance(item, ast.GroupingSet):
                 continue
             grouping.items(item)
-        return tuple(dict.fromkeys(grouping.group)), None
+        return tuple(dict.fromkeys(grouping.group)), None, ()
     combined: list[tuple[int, ...]] = [()]
+    written: list[GroupingItem] = []
     for item in node.group:
-        options = grouping.sets(item)
+        written.append(grouping.read(item))
+        options = _sets(written[-1])
         if len(combined) * len(options) > MAX_GROUPING_SETS:
             raise SqlError(
                 "54001",
@@ -334,4 +367,7 @@ def bind_group(
             unique.setdefault(frozenset(one), one)
         combined = list(unique.values())
     grouping.tell_apart()
-    return tuple(grouping.group), tuple(combined)
+    shown = _shown(written)
+    if all(item.kind == "simple" for item in shown):  # beside an empty set that means nothing
+        return tuple(grouping.group), None, ()
+    return tuple(grouping.group), tuple(combined), shown

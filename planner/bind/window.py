@@ -7,7 +7,7 @@ none, and the base must have no frame. Offsets of a RANGE frame need the type's 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner import ast
 from planner.bind.expr import bind_clause
@@ -37,7 +37,7 @@ class PendingWindow:
 def use_window(scope: Scope, over: ast.WindowDef) -> int:
     """Return the index in ``Scope.windows`` for an OVER clause. Raises 42704 for an unknown name.
 
-    Equal inline definitions share one entry; definitions are bound by ``bind_windows`` after the select list,
+    Equal definitions share one entry, with one of the WINDOW clause, too; definitions are bound by ``bind_windows`` after the select list,
     as PostgreSQL does.
     """
     if over.name:
@@ -46,7 +46,7 @@ def use_window(scope: Scope, over: ast.WindowDef) -> int:
             raise SqlError("42704", f'window "{over.name}" does not exist', span=over.span)
         return index
     for index, pending in enumerate(scope.windows):
-        if not pending.name and pending.definition == over:
+        if replace(pending.definition, name="") == over:
             return index
     scope.windows.append(PendingWindow(definition=over))
     return len(scope.windows) - 1
@@ -65,7 +65,8 @@ def bind_windows(scope: Scope) -> tuple[Window, ...]:
     """Bind all entered definitions, in order; later ones may build on earlier ones."""
     bound: list[Window] = []
     for pending in scope.windows:
-        bound.append(_window(scope, pending.definition, bound))
+        made = _window(scope, pending.definition, bound)
+        bound.append(replace(made, name=pending.name, base=pending.definition.base))
     return tuple(bound)
 
 
@@ -181,6 +182,7 @@ def _framed(
         end=FrameBound(kind=end, offset=bound[1]),
         exclude=frame.exclude,
         in_range=in_range,
+        written="between" if frame.between else "start",
     )
 
 

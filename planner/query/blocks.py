@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from planner.query.expressions import Expr, OutputColumn, SortBy
@@ -42,6 +42,7 @@ class Window:
     """A window definition with inheritance resolved. Default frame: RANGE UNBOUNDED PRECEDING .. CURRENT.
 
     ``in_range`` is the pg_proc oid of the in_range support function for RANGE with an offset, else 0.
+    For printing only: ``name`` in the WINDOW clause, ``base`` that it builds on, how the frame is ``written`` ("": not).
     """
 
     partition: tuple[SortBy, ...]
@@ -51,6 +52,18 @@ class Window:
     end: FrameBound = FrameBound(kind="current")
     exclude: Literal["none", "current", "group", "ties"] = "none"
     in_range: int = 0
+    name: str = field(default="", compare=False)
+    base: str = field(default="", compare=False)
+    written: Literal["", "start", "between"] = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupingItem:
+    """An entry of GROUP BY with grouping sets as it was written; ``members``: the indexes in ``group`` of a simple one."""
+
+    kind: Literal["empty", "simple", "rollup", "cube", "sets"]
+    members: tuple[int, ...] = ()
+    items: tuple[GroupingItem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +150,7 @@ class Select(QueryBase):
     an aggregate): with no ``group`` that yields exactly one row (before HAVING).
     ``distinct``: False, True, or target indexes of DISTINCT ON. ``group_eqs`` / ``distinct_eqs`` are not
     kept: equality is the type's default. ``row_marks``: ranges whose rows are locked (one each), after ORDER BY and
-    before LIMIT.
+    before LIMIT. ``grouping``: what ``grouping_sets`` were written as, for printing only.
     """
 
     targets: tuple[Target, ...]
@@ -147,6 +160,7 @@ class Select(QueryBase):
     grouped: bool = False
     group: tuple[Expr, ...] = ()
     grouping_sets: tuple[tuple[int, ...], ...] | None = None
+    grouping: tuple[GroupingItem, ...] = field(default=(), compare=False)
     group_distinct: bool = False
     having: Expr | None = None
     windows: tuple[Window, ...] = ()
