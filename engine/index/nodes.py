@@ -25,8 +25,10 @@ from engine.index.access import in_order_of_cost
 from engine.index.keyed import KeySet
 from engine.index.sorting import RUN, OrderItem, compare_key, merged, sort_rows
 from engine.index.state import BATCH, FEW, Pipe, Rows, evaluate, evaluate_rows, gather
+from pgwire.codecs.system import RecordValue
 from pgwire.give_way import give_way, paced
 from pgwire.release import release
+from planner.bind.columns import function_columns
 from planner.builtins.compare import hash_key
 from planner.builtins.large import METER
 from planner.builtins.record_keys import has_records, meet
@@ -42,7 +44,8 @@ from planner.evaluate import (
     compile_row,
 )
 from planner.evaluate_env import Subplanner
-from planner.query import Const, Expr, FuncExpr, QueryExpr, SubLink, Var
+from planner.facts import RECORD
+from planner.query import Const, Expr, FuncExpr, QueryExpr, SqlCall, SubLink, Var
 from planner.types import SqlType
 
 WIDE = 100
@@ -268,6 +271,9 @@ class ProjectSet(Node):
         )
         super().__init__(layout, child.width + len(functions) + len(beside), child)
         self.function = compile_row(functions, child.layout)
+        self.records = {
+            i: made for i, f in enumerate(functions) if (made := _record_maker(f)) is not None
+        }  # of those that yield rows as plain tuples
         self.size = 1 if one_by_one else BATCH
         self.first: RowFunction | None = None
         if beside:
@@ -296,6 +302,8 @@ class ProjectSet(Node):
                 else:
                     sets = function(row, e)
                 give_way()
+                if self.records:
+                    sets = self._as_records(sets)
                 for values in lockstep(sets):
                     out.append(row + values)
                     if len(out) >= self.size:
@@ -303,6 +311,14 @@ class ProjectSet(Node):
                         out = []
         if out:
             yield out
+
+    def _as_records(self, sets: Sequence[Any]) -> list[Any]:
+        """Return the sets of functions, rows of built-in ones as records."""
+        records = self.records
+        return [
+            map(records[i], found) if i in records and found is not None else found
+            for i, found in enumerate(sets)
+        ]
 
     def _beside(self, first: RowFunction, e: Env) -> Pipe:
         """Expand, and compute for each row: with the functions' arguments in the order of the select list, then alone."""
@@ -315,7 +331,7 @@ class ProjectSet(Node):
             for row in item:
                 values = (yield from evaluate(first, row, e)) if first.may_suspend else first(row, e)
                 more = tuple([values[place] for place in places])
-                sets = [value for place, value in enumerate(values) if place not in places]
+                sets = self._as_records([value for place, value in enumerate(values) if place not in places])
                 for found in lockstep(sets):
                     give_way()
                     out.append(row + found + more)
@@ -340,6 +356,21 @@ def _planned_once(subplan: Subplanner | None) -> Subplanner | None:
         return made[id(link)][1]
 
     return planned
+
+
+def _record_maker(function: FuncExpr) -> Callable[[Any], Any] | None:
+    """Return what makes records of a built-in function's rows, which know the types and names of its OUT columns; None for other functions."""
+    if function.type.oid != RECORD or isinstance(function, SqlCall):
+        return None
+    columns = function_columns(function)
+    if columns is None:
+        return None
+    names, types = tuple(name for name, _ in columns), tuple(type_.oid for _, type_ in columns)
+
+    def made(value: Any) -> Any:
+        return value if value is None or isinstance(value, RecordValue) else RecordValue(value, types, names)
+
+    return made
 
 
 def lockstep(sets: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
