@@ -82,6 +82,7 @@ from engine.subscriptions.named import SHARD as NAMED_SHARD
 from engine.subscriptions.named import NamedSubscriptions
 from engine.transaction.outcomes import Outcomes
 from engine.transaction.snapshots import SnapshotRegistry
+from engine.upkeep import Upkeep
 from pgwire import give_way
 from pgwire.backend import Authentication, MaybeAwaitable, Responder
 from pgwire.codecs.encodings import at_hand
@@ -155,7 +156,8 @@ class Database:
         self._outside: Outside | None = None  # the same
         self.server_files = roots_of(config.server_files)
         self.setting_defaults = server_defaults(config.setting)
-        self.start_time_us = self.clock_us()
+        self.start_time_us = self.load_time_us = self.clock_us()
+        self.upkeep = Upkeep()
         self.stopping: Callable[[], None] | None = None
         self.access_rules = access_rules.read(config.access_rules) if config.access_rules else ()
         self._preloading: asyncio.Future[None] | None = None
@@ -451,8 +453,9 @@ class Database:
                 self.access_rules = access_rules.read(self.config.access_rules)
             except access_rules.AccessRulesError as error:
                 log.error("the access rules stay as they were: %s", error)
-            else:
-                log.info("read %d access rules", len(self.access_rules))
+                return
+            log.info("read %d access rules", len(self.access_rules))
+        self.load_time_us = self.clock_us()
 
     def connect(
         self, parameters: Mapping[str, str], pid: int, peer: str, out: Responder

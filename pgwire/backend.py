@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from pgwire.errors import ErrorReport
 
@@ -59,6 +59,14 @@ class StatementDescription:
 
     param_oids: tuple[int, ...]
     fields: tuple[FieldDescription, ...] | None
+
+
+class Encryption(NamedTuple):
+    """How a connection is encrypted: protocol and cipher as OpenSSL names them, ``bits`` of its secret."""
+
+    version: str
+    cipher: str
+    bits: int
 
 
 class Responder(Protocol):
@@ -126,6 +134,9 @@ class Responder(Protocol):
 
     def tcp_options(self) -> Mapping[str, int]:
         """Return the options of the client's socket (``pgwire.tcp``); none where it is none of TCP."""
+
+    def encryption(self) -> Encryption | None:
+        """Return how the connection is encrypted, None if it is not."""
 
     def unsent(self) -> int:
         """Return how many bytes wait for the client to take them."""

@@ -20,7 +20,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from pgwire import encode, tcp
-from pgwire.backend import FieldDescription, Standing
+from pgwire.backend import Encryption, FieldDescription, Standing
 from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
 from pgwire.connection import Connection, CopyFailed
@@ -216,6 +216,12 @@ class WireResponder:
     def tcp_options(self) -> Mapping[str, int]:
         """Return what holds for the client's socket."""
         return tcp.read(self.transport.get_extra_info("socket"))
+
+    def encryption(self) -> Encryption | None:
+        """Return how the connection is encrypted, None if it is not."""
+        tls = self.transport.get_extra_info("ssl_object")
+        cipher = None if tls is None else tls.cipher()
+        return None if cipher is None else Encryption(tls.version() or "", cipher[0], cipher[2])
 
     def unsent(self) -> int:
         """Return how many bytes wait for the client: in the transport, and in the system."""

@@ -136,14 +136,23 @@ class Committer:
         """Runs in the same tick, when ``read_ts`` already covers the batch."""
         self.applied_seq = log.next_seq - 1
         """Sequence number of the last entry applied."""
+        self.start_seq = self.applied_seq
+        """That of the last one before ``start``."""
+        self._start_bytes = 0  # noted by then
 
     def start(self) -> None:
         """Begin to commit. Needs a running loop."""
         if self.applier is None:
             raise AssertionError("the committer has no applier")
         self._loop = asyncio.get_running_loop()
-        self.applied_seq = self._txns.next_seq - 1
+        self.start_seq = self.applied_seq = self._txns.next_seq - 1
+        self._start_bytes = self._txns.map.noted
         self._task = self._loop.create_task(self._run(), name="holdfast-committer")
+
+    @property
+    def new_bytes(self) -> int:
+        """Bytes of the entries since ``start``."""
+        return self._txns.map.noted - self._start_bytes
 
     def submit(
         self,

@@ -95,6 +95,7 @@ class LogFacts:
 
     ``critical_since``: entries below it are needed by nobody, and may be trimmed (C40). ``upper``: every shard is
     readable below it (C16). ``subscriptions``: how many read changes; ``recent``: up from here they find them in memory.
+    ``new_entries``, ``new_bytes``: what has come since the start.
     """
 
     first: int
@@ -105,6 +106,8 @@ class LogFacts:
     upper: Timestamp
     subscriptions: int
     recent: Timestamp
+    new_entries: int
+    new_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +189,8 @@ def log(core: Coordinator) -> LogFacts:
         upper=Timestamp(core.read_ts() + 1),
         subscriptions=sum(len(timeline.feed.subscribers) for timeline in core.timelines),
         recent=core.feed.floor,
+        new_entries=applied - core.log.committer.start_seq,
+        new_bytes=core.log.committer.new_bytes,
     )
 
 

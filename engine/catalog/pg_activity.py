@@ -2,6 +2,7 @@
 
     pg_stat_activity, pg_stat_database                            engine.connection.session
     pg_stat_progress_create_index, _copy                          engine.ddl.index_ahead, engine.writes.progress
+    pg_stat_bgwriter, pg_stat_wal, pg_stat_ssl                    engine.upkeep, txn.inspect, the connection
     pg_locks                                                      txn.locks.table
     holdfast_shards, _holds, _timelines, _transactions            txn.inspect
     holdfast_sources                                              engine.sources
@@ -15,6 +16,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.catalog.fences import standing
@@ -151,6 +153,46 @@ def pg_stat_database(session: Session) -> Iterator[RowDict]:
             "xact_commit": counters.commits, "xact_rollback": counters.rollbacks, "conflicts": 0,
             "sessions": counters.sessions, "stats_reset": db.start_time_us,
         }  # fmt: skip
+
+
+@relation("pg_stat_bgwriter", "session")
+def pg_stat_bgwriter(session: Session) -> Iterator[RowDict]:
+    """Yield pg_stat_bgwriter: CHECKPOINTs since the start. None is due by time, a part is synced as it is written, and there are no buffers."""
+    upkeep = session.db.upkeep
+    yield {
+        "checkpoints_timed": 0, "checkpoints_req": upkeep.checkpoints, "checkpoint_write_time": upkeep.checkpoint_ms,
+        "checkpoint_sync_time": 0.0, "buffers_checkpoint": 0, "buffers_clean": 0, "maxwritten_clean": 0,
+        "buffers_backend": 0, "buffers_backend_fsync": 0, "buffers_alloc": 0, "stats_reset": session.db.start_time_us,
+    }  # fmt: skip
+
+
+@relation("pg_stat_archiver", "session")
+def pg_stat_archiver(session: Session) -> Iterator[RowDict]:
+    """Yield pg_stat_archiver: nothing is archived."""
+    yield {"archived_count": 0, "failed_count": 0, "stats_reset": session.db.start_time_us}
+
+
+@relation("pg_stat_wal", "session")
+def pg_stat_wal(session: Session) -> Iterator[RowDict]:
+    """Yield pg_stat_wal: what the log has got since the start. Each entry is written and synced at once, with one or several commits."""
+    facts = inspect.log(session.db.store.core)
+    yield {
+        "wal_records": facts.new_entries, "wal_fpi": 0, "wal_bytes": Decimal(facts.new_bytes), "wal_buffers_full": 0,
+        "wal_write": facts.new_entries, "wal_sync": facts.new_entries, "wal_write_time": 0.0, "wal_sync_time": 0.0,
+        "stats_reset": session.db.start_time_us,
+    }  # fmt: skip
+
+
+@relation("pg_stat_ssl", "session")
+def pg_stat_ssl(session: Session) -> Iterator[RowDict]:
+    """Yield pg_stat_ssl, of sessions that the user may watch. Clients are not asked for certificates."""
+    for pid, connection in session.db.sessions.items():
+        other = connection.session
+        if session.may_watch(other.identity.session):
+            row: dict[str, Any] = {"pid": pid, "ssl": False}
+            if (found := other.out.encryption()) is not None:
+                row |= {"ssl": True, "version": found.version, "cipher": found.cipher, "bits": found.bits}
+            yield row
 
 
 @relation("pg_stat_gssapi", "session")

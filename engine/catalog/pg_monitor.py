@@ -157,9 +157,11 @@ def _table_stats(session: Session, *, system: bool, user: bool) -> Iterator[RowD
         if item.kind in "rmp" and ((item.virtual and system) or (not item.virtual and user)):
             rows = 0 if item.virtual else session.system.row_estimate(item.oid)
             asked_us, by_itself_us = session.system.analyzed_us(item.oid)
+            vacuumed_us, vacuums = session.system.vacuumed(item.oid)
             yield {
                 "relid": item.oid, "schemaname": item.schema, "relname": item.name, "n_live_tup": rows,
-                "n_dead_tup": 0, "last_analyze": asked_us, "last_autoanalyze": by_itself_us,
+                "n_dead_tup": 0, "last_analyze": asked_us, "last_autoanalyze": by_itself_us, "last_vacuum": vacuumed_us,
+                "vacuum_count": vacuums,
             }  # fmt: skip
 
 

@@ -21,15 +21,16 @@ DEFAULT_TABLESPACE, GLOBAL_TABLESPACE = 1663, 1664
 UTF8_ENCODING = 6
 
 
-@relation("pg_database", "catalog")
+@relation("pg_database", "session")
 def pg_database(session: Session) -> Iterator[RowDict]:
-    """Yield pg_database."""
+    """Yield pg_database. No transaction id has to be frozen: none but those of running transactions means anything."""
+    oldest = session.system.oldest_transaction_id
     for database in session.catalog.databases.values():
         yield {
             "oid": database.oid, "datname": database.name, "datdba": database.owner,
             "encoding": UTF8_ENCODING, "datlocprovider": "c", "datistemplate": database.is_template,
             "datallowconn": database.allow_connections, "datconnlimit": database.connection_limit,
-            "datfrozenxid": 3, "datminmxid": 1, "dattablespace": DEFAULT_TABLESPACE, "datcollate": database.collate,
+            "datfrozenxid": oldest, "datminmxid": 1, "dattablespace": DEFAULT_TABLESPACE, "datcollate": database.collate,
             "datctype": database.ctype,
             "datacl": acl_texts(session, session.catalog.acl(PG_DATABASE_OID, database.oid)),
         }  # fmt: skip

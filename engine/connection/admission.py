@@ -208,6 +208,7 @@ def _settings(
         "server_files": config.server_files,
         "data_directory": str(Path(config.data_dir).resolve()),
         "hba_file": config.access_rules,
+        "ssl": "on" if config.tls_cert else "off",
         "ssl_cert_file": config.tls_cert,
         "ssl_key_file": config.tls_key,
     }

@@ -7,16 +7,19 @@ pg_blocking_pids ──> the lock table                 pg_show_all_settings ─
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from engine.catalog.tids import PAGE_BYTES, blocks
 from engine.connection.advisory import SessionAdvisory
+from engine.connection.server_directory import log_files, names, temporary_files
 from engine.large_objects.session import SessionLargeObjects
 from engine.sequences.session import SessionSequences
 from engine.transaction import snapshots
 from planner.catalog import RelationDef
 from planner.facts import PG_CATALOG_OID
+from txn import inspect
 from txn.api import ShardStats
 from txn.types import ShardId, Timestamp, TxnId
 
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 _NOTHING: Final = ShardStats(0, 0, 0, 0, 0)
+_FIRST_NORMAL_XID: Final = 3
 
 
 class SystemView:
@@ -118,6 +122,46 @@ class SystemView:
         statistics = self._session.db.statistics
         record = None if statistics is None else statistics.records.get(oid)
         return (None, None) if record is None else (record.asked_us, record.by_itself_us)
+
+    def vacuumed(self, oid: int) -> tuple[int | None, int]:
+        """Return when VACUUM worked on a table last since the server's start, and how often."""
+        return self._session.db.upkeep.vacuumed.get(oid, (None, 0))
+
+    @property
+    def load_time_us(self) -> int:
+        """When the access rules were read last."""
+        return self._session.db.load_time_us
+
+    def reload(self) -> None:
+        """Have the access rules read again."""
+        self._session.db.reload()
+
+    @property
+    def log_position(self) -> tuple[int, int]:
+        """The first entry of the log that is still needed, and the last one."""
+        facts = inspect.log(self._session.db.store.core)
+        return facts.critical_since, facts.applied
+
+    @property
+    def next_transaction_id(self) -> int:
+        """Above all transaction ids given out so far."""
+        return int(self._session.db.store.next_transaction_id)
+
+    @property
+    def oldest_transaction_id(self) -> int:
+        """The lower half of the id of the oldest running transaction; never that of a number that PostgreSQL keeps for other uses."""
+        store = self._session.db.store
+        oldest = next(iter(store.running), store.next_transaction_id)
+        return max(int(oldest) & 0xFFFFFFFF, _FIRST_NORMAL_XID)
+
+    def server_files(self, kind: Literal["log", "temporary"]) -> Iterator[tuple[str, int, int]]:
+        """Return the files of the log, or temporary ones."""
+        folder = Path(self._session.db.config.data_dir)
+        return log_files(folder) if kind == "log" else temporary_files(folder)
+
+    def directory(self, path: str, *, missing_ok: bool, dots: bool) -> Sequence[str]:
+        """Return the names in a directory of the data directory."""
+        return names(Path(self._session.db.config.data_dir), path, missing_ok=missing_ok, dots=dots)
 
     def database_size(self, database: int) -> int:
         """Return the bytes of all stored tables of a database; 0: of all."""

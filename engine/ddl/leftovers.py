@@ -45,6 +45,9 @@ class _Nobody(Responder):
         """There is no socket."""
         return {}
 
+    def encryption(self) -> None:
+        """There is no socket."""
+
     def unsent(self) -> int:
         """There is no socket."""
         return 0

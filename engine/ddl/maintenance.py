@@ -55,7 +55,9 @@ async def maintain(
             session, tables if statement.named else _unless_all(session, statement.what), statement.what, told
         )
     elif statement.what == "checkpoint":
+        began_us = session.db.clock_us()
         await session.db.store.flush()
+        session.db.upkeep.note_checkpoint(began_us, session.db.clock_us())
     elif statement.what == "reindex":
         reached = tables if statement.named else _within(session, statement)
         await remake_indexes(session, reached)
@@ -126,16 +128,19 @@ class _Told:
 
 async def _flush(session: Session, oids: Sequence[int] | None, what: str, told: _Told | None) -> None:
     """Have the hot rows of tables become parts, of all tables at once where ``oids`` is None and nobody wants to be told."""
+    worked_on = _all(session, what) if oids is None else oids
     if oids is None and told is None:
         await session.db.store.flush()
-        return
-    verb = "vacuuming" if what == "vacuum" else "clustering"
-    for oid in _all(session, what) if oids is None else oids:
-        if told is not None:
-            told.begins(verb, oid)
-        await session.db.store.flush(ShardId(oid))
-        if told is not None:
-            told.flushed(verb, oid)
+    else:
+        verb = "vacuuming" if what == "vacuum" else "clustering"
+        for oid in worked_on:
+            if told is not None:
+                told.begins(verb, oid)
+            await session.db.store.flush(ShardId(oid))
+            if told is not None:
+                told.flushed(verb, oid)
+    if what == "vacuum":
+        session.db.upkeep.note_vacuum(worked_on, session.db.clock_us())
 
 
 def _all(session: Session, what: str) -> list[int]:

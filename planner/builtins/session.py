@@ -6,8 +6,8 @@ arguments - settings, clock, randomness, catalog - comes through here.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from planner.catalog import RelationDef, SequenceDef, SystemCatalog
 
@@ -152,6 +152,34 @@ class EvalSystem(Protocol):
 
     def analyzed_us(self, oid: int) -> tuple[int | None, int | None]:
         """Return when a table's columns were last counted because ANALYZE asked for it, and when without."""
+
+    def vacuumed(self, oid: int) -> tuple[int | None, int]:
+        """Return when VACUUM worked on a table last since the server's start (microseconds since 1970), and how often."""
+
+    @property
+    def load_time_us(self) -> int:
+        """When the access rules were read last: microseconds since 1970."""
+
+    def reload(self) -> None:
+        """Have the access rules read again."""
+
+    @property
+    def log_position(self) -> tuple[int, int]:
+        """The first entry of the log that is still needed, and the last one: numbers of entries."""
+
+    @property
+    def next_transaction_id(self) -> int:
+        """Above all transaction ids given out so far, in full."""
+
+    @property
+    def oldest_transaction_id(self) -> int:
+        """The lower half of the id of the oldest running transaction."""
+
+    def server_files(self, kind: Literal["log", "temporary"]) -> Iterable[tuple[str, int, int]]:
+        """Return name, bytes and time of change (microseconds since 1970) of the files of the log, or of temporary ones."""
+
+    def directory(self, path: str, *, missing_ok: bool, dots: bool) -> Sequence[str]:
+        """Return the names in a directory of the data directory. Raises SqlError 42501 for others, 58P01, 42809."""
 
     @property
     def query_text(self) -> str:

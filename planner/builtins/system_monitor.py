@@ -118,10 +118,10 @@ def terminate_backend(session: EvalSession, pid: int, timeout: int = 0) -> bool:
 
 
 def xid_age(session: EvalSession, xid: int) -> int:
-    """SQL's ``age(xid)``: how many transactions ago; special xids are as old as can be."""
+    """SQL's ``age(xid)``: how many transactions ago, in the circle of 32 bits; special xids are as old as can be."""
     if xid < 3:
         return 2**31 - 1
-    return min(max(session.system.transaction_id() - xid, 0), 2**31 - 1)
+    return (session.system.transaction_id() - xid + 2**31) % 2**32 - 2**31
 
 
 # --- properties -----------------------------------------------------------------------------------
@@ -319,6 +319,14 @@ def _address(side: str, position: int) -> Callable[[EvalSession], Any]:
     return address
 
 
+_OF_CHECKPOINTS = (
+    "bgwriter_timed_checkpoints", "bgwriter_requested_checkpoints", "checkpoint_write_time", "checkpoint_sync_time",
+    "bgwriter_buf_written_checkpoints", "bgwriter_buf_written_clean", "bgwriter_maxwritten_clean", "buf_written_backend",
+    "buf_fsync_backend", "buf_alloc", "bgwriter_stat_reset_time",
+)  # fmt: skip
+"""The columns of pg_stat_bgwriter as functions are named for them."""
+
+
 def _register_statistics() -> None:
     """Let every counter of PostgreSQL's statistics that nothing else answers be unknown."""
     known = facts()
@@ -335,6 +343,18 @@ def _register_statistics() -> None:
         lambda s, n: s.system.backend_database(_nth_backend(s, n) or 0),
         needs_session=True,
     )
+    for place, what in enumerate(_OF_CHECKPOINTS):
+        python(
+            f"pg_stat_get_{what}()",
+            lambda s, place=place: s.system.catalog_rows("pg_stat_bgwriter")[0][place],
+            needs_session=True,
+        )
+    for what, place in (("last_vacuum_time", 0), ("vacuum_count", 1)):
+        python(
+            f"pg_stat_get_{what}(oid)",
+            lambda s, oid, place=place: s.system.vacuumed(oid)[place],
+            needs_session=True,
+        )
     for kind, place in (("", 0), ("auto", 1)):
         python(
             f"pg_stat_get_last_{kind}analyze_time(oid)",
@@ -388,7 +408,7 @@ def _register() -> None:
     session_form("brin_summarize_new_values(regclass)", brin_ranges_missing)
     session_form("brin_summarize_range(regclass,int8)", brin_ranges_missing)
     session_form("pg_postmaster_start_time()", lambda session: session.system.start_time_us)
-    session_form("pg_conf_load_time()", lambda session: session.system.start_time_us)
+    session_form("pg_conf_load_time()", lambda session: session.system.load_time_us)
     session_form("pg_cancel_backend(int4)", cancel_backend)
     session_form("pg_terminate_backend(int4,int8)", terminate_backend)
     session_form("pg_blocking_pids(int4)", lambda session, pid: tuple(session.system.blocking_pids(pid)))

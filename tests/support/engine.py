@@ -70,6 +70,9 @@ class Recorder:
     def tcp_options(self) -> dict[str, int]:
         return {}
 
+    def encryption(self) -> None:
+        return
+
     def unsent(self) -> int:
         return 0
 

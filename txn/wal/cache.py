@@ -27,6 +27,7 @@ class LogMap:
         self.first = first
         self.next = first
         self.bytes = 0
+        self._gone = 0  # bytes of trimmed entries
         self._segment_bytes: dict[int, int] = {}
         self._dirty: dict[ShardId, deque[int]] = {}
         self._last_write: dict[ShardId, int] = {}  # exact; same keys as _dirty
@@ -47,6 +48,11 @@ class LogMap:
                 self._dirty[shard] = deque((segment,))
             elif segments[-1] != segment:
                 segments.append(segment)
+
+    @property
+    def noted(self) -> int:
+        """Bytes of all entries noted so far, trimmed ones included."""
+        return self.bytes + self._gone
 
     def flushed(self, shard: ShardId, through: int) -> None:
         """Record that the shard's manifest covers everything up to and with ``through``. Idempotent."""
@@ -83,7 +89,9 @@ class LogMap:
         self.first = max(self.first, before)
         gone = (before + (1 << _SEGMENT_BITS) - 1 if before == self.next else before) >> _SEGMENT_BITS
         for segment in [s for s in self._segment_bytes if s < gone]:
-            self.bytes -= self._segment_bytes.pop(segment)
+            gone_bytes = self._segment_bytes.pop(segment)
+            self.bytes -= gone_bytes
+            self._gone += gone_bytes
 
     def forget(self, shard: ShardId) -> None:
         """Drop what is known about a shard whose tombstone has gone."""
