@@ -51,11 +51,14 @@ class ShardStats(NamedTuple):
     """Figures the router uses; cheap, possibly a little stale."""
 
     rows: int
+    """Those that a scan would look at: rows deleted of late that are still in memory count."""
     hot_rows: int
     parts: int
     bytes: int
     ids: int
     """How many row ids have been given out: none is greater."""
+    live: int
+    """Rows without those that have been deleted."""
 
 
 class Transaction(Protocol):

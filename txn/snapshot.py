@@ -365,17 +365,21 @@ def stats(txn: StoreTransaction, shard: ShardId) -> ShardStats:
             parts=len(entry.generation.parts),
             bytes=size,
             ids=entry.generation.next_row_id - 1,
+            live=entry.generation.live_rows(),
         )
     view = txn.view(shard)
     rows, hot, size = view.generation.counts()
+    live = view.generation.live_rows()
     if view.own is not None:
-        rows += len(view.own.rows) + sum(p.ref.rows for _s, p in view.own.parts)
+        own = len(view.own.rows) + sum(p.ref.rows for _s, p in view.own.parts)
+        rows, live = rows + own, live + own
     return ShardStats(
         rows=rows,
         hot_rows=hot,
         parts=len(view.generation.parts),
         bytes=size,
         ids=view.generation.next_row_id - 1,
+        live=live,
     )
 
 

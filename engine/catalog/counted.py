@@ -66,6 +66,10 @@ class CountedRows:
         self._rows: dict[int, _Counted] = {}
         self._last: tuple[PartOfEach, Mapping[int, tuple[int, int]], PartOfEach] | None = None
 
+    def recount(self) -> None:
+        """Count again for the next reader, if there have been commits: somebody has asked for figures of now."""
+        self._us = 0
+
     def _current(self, session: Session) -> dict[int, tuple[int, int]]:
         """Return what may be taken as counted, to be added to."""
         txn = session.block.txn

@@ -287,6 +287,12 @@ class VirtualCatalog:
             self._kept[database, oid, position] = kept
         return kept
 
+    def recount(self) -> None:
+        """Have figures be of now for whoever reads them next: ANALYZE or VACUUM has ended."""
+        for kept in self._kept.values():
+            if isinstance(kept, CountedRows):
+                kept.recount()
+
     def _part(self, oid: int, position: int, source: Source, session: Any) -> Part:
         """Return one source's rows, from the cache where they may come from it."""
         make, definition = source.make, self._relations[oid]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from engine.connection.channels import SessionChannels
     from engine.connection.session import Session
 
-_NOTHING: Final = ShardStats(0, 0, 0, 0, 0)
+_NOTHING: Final = ShardStats(0, 0, 0, 0, 0, 0)
 _FIRST_NORMAL_XID: Final = 3
 
 
@@ -106,12 +106,12 @@ class SystemView:
 
     def row_estimate(self, oid: int) -> int:
         """Return about how many rows a stored table has; 0 for other relations."""
-        return self._stats(self._session.catalog.relation_by_oid(oid)).rows
+        return self._stats(self._session.catalog.relation_by_oid(oid)).live
 
     def rows_and_ids(self, oid: int) -> tuple[int, int]:
         """Return about how many rows a stored table has, and how many row ids it has given out; zeros for other relations."""
         found = self._stats(self._session.catalog.relation_by_oid(oid))
-        return found.rows, found.ids
+        return found.live, found.ids
 
     def blocks(self, oid: int) -> int:
         """Return how many blocks a stored table's ctids are in; 0 for other relations."""

@@ -65,6 +65,8 @@ async def maintain(
             told.indexes(reached)
     if statement.analyze:
         await _analyze(session, tables if statement.named else _all(session, statement.what), told)
+    if statement.what in ("vacuum", "analyze"):
+        session.db.virtual.recount()
     return Command(statement.what.upper())
 
 

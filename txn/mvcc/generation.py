@@ -253,6 +253,11 @@ class Generation:
         hot = len(self.rows)
         return live + (0 if in_both else hot), hot, sum(p.ref.bytes for p in self.parts) + hot * 100
 
+    def live_rows(self) -> int:
+        """Return how many rows there are: in parts those that have not ended, in memory the versions that have not. Roughly while both have the same ones."""
+        live = sum(p.ref.rows - p.ended for p in self.parts)
+        return live if self.resident > 0 else live + self.log.current
+
     def hot_bytes(self) -> int:
         """Return about what the hot versions take in memory, superseded ones and indexes included."""
         return int(self.log.bytes) + max(self.log.entries, len(self.rows)) * VERSION_BYTES

@@ -46,6 +46,36 @@ def test_checkpoints_and_vacuums_are_counted(server: ServerProcess) -> None:
     client.close()
 
 
+def test_deleted_rows_do_not_count_after_analyze(server: ServerProcess) -> None:
+    client = server.connect()
+    client.run("CREATE TABLE thinned (n int PRIMARY KEY)")
+    client.run("INSERT INTO thinned SELECT generate_series(1, 1000)")
+    client.run("VACUUM thinned")
+    kept = "SELECT reltuples FROM pg_class WHERE relname IN ('thinned', 'thinned_pkey')"
+    assert client.run(kept).rows == [("1000",), ("1000",)]
+    client.run("DELETE FROM thinned WHERE n > 300")
+    client.run("UPDATE thinned SET n = n + 5000 WHERE n <= 100")
+    client.run("ANALYZE thinned")
+    assert client.run(kept).rows == [("300",), ("300",)]
+    counts = (
+        "SELECT c.reltuples, s.n_live_tup, s.n_dead_tup FROM pg_class c JOIN pg_stat_user_tables s ON s.relid = c.oid"
+        " WHERE c.relname = 'thinned'"
+    )
+    assert client.run(counts).rows == [("300", "300", "0")]
+    client.run("VACUUM thinned")
+    client.run("TRUNCATE thinned")
+    client.run("INSERT INTO thinned VALUES (1), (2), (3)")
+    client.run("DELETE FROM thinned WHERE n = 2")
+    client.run("INSERT INTO thinned VALUES (2)")
+    client.run("DELETE FROM thinned WHERE n < 3")
+    live = (
+        "SELECT n_live_tup, pg_stat_get_live_tuples(relid) FROM pg_stat_user_tables WHERE relname = 'thinned'"
+    )
+    assert client.run(live).rows == [("1", "1")]
+    client.run("DROP TABLE thinned")
+    client.close()
+
+
 def test_ages_are_those_of_running_transactions(server: ServerProcess) -> None:
     client, other = server.connect(), server.connect()
     other.run("BEGIN")
