@@ -396,6 +396,7 @@ class Cursors:
                 target = count
                 await self._read(cursor, target)
             else:
+                self._need_scroll(cursor)
                 await self._read(cursor, None)
                 target = max(len(cursor.store) + 1 + count, 0)
             return await self._single(cursor, start, target)

@@ -40,8 +40,8 @@ async def check_domain(frame: Frame, variable: tree.Variable) -> None:
 
 async def execute(
     frame: Frame, piece: tree.Piece, params: Sequence[tree.Piece]
-) -> tuple[Outcome, ast.Node | None]:
-    """Run the text that an expression gives; returns the outcome of its last statement, and that statement.
+) -> tuple[Outcome, ast.Node] | None:
+    """Run the text that an expression gives; returns the outcome of its last statement, and that statement; None where it has none.
 
     Raises SqlError 22004 for NULL, 0A000 for SELECT INTO and statements about transactions, and what the text raises.
     """
@@ -58,26 +58,20 @@ async def execute(
     except SqlError as error:
         error.query = text
         raise
-    outcome: Outcome | None = None
-    node: ast.Node | None = None
+    done: tuple[Outcome, ast.Node] | None = None
     for one in parsed:
         node = one.statement
         _check(node)
         plan = _planned(frame, one, oids, alone=len(parsed) == 1)
         frame.sql = words
         try:
-            outcome = await _run(frame, one, plan, oids, values)
+            done = await _run(frame, one, plan, oids, values), node
         except Exception as error:
             tell_where(error, words)
             raise
         finally:
             frame.sql = None
-    if outcome is None:
-        raise SqlError(
-            "42601",
-            f"query is empty: {text}" if text.strip() else "query string argument of EXECUTE is empty",
-        )
-    return outcome, node
+    return done
 
 
 async def _run(
@@ -147,8 +141,18 @@ async def query_of(
     frame: Frame, piece: tree.Piece, params: Sequence[tree.Piece]
 ) -> tuple[Sequence[OutputColumn], Sequence[Row]]:
     """Run the text that an expression gives as a query. Raises as ``execute``; 42601 for what returns no rows."""
-    outcome, _ = await execute(frame, piece, params)
-    return rows_of(outcome)
+    done = await execute(frame, piece, params)
+    if done is None:
+        raise SqlError("42601", "empty query does not return tuples")
+    return rows_of(done[0])
+
+
+async def opened(frame: Frame, piece: tree.Piece, params: Sequence[tree.Piece]) -> Outcome:
+    """Run the text that an expression gives as the query of a cursor. Raises as ``execute``; 42P11 where it holds no statement."""
+    done = await execute(frame, piece, params)
+    if done is None:
+        raise SqlError("42P11", "cannot open multi-query plan as cursor")
+    return done[0]
 
 
 def rows_of(outcome: Outcome) -> tuple[Sequence[OutputColumn], Sequence[Row]]:
@@ -197,7 +201,7 @@ async def take_rows(
         many = "query returned more than one row"
         hint = "Make sure the query returns a single row, or use LIMIT 1."
         if into.strict or changes:
-            raise SqlError("P0003", many, hint=hint)
+            raise SqlError("P0003", many, hint=None if dynamic else hint)
         if not dynamic:  # of EXECUTE PostgreSQL never asks
             tell_extra(frame.session, "too_many_rows", "P0003", many, hint=hint)
     await frame.into(into, columns, rows[0])
@@ -301,7 +305,7 @@ async def open_cursor(frame: Frame, statement: tree.Open) -> None:
         scroll = variable.cursor.scroll
     elif statement.dynamic:
         assert statement.query is not None
-        outcome, _ = await execute(frame, statement.query, statement.params)
+        outcome = await opened(frame, statement.query, statement.params)
     else:
         assert statement.query is not None
         outcome = await frame.run(statement.query)

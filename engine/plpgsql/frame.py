@@ -28,7 +28,7 @@ from pgwire.codecs.composite import pack_row, record_of
 from pgwire.codecs.system import RecordValue
 from pgwire.give_way import openly
 from planner.bind.calls import result_row
-from planner.domains import base_type
+from planner.domains import base_oid, base_type
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, Shared
 from planner.facts import BOOL, INT4, RECORD, TEXT, UNKNOWN
@@ -235,9 +235,7 @@ class Frame:
             source = SqlType(TEXT)
         base = base_type(target)
         row = None if source.oid == base.oid else result_row(self.session.catalog, base.oid)
-        if row is not None and (
-            source.oid == RECORD or result_row(self.session.catalog, source.oid) is not None
-        ):
+        if row is not None and (self.is_row(source)):
             record = self.record(value, source)
             made = None if record is None else await self.packed(record, record.types, base)
             return made if base == target else await self.cast(made, base, target)
@@ -268,11 +266,16 @@ class Frame:
         ]
         return pack_row(values, made.slots, tuple(c.type.oid for c in live), len(made.columns))
 
+    def is_row(self, type_: SqlType) -> bool:
+        """Tell whether values of a type are rows."""
+        oid = base_oid(type_.oid)
+        return oid == RECORD or result_row(self.session.catalog, oid) is not None
+
     def record(self, value: Any, type_: SqlType) -> RecordValue | None:
         """Return a row value as a record. Raises SqlError 42804 for what is no row."""
         if value is None or isinstance(value, RecordValue):
             return value
-        row = result_row(self.session.catalog, type_.oid)
+        row = result_row(self.session.catalog, base_oid(type_.oid))
         if row is None:
             raise SqlError("42804", "cannot assign non-composite value to a record variable")
         live = row.live
@@ -295,10 +298,9 @@ class Frame:
         elif variable.kind == "any":
             value = (type_.oid, value)
         elif type_ != variable.type:
-            catalog = self.session.catalog
             row = variable.kind == "row"
-            if row and value is not None and type_.oid != RECORD and result_row(catalog, type_.oid) is None:
-                raise SqlError("42804", "cannot assign non-composite value to a row variable")
+            if row and value is not None and not self.is_row(type_):
+                raise SqlError("42804", "cannot assign non-composite value to a record variable")
             if value is not None or not row:
                 value = await self.cast(value, type_, variable.type)
         if value is None and variable.not_null:
@@ -385,10 +387,10 @@ class Frame:
             self.values[number] = RecordValue((None,) * len(types) if row is None else row, types, names)
         elif row is None:
             await self.store(number, None, variable.type)
-        elif len(columns) == 1 and columns[0].type.oid in (variable.type.oid, RECORD):
-            await self.store(number, row[0], columns[0].type)
         else:
-            self._keep(number, await self.packed(row, types, variable.type))
+            base = base_type(variable.type)
+            made = await self.packed(row, types, base)
+            self._keep(number, made if base == variable.type else await self.cast(made, base, variable.type))
 
     def _check_count(self, into: Into, columns: Sequence[OutputColumn]) -> None:
         """Say where a row has not as many columns as variables wait for it, if somebody asks (``extra_checks``)."""
@@ -396,7 +398,7 @@ class Frame:
         if into.whole:
             variable = self.body.routine.variables[into.targets[0].variable]
             row = result_row(self.session.catalog, variable.type.oid) if variable.kind == "row" else None
-            if row is None or (len(columns) == 1 and columns[0].type.oid in (variable.type.oid, RECORD)):
+            if row is None:
                 return
             wanted = len(row.live)
         if wanted == len(columns):

@@ -24,6 +24,7 @@ from pgwire.codecs.array import dimensions
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import openly
 from planner import ast
+from planner.domains import base_oid
 from planner.errors import Span, SqlError
 from planner.evaluate import Env, Shared
 from planner.evaluate_runtime import flat
@@ -192,6 +193,11 @@ class Interpreter:
                     await frame.assign(target, value, type_)
             else:
                 await frame.assign(target, value, type_)
+        elif variable.kind in ("row", "record") and value is not None and not frame.is_row(type_):
+            # as of any type: by printing and reading (DECLARE takes rows alone)
+            if variable.kind == "record":
+                raise SqlError("0A000", "input of anonymous composite types is not implemented")
+            await frame.assign(target, await frame.cast(value, type_, variable.type), variable.type)
         elif variable.kind == "scalar" and frame.body.ready(piece, frame.values).constant:
             try:
                 value = await frame.cast(value, type_, variable.type)
@@ -274,7 +280,7 @@ class Interpreter:
     async def _for_rows(self, statement: tree.ForRows) -> Signal | None:
         frame = self.frame
         if statement.dynamic:
-            outcome, _ = await dynamic.execute(frame, statement.query, statement.params)
+            outcome = await dynamic.opened(frame, statement.query, statement.params)
         else:
             outcome = await frame.run(statement.query)
         columns, rows = dynamic.rows_of(outcome)
@@ -353,10 +359,11 @@ class Interpreter:
             )
         leaf = bool(array) and raising.is_tuple_type(element)
         depth = len(dimensions(array, leaf)) if array else 0
-        if not 0 <= statement.slice <= max(depth, 0) and array:
+        if not 0 <= statement.slice <= depth:
             raise SqlError(
                 "2202E", f"slice dimension ({statement.slice}) is out of the valid range 0..{depth}"
             )
+        _check_loop_variable(frame, statement)
         parts = _slices(array, depth - statement.slice) if statement.slice else flat(array, leaf)
         given = SqlType(type_.oid if statement.slice else element)
         result: Signal | None = None
@@ -401,11 +408,11 @@ class Interpreter:
         frame = self.frame
         if statement.dynamic:
             columns, rows = await dynamic.query_of(frame, statement.query, statement.params)
-            results.add_query(frame, columns, rows)
+            await results.add_query(frame, columns, rows)
         else:
             columns, rows = dynamic.rows_of(await frame.run(statement.query))
             with told(statement.query):
-                results.add_query(frame, columns, rows)
+                await results.add_query(frame, columns, rows)
         frame.row_count = len(rows)
         frame.values[frame.body.routine.found] = bool(rows)
         return None
@@ -430,8 +437,10 @@ class Interpreter:
         outcome = await frame.run(statement.statement)
         node = frame.body.ready(statement.statement, frame.values).node
         count = affected(outcome)
-        frame.row_count = count
         changes = isinstance(node, _CHANGES)
+        if statement.into is not None and not changes:
+            count = min(count, 1)  # SELECT INTO stops behind the row that it takes
+        frame.row_count = count
         if changes or isinstance(outcome, Rows):
             frame.values[frame.body.routine.found] = count > 0
         await dynamic.take_rows(frame, outcome, statement.into, changes=changes, select=not changes)
@@ -439,7 +448,13 @@ class Interpreter:
 
     async def _execute(self, statement: tree.Execute) -> Signal | None:
         frame = self.frame
-        outcome, node = await dynamic.execute(frame, statement.text, statement.params)
+        done = await dynamic.execute(frame, statement.text, statement.params)
+        if done is None:
+            frame.row_count = 0
+            if statement.into is not None:
+                raise SqlError("42601", "INTO used with a command that cannot return data")
+            return None
+        outcome, node = done
         frame.row_count = affected(outcome)
         if statement.into is not None:
             changes = isinstance(node, _CHANGES)
@@ -513,6 +528,18 @@ _RUN: Final[dict[type[tree.Statement], _Run]] = {
     tree.Fetch: Interpreter._fetch,
     tree.Close: Interpreter._close,
 }
+
+
+def _check_loop_variable(frame: Frame, statement: tree.ForEach) -> None:
+    """Raise SqlError 42804 where the variable of FOREACH is an array and its values are elements, or the other way round."""
+    target = statement.into.targets[0]
+    one = len(statement.into.targets) == 1 and not target.steps
+    variable = frame.body.routine.variables[target.variable]
+    is_array = one and variable.kind == "scalar" and bool(element_of(base_oid(variable.type.oid)))
+    if statement.slice and not is_array:
+        raise SqlError("42804", "FOREACH ... SLICE loop variable must be of an array type")
+    if not statement.slice and is_array:
+        raise SqlError("42804", "FOREACH loop variable must not be of an array type")
 
 
 def _handler(block: tree.Block, sqlstate: str) -> tree.Handler | None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from engine.plpgsql.frame import Frame
 from engine.plpgsql.open_row import OpenRow
-from planner.domains import base_oid
+from pgwire.codecs.system import RecordValue
+from planner.bind.calls import result_row
+from planner.catalog import RowType
+from planner.domains import base_oid, base_type
 from planner.errors import SqlError
 from planner.facts import VOID
 from planner.plpgsql import tree
@@ -15,9 +18,6 @@ from planner.query import OutputColumn
 from planner.typefacts import format_type
 from planner.types import SqlType
 from txn.types import Row
-
-if TYPE_CHECKING:
-    from pgwire.codecs.system import RecordValue
 
 _NO_ROW: Final = "cannot return non-composite value from function returning composite type"
 
@@ -33,8 +33,16 @@ async def run_return(frame: Frame, statement: tree.Return) -> None:
     value, type_ = await frame.value(statement.value)
     wanted = frame.scalar
     if wanted is not None:
+        row = _row_under(frame, wanted)
+        if row is not None:
+            value = _record(frame, value, type_)
         frame.line, frame.doing = 0, frame.leaving
-        frame.result = (await _as(frame, value, type_, wanted),)
+        if row is not None:
+            made = None if value is None else await _as_row(frame, value, row, wanted, frame.mismatch)
+            made = await frame.cast(made, base_type(wanted), wanted)
+        else:
+            made = await _as(frame, value, type_, wanted)
+        frame.result = (made,)
         return
     record = _record(frame, value, type_)
     frame.line, frame.doing = 0, frame.leaving
@@ -48,6 +56,18 @@ async def run_return(frame: Frame, statement: tree.Return) -> None:
 
 async def _as(frame: Frame, value: Any, type_: SqlType, wanted: SqlType) -> Any:
     return value if type_ == wanted else await frame.cast(value, type_, wanted)
+
+
+def _row_under(frame: Frame, wanted: SqlType) -> RowType | None:
+    """Return the composite type that a result's type is a domain over, None where it is over none."""
+    oid = base_oid(wanted.oid)
+    return None if oid == wanted.oid else result_row(frame.session.catalog, oid)
+
+
+async def _as_row(frame: Frame, record: RecordValue, row: RowType, wanted: SqlType, message: str) -> bytes:
+    """Return a row as one of the composite type under ``wanted``. Raises SqlError 42804 with ``message``."""
+    _compare([column.type.oid for column in row.live], record.types, message)
+    return await frame.packed(record, record.types, base_type(wanted))
 
 
 def _record(frame: Frame, value: Any, type_: SqlType) -> RecordValue | None:
@@ -69,10 +89,13 @@ def _note(frame: Frame, record: RecordValue) -> None:
 
 
 def _check(frame: Frame, types: Sequence[int], message: str) -> None:
-    """Raise SqlError 42804 unless a row has the columns that the function returns."""
-    wanted = [column.type.oid for column in frame.columns]
-    if not wanted:
-        return
+    """Raise SqlError 42804 unless a row has the columns that the function returns, where anything tells them."""
+    if frame.columns:
+        _compare([column.type.oid for column in frame.columns], types, message)
+
+
+def _compare(wanted: Sequence[int], types: Sequence[int], message: str) -> None:
+    """Raise SqlError 42804 with ``message`` unless columns have the types that are wanted."""
     for number, (given, expected) in enumerate(zip(types, wanted, strict=False), 1):
         if base_oid(given) != base_oid(expected):
             detail = f"Returned type {format_type(given)} does not match expected type {format_type(expected)} in column {number}."
@@ -90,25 +113,44 @@ async def run_return_next(frame: Frame, statement: tree.ReturnNext) -> None:
         frame.rows.append(out_row(frame))
         return
     value, type_ = await frame.value(statement.value)
-    if frame.scalar is not None:
+    row = None if frame.scalar is None else _row_under(frame, frame.scalar)
+    if frame.scalar is not None and row is None:
         frame.rows.append((await _as(frame, value, type_, frame.scalar),))
         return
     record = _record(frame, value, type_)
+    name = statement.value.text.strip().lower()
+    is_variable = statement.value.names.find((name,), frame.body.routine.variables) is not None
+    message = "wrong record type supplied in RETURN NEXT" if is_variable else frame.mismatch
+    if row is not None:
+        # what the domain demands is not looked at where a set is returned, as in PostgreSQL
+        assert frame.scalar is not None
+        if record is None:
+            types = tuple([column.type.oid for column in row.live])
+            record = RecordValue((None,) * len(types), types)
+        frame.rows.append((await _as_row(frame, record, row, frame.scalar, message),))
+        return
     if record is None:
         frame.rows.append((None,) * len(frame.columns))
         return
-    name = statement.value.text.strip().lower()
-    is_variable = statement.value.names.find((name,), frame.body.routine.variables) is not None
-    _check(
-        frame, record.types, "wrong record type supplied in RETURN NEXT" if is_variable else frame.mismatch
-    )
+    _check(frame, record.types, message)
     _note(frame, record)
     frame.rows.append(tuple(record))
 
 
-def add_query(frame: Frame, columns: Sequence[OutputColumn], rows: Sequence[Row]) -> None:
+async def add_query(frame: Frame, columns: Sequence[OutputColumn], rows: Sequence[Row]) -> None:
     """RETURN QUERY: more rows. Raises SqlError 42804 where they have other columns."""
-    _check(frame, [c.type.oid for c in columns], "structure of query does not match function result type")
+    message = "structure of query does not match function result type"
+    types = tuple([c.type.oid for c in columns])
+    row = None if frame.scalar is None else _row_under(frame, frame.scalar)
+    if row is not None:
+        assert frame.scalar is not None
+        _compare([column.type.oid for column in row.live], types, message)
+        names = tuple([c.name for c in columns])
+        for values in rows:
+            record = RecordValue(values, types, names)
+            frame.rows.append((await _as_row(frame, record, row, frame.scalar, message),))
+        return
+    _check(frame, types, message)
     if not frame.columns:
         frame.columns = tuple(columns)
     frame.rows.extend(rows)

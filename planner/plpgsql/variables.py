@@ -53,6 +53,10 @@ class VariableParams(ParamTypes):
         """Return the parameter for what is written ``$number``. Raises 42P02."""
         return self.of_number(number, span)
 
+    def finish(self) -> tuple[int, ...]:
+        """Return all types; a field of a row that was made of literals has none, and none is deduced."""
+        return tuple(self.types)
+
 
 class VariableNames:
     """Finds what names mean in one statement, and collects what its parameters are (``sources``)."""
