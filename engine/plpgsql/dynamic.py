@@ -22,6 +22,7 @@ from planner.errors import SqlError
 from planner.facts import INT8, TEXT
 from planner.parse import Parsed, parse
 from planner.plpgsql import tree
+from planner.polymorphic import POLYMORPHIC
 from planner.query import OutputColumn
 from planner.types import SqlType
 from txn.types import Row
@@ -248,6 +249,13 @@ def _outputs(frame: Frame, node: ast.Call, bound: st.Call, names: tree.Names) ->
         found = (
             names.find(arg.names, frame.body.routine.variables) if isinstance(arg, ast.ColumnRef) else None
         )
+        if found is not None and mode == "b" and isinstance(arg, ast.ColumnRef):
+            variable = frame.body.routine.variables[found[0]]
+            converted = variable.kind == "scalar" and function.types[i] not in (
+                variable.type.oid,
+                *POLYMORPHIC,
+            )
+            found = None if converted else found  # what is passed is no variable then
         if found is None or not isinstance(arg, ast.ColumnRef):
             shown_name = f'"{name}"' if name else str(i + 1)
             raise SqlError(

@@ -67,6 +67,7 @@ class Frame:
         "mismatch",
         "parts",
         "result",
+        "returned",
         "row_count",
         "rows",
         "scalar",
@@ -94,6 +95,7 @@ class Frame:
         self.columns: tuple[OutputColumn, ...] = ()
         self.scalar: SqlType | None = None  # what one value is returned as, None for rows
         self.result: Any = None
+        self.returned: tuple[Any, SqlType] | None = None  # what RETURN gave, not converted yet
         self.leaving = "while casting return value to function's return type"
         self.mismatch = "returned record type does not match expected record type"
         self.handling: list[ErrorReport] = []

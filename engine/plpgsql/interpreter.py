@@ -70,6 +70,7 @@ class Interpreter:
             if signal is None and self._must_return():
                 frame.line, frame.doing = 0, ""
                 raise _no_return(frame)
+            await results.convert_returned(frame)
         except Exception as error:
             tell_where(error, f"PL/pgSQL function {frame.signature}" if _without_line(error) else frame.where)
             raise

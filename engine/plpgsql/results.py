@@ -23,7 +23,7 @@ _NO_ROW: Final = "cannot return non-composite value from function returning comp
 
 
 async def run_return(frame: Frame, statement: tree.Return) -> None:
-    """RETURN: the frame has the value. Raises SqlError 42804 for a row of other columns."""
+    """RETURN: the frame has the value. Raises SqlError 42804 for what is no row where one is returned."""
     if statement.value is None:
         return
     held = frame.held(statement.value) if frame.body.row_form is not None else None
@@ -31,27 +31,33 @@ async def run_return(frame: Frame, statement: tree.Return) -> None:
         frame.result = held.cells
         return
     value, type_ = await frame.value(statement.value)
-    wanted = frame.scalar
-    if wanted is not None:
-        row = _row_under(frame, wanted)
-        if row is not None:
-            value = _record(frame, value, type_)
-        frame.line, frame.doing = 0, frame.leaving
-        if row is not None:
-            made = None if value is None else await _as_row(frame, value, row, wanted, frame.mismatch)
-            made = await frame.cast(made, base_type(wanted), wanted)
-        else:
-            made = await _as(frame, value, type_, wanted)
-        frame.result = (made,)
+    if frame.scalar is None or _row_under(frame, frame.scalar) is not None:
+        value = _record(frame, value, type_)
+    frame.returned = value, type_
+
+
+async def convert_returned(frame: Frame) -> None:
+    """Make what RETURN gave a value of the function's type, behind its blocks: none of their handlers meets an error in that.
+
+    Raises SqlError 42804 for a row of other columns, and what the conversion raises.
+    """
+    if frame.returned is None:
         return
-    record = _record(frame, value, type_)
+    value, type_ = frame.returned
     frame.line, frame.doing = 0, frame.leaving
-    if record is not None:
-        _check(frame, record.types, frame.mismatch)
-        _note(frame, record)
-        frame.result = tuple(record)
-    else:
-        frame.result = None
+    wanted = frame.scalar
+    if wanted is None:
+        if value is not None:
+            _check(frame, value.types, frame.mismatch)
+            _note(frame, value)
+        frame.result = None if value is None else tuple(value)
+        return
+    row = _row_under(frame, wanted)
+    if row is None:
+        frame.result = (await _as(frame, value, type_, wanted),)
+        return
+    made = None if value is None else await _as_row(frame, value, row, wanted, frame.mismatch)
+    frame.result = (await frame.cast(made, base_type(wanted), wanted),)
 
 
 async def _as(frame: Frame, value: Any, type_: SqlType, wanted: SqlType) -> Any:

@@ -84,14 +84,14 @@ class VariableNames:
     ) -> Expr:
         """Return what a name means. Raises SqlError 42702 where it is a variable and a column, 42703, 42P01, 55000."""
         if self.conflict == "use_variable":
-            made = self._reference(scope, node, strict=False)
+            made = self._reference(scope, node)
             return as_column(scope, node) if made is None else made
         try:
             column = as_column(scope, node)
         except SqlError as error:
             if error.sqlstate not in NO_COLUMN:
                 raise
-            made = self._reference(scope, node, strict=True)
+            made = self._reference(scope, node)
             if made is None:
                 raise
             return made
@@ -177,8 +177,8 @@ class VariableNames:
             raise SqlError("42P02", f"there is no parameter ${number}", span=span)
         return made
 
-    def _reference(self, scope: Scope, node: ast.ColumnRef, *, strict: bool) -> Expr | None:
-        """Return a variable, or a field of one; ``strict``: raises 42703 where the variable has no such field."""
+    def _reference(self, scope: Scope, node: ast.ColumnRef) -> Expr | None:
+        """Return a variable, or a field of one. Raises SqlError 42703 where a row has no such field."""
         if node.star:
             return None
         found = self.names.find(node.names, self.variables)
@@ -187,9 +187,9 @@ class VariableNames:
         number, used = found
         if used == len(node.names):
             return self.value(number, node.span)
-        return self._field(scope, self.variables[number], node, strict=strict)
+        return self._field(scope, self.variables[number], node)
 
-    def _field(self, scope: Scope, variable: Variable, node: ast.ColumnRef, *, strict: bool) -> Expr | None:
+    def _field(self, scope: Scope, variable: Variable, node: ast.ColumnRef) -> Expr | None:
         name = node.names[-1]
         if variable.kind == "record":
             types, names = self._fields(variable, node.span)
@@ -206,12 +206,10 @@ class VariableNames:
             except SqlError as error:
                 if error.sqlstate != "42703":
                     raise
-        if strict:
-            self.refusal = SqlError(
-                "42703", f'record "{variable.name}" has no field "{name}"', span=node.span
-            )
-            raise self.refusal
-        return None
+        else:
+            return None
+        self.refusal = SqlError("42703", f'record "{variable.name}" has no field "{name}"', span=node.span)
+        raise self.refusal
 
     def _known(self, scope: Scope, node: ast.ColumnRef) -> bool:
         """Tell whether names mean a variable, whatever else they mean."""

@@ -69,3 +69,23 @@ select (g5()).x;
 do $$ declare r record; begin r := row('q','3'); raise exception '%', r; end $$;
 do $$ declare r record; t record; begin r := row('q','3'); t := r; raise exception '% %', t, row_to_json(r); end $$;
 do $$ declare r record; p gp_pt; t int; begin r := row('1','3'); p := r; t := r.f2; raise exception '% %', p, t; end $$;
+create function r1() returns int language plpgsql as $$ begin return 'abc'; exception when others then return 5; end $$;
+select r1();
+create function r2() returns gp_pt language plpgsql as $$ begin return row('1','b'); exception when others then return row(5,'x'::text); end $$;
+select r2();
+create function r3() returns gp_dpt language plpgsql as $$ begin return row(-1,'b'::text); exception when others then return row(5,'x'::text); end $$;
+select r3();
+create function r4() returns gp_dpt language plpgsql as $$ begin return 5; exception when others then return row(5,'x'::text); end $$;
+select r4();
+create function r5() returns varchar(3) language plpgsql as $$ begin for i in 1..2 loop begin return 'abcdef'; exception when others then return 'x'; end; end loop; end $$;
+select r5();
+create function r6() returns int language plpgsql as $$
+#variable_conflict use_variable
+declare n gp_pt; begin return n.n; end $$;
+select r6();
+create function r7() returns int language plpgsql as $$ declare n gp_pt; begin return n.n; end $$;
+select r7();
+create procedure gp_twice(inout v int, w text default 'w') language plpgsql as $$ begin v := v * 2; end $$;
+do $$ declare q smallint; begin call gp_twice(q); end $$;
+do $$ declare q int := 4; begin call gp_twice(q); raise exception '%', q; end $$;
+do $$ declare q gp_pt := row(3,'a'); begin call gp_twice(q.x); raise exception '%', q; end $$;
