@@ -72,13 +72,15 @@ def _offset_east(text: str) -> int | None:
 
     A text like ``+05:30`` is no number but a POSIX zone, which counts west.
     """
-    interval = re.fullmatch(
-        r"interval\s*'?([-+]?)(\d{1,3})(?::(\d{2}))?(?::(\d{2}))?(?:\.\d+)?'?", text, re.I
-    )
+    interval = re.fullmatch(r"interval\s*'([-+]?)(\d{1,3})(?::(\d{2}))?(?::(\d{2}))?(?:\.\d+)?'", text, re.I)
     if interval is not None:
         sign, hours, minutes, seconds = interval.groups()
         size = int(hours) * 3600 + int(minutes or 0) * 60 + int(seconds or 0)
         return -size if sign == "-" else size
+    if re.fullmatch(r"[-+]?0x[0-9a-f]{1,16}", text, re.I) is not None:
+        return int(text, 16) * 3600
+    if re.fullmatch(r"[-+]?(inf(inity)?|nan)", text, re.I) is not None:
+        return _END_OF_OFFSETS_S
     if re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d{1,3})?", text, re.I) is None:
         return None
     return int(min(max(Decimal(text) * 3600, Decimal(-_END_OF_OFFSETS_S)), Decimal(_END_OF_OFFSETS_S)))
@@ -100,18 +102,24 @@ _IN_2000_US: Final = 946_684_800_000_000
 
 
 def _time_zone(value: str) -> str:
-    text = value.strip()
-    known = _zone_names().get(text.lower())
+    known = _zone_names().get(value.lower())
     if known is not None:
         ZoneInfo(known)
         return known
-    if text.lower() in ("local", "default"):
+    if value.lower() in ("local", "default"):
         return "Etc/UTC"
-    offset = _offset_east(text)
+    offset = _offset_east(value)
     if offset is not None:
         if abs(offset) >= _END_OF_OFFSETS_S:
             raise invalid("TimeZone", value, detail="UTC timezone offset is out of range.")
         return _posix(offset)
+    if value[:8].lower() == "interval":
+        unit = re.search(r"\b(mon|year|day)", value, re.I)
+        detail = None
+        if unit is not None:
+            what = "days" if unit[1].lower() == "day" else "months"
+            detail = f"Cannot specify {what} in time zone interval."
+        raise invalid("TimeZone", value, detail=detail)
     found = find_zone(value)
     if found is not None:
         if found.offset_at(_IN_2000_US) % 60:

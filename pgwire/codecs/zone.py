@@ -30,16 +30,13 @@ _UTC_NAMES: Final = frozenset({
     "utc", "etc/utc", "gmt", "etc/gmt", "zulu", "etc/zulu", "uct", "etc/uct", "universal", "etc/universal",
     "etc/greenwich", "greenwich", "gmt0", "etc/gmt0", "etc/gmt+0", "etc/gmt-0", "gmt+0", "gmt-0",
 })  # fmt: skip
-_POSIX: Final = re.compile(
-    r"(?:<([A-Za-z0-9+:-]+)>|([A-Za-z]{3,}|(?=[+-]|[0-9]+:)))([+-]?)([0-9]{1,3})(?::([0-9]{1,2})(?::([0-9]{1,2}))?)?",
-    re.ASCII,
-)
-_DST: Final = re.compile(
-    r"(?:<([A-Za-z0-9+:-]+)>|([A-Za-z]+))([+-]?[0-9]{1,3}(?::[0-9]{1,2}){0,2})"
-    r"(?:<([A-Za-z0-9+:-]+)>|([A-Za-z]+))([+-]?[0-9]{1,3}(?::[0-9]{1,2}){0,2})?(,[MJ0-9.,:/+-]*)?",
-    re.ASCII | re.IGNORECASE,
-)
-_RULE: Final = ",M3.2.0,M11.1.0"
+# names are all but these characters, or in angle brackets
+_NAME: Final = r"(?:<([^>]*)>|(?!<)([^-+,0-9]*))"
+_OFFSET: Final = r"([-+]?)([0-9]++)(?::([0-9]++)(?::([0-9]++))?+)?+(?!:)"
+_STANDARD: Final = re.compile(_NAME + _OFFSET)
+_SAVING: Final = re.compile(rf"{_NAME}(?:{_OFFSET})?(.*)", re.DOTALL)
+_CHANGE: Final = re.compile(rf"(?:(J?)([0-9]+)|M([0-9]+)\.([0-9]+)\.([0-9]+))(?:/{_OFFSET})?")
+_RULE: Final = "M3.2.0,M11.1.0"
 """When daylight saving time is, where a POSIX specification does not say."""
 _EPOCH: Final = datetime(1970, 1, 1)
 _VARIES: Final = 1 << 40
@@ -48,6 +45,7 @@ _FIRST_DAY: Final = days_from_civil(2, 1, 1)
 _END_DAY: Final = days_from_civil(9999, 1, 1)
 _CYCLE_DAYS: Final = 146097
 # Years outside which no zone begins or ends to use an abbreviation.
+_LONGEST_NAME: Final = 255
 _LONGEST_ABBREVIATION: Final = 64
 _FIRST_ABBREVIATION, _LAST_ABBREVIATION = 1850, 2100
 
@@ -55,7 +53,7 @@ _FIRST_ABBREVIATION, _LAST_ABBREVIATION = 1850, 2100
 class Zone:
     """One time zone. ``fixed`` is its offset in seconds east if that never changes, else None."""
 
-    __slots__ = ("_abbreviation", "_days", "_local_days", "_tz", "fixed", "name")
+    __slots__ = ("_abbreviation", "_days", "_local_days", "_shown", "_tz", "fixed", "name")
 
     def __init__(
         self,
@@ -64,11 +62,16 @@ class Zone:
         fixed: int | None = None,
         abbreviation: str = "",
         rules: zoneinfo.ZoneInfo | None = None,
+        shown: dict[str, str] | None = None,
     ) -> None:
-        """Make a zone with a constant offset, with rules of its own, or (neither) one of the IANA database."""
+        """Make a zone with a constant offset, with rules of its own, or (neither) one of the IANA database.
+
+        ``shown``: the abbreviations for those that the rules use.
+        """
         self.name = name
         self.fixed = fixed
         self._abbreviation = abbreviation
+        self._shown = shown or {}
         self._tz = None if fixed is not None else rules or zoneinfo.ZoneInfo(name)
         self._days: dict[int, int] = {}
         self._local_days: dict[int, int] = {}
@@ -106,7 +109,7 @@ class Zone:
         if self._tz is None:
             return self._abbreviation
         shown = self._aware(us).tzname() or ""
-        return shown[::2] if shown.endswith("-") else shown  # see _with_rules
+        return self._shown.get(shown, shown)
 
     def _aware(self, us: int) -> datetime:
         moment = _naive(us).replace(tzinfo=_UTC)
@@ -145,48 +148,85 @@ def _names() -> dict[str, str]:
 
 @kept(512)
 def find_zone(name: str) -> Zone | None:
-    """Return the zone called ``name`` (any case), or given as a POSIX offset like ``UTC+3``; None if unknown.
+    """Return the zone called ``name`` (any case), or given as by a POSIX specification like ``UTC+3``; None if unknown.
 
     A POSIX offset counts hours *west*; ``<+05>-05`` is how a numeric TimeZone setting is written. Its abbreviation may
     be missing: ``+05:30`` is west, too.
     """
     lower = name.lower()
     if lower in _UTC_NAMES:
-        return Zone(name, fixed=0, abbreviation="UTC" if lower in ("utc", "etc/utc") else "GMT")
+        return Zone(name, fixed=0, abbreviation="GMT" if "g" in lower else "UTC")
     known = _names().get(lower)
     if known is not None:
         return Zone(known)
-    match = _POSIX.fullmatch(name)
-    if match is None:
-        return _with_rules(name)
-    west = int(match[4]) * 3600 + int(match[5] or 0) * 60 + int(match[6] or 0)
-    if int(match[4]) > 167 or int(match[5] or 0) > 59 or int(match[6] or 0) > 59:
-        return None
-    return Zone(name, fixed=west if match[3] == "-" else -west, abbreviation=match[1] or match[2].upper())
+    return _posix(name)
 
 
-def _with_rules(name: str) -> Zone | None:
-    """Return the zone of a POSIX specification with daylight saving time (``EST5EDT,M3.2.0,M11.1.0``), None for another text."""
-    match = _DST.fullmatch(name)
+def _posix(name: str) -> Zone | None:
+    """Return the zone of a POSIX specification (``X+5:30``, ``EST5EDT,M3.2.0,M11.1.0``), read as PostgreSQL does, None for another text."""
+    spec = name.upper()
+    match = _STANDARD.match(spec) if len(name) <= _LONGEST_NAME else None
     if match is None:
         return None
-    quoted, plain, offset, dst_quoted, dst_plain, dst_offset, rule = match.groups()
-    names = [(quoted or plain).upper(), (dst_quoted or dst_plain).upper()]
-    if max(map(len, names)) > _LONGEST_ABBREVIATION:
+    standard = _west(*match.groups()[2:])
+    abbreviation = match[1] if match[1] is not None else match[2]
+    if standard is None or len(abbreviation) > _LONGEST_ABBREVIATION:
         return None
-    # Python's counts days without a J from 1, POSIX from 0
-    rule = re.sub(r"(?<=,)\d+", lambda day: str(int(day[0]) + 1), rule or _RULE)
-    # names of one and two letters are good in PostgreSQL, not in a file: they stand in it for others, to be replaced
-    spec = f"<{'-'.join(names[0])}->{offset}<{'-'.join(names[1])}->{dst_offset or ''}{rule.upper()}"
-    nothing = (
-        struct.pack(">6llbb", 0, 0, 0, 0, 1, 4, 0, 0, 0) + b"UTC\0"
-    )  # no transitions: all is in the last line
+    rest = spec[match.end() :]
+    if not rest:
+        return Zone(name, fixed=-standard, abbreviation=abbreviation)
+    match = _SAVING.fullmatch(rest)
+    if match is None:
+        return None
+    saving = _west(*match.groups()[2:6]) if match[4] is not None else standard - 3600
+    other = match[1] if match[1] is not None else match[2]
+    changes = (match[7][1:] if match[7][:1] in (",", ";") else _RULE if not match[7] else "").split(",")
+    rules = [_change(text) for text in changes]
+    if saving is None or not other or len(other) > _LONGEST_ABBREVIATION:
+        return None
+    if len(rules) != 2 or None in rules:
+        return None
+    # other names are good in PostgreSQL, not in a file
+    spec = f"STD{_written(standard)}DST{_written(saving)},{rules[0]},{rules[1]}"
+    nothing = struct.pack(">6llbb", 0, 0, 0, 0, 1, 4, 0, 0, 0) + b"UTC\0"  # all is in the last line
     part = b"TZif2" + bytes(15) + nothing
     try:
-        rules = zoneinfo.ZoneInfo.from_file(io.BytesIO(part * 2 + f"\n{spec}\n".encode()), key=name)
+        made = zoneinfo.ZoneInfo.from_file(io.BytesIO(part * 2 + f"\n{spec}\n".encode()), key=name)
     except ValueError:
         return None
-    return Zone(name, rules=rules)
+    return Zone(name, rules=made, shown={"STD": abbreviation, "DST": other})
+
+
+def _west(sign: str | None, hours: str, minutes: str | None, seconds: str | None) -> int | None:
+    """Return the seconds that an offset says, None where it is too large: below 168 hours, 60 minutes, and up to 60 seconds."""
+    parts = [int(part) for part in (hours, minutes or "0", seconds or "0")]
+    if parts[0] > 167 or parts[1] > 59 or parts[2] > 60:
+        return None
+    total = parts[0] * 3600 + parts[1] * 60 + parts[2]
+    return -total if sign == "-" else total
+
+
+def _written(seconds: int) -> str:
+    size = abs(seconds)
+    return f"{'-' if seconds < 0 else ''}{size // 3600}:{size // 60 % 60:02d}:{size % 60:02d}"
+
+
+def _change(text: str) -> str | None:
+    """Return when the clocks change as Python reads it, None where it is no such text."""
+    match = _CHANGE.fullmatch(text)
+    if match is None:
+        return None
+    julian, day, month, week, weekday = match.groups()[:5]
+    at = _west(*match.groups()[5:]) if match[7] is not None else 7200
+    if at is None:
+        return None
+    if day is None:
+        good = 1 <= int(month) <= 12 and 1 <= int(week) <= 5 and int(weekday) <= 6
+        when = f"M{int(month)}.{int(week)}.{int(weekday)}"
+    else:
+        good = (1 if julian else 0) <= int(day) <= 365
+        when = f"J{int(day)}" if julian else str(int(day) + 1)  # which Python counts from 1, POSIX from 0
+    return f"{when}/{_written(at)}" if good else None
 
 
 def zone(name: str) -> Zone:
