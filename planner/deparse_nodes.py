@@ -183,10 +183,12 @@ def _sql_syntax(p: Printer, e: FuncExpr) -> bool:
         p.expr(args[1], False)
         p.out += ")"
     elif name == "is_normalized":
-        p.out += "(("
-        p.expr(args[0], False)
-        p.out += ") IS" + (f" {_word(args[1])}" if len(args) > 1 else "") + " NORMALIZED)"
+        args = _without_defaults(e)
+        p.out += "("
+        p.paren(args[0], False, e)
+        p.out += " IS" + (f" {_word(args[1])}" if len(args) > 1 else "") + " NORMALIZED)"
     elif name == "normalize":
+        args = _without_defaults(e)
         p.out += "NORMALIZE("
         p.expr(args[0], False)
         p.out += (f", {_word(args[1])}" if len(args) > 1 else "") + ")"
@@ -204,7 +206,7 @@ def _sql_syntax(p: Printer, e: FuncExpr) -> bool:
         p.out += "))"
     elif name == "substring" and len(args) == 3 and args[1].type.oid == TEXT:
         _infix(p, "SUBSTRING", args, ("SIMILAR", "ESCAPE"))
-    elif name == "substring":
+    elif name == "substring" and args[1].type.oid != TEXT:
         _infix(p, "SUBSTRING", args, ("FROM", "FOR"))
     elif name in ("btrim", "ltrim", "rtrim"):
         p.out += "TRIM(" + {"b": "BOTH", "l": "LEADING", "r": "TRAILING"}[name[0]]

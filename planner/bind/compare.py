@@ -188,7 +188,8 @@ def _in(scope: Scope, node: ast.In) -> Expr:
     left = bind_expr(scope, node.left)
     plain: list[Expr] = []
     with_vars: list[Expr] = []
-    for value in paced(expand_stars(scope, node.items)):
+    values = expand_stars(scope, node.items)
+    for value in paced(values):
         (with_vars if reads_own_columns(value) else plain).append(value)
     parts: list[Expr] = []
     if len(plain) > 1:
@@ -201,8 +202,8 @@ def _in(scope: Scope, node: ast.In) -> Expr:
             items = tuple([coerce_to_common(item, scalar, "IN", env) for item in paced(plain)])
             right = ArrayExpr(type=SqlType(array), elements=items)
             parts.append(make_scalar_array_op(name, left, right, not node.negated, env, node.span))
-            plain = []
-    for value in [*plain, *with_vars]:
+            values = with_vars
+    for value in values:
         comparison = make_operator(name, left, value, env, node.span)
         parts.append(coerce_to_boolean(comparison, "IN", env))
     return _and(parts, node.span, "and" if node.negated else "or")

@@ -383,7 +383,9 @@ def _cast(scope: Scope, node: ast.TypeCast) -> Expr:
         raise
     arg_node = node.arg
     array = plain_type(target)  # of a domain
-    if isinstance(arg_node, ast.ArrayLiteral) and element_of(array.oid):
+    # what is printed with its cast is an array that was cast as a whole
+    kept = scope.context.env.settings is STORED_TEXT
+    if isinstance(arg_node, ast.ArrayLiteral) and element_of(array.oid) and not (kept and arg_node.elements):
         arg = bind_array(scope, arg_node, array)
     else:
         arg = bind_expr(scope, arg_node)

@@ -67,7 +67,7 @@ def shown_expression(session: EvalSession, sql: str, relation: RelationDef, *, p
     """Return a stored expression over ``relation``'s columns as a reader sees it, relations apart."""
     from planner.deparse import deparse_expr
 
-    names_others = _TYPE_BY_OID in sql or _SUB_SELECT in sql
+    names_others = _TYPE_BY_OID in sql or _SUB_SELECT.search(sql) is not None
     if depends_on_styles(sql, session.codec_settings):
         names_others = True
     elif not names_others and (not pretty or _ATOM.fullmatch(sql)):
@@ -84,7 +84,8 @@ def shown_expression(session: EvalSession, sql: str, relation: RelationDef, *, p
     return text
 
 
-_SUB_SELECT = " SELECT "  # of a policy; what it reads has its schema in the stored text
+# of a policy, maybe without columns; what it reads has its schema in the stored text
+_SUB_SELECT = re.compile(r"\( (?:SELECT|VALUES|WITH)\b")
 _TYPE_BY_OID = '"#'  # ``planner.typefacts.stored_type``
 
 
@@ -123,7 +124,7 @@ def _bind(session: EvalSession, sql: str, relation: RelationDef) -> Expr:
     from planner.parse import parse_expression
 
     context = stored_context(session.catalog, sql)
-    clause = "POLICY" if _SUB_SELECT in sql else "CHECK"
+    clause = "POLICY" if _SUB_SELECT.search(sql) else "CHECK"
     expr = bind_clause(table_scope(context, relation), parse_expression(sql), clause)
     # the conversion to a column's type is not shown, but what it converts gets parentheses
     column = next((c for c in relation.columns if c.default_sql == sql), None)
