@@ -311,7 +311,9 @@ def index_key_text(
     if attnum:
         return quote_identifier(table.column(attnum).name)
     text, expr = _over_table(index.expressions[position], table, pretty=pretty, reader=reader)
-    called = isinstance(expr, FuncExpr) and expr.cast in ("call", "sql")
+    called = isinstance(expr, FuncExpr) and (
+        expr.cast == "call" or (expr.cast == "sql" and not text.startswith("("))
+    )
     if called or isinstance(expr, CoalesceExpr | MinMaxExpr | NullIf | CurrentSetting):
         return text
     return f"({text})"

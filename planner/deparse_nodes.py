@@ -165,7 +165,8 @@ def _arguments(p: Printer, args: Sequence[Expr], variadic: bool) -> None:
 
 def _sql_syntax(p: Printer, e: FuncExpr) -> bool:
     """Append a call in SQL's own syntax; False where the function has none."""
-    name, args = facts().procs[e.proc].name, e.args
+    name = facts().procs[e.proc].name
+    args: Sequence[Expr] = e.args
     if name == "timezone" and len(args) == 2:
         p.out += "("
         p.paren(args[1], False, e)

@@ -188,7 +188,7 @@ def _in(scope: Scope, node: ast.In) -> Expr:
     left = bind_expr(scope, node.left)
     plain: list[Expr] = []
     with_vars: list[Expr] = []
-    values = expand_stars(scope, node.items)
+    values: Sequence[Expr] = expand_stars(scope, node.items)
     for value in paced(values):
         (with_vars if reads_own_columns(value) else plain).append(value)
     parts: list[Expr] = []

@@ -11,7 +11,7 @@ create view e4 as select substring(s from 'a.') a, substring(s from 2) b, substr
 create function e5(v varchar) returns boolean language sql return v in ('a', 'b');
 alter table pe add constraint pc check (v in ('a', 'c') and v not in ('x', 'y'));
 create index pi1 on pe (substring(s from 2));
-create index pi2 on pe (trim(s), (extract(year from d)), position('a' in s), overlay(s placing 'x' from 1), normalize(s)) where v in ('a', 'b');
+create index pi2 on pe (trim(s), (extract(year from d)), position('a' in s), (d::timestamp at time zone 'UTC'), (s is normalized), overlay(s placing 'x' from 1), normalize(s)) where v in ('a', 'b');
 create policy p1 on pe using (exists (select from po where id = a and m > 'sad'));
 create policy p2 on pe using (exists (select from po where id = times(a))) with check (a in (values (1), (times(b)))) ;
 create policy p3 on pe using (exists (with q as (select times(1) t) select from q where t = a));
