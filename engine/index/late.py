@@ -13,7 +13,7 @@ Beside set-returning functions volatile columns are computed for each row of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -134,16 +134,7 @@ def compute_beside(
         width = node.width
         position = {target: width + n for n, target in enumerate(early)}
         node = Early(node, [*range(width), *values], _knowing(node.layout, exprs, position), ())
-        counts = [x for x in (query.limit, query.offset) if x is not None]
-        capped = not sets_late and query.limit is not None and not query.with_ties
-        if sort:
-            items = [
-                (position[target], oid, descending, first)
-                for target, oid, descending, first in order_items(query.order, [x.type for x in exprs])
-            ]
-            node = Sort(node, items, counts if capped else ())
-        if capped:
-            node = Head(node, counts)
+        node = _ordered(query, node, position, sort=sort, capped=not sets_late)
     if query.in_turn:
         node = InTurn(node)
     last = [i for i in range(len(exprs)) if i not in position]
@@ -177,6 +168,20 @@ def _stage(
     for n, i in enumerate(beside):
         values[i] = node.width - len(beside) + n
     return node, values
+
+
+def _ordered(query: Select, node: Node, position: Mapping[int, int], *, sort: bool, capped: bool) -> Node:
+    """Return ``node`` sorted by the targets' values, which are at their ``position``, and cut to LIMIT where ``capped`` allows it."""
+    counts = [x for x in (query.limit, query.offset) if x is not None]
+    capped = capped and query.limit is not None and not query.with_ties
+    if sort and query.order:
+        types = [target.expr.type for target in query.targets]
+        items = [
+            (position[target], oid, descending, first)
+            for target, oid, descending, first in order_items(query.order, types)
+        ]
+        node = Sort(node, items, counts if capped else ())
+    return Head(node, counts) if capped else node
 
 
 def _knowing(layout: Layout, exprs: Sequence[Expr], position: dict[int, int]) -> Layout:
@@ -245,18 +250,9 @@ def compute_late(node: Node, query: Select, late: Sequence[int], sort: bool) -> 
     kept, layout = _read_late(node, [query.targets[i].expr for i in late])
     early = [i for i in range(len(query.targets)) if i not in late]
     position = {target: len(kept) + n for n, target in enumerate(early)}
-    counts = [x for x in (query.limit, query.offset) if x is not None]
-    capped = query.limit is not None and not query.with_ties
     exprs = [target.expr for target in query.targets]
     node = Early(node, kept, _knowing(layout, exprs, position), [exprs[i] for i in early])
-    if sort and query.order:
-        items = [
-            (position[target], oid, descending, first)
-            for target, oid, descending, first in order_items(query.order, [x.type for x in exprs])
-        ]
-        node = Sort(node, items, counts if capped else ())
-    if capped:
-        node = Head(node, counts)
+    node = _ordered(query, node, position, sort=sort, capped=True)
     if query.in_turn:
         node = InTurn(node)
     values = [position.get(i, x) for i, x in enumerate(exprs)]
