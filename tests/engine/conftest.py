@@ -1,4 +1,4 @@
-"""One server for the tests of this package that talk to it as clients do."""
+"""A server for each module of this package whose tests talk to one as clients do: none meets the tables another left."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.support.server import ServerProcess
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     process = ServerProcess(
         Path(tmp_path_factory.mktemp("server")) / "data",
