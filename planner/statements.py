@@ -261,10 +261,14 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetVariable:
-    """SET / RESET. ``value`` None = default; ``name`` "all" for RESET ALL."""
+    """SET / RESET. ``value`` None = default; ``name`` "all" for RESET ALL.
+
+    ``current``: FROM CURRENT, so the value is what the session has when the statement runs.
+    """
 
     name: str
     value: str | None
+    current: bool = False
     local: bool = False
     span: object = None
 

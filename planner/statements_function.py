@@ -14,12 +14,14 @@ from planner.query import Expr, SqlCall
 class CreateFunction:
     """CREATE [OR REPLACE] FUNCTION. ``function`` has no oids yet: neither its own nor its schema's.
 
-    ``source_at``: where in the statement's text the body stands, if it does so as it is.
+    ``source_at``: where in the statement's text the body stands, if it does so as it is. ``from_current``: names, in lower
+    case, of those of its settings whose value is what the session has when the statement runs.
     """
 
     function: FunctionDef
     replace: bool
     source_at: int | None = None
+    from_current: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,7 @@ class CreateAggregate:
 class AlterFunction:
     """ALTER FUNCTION: what is not None changes. ``changes``: fields of FunctionDef.
 
-    ``settings``: (name, value) of SET and, with None, RESET; the name "all" resets all.
+    ``settings``: (name, value) of SET and, with None, RESET; the name "all" resets all. ``from_current``: as in CreateFunction.
     """
 
     function: int
@@ -51,6 +53,7 @@ class AlterFunction:
     owner: str | None = None
     changes: tuple[tuple[str, object], ...] = ()
     settings: tuple[tuple[str, str | None], ...] = ()
+    from_current: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

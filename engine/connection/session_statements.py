@@ -47,7 +47,8 @@ async def set_variable(
         session.notice(f'identifier "{statement.value}" will be truncated to "{kept}"', sqlstate="42622")
     if name == "client_encoding" and statement.value is not None:
         await _make_tables(statement.value)
-    session.settings.set(name, statement.value, local=statement.local)
+    value = session.setting(name) if statement.current else statement.value
+    session.settings.set(name, value, local=statement.local)
     return Command("RESET" if reset else "SET")
 
 

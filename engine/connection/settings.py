@@ -261,6 +261,15 @@ class Settings:
                     raise
 
     def _keep(self, key: str, value: str | None) -> None:
+        """Keep a value, None: the default. A placeholder that has been there stays for the session, empty (as PostgreSQL keeps its variable)."""
+        if (
+            value is None
+            and key in self._values
+            and "." in key
+            and key not in definitions()
+            and key not in self._defaults
+        ):
+            value = ""
         if value is None:
             self._values.pop(key, None)
         else:

@@ -177,6 +177,8 @@ async def alter_defaults(
     old = session.catalog.defaults_of(*key)
     settings = dict(old.settings) if old is not None else {}
     name, value = statement.change.name, statement.change.value
+    if statement.change.current:
+        value = session.setting(name)
     if name == "all" and value is None:
         settings = {name: kept for name, kept in settings.items() if not _may_reset(session, name)}
     elif value is None:

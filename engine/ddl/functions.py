@@ -47,9 +47,14 @@ async def create_function(
     """CREATE [OR REPLACE] FUNCTION. Raises SqlError 42723, 42P13 (what cannot be replaced), 42501."""
     session = conn.session
     before = session.catalog
-    for setting, _value in statement.function.settings:
+    settings = tuple(
+        (name, session.setting(name) if name.lower() in statement.from_current else value)
+        for name, value in statement.function.settings
+    )
+    for setting, _value in settings:
         session.settings.allow_kept(setting)
-    old, made = await _placed(session, statement.function, replacing=statement.replace)
+    function = replace(statement.function, settings=settings)
+    old, made = await _placed(session, function, replacing=statement.replace)
     await session.view.change([made])
     if old is not None and not Rights(session.catalog, session.role).function(made):
         # as the languages' validators ask: an owner who has no EXECUTE defines nothing, before others call it
@@ -221,11 +226,15 @@ async def alter_function(
         function = replace(function, name=name, schema=schema, schema_oid=schema_oid)
     changes: dict[str, Any] = dict(statement.changes)
     if statement.settings:
-        for setting, value in statement.settings:
+        settings = [
+            (name, session.setting(name) if name.lower() in statement.from_current else value)
+            for name, value in statement.settings
+        ]
+        for setting, value in settings:
             if value is not None:
                 session.settings.allow_kept(setting)
                 session.settings.check(setting, value)
-        changes["settings"] = with_settings(function.settings, statement.settings)
+        changes["settings"] = with_settings(function.settings, settings)
     made = replace(function, **changes)
     before = session.catalog
     await session.view.change([made, *changed])

@@ -93,7 +93,10 @@ def bind_create_function(context: BindContext, node: ast.CreateFunction) -> st.C
         **changes,
     )  # fmt: skip
     made = _with_body(context, node, function)
-    return st.CreateFunction(function=made, replace=node.replace, source_at=node.source_at)
+    current = from_current(node.settings)
+    return st.CreateFunction(
+        function=made, replace=node.replace, source_at=node.source_at, from_current=current
+    )
 
 
 _OF_PROCEDURES: Final = ("security",)
@@ -115,15 +118,25 @@ def _check_procedure(node: ast.CreateFunction, modes: Sequence[str], defaults: S
 def function_settings(
     context: BindContext, nodes: Sequence[ast.SetVariable]
 ) -> tuple[tuple[str, str | None], ...]:
-    """Return (name, value) of SET clauses, None for RESET. Raises as SET; 0A000 for FROM CURRENT and SET TRANSACTION."""
-    found: list[tuple[str, str | None]] = []
+    """Return (name, value) of SET clauses, None for RESET, "" for FROM CURRENT (see ``from_current``). Raises as SET; 0A000 for SET TRANSACTION."""
+    found: dict[str, tuple[str, str | None]] = {}
     for node in nodes:
         change = bind_set(context, node)
         if not isinstance(change, st.SetVariable) or change.name.lower() in ("role", "session_authorization"):
             raise not_supported(f"SET {node.name} of a function", span=node.span)
         name = "all" if change.name == "all" else setting_spelling(change.name)
-        found.append((name, change.value))
-    return tuple(found)
+        if name == "all":
+            found.clear()
+        elif change.value is None and not change.current:
+            found.pop(name.lower(), None)
+        found[name.lower()] = (name, "" if change.current else change.value)
+    return tuple(found.values())
+
+
+def from_current(nodes: Sequence[ast.SetVariable]) -> frozenset[str]:
+    """Return the settings, in lower case, that are the session's when the statement runs: the last clause for each counts."""
+    last = {node.name.lower(): node.kind == "current" for node in nodes}
+    return frozenset(name for name, current in last.items() if current)
 
 
 def with_settings(
@@ -132,10 +145,11 @@ def with_settings(
     """Return a function's SET clauses after SET and RESET."""
     now = {name.lower(): (name, value) for name, value in old}
     for name, value in changes:
-        now.pop(name.lower(), None)
         if name == "all" and value is None:
             now.clear()
-        elif value is not None:
+        elif value is None:
+            now.pop(name.lower(), None)
+        else:
             now[name.lower()] = (name, value)
     return tuple(now.values())
 

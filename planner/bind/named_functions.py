@@ -12,7 +12,7 @@ from typing import Final, Literal
 from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
-from planner.bind.functions import function_options, function_settings, written_type
+from planner.bind.functions import from_current, function_options, function_settings, written_type
 from planner.bind.utility import owner_name
 from planner.catalog import FunctionDef
 from planner.errors import SqlError
@@ -117,6 +117,7 @@ def bind_alter_function(context: BindContext, node: ast.AlterFunction) -> st.Alt
         owner=None if node.owner is None else owner_name(node.owner),
         changes=function_options(node.options, returns_set=function.returns_set, creating=False),
         settings=function_settings(context, node.settings),
+        from_current=from_current(node.settings),
     )
 
 

@@ -84,7 +84,7 @@ def bind_set(context: BindContext, node: ast.SetVariable) -> st.SetVariable | st
     if node.kind == "multi":
         return _set_transaction(node)
     if node.kind == "current":
-        raise not_supported("SET ... FROM CURRENT", span=node.span)
+        return st.SetVariable(name=node.name, value=None, current=True, local=node.local, span=node.span)
     if node.kind == "reset all":
         return st.SetVariable(name="all", value=None)
     value = _setting_value(context, node) if node.kind == "value" else None
