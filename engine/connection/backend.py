@@ -158,7 +158,7 @@ class Connection:
             work: MaybeAwaitable[object]
             if len(sql) > LONG_TEXT:
                 work = self.interrupts.run(self.prepared.prepare_long(name, sql, oids))
-            elif (plan := self.planning.kept(sql, oids)) is not None:
+            elif not self.session.derived.escapes and (plan := self.planning.kept(sql, oids)) is not None:
                 work = self.prepared.prepare(name, sql, oids, plan=plan)
             else:
                 work = self.interrupts.call(self.prepared.prepare, name, sql, oids)
@@ -398,7 +398,7 @@ class Connection:
         if "" in self.portals:
             self.close_portal("")
         self.touch(sql)
-        cached = self.planning.cached(sql)
+        cached = None if self.session.derived.escapes else self.planning.cached(sql)
         if self.session.derived.logs:
             self.log.begin(f"statement: {shown(sql)}")
             if cached is not None:

@@ -17,6 +17,7 @@ class Derived:
         "chooses",
         "codec",
         "consistency",
+        "escapes",
         "executor",
         "idle_in_transaction_ms",
         "idle_limits",
@@ -58,6 +59,8 @@ class Derived:
             extra_float_digits=int(get("extra_float_digits")),
         )
         self.row_security = get("row_security") == "on"
+        # Do plain literals know escapes (planner/escapes.py)?
+        self.escapes = get("standard_conforming_strings") == "off"
         self.plan_key = (
             get("search_path"), user, style, order, interval_style, zone, database, self.row_security
         )  # fmt: skip

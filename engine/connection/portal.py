@@ -68,7 +68,9 @@ class Prepared:
     path: tuple[str, ...]  # the search path under which the plan was made
     from_sql: bool = False
     prepare_time_us: int = 0
-    shown: str = ""  # what the client sent with PREPARE, if it was one
+    shown: str = (
+        ""  # what the client sent, if that is another text: with PREPARE, or with escapes in plain literals
+    )
     # parameter decoders for one combination of formats and settings
     decoder_key: Any = None
     decoders: list[Any] = field(default_factory=list)

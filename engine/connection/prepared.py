@@ -118,21 +118,27 @@ class PreparedStatements:
         Raises SqlError 42P05 for a name that is taken, 53400 if there are too many, and what planning raises.
         """
         self._check_new(name)
+        text = sql
         if plan is None:
-            plan = self._planning.plan_text(sql, oids, tell=not from_sql)
-        return self._keep(name, sql, oids, plan, from_sql=from_sql)
+            if not from_sql:
+                text = self._session.standard_text(sql)
+            plan = self._planning.plan_text(text, oids, tell=not from_sql)
+        return self._keep(name, text, oids, plan, from_sql=from_sql, shown=sql)
 
     async def prepare_long(
         self, name: str, sql: str, oids: tuple[int, ...], *, from_sql: bool = False
     ) -> Prepared:
         """As ``prepare``, for a long text: in a thread. ``from_sql``: PREPARE, whose own text has been looked through for long names."""
         self._check_new(name)
+        plan: Plan | None
+        text = sql
         if from_sql:
             (statement,) = await beside(parse, sql)
-            plan: Plan | None = await self._planning.bind_long(statement, oids)
+            plan = await self._planning.bind_long(statement, oids)
         else:
-            plan = await self._planning.plan_long_text(sql, oids)
-        return self._keep(name, sql, oids, plan, from_sql=from_sql)
+            text = self._session.standard_text(sql)
+            plan = await self._planning.plan_long_text(text, oids)
+        return self._keep(name, text, oids, plan, from_sql=from_sql, shown=sql)
 
     def _check_new(self, name: str) -> None:
         if name and name in self._by_name:
@@ -141,11 +147,20 @@ class PreparedStatements:
             raise SqlError("53400", f"more than {MAX_PREPARED} prepared statements")
 
     def _keep(
-        self, name: str, sql: str, oids: tuple[int, ...], plan: Plan | None, *, from_sql: bool
+        self,
+        name: str,
+        sql: str,
+        oids: tuple[int, ...],
+        plan: Plan | None,
+        *,
+        from_sql: bool,
+        shown: str,
     ) -> Prepared:
         params = plan.bound.params if plan is not None else oids
         session = self._session
         prepared = Prepared(name, sql, plan, params, session.search_path, from_sql, session.db.clock_us())
+        if shown != sql:
+            prepared.shown = shown
         if name or len(sql) >= LARGE_BYTES:
             session.held.hold(f"prepared {name}", _kept_bytes(sql, plan))
         self._by_name[name] = prepared

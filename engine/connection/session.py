@@ -50,6 +50,7 @@ from planner.bind.context import RowSecurity
 from planner.bind.row_security import applies
 from planner.catalog import DatabaseDef, RelationDef, RoleDef, TextSearchDef
 from planner.errors import SqlError
+from planner.escapes import to_standard
 from planner.facts import REGCONFIG, facts
 from planner.rights import Rights
 from planner.textsearch.names import find_named
@@ -500,6 +501,27 @@ class Session:
         rank = _NOTICE_RANK.get("debug1" if severity == "DEBUG" else severity.lower(), 6)
         if severity == "INFO" or rank >= _NOTICE_RANK[self.settings.get("client_min_messages")]:
             self.out.notice(report)
+
+    def standard_text(self, text: str) -> str:
+        """Return what a client sends, or EXECUTE runs, as ``standard_conforming_strings = on`` reads it; tells of escapes (22P06).
+
+        Raises as ``planner.escapes.to_standard``.
+        """
+        if not self.derived.escapes or not ("\\" in text or "&'" in text):
+            return text
+        text, escapes = openly(to_standard, text)
+        if escapes and self.settings.get("escape_string_warning") == "on":
+            for escape in escapes:
+                self.tell(
+                    ErrorReport(
+                        severity="WARNING",
+                        sqlstate="22P06",
+                        message=escape.message,
+                        hint=escape.hint,
+                        position=escape.at + 1,
+                    )
+                )
+        return text
 
     @property
     def reads_on(self) -> bool:

@@ -175,6 +175,8 @@ async def run_text(
                     return outcome.tag
             await _answer(session, outcome, plan, out)
             return None
+        if session.derived.escapes:
+            sql = session.standard_text(sql)
         conn.planning.tell_truncated(sql)
         if len(sql) > LONG_TEXT:
             statements = await beside(parse, sql)

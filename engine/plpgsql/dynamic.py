@@ -55,7 +55,7 @@ async def execute(
     oids = tuple([TEXT if t.oid == 705 else t.oid for _, t in given])
     words = f'SQL statement "{text}"'
     try:
-        parsed = openly(parse, text)
+        parsed = openly(parse, frame.session.standard_text(text))
     except SqlError as error:
         error.query = text
         raise

@@ -59,10 +59,6 @@ DIFFERS: Final = {
     "NULLS NOT DISTINCT of a partial index is 0A000": (
         "schema.tests.SchemaTests.test_unique_constraint_nulls_distinct_condition",
     ),
-    "standard_conforming_strings = off is 0A000": (
-        "postgres_tests.test_unaccent.UnaccentTest.test_unaccent_with_conforming_strings_off",
-        "postgres_tests.test_unaccent.UnaccentTextFieldTest.test_unaccent_with_conforming_strings_off",
-    ),
     "the extension tablefunc is 0A000": (
         "postgres_tests.test_operations.CreateExtensionTests.test_allow_migrate",
     ),

@@ -96,7 +96,6 @@ SUITES: Final = {
             "tests/test_extras_dictcursor.py::ExtrasDictCursorTests::testDictCursorWithNamedCursorNotGreedy": _AHEAD,
             "tests/test_extras_dictcursor.py::ExtrasDictCursorRealTests::testDictCursorRealWithNamedCursorNotGreedy": _AHEAD,
             "tests/test_extras_dictcursor.py::NamedTupleCursorTest::test_not_greedy": _AHEAD,
-            "tests/test_types_extras.py::JsonTestCase::test_scs": "0A000: standard_conforming_strings = off",
         },
         before=("CREATE EXTENSION hstore",),
     ),

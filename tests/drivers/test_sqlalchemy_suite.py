@@ -39,7 +39,6 @@ REFUSED = {
             for end in ("commit", "not_commit") for name in ("driverid", "noid", "withid")
         ),
     ),
-    "standard_conforming_strings off": ("MiscBackendTest::test_backslash_escapes_detection[False-True]",),
     "INHERITS": ("TestTableOptionsReflection::test_table_inherits",),
     "CREATE ACCESS METHOD": ("TestTableOptionsReflection::test_table_using_custom",),
     "CREATE INDEX CONCURRENTLY that fails leaves no index behind": (
