@@ -4,7 +4,8 @@
     --kind regex, --row NAME        some rows alone
     --out docs/evidence/hostile.json
 
-Figures go to the file once all rows have run (and docs/hostile.md is made of those in docs/evidence); the process ends with 1 if a row is not as it should be.
+Figures go to the file row by row; docs/hostile.md is made of those in docs/evidence once all rows have run. The process ends with 1
+if a row is not as it should be.
 
 ``python -m tests.hostile --short`` runs rows in the form of `make test` and says what each took; ``--known`` writes down in ``known.py`` which
 of them fail, and leaves the others there as they are.
@@ -54,6 +55,13 @@ def main() -> int:
                     continue
                 figures = stand.run(kind, row)
                 found[memory].append(figures)
+                if (
+                    arguments.out is not None
+                ):  # what was measured is kept where a run does not come to its end
+                    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+                    arguments.out.write_text(
+                        json.dumps(_document(found), indent=1, ensure_ascii=False) + "\n"
+                    )
                 print(
                     f"{memory:>6} {kind}: {row.name}: {figures.said}, others {figures.longest_ms} ms, cancel "
                     f"{figures.cancel_ms} ms, time-out {figures.timeout_ms} ms, {figures.peak_mb} MB"
@@ -61,11 +69,8 @@ def main() -> int:
                     flush=True,
                 )
         stand.close()
-    if arguments.out is not None:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(json.dumps(_document(found), indent=1, ensure_ascii=False) + "\n")
-        if arguments.out.resolve() == FIGURES:
-            subprocess.run([sys.executable, "tools/gen_hostile_doc.py"], check=True, cwd=FIGURES.parents[2])
+    if arguments.out is not None and arguments.out.resolve() == FIGURES:
+        subprocess.run([sys.executable, "tools/gen_hostile_doc.py"], check=True, cwd=FIGURES.parents[2])
     wrong = [figures for rows in found.values() for figures in rows if figures.problem]
     print(f"{sum(map(len, found.values()))} rows, {len(wrong)} not as they should be")
     return 1 if wrong else 0

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from engine.config import parse_bytes
+from sqllogictest.client import ServerError
 from tests.hostile.row import RUNS, Row, at_size
 from tests.hostile.short import TABLES, read_answer, send
 from tests.hostile.talk import Talk
@@ -168,7 +169,7 @@ class Stand:
             if row.talk is None:
                 timeout_ms = self._second(server.port, row)
             seen = json.loads(self._tell("report"))
-        except AssertionError as error:
+        except (AssertionError, ServerError) as error:
             wrong = f"wrong: {error}"
             seen = json.loads(self._tell("report"))
         except (OSError, ValueError) as error:

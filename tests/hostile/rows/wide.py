@@ -115,7 +115,7 @@ ROWS = (
         sql="DROP SCHEMA wide_objects CASCADE",
         setup=(
             lambda n: (
-                "CREATE SCHEMA wide_objects; "
+                "DROP SCHEMA IF EXISTS wide_objects CASCADE; CREATE SCHEMA wide_objects; "
                 + _list(n, "CREATE SEQUENCE wide_objects.s{0}; CREATE DOMAIN wide_objects.d{0} AS int", "; ")
             ),
         ),
@@ -126,6 +126,8 @@ ROWS = (
         name="DROP OWNED",
         sql="DROP OWNED BY wide_owner; DROP ROLE wide_owner",
         setup=(
+            "DROP SCHEMA IF EXISTS owned_objects CASCADE",
+            "DROP ROLE IF EXISTS wide_owner",
             lambda n: (
                 "CREATE ROLE wide_owner; CREATE SCHEMA owned_objects AUTHORIZATION "
                 "wide_owner; SET ROLE wide_owner; "
