@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from tests.hostile.row import Row
 from tests.hostile.talk import SYNC, Talk, bind, execute, parse
 
 BOUNDED = ("53400", "54000", "53200")
 """What a flood of what a session keeps ends with, if it does not fit."""
+
+FLOOD_S: Final = 20.0
+"""How long a flood goes on that is not refused: a million small statements take ten minutes, and show no more than the first."""
+
+
+def _starts(n: int, at_once: int) -> Iterator[int]:
+    """Yield where each batch of n things starts, until ``FLOOD_S`` are over."""
+    end = time.monotonic() + FLOOD_S
+    for at in range(0, n, at_once):
+        yield at
+        if time.monotonic() > end:
+            return
 
 
 def flood(text: str, before: str = "", at_once: int = 100) -> Callable[[Talk, int], None]:
@@ -18,7 +32,7 @@ def flood(text: str, before: str = "", at_once: int = 100) -> Callable[[Talk, in
         client = talk.client()
         if before:
             client.run(before)
-        for at in range(0, n, at_once):
+        for at in _starts(n, at_once):
             batch = "; ".join(text.replace("#", str(i)) for i in range(at, min(n, at + at_once)))
             client.send(b"Q", batch.encode() + b"\0")
             states = talk.states(client)
@@ -32,7 +46,7 @@ def flood(text: str, before: str = "", at_once: int = 100) -> Callable[[Talk, in
 def prepared_flood(talk: Talk, n: int) -> None:
     """Parse under a name of its own, without end."""
     client = talk.client()
-    for at in range(0, n, 500):
+    for at in _starts(n, 500):
         talk.send(
             client,
             [b"".join(parse(f"SELECT {i}, $1::int", f"p{i}") for i in range(at, min(n, at + 500))) + SYNC],
@@ -47,7 +61,7 @@ def large_prepared(talk: Talk, n: int) -> None:
     """Statements of a megabyte under names of their own."""
     client = talk.client()
     text = "SELECT length('" + "x" * 1_000_000 + "')"
-    for i in range(n):
+    for i in _starts(n, 1):
         talk.send(client, [parse(text + f" + {i}", f"p{i}") + SYNC])
         states = talk.states(client)
         if states:
@@ -61,7 +75,7 @@ def portal_flood(talk: Talk, n: int) -> None:
     client.run("BEGIN")
     talk.send(client, [parse("SELECT $1::text", "p") + SYNC])
     assert not talk.states(client)
-    for at in range(0, n, 500):
+    for at in _starts(n, 500):
         talk.send(
             client, [b"".join(bind([b"x" * 1000], "p", f"c{i}") for i in range(at, min(n, at + 500))) + SYNC]
         )
@@ -77,7 +91,7 @@ def open_portals(talk: Talk, n: int) -> None:
     client.run("BEGIN")
     talk.send(client, [parse("SELECT id FROM numbers ORDER BY n", "p") + SYNC])
     assert not talk.states(client)
-    for at in range(0, n, 50):
+    for at in _starts(n, 50):
         pieces = [bind([], "p", f"c{i}") + execute(f"c{i}", 1) for i in range(at, min(n, at + 50))]
         talk.send(client, [b"".join(pieces) + SYNC])
         states = talk.states(client)
@@ -98,7 +112,7 @@ def left_behind(text: str) -> Callable[[Talk, int], None]:
     """Return an exchange of n sessions one after the other, each of which says ``text``, ``@`` being ten megabytes, and leaves."""
 
     def talk(talk: Talk, n: int) -> None:
-        for i in range(n):
+        for i in _starts(n, 1):
             client = talk.client()
             client.send(b"Q", text.replace("#", str(i)).encode().replace(b"@", b"x" * 10_000_000) + b"\0")
             states = talk.states(client)
