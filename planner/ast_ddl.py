@@ -117,7 +117,7 @@ class PartitionAction(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTable(Node):
-    """CREATE TABLE. ``unsupported`` names refused clauses found (INHERITS ...); ``parent`` and ``bound``: PARTITION OF."""
+    """CREATE TABLE. ``unsupported`` names refused clauses found (INHERITS ...); ``parent`` and ``bound``: PARTITION OF; ``of_type``: OF."""
 
     relation: TableRef
     elements: tuple[ColumnDef | Constraint | TableLike, ...]
@@ -130,6 +130,7 @@ class CreateTable(Node):
     partition_by: PartitionBy | None = None
     parent: TableRef | None = None
     bound: PartitionBound | None = None
+    of_type: TypeName | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,7 +276,7 @@ class AlterAction(Node):
     ``kind`` is PostgreSQL's action in lower case with blanks: "add column", "drop column", "add constraint",
     "drop constraint", "column default", "set not null", "drop not null", "alter column type", "change owner", "set rel options",
     ... (AlterTableType without its prefix). ``definition``: ColumnDef, Constraint, default expression, or None. ``word``: of
-    SET STORAGE and SET COMPRESSION; ``number``: of an index's column.
+    SET STORAGE and SET COMPRESSION; ``number``: of an index's column; ``of_type``: of OF.
     """
 
     kind: str
@@ -283,6 +284,7 @@ class AlterAction(Node):
     word: str = ""
     number: int = 0
     definition: Node | None = None
+    of_type: TypeName | None = None
     options: tuple[Option, ...] = ()
     role: Role | None = None
     cascade: bool = False
@@ -312,6 +314,7 @@ class Rename(Node):
     relation_what: str = ""
     if_exists: bool = False
     name: Name = ()  # of a type or domain
+    cascade: bool = False  # of an attribute: in typed tables, too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

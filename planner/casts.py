@@ -28,7 +28,7 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import text_input
 from pgwire.codecs.settings import CodecSettings
 from planner.catalog import RowType
-from planner.composite import decomposed, is_composite, row_as
+from planner.composite import decomposed, is_composite, is_row_of, note_typed, row_as, typed_row
 from planner.domains import base_oid, base_type, is_domain, names_domain, plain_type
 from planner.errors import Span, SqlError
 from planner.facts import (
@@ -215,6 +215,16 @@ def find_pathway(source: int, target: int, context: CastContext) -> Pathway | No
     return None
 
 
+def register_typed(row: int, of: int) -> None:
+    """Make known that the rows of a table, whose type is ``row``, are those of the composite type ``of``.
+
+    For ever, like all that is known of types: rows of a table that is of it no more are compared column by column when they are cast.
+    """
+    if note_typed(row, of):
+        for judged in (can_coerce, can_coerce_all):
+            judged.cache_clear()
+
+
 _BY_KIND = {ANYENUM: "e", ANYRANGE: "r", ANYMULTIRANGE: "m"}
 
 
@@ -252,7 +262,9 @@ def can_coerce_all(sources: tuple[int, ...], targets: tuple[int, ...], context: 
             continue
         if target in POLYMORPHIC:
             generic = True
-        elif source != UNKNOWN and find_pathway(source, target, context) is None:
+        elif source == UNKNOWN or is_row_of(source, target):
+            continue
+        elif find_pathway(source, target, context) is None:
             return False
     return not generic or consistent(sources, targets)
 
@@ -318,6 +330,8 @@ def coerce_type(
             return read_literal(expr, target, env, span=span)
         if isinstance(expr, Param):
             return env.params.deduce(expr, oid, span)
+    if is_row_of(source, oid):
+        return typed_row(expr, oid, env, explicit=context == CastContext.EXPLICIT, span=span)
     pathway = find_pathway(source, oid, context)
     if pathway is None:
         if source == UNKNOWN:

@@ -33,6 +33,22 @@ def is_composite(oid: int) -> bool:
     return type_kind(base_oid(oid)) == "c"
 
 
+_OF: set[tuple[int, int]] = set()  # row types of typed tables, with the types that the tables are of
+
+
+def note_typed(row: int, of: int) -> bool:
+    """Note what ``planner.casts.register_typed`` is told; returns whether it is news."""
+    if (row, of) in _OF:
+        return False
+    _OF.add((row, of))
+    return True
+
+
+def is_row_of(source: int, target: int) -> bool:
+    """Tell whether ``source`` is the type of a table's rows, and the table one of the composite type ``target``, or has been."""
+    return (source, target) in _OF
+
+
 def has_domains(oid: int, find: FindRow) -> bool:
     """Tell whether values of a type have attributes of domains in them, at any depth."""
     left, seen = [oid], set[int]()
@@ -114,6 +130,22 @@ def row_as(
         raise _no_cast(row, "Input has too many columns.", span)
     made_row = RowExpr(type=SqlType(RECORD), fields=tuple(fields), names=expr.names, span=expr.span)
     return compose(made_row, row, explicit=explicit, span=span)
+
+
+def typed_row(expr: Expr, target: int, env: CoerceEnv, *, explicit: bool, span: Span | None) -> Expr:
+    """Return a row of a typed table as one of the table's type ``target``. Raises SqlError 42846 where the two have come apart (NOT OF)."""
+    source, row = env.row_type(expr.type.oid), env.row_type(target)
+    if (
+        source is None
+        or row is None
+        or [(c.name, c.declared) for c in source.live] != [(c.name, c.declared) for c in row.live]
+    ):
+        raise SqlError(
+            "42846",
+            f"cannot cast type {format_type(expr.type.oid)} to {format_type(target)}",
+            span=span or expr.span,
+        )
+    return compose(decompose(expr, source), row, explicit=explicit, span=span or expr.span)
 
 
 def attribute_type(column: ColumnDef) -> SqlType:

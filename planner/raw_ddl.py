@@ -106,13 +106,15 @@ class DdlReader(DmlReader):
         raise AssertionError("empty table element")
 
     def _create_table(self, body: Raw) -> ast.Node:
-        refused = [("inhRelations", "INHERITS"), ("ofTypename", "OF type")]
+        refused = [("inhRelations", "INHERITS")]
         bound, spec = body.get("partbound"), body.get("partspec")
         parent: ast.TableRef | None = None
         if bound is not None:
             parent = self.table(body["inhRelations"][0]["RangeVar"])
-            refused = refused[1:]
+            refused = []
+        of_type = body.get("ofTypename")
         return ast.CreateTable(
+            of_type=None if of_type is None else self.type_name(of_type),
             partition_by=None if spec is None else self._partition_by(spec),
             parent=parent,
             bound=None if bound is None else self._partition_bound(bound),
@@ -240,6 +242,7 @@ class DdlReader(DmlReader):
         kind = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", subtype).lower()
         definition: ast.Node | None = None
         options: tuple[ast.Option, ...] = ()
+        of_type: ast.TypeName | None = None
         word = ""
         raw = body.get("def")
         if raw is not None:
@@ -248,6 +251,8 @@ class DdlReader(DmlReader):
                     definition = self.column_def(inner)
                 elif key == "Constraint":
                     definition = self.constraint(inner)
+                elif key == "TypeName":
+                    of_type = self.type_name(inner)
                 elif key == "String":
                     word = inner.get("sval", "")
                 elif key == "PartitionCmd":
@@ -272,6 +277,7 @@ class DdlReader(DmlReader):
             number=body.get("num", 0),
             word=word,
             definition=definition,
+            of_type=of_type,
             options=options,
             role=None if role is None else self._role(role),
             cascade=body.get("behavior") == "DROP_CASCADE",
@@ -312,6 +318,7 @@ class DdlReader(DmlReader):
             relation_what=object_word(body.get("relationType", "OBJECT_TABLE")),
             name=self._name(body["object"]) if "object" in body else (),
             if_exists=body.get("missing_ok", False),
+            cascade=body.get("behavior") == "DROP_CASCADE",
         )
 
     def _set_schema(self, body: Raw) -> ast.Node:

@@ -141,7 +141,7 @@ class CreateTable:
 
     ``executed``: that is a prepared statement's.
     ``indexes``: copied ones that serve no constraint. ``parent``, ``bound``: of a partition, whose columns are the parent's.
-    ``path``: the schemas in which late defaults look names up.
+    ``path``: the schemas in which late defaults look names up. ``of_type``: the composite type that gives it its columns.
     """
 
     schema: str
@@ -164,6 +164,7 @@ class CreateTable:
     bound_spans: BoundSpans = NO_SPANS
     likes: tuple[int, ...] = ()
     path: tuple[str, ...] = ()
+    of_type: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -387,6 +388,13 @@ class SetSchema:
     schema: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetOfType:
+    """OF and, with 0, NOT OF: the composite type that a table's columns are those of."""
+
+    type: int
+
+
 AlterAction: TypeAlias = (
     AddColumn
     | AttachPartition
@@ -412,6 +420,7 @@ AlterAction: TypeAlias = (
     | SetOptions
     | SetPersistence
     | SetSchema
+    | SetOfType
 )
 
 

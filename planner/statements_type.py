@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from planner.statements_table import AlterTable
 from planner.types import SqlType
 
 
@@ -82,10 +83,16 @@ AttributeAction: TypeAlias = AddAttribute | DropAttribute | AlterAttribute | Ren
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterComposite:
-    """ALTER TYPE ... with actions on attributes, in order."""
+    """ALTER TYPE ... with actions on attributes, in order.
+
+    ``typed``: CASCADE's, the same actions on the columns of each table of the type; ``renamed``: the tables of a type whose
+    attribute is renamed.
+    """
 
     type: int
     actions: tuple[AttributeAction, ...]
+    typed: tuple[AlterTable, ...] = ()
+    renamed: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,6 +70,8 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
             if timeline is not None:
                 wants.rely(key_of(timeline))
             wants.columns(statement.columns)
+            if statement.of_type:
+                wants.rely(("type", statement.of_type, 0))
             wants.text(*(check.sql for check in statement.checks))
             for index in statement.indexes:
                 wants.text(*index.expressions, index.where_sql)
@@ -155,8 +157,14 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
                 wants.name(name, statement.multirange or default_multirange_name(statement.name))
                 if catalog.function_by_oid(statement.subtype_diff) is not None:
                     wants.rely(("function", statement.subtype_diff, 0))
-        case st.AddEnumValue() | st.RenameEnumValue() | st.AlterComposite():
+        case st.AddEnumValue() | st.RenameEnumValue():
             wants.change(("type", statement.type, 0))
+        case st.AlterComposite():
+            wants.change(("type", statement.type, 0))
+            for below in statement.typed:
+                _alter(wants, catalog, below)
+            for oid in statement.renamed:
+                _rename(wants, catalog, st.Rename(what="column", relation=oid))
         case st.AlterType():
             type_ = catalog.type_by_oid(statement.type)
             wants.change(("type", statement.type, 0))

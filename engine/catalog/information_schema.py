@@ -80,10 +80,14 @@ def tables(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield tables and views."""
     if item.kind in "rvp":
         kind = "VIEW" if item.kind == "v" else "LOCAL TEMPORARY" if item.persistence == "t" else "BASE TABLE"
+        of = session.catalog.type_by_oid(item.of_type) if item.of_type else None
         yield {
             "table_catalog": session.database, "table_schema": item.schema, "table_name": item.name,
             "table_type": kind, "is_insertable_into": _yes(item.kind in "rp" or (item.kind == "v" and bool(updatable(session, item)))),
-            "is_typed": "NO",
+            "is_typed": _yes(of is not None),
+            "user_defined_type_catalog": None if of is None else session.database,
+            "user_defined_type_schema": None if of is None else of.schema,
+            "user_defined_type_name": None if of is None else of.name,
         }  # fmt: skip
 
 

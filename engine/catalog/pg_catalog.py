@@ -98,7 +98,7 @@ def _class_row(session: Session, item: RelationDef) -> RowDict:
     options = [f"{key}={value}" for key, value in item.options.items() if not key.startswith("toast.")]
     return {
         "oid": item.oid, "relname": item.name, "relnamespace": item.schema_oid,
-        "reltype": row_types(item)[0], "relowner": item.owner,
+        "reltype": row_types(item)[0], "reloftype": item.of_type, "relowner": item.owner,
         "relam": METHOD_OIDS.get(method or "", HEAP_AM if is_table and item.kind != "p" else 0),
         "relfilenode": 0 if item.kind in "vcp" else item.oid, "reltuples": rows,
         "relispartition": bool(item.partition_of) or is_part,

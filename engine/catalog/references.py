@@ -185,7 +185,7 @@ MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
             "persistence", "options", "populated", "source_oid",
         ),
         **_all(_parts, "columns", "indexes", "constraints", "triggers", "policies"),
-        **_all(_oid, "table_oid", "partition_of"),
+        **_all(_oid, "table_oid", "partition_of", "of_type"),
         "view_sql": _text, "depends_on": _oids, "sequence": _part, "partition_key": _part, "bound": _part,
     },
     ColumnDef: {

@@ -42,9 +42,11 @@ from engine.catalog.stored import (
 from engine.catalog.user_types import enum_labels, register, register_rows_of, row_shape
 from pgwire.codecs.composite import RowShape
 from pgwire.codecs.user_types import UserTypes
+from pgwire.give_way import paced_iter
 from planner.acl import (
     AclItem,
 )
+from planner.casts import register_typed
 from planner.catalog import (
     DEFAULT_TIMELINE,
     RANGE_CONSTRUCTORS,
@@ -223,6 +225,8 @@ class CatalogSnapshot:
             register_rows_of(
                 row_type_oid(relation.oid), row_array_oid(relation.oid), relation.name, "_" + relation.name
             )
+            if relation.of_type:
+                register_typed(row_type_oid(relation.oid), relation.of_type)
 
     def _add_type(self, type_: TypeDef) -> None:
         for oid, name in type_.names.items():
@@ -413,6 +417,11 @@ class CatalogSnapshot:
         if self._partitions is None:
             self._partitions = with_partitions({}, (), self.user_relations())
         return self._partitions.get(oid, ())
+
+    def typed_tables(self, oid: int) -> Sequence[RelationDef]:
+        """Return the tables of a composite type (CREATE TABLE ... OF), oldest first."""
+        found = [relation for relation in paced_iter(self.user_relations()) if relation.of_type == oid]
+        return sorted(found, key=lambda relation: relation.oid)
 
     def rights_mark(self, oid: int) -> int:
         """Return a number that is another one when rights on a relation or its columns have changed."""

@@ -208,6 +208,10 @@ async def _apply(session: Session, plan: Plan, relation: RelationDef, action: st
             await _set_persistence(session, relation, action.persistence)
         case st.SetSchema():
             await _set_schema(session, relation, action.schema)
+        case st.SetOfType():
+            await session.view.change(
+                [replace(relation, of_type=action.type, version=session.db.next_catalog_version())]
+            )
         case _:
             raise not_supported(f"ALTER TABLE {type(action).__name__}")
 

@@ -17,15 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
+from engine.ddl.alter import apply_actions
 from engine.ddl.create import target_schema
 from engine.ddl.dependents import still_needed
 from engine.ddl.domains import domains_over
-from engine.ddl.drop import described
+from engine.ddl.drop import described, table_of
 from engine.ddl.field_names import rename_fields
 from engine.ddl.held_rows import columns_holding, refuse_cycle, repack_rows
+from engine.ddl.rename import rename_column
 from engine.ddl.roles import function_words
 from engine.ddl.types import changed_type, check_free, new_type, without_attribute
-from engine.reads.plans import Plan
+from engine.reads.plans import Plan, Replan
 from planner import statements as st
 from planner.builtins.system import type_name
 from planner.catalog import ColumnDef, TypeDef
@@ -88,6 +90,9 @@ async def alter_composite(
     session = conn.session
     type_ = changed_type(session, statement.type)
     before = session.catalog
+    tables = (*(below.table for below in statement.typed), *statement.renamed)
+    if tables != tuple(relation.oid for relation in before.typed_tables(type_.oid)):
+        raise Replan  # a table of the type has come or gone since
     holding = list(columns_holding(before, type_.oid, type_.array_oid))
     for action in statement.actions:
         changed = _altered(session, type_, action)
@@ -102,6 +107,12 @@ async def alter_composite(
             await rename_fields(session, before, action.old)
         else:
             _check_domains(session, type_, action)
+    for below in statement.typed:
+        await apply_actions(conn, plan, below)
+    for action in statement.actions:
+        if isinstance(action, st.RenameAttribute):
+            for table in statement.renamed:
+                await rename_column(session, table_of(session, table), action.old, action.new)
     return Command(plan.bound.tag)
 
 

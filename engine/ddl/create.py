@@ -43,7 +43,7 @@ from engine.ddl.view_nesting import check_nesting
 from engine.eager import settle
 from engine.executor import ExecContext, Result
 from engine.large_objects import statements as large_objects
-from engine.reads.plans import Plan
+from engine.reads.plans import Plan, Replan
 from engine.reads.query import CompiledQuery, compiled_query, context, execute, run_query
 from engine.routines.acting import acting_as
 from engine.sequences.define import create_sequence, with_sequences
@@ -58,6 +58,7 @@ from planner.bind import bind_statement
 from planner.bind.context import make_context
 from planner.bind.index import with_hidden
 from planner.bind.table import late_defaults
+from planner.bind.typed import attributes_of
 from planner.catalog import AclDef, ColumnDef, RelationDef, SchemaDef
 from planner.collations import collation_names
 from planner.domains import domain_named, plain_type
@@ -154,6 +155,7 @@ def new_table(
         persistence=table.persistence,
         options=dict(table.options),
         source_oid=source_oid,
+        of_type=table.of_type,
     )
 
 
@@ -164,6 +166,10 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
     if exists_already(session, schema, statement.name, statement.if_not_exists):
         return Command("CREATE TABLE AS" if statement.query is not None else "CREATE TABLE")
     relation = new_table(session, (schema, schema_oid), statement)
+    if statement.of_type:
+        made = session.catalog.type_by_oid(statement.of_type)
+        if made is None or [c.name for c in attributes_of(made)] != [c.name for c in statement.columns]:
+            raise Replan  # it has been changed since
     if statement.parent:
         relation = joined(session, relation, statement)
     oid = relation.oid

@@ -52,6 +52,8 @@ class DefinitionNeeds(RowNeeds):
         if statement.parent:
             self._own(self._relation(statement.parent))
         self._like(statement.likes)
+        if statement.of_type:
+            self._use_type(statement.of_type)
         self._use_types(statement.columns)
         self._refer(statement.foreign_keys)
         if statement.query is not None:
@@ -293,6 +295,7 @@ ACTIONS: Final[Mapping[type, Action]] = total(
         st.SetOptions: Action(),
         st.SetPersistence: Action(),
         st.SetSchema: Action(DefinitionNeeds.set_schema),
+        st.SetOfType: Action(),  # PostgreSQL asks for no right on the type, either
     },
 )
 

@@ -376,6 +376,8 @@ async def attach(session: Session, parent: RelationDef, action: st.AttachPartiti
         raise SqlError("42809", f'"{child.name}" is already a partition')
     if child.kind not in "rp":
         raise SqlError("42809", f'"{child.name}" is not a table')
+    if child.of_type:
+        raise SqlError("42809", "cannot attach a typed table as partition")
     if child.oid == parent.oid or child.oid in [a.oid for a in ancestors(parent, session.catalog)]:
         raise SqlError(
             "42P07",

@@ -83,14 +83,7 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
             await rebase_views(session, {relation.oid}, catalog)
         return Command(plan.bound.tag)
     if statement.what == "column":
-        if not any(c.name == statement.old for c in relation.live):
-            raise SqlError("42703", f'column "{statement.old}" does not exist')
-        if any(c.name == new for c in relation.live):
-            raise SqlError("42701", f'column "{new}" of relation "{relation.name}" already exists')
-        if relation.partition_of:
-            raise SqlError("42P16", f'cannot rename inherited column "{statement.old}"')
-        for table in (relation, *descendants(relation, catalog)):
-            await _rename_column(session, table_of(session, table.oid), statement.old, new)
+        await rename_column(session, relation, statement.old, new)
         return Command(plan.bound.tag)
     constraint = next((c for c in relation.constraints if c.name == statement.old), None)
     if constraint is None:
@@ -106,6 +99,18 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
         for below in descendants(relation, catalog):
             await _rename_index(session, table_of(session, below.oid), statement.old, new)
     return Command(plan.bound.tag)
+
+
+async def rename_column(session: Session, relation: RelationDef, old: str, new: str) -> None:
+    """Give a column of a table and of its partitions another name. Raises SqlError 42703, 42701, 42P16."""
+    if not any(c.name == old for c in relation.live):
+        raise SqlError("42703", f'column "{old}" does not exist')
+    if any(c.name == new for c in relation.live):
+        raise SqlError("42701", f'column "{new}" of relation "{relation.name}" already exists')
+    if relation.partition_of:
+        raise SqlError("42P16", f'cannot rename inherited column "{old}"')
+    for table in (relation, *descendants(relation, session.catalog)):
+        await _rename_column(session, table_of(session, table.oid), old, new)
 
 
 async def _rename_column(session: Session, relation: RelationDef, old: str, new: str) -> None:

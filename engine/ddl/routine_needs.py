@@ -148,8 +148,10 @@ class RoutineNeeds(Needs):
             self._use_type(spec.type.oid)
 
     def alter_composite(self, statement: st.AlterComposite) -> None:
-        """To own it, USAGE of the new attributes' types."""
+        """To own it and, with CASCADE, the tables of the type; USAGE of the new attributes' types."""
         self._own_type(self.catalog.type_by_oid(statement.type))
+        for table in (*(below.table for below in statement.typed), *statement.renamed):
+            self._own(self._relation(table))
         for action in statement.actions:
             match action:
                 case st.AddAttribute() | st.AlterAttribute():

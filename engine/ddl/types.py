@@ -521,6 +521,7 @@ def used_types(catalog: CatalogSnapshot) -> set[int]:
         for policy in relation.policies:
             found |= named_oids(f"{policy.using_sql} {policy.check_sql}")
         found |= named_oids(relation.view_sql)
+        found.add(relation.of_type)
         for column in relation.live:
             found.add(column.declared.oid)
             found |= named_oids(column.default_sql)

@@ -85,7 +85,7 @@ def uses_of(
             called = used_oids(f"{policy.using_sql} {policy.check_sql}") & family
             if called:
                 found.append(Use("policy", relation, policy.name, min(called)))
-        keys = _key_uses(session, relation, family, gone)
+        keys = _key_uses(session, relation, family, gone) | ({relation.of_type} & family)
         if keys:
             found = [use for use in found if use.relation.oid != relation.oid]
             found.append(Use("table", relation, 0, min(keys)))

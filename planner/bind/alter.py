@@ -6,6 +6,7 @@ works in one statement. What exists is named by oid, what does not exist yet is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, cast
 
@@ -41,6 +42,7 @@ from planner.bind.table_parts import (
     check_key_columns,
 )
 from planner.bind.trigger import TRIGGER_ACTIONS, bind_enable
+from planner.bind.typed import bind_of, refuse_for_typed
 from planner.bind.types import bind_rename_type, bind_set_type_schema, bind_type_owner
 from planner.bind.utility import owner_name
 from planner.catalog import ColumnDef, RelationDef
@@ -85,7 +87,8 @@ def bind_alter_table(
     tune storage are checked and dropped, so the result may have none.
     """
     if node.what == "type":
-        return bind_alter_composite(context, node)
+        changed = bind_alter_composite(context, node)
+        return replace(changed, typed=_typed_below(context, changed.type, node.actions))
     if node.what not in _KINDS:
         raise not_supported(f"ALTER {node.what.upper()}", span=node.span)
     relation = _altered(context, node.relation, node.if_exists)
@@ -107,6 +110,7 @@ def bind_alter_table(
         if relation.kind not in "rp" and action.kind not in allowed:
             raise _wrong_kind(context, relation, action)
         refuse_for_partitions(context, current, action, only=node.relation.only)
+        refuse_for_typed(relation, action.kind)
         try:
             bound, current = _action(context, current, action)
         except SqlError as error:
@@ -120,6 +124,22 @@ def bind_alter_table(
         if bound is not None:
             actions.append(bound)
     return st.AlterTable(table=relation.oid, actions=tuple(actions), only=node.relation.only)
+
+
+def _typed_below(
+    context: BindContext, type_oid: int, actions: Sequence[ast.AlterAction]
+) -> tuple[st.AlterTable, ...]:
+    """Bind what ALTER TYPE does to attributes as ALTER TABLE of each table of the type."""
+    found: list[st.AlterTable] = []
+    for relation in context.catalog.typed_tables(type_oid):
+        context.versions[relation.oid] = relation.version
+        current, bound = relation, list[st.AlterAction]()
+        for action in actions:
+            one, current = _action(context, current, action)
+            if one is not None:
+                bound.append(one)
+        found.append(st.AlterTable(table=relation.oid, actions=tuple(bound)))
+    return tuple(found)
 
 
 def _composite(relation: RelationDef) -> SqlError:
@@ -256,6 +276,9 @@ def _action(
         return bind_row_security(kind), relation
     if isinstance(action.definition, ast.PartitionAction):
         return bind_partition_action(context, relation, action, action.definition), relation
+    if kind in ("add of", "drop of"):
+        of = bind_of(context, relation, action.of_type)
+        return of, replace(relation, of_type=of.type)
     if kind in TRIGGER_ACTIONS:
         return bind_enable(relation, kind, action.name), relation
     if kind in HARMLESS_ACTIONS:
@@ -454,6 +477,8 @@ def bind_rename(
         if inner[node.what] == "column":
             if relation.kind in "iS":
                 raise SqlError("42809", f'cannot rename columns of relation "{relation.name}"')
+            if relation.of_type:
+                raise SqlError("42809", "cannot rename column of typed table")
             _renamed_column(relation, node.old)
             if relation.kind in "rmp":  # views have no system columns
                 check_column_name(node.new)

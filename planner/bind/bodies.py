@@ -23,7 +23,7 @@ from planner.bind.stored import without_spans
 from planner.casts import CastContext, try_coerce
 from planner.catalog import FunctionDef, RowType
 from planner.classify import command_tag
-from planner.composite import decompose
+from planner.composite import decompose, is_row_of
 from planner.errors import SqlError, not_supported
 from planner.facts import RECORD, VOID
 from planner.parse import Parsed, parse
@@ -199,8 +199,10 @@ def _fitted(context: BindContext, function: FunctionDef, query: QueryExpr, colum
     if columns is None or _is_void(columns):
         return query
     row = result_row(context.catalog, function.result)
-    if row is not None and len(query.columns) == 1 and query.columns[0].type.oid == function.result:
-        return fields_of(query, row)  # the one column is the row
+    if row is not None and len(query.columns) == 1:
+        given = query.columns[0].type.oid
+        if given == function.result or is_row_of(given, function.result):
+            return fields_of(query, result_row(context.catalog, given) or row)  # the one column is the row
     query = _spread(query, columns)
     wanted = _wanted_types(context, function, query.columns, columns)
     if [column.type for column in query.columns] == wanted:

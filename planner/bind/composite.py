@@ -6,6 +6,7 @@ from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.table_parts import column_type, declared_collation
+from planner.bind.typed import refuse_of_typed
 from planner.bind.types import creation_schema_of, users_type
 from planner.catalog import TypeDef
 from planner.errors import Span, SqlError, not_supported
@@ -36,7 +37,9 @@ def bind_alter_composite(context: BindContext, node: ast.AlterTable) -> st.Alter
     made = _composite(context, node.relation)
     actions: list[st.AttributeAction] = []
     names = {column.name for column in made.attributes if not column.dropped}
+    typed = context.catalog.typed_tables(made.oid)
     for action in node.actions:
+        refuse_of_typed(made, typed, cascade=action.cascade)
         column = action.definition
         if action.kind == "add column" and isinstance(column, ast.ColumnDef):
             spec = _attribute(context, column, column.collation_span)
@@ -44,6 +47,8 @@ def bind_alter_composite(context: BindContext, node: ast.AlterTable) -> st.Alter
             names.add(spec.name)
             actions.append(st.AddAttribute(attribute=spec))
         elif action.kind == "drop column":
+            if action.name not in names and not action.missing_ok:
+                raise _missing(made, action.name)
             actions.append(st.DropAttribute(name=action.name, if_exists=action.missing_ok))
             names.discard(action.name)
         elif action.kind == "alter column type" and isinstance(column, ast.ColumnDef):
@@ -63,11 +68,19 @@ def bind_rename_attribute(context: BindContext, node: ast.Rename) -> st.AlterCom
     """ALTER TYPE ... RENAME ATTRIBUTE. Raises SqlError 42704, 42809, 42703, 42701."""
     assert node.relation is not None
     made = _composite(context, node.relation)
+    typed = context.catalog.typed_tables(made.oid)
+    refuse_of_typed(made, typed, cascade=node.cascade)
     names = {column.name for column in made.attributes if not column.dropped}
     if node.old not in names:
         raise SqlError("42703", f'column "{node.old}" does not exist')
     _check_free(made, names, node.new)
-    return st.AlterComposite(type=made.oid, actions=(st.RenameAttribute(old=node.old, new=node.new),))
+    for relation in typed:
+        context.versions[relation.oid] = relation.version
+    return st.AlterComposite(
+        type=made.oid,
+        actions=(st.RenameAttribute(old=node.old, new=node.new),),
+        renamed=tuple(relation.oid for relation in typed),
+    )
 
 
 def _composite(context: BindContext, reference: ast.TableRef) -> TypeDef:

@@ -110,6 +110,9 @@ class _NoCatalog:
     def partitions_of(self, oid: int) -> Sequence[RelationDef]:
         return ()
 
+    def typed_tables(self, oid: int) -> Sequence[RelationDef]:
+        return ()
+
     def role(self, name: str) -> RoleDef | None:
         return None
 

@@ -45,6 +45,7 @@ from planner.bind.table_parts import (
     relation_of,
     with_attributes,
 )
+from planner.bind.typed import type_of_table, typed_columns
 from planner.catalog import ColumnDef, RelationDef
 from planner.collations import COLLATE_HINT, query_collations, type_collation
 from planner.errors import Span, SqlError, not_supported
@@ -201,11 +202,14 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
     )
     if parent is not None:
         parts.columns += inherited_columns(parent)
-        parts.spans += [None] * len(parts.columns)
+    of_type = None if node.of_type is None else type_of_table(context, node.of_type)
+    if of_type is not None:
+        parts.columns += typed_columns(of_type)
+    parts.spans += [None] * len(parts.columns)
     constraints: list[ast.Constraint] = []
     for element in node.elements:
-        if parent is not None and isinstance(element, ast.ColumnDef):
-            _override(context, parts, element)
+        if (parent is not None or of_type is not None) and isinstance(element, ast.ColumnDef):
+            _override(context, parts, element, "partitions" if of_type is None else "typed tables")
         elif isinstance(element, ast.ColumnDef):
             add_column(context, parts, element)
         elif isinstance(element, ast.TableLike):
@@ -256,6 +260,7 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
         indexes=_indexes(context, parts, relation),
         likes=tuple(parts.likes),
         path=tuple(context.search_path),
+        of_type=0 if of_type is None else of_type.oid,
     )
 
 
@@ -301,8 +306,11 @@ def inherited_columns(parent: RelationDef) -> list[st.ColumnSpec]:
     return found
 
 
-def _override(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> None:
-    """Give a column of a partition a default, NOT NULL or constraints of its own. Raises SqlError 42703, 42701."""
+def _override(context: BindContext, parts: TableParts, node: ast.ColumnDef, of: str) -> None:
+    """Give a column of a partition or typed table (``of``: "partitions", "typed tables") a default, NOT NULL or constraints of its own.
+
+    Raises SqlError 42703, 42701; 0A000 for what such a column cannot have.
+    """
     at = next((i for i, column in enumerate(parts.columns) if column.name == node.name), None)
     if at is None:
         raise SqlError("42703", f'column "{node.name}" does not exist')
@@ -322,6 +330,8 @@ def _override(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> N
             column = replace(column, default=made[0], default_sql=made[1])
         elif constraint.kind in ("check", "primary key", "unique", "foreign key"):
             add_constraint(context, parts, replace(constraint, columns=constraint.columns or (node.name,)))
+        elif constraint.kind in ("identity", "generated"):
+            raise SqlError("0A000", f"{constraint.kind} columns are not supported on {of}")
         elif constraint.kind != "null":
             refuse_constraint(constraint)
     parts.columns[at] = column

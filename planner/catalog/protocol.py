@@ -33,6 +33,10 @@ class Catalog(Protocol):
         """Return the partitions of a table, oldest first."""
         ...
 
+    def typed_tables(self, oid: int) -> Sequence[RelationDef]:
+        """Return the tables of a composite type (CREATE TABLE ... OF), oldest first."""
+        ...
+
     def role(self, name: str) -> RoleDef | None:
         """Return the role called ``name``."""
 

@@ -253,6 +253,8 @@ class RelationDef:
     partition_key: PartitionKey | None = None
     partition_of: int = 0
     bound: PartitionBound | None = None
+    # of a typed table: the composite type whose attributes its columns are
+    of_type: int = 0
 
     @property
     def stored(self) -> bool:

@@ -202,6 +202,9 @@ class MemoryCatalog:
     def partitions_of(self, oid: int) -> tuple[RelationDef, ...]:
         return tuple(r for r in self.by_name.values() if r.partition_of == oid)
 
+    def typed_tables(self, oid: int) -> tuple[RelationDef, ...]:
+        return tuple(r for r in self.by_name.values() if r.of_type == oid)
+
     def role(self, name: str) -> RoleDef | None:
         return self.roles.get(name)
 
