@@ -411,7 +411,7 @@ class FromPlanner:
         elif isinstance(item, SubqueryRange):
             lateral = bool(ranges_used(item.query, 0)) if item.lateral else False
             inner = outer if lateral else self._empty()
-            if not self._is_barrier(item):
+            if not item.barrier:
                 query, conjuncts = pushed_down(item.query, index, conjuncts)
                 item = replace(item, query=query)
             plan = self.planning.query(without_unused(item.query, needed), inner)
@@ -455,11 +455,6 @@ class FromPlanner:
         source = PartitionsSource(item, index, needed, plans, gate, layout, dependent=bool(keys))
         self.planning.partitioned.append(source)
         return source, rest
-
-    def _is_barrier(self, item: SubqueryRange) -> bool:
-        """Tell whether a range is a view that shows its rows to no condition before it has chosen them."""
-        view = None if item.view is None else self.planning.catalog.relation_by_oid(item.view[0])
-        return view is not None and view.options.get("security_barrier") in ("true", "on", "yes", "1")
 
     # -- joining
 

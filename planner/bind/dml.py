@@ -37,7 +37,6 @@ from planner.bind.runnable import must_be_called
 from planner.bind.stored import table_range
 from planner.bind.updatable import (
     ViewTarget,
-    all_conditions,
     assigned_of,
     conflict_checks,
     through_views,
@@ -306,11 +305,12 @@ def bind_update(context: BindContext, node: ast.Update) -> Update:
     through = None
     if view is not None:
         through = through_views(view, updated=assigned_of(view, node.assignments))
-        where = all_conditions([*view.where, *([] if where is None else [where])])
     returning, extras = split_returning(returning, new, final=not _changed_by_triggers(relation))
     source = rows_to_change(
         scope, relation, from_, where, [*((f"new_{attnum}", expr) for attnum, expr in values)], extras
     )
+    if view is not None:
+        source = view.behind(source, where)
     return Update(
         through=through,
         table=relation.oid,
@@ -336,9 +336,10 @@ def bind_delete(context: BindContext, node: ast.Delete) -> Delete:
     through = None
     if view is not None:
         through = through_views(view)
-        where = all_conditions([*view.where, *([] if where is None else [where])])
     returning, extras = split_returning(returning, {})
     source = rows_to_change(scope, relation, from_, where, [], extras)
+    if view is not None:
+        source = view.behind(source, where)
     return Delete(
         table=relation.oid,
         source=source,

@@ -15,6 +15,7 @@ from planner import ast
 from planner.bind.context import WithStep
 from planner.bind.expr import bind_boolean
 from planner.bind.from_function import bind_function
+from planner.bind.readers import is_barrier
 from planner.catalog import RelationDef
 from planner.collations import COLLATIONS, mixing
 from planner.common_types import coerce_to_common, select_common_type, select_common_typmod
@@ -226,6 +227,7 @@ def _view(scope: Scope, relation: RelationDef, node: ast.TableRef, alias: str) -
         columns=renamed,
         query=query,
         view=(relation.oid, relation.schema, relation.name),
+        barrier=is_barrier(relation),
     )
     index = scope.add_range(made, [(relation.oid, column.attnum) for column in live])
     item = scope.item(index, relation=relation, aliased=node.alias is not None)

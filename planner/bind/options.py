@@ -6,7 +6,7 @@ values are checked (22023 otherwise) and kept as written, for pg_class.reloption
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from planner import ast
 from planner.errors import Span, SqlError, not_supported
@@ -95,6 +95,12 @@ def _storage_boolean(text: str) -> bool:
         return False
     words = ("true", "yes", "on", "1", "false", "no", "off", "0")
     return any(word.startswith(lowered) for word in words) and lowered != "o"
+
+
+def is_on(options: Mapping[str, str], name: str) -> bool:
+    """Tell whether a boolean option, which is kept as it was written (``T``, ``ye``, ``ON``), is set and true."""
+    text = options.get(name, "").lower()
+    return bool(text) and any(word.startswith(text) for word in ("true", "yes", "on", "1"))
 
 
 def _timeline(option: ast.Option) -> str:

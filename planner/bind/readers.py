@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from planner.bind.options import is_on
 from planner.catalog import RelationDef
 from planner.query import RelationRange, SubLink, SubqueryRange
 from planner.rewrite import replace_children
@@ -23,7 +24,12 @@ _Node = TypeVar("_Node")
 
 def invokes(view: RelationDef) -> bool:
     """Tell whether what a view reads is asked of whoever uses it (security_invoker), be it from within another view."""
-    return view.options.get("security_invoker") in ("true", "on", "yes", "1")
+    return is_on(view.options, "security_invoker")
+
+
+def is_barrier(view: RelationDef) -> bool:
+    """Tell whether a view shows its rows to nothing outside of it before it has chosen them (security_barrier)."""
+    return is_on(view.options, "security_barrier")
 
 
 def as_caller(node: _Node) -> _Node:

@@ -24,10 +24,11 @@ from typing import Any, Final, TypeVar
 
 from planner import statements as st
 from planner.bind.context import BindContext, RowSecurity
+from planner.bind.guarding import guard_of, own_vars
 from planner.bind.inline import inline_calls
 from planner.bind.policy import stored_policy
 from planner.bind.readers import as_view, invokes
-from planner.bind.stored import table_query, table_range
+from planner.bind.stored import table_query
 from planner.catalog import RelationDef, RoleDef
 from planner.catalog.policy import PolicyCommand, PolicyDef
 from planner.errors import SqlError, not_supported
@@ -40,8 +41,6 @@ from planner.query import (
     Insert,
     Merge,
     Param,
-    QueryBase,
-    RangeRef,
     RelationRange,
     RowCheck,
     RowCheckKind,
@@ -55,7 +54,7 @@ from planner.query import (
 from planner.rewrite import replace_children
 from planner.rights import Rights
 from planner.types import SqlType
-from planner.walk import children, walk
+from planner.walk import walk
 
 _Changing = TypeVar("_Changing", Update, Delete, Merge)
 _BOOL: Final = SqlType(BOOL)
@@ -243,15 +242,7 @@ class _Securing:
         for command in commands:
             quals += self._using(relation, self._policies(relation, role, command))
         quals = list(dict.fromkeys(self._visited(relation, role, quals)))
-        where = quals[0] if len(quals) == 1 else BoolExpr(type=_BOOL, kind="and", args=tuple(quals))
-        read = {v.attnum for v in _own_vars(where)}
-        return Select(
-            columns=(),
-            targets=(),
-            ranges=(replace(table_range(relation), used=frozenset(read), only=relation.kind == "p"),),
-            from_=(RangeRef(range=0),),
-            where=where,
-        )
+        return guard_of(relation, _all_of(quals))
 
     def _policies(self, relation: RelationDef, role: RoleDef, command: PolicyCommand) -> _Policies:
         roles = Rights(self.security.catalog, role).roles
@@ -358,10 +349,21 @@ class _Securing:
         """Return a statement that changes rows, its target guarded; None: as it is."""
         first = node.source.ranges[0]
         target = guarded or (first if isinstance(first, RelationRange) else None)
+        if target is not None and isinstance(first, RelationRange) and first.guard is not None:
+            target = self._behind(target, first.guard)
         source = self._select(node.source, target)
         made = replace_children(replace(node, source=_NOTHING), self.visit)
         changed: _Changing = replace(made, source=source)
         return changed
+
+    def _behind(self, target: RelationRange, guard: Select) -> RelationRange:
+        """Return a target with what security_barrier views ask of its rows behind what its policies do."""
+        conditions = [self.visit(guard.where)]
+        if target.guard is not None and target.guard is not guard:
+            conditions.insert(0, target.guard.where)
+        relation = self.context.catalog.relation_by_oid(target.oid)
+        assert relation is not None
+        return replace(target, guard=guard_of(relation, _all_of(conditions)))
 
     def _guarded(self, source: Select, target: _Target, commands: Sequence[PolicyCommand]) -> RelationRange:
         first = source.ranges[0]
@@ -422,23 +424,12 @@ _FALSE: Final = Const(type=_BOOL, value=False)
 _NOTHING: Final = Select(columns=(), targets=())
 
 
+def _all_of(exprs: Sequence[Expr]) -> Expr:
+    return exprs[0] if len(exprs) == 1 else BoolExpr(type=_BOOL, kind="and", args=tuple(exprs))
+
+
 def _any_of(exprs: Sequence[Expr]) -> Expr:
     return exprs[0] if len(exprs) == 1 else BoolExpr(type=_BOOL, kind="or", args=tuple(exprs))
-
-
-def _own_vars(expr: Expr) -> list[Var]:
-    """Return the columns of range 0 that an expression names, be it from within its sub-queries."""
-    found: list[Var] = []
-    stack: list[tuple[Any, int]] = [(expr, 0)]
-    while stack:
-        node, level = stack.pop()
-        if isinstance(node, Var):
-            if node.range == 0 and node.level == level:
-                found.append(node)
-            continue
-        inside = level + isinstance(node, QueryBase)
-        stack.extend((child, inside) for child in children(node))
-    return found
 
 
 def _named(node: Any) -> set[int]:
@@ -447,4 +438,4 @@ def _named(node: Any) -> set[int]:
         return set()
     if isinstance(node, tuple):
         return {attnum for item in node for attnum in _named(item)}
-    return {var.attnum for var in _own_vars(node)}
+    return {var.attnum for var in own_vars(node)}

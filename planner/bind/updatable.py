@@ -16,11 +16,12 @@ from typing import Any
 
 from planner import ast
 from planner.bind.context import BindContext
+from planner.bind.guarding import guard_of
 from planner.bind.query import bind_view
-from planner.bind.readers import as_view
+from planner.bind.readers import as_view, is_barrier
 from planner.bind.stored import stored_context
 from planner.catalog import Catalog, RelationDef
-from planner.errors import SqlError
+from planner.errors import SqlError, not_supported
 from planner.exprs import columns_named
 from planner.query import (
     Aggregate,
@@ -93,7 +94,26 @@ class ViewTarget:
     @property
     def where(self) -> list[Expr]:
         """Return the conditions of all views."""
-        return [level.where for level in reversed(self.levels) if level.where is not None]
+        return _conditions(self.levels)
+
+    def behind(self, source: Select, where: Expr | None) -> Select:
+        """Return the rows to change, ``source`` with the conditions of the views and ``where``, which is the statement's own.
+
+        What a security_barrier view and those below it ask of a row is asked before anything else looks at it. Raises SqlError 0A000
+        where that cannot be.
+        """
+        first = next((at for at, level in enumerate(self.levels) if is_barrier(level.view)), len(self.levels))
+        where = all_conditions([*_conditions(self.levels[:first]), *([] if where is None else [where])])
+        border = all_conditions(_conditions(self.levels[first:]))
+        if border is None:
+            return replace(source, where=where)
+        target = source.ranges[0]
+        if not isinstance(target, RelationRange):
+            raise not_supported(
+                "a change through a security_barrier view of a view that has INSTEAD OF triggers"
+            )
+        ranges = (replace(target, guard=guard_of(self.table, border)), *source.ranges[1:])
+        return replace(source, ranges=ranges, where=where)
 
     def with_own_defaults(self) -> RelationDef:
         """Return the base table as DEFAULT in an UPDATE means it: NULL where the view itself has no default, as in PostgreSQL."""
@@ -125,6 +145,10 @@ class ViewTarget:
             )
         assert isinstance(expr, Var)
         return expr.attnum
+
+
+def _conditions(levels: Sequence[Level]) -> list[Expr]:
+    return [level.where for level in reversed(levels) if level.where is not None]
 
 
 def obstacle_of(query: QueryExpr) -> str | None:

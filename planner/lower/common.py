@@ -40,7 +40,7 @@ from planner.lower import build as b
 from planner.lower import expr as expressions
 from planner.lower.build import Node
 from planner.lower.dialect import Dialect
-from planner.lower.from_items import ranges_in
+from planner.lower.from_items import over, ranges_in
 from planner.lower.scope import Column, CteBinding, RangeBinding, RelationUse, Result, Scope
 from planner.lower.value import Fixed, Floating, Num, Val, declared_num, declared_padding
 from planner.rewrite import shift_levels
@@ -450,7 +450,7 @@ class Lowering:
             case q.RelationRange():
                 return self._relation(range_, index, scope, label)
             case q.SubqueryRange():
-                result = self.query(range_.query)
+                result = self.query(self._bordered(range_.query) if range_.barrier else range_.query)
                 node = b.derived(result.node, label, lateral=range_.lateral)
             case q.CteRange():
                 cte = self._scope(range_.level).ctes[range_.name]
@@ -486,15 +486,20 @@ class Lowering:
         scope.ranges[index] = RangeBinding(values, use)
         return b.table(use.placeholder, label)
 
-    def _guarded(
-        self, range_: q.RelationRange, guard: q.Select, index: int, scope: Scope, label: str
-    ) -> Node:
-        """Return a table under row-level security: what passes its guard, behind OFFSET 0, through which DuckDB moves no condition.
+    def _bordered(self, query: q.QueryExpr) -> q.QueryExpr:
+        """Return a query behind OFFSET 0, through which DuckDB moves no condition: nothing looks at rows that it does not give.
 
         Spark has nothing that its optimizer keeps to, so it is refused.
         """
         if self.d.name != "duckdb":
-            raise not_supported(f"row-level security of table {range_.name} in this executor")
+            raise not_supported("row-level security or a security_barrier view in this executor")
+        none = q.Const(type=SqlType(f.INT8), value=0)
+        return replace(query if query.offset is None else over(query), offset=none)
+
+    def _guarded(
+        self, range_: q.RelationRange, guard: q.Select, index: int, scope: Scope, label: str
+    ) -> Node:
+        """Return a table of whose rows only those that pass its guard may be looked at."""
         types = {c.attnum: c.type for c in range_.columns} | {
             q.ROW_ID: SqlType(f.INT8),
             q.TABLEOID: SqlType(f.OID),
@@ -509,9 +514,8 @@ class Lowering:
             ranges=(replace(range_, guard=None),),
             from_=guard.from_,
             where=guard.where,
-            offset=q.Const(type=SqlType(f.INT8), value=0),
         )
-        result = self.query(inner)
+        result = self.query(self._bordered(inner))
         scope.ranges[index] = RangeBinding(dict(zip(wanted, result.values(label), strict=True)))
         return b.derived(result.node, label)
 

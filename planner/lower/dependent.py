@@ -26,7 +26,7 @@ from planner import query as q
 from planner.evaluate import evaluate_constant
 from planner.exprs import free_levels
 from planner.facts import facts
-from planner.lower.from_items import BOOL, chained, conjunction, ranges_in, same, terms
+from planner.lower.from_items import BOOL, as_range, chained, conjunction, ranges_in, same, terms
 from planner.lower.grafting import Grafting, equalities
 from planner.lower.lifting import null_of_nothing
 from planner.rewrite import replace_children, shift_levels, shift_query
@@ -131,12 +131,6 @@ def is_volatile(node: Any) -> bool:
 def output(targets: Sequence[q.Target]) -> tuple[q.OutputColumn, ...]:
     """Return the columns of a query with these targets."""
     return tuple(q.OutputColumn(name=t.name, type=t.expr.type) for t in targets if not t.junk)
-
-
-def as_range(query: q.QueryExpr, alias: str) -> q.SubqueryRange:
-    """Return a query as a FROM entry."""
-    columns = tuple(q.RangeColumn(name=c.name, type=c.type, attnum=n) for n, c in enumerate(query.columns, 1))
-    return q.SubqueryRange(alias=alias, columns=columns, query=query)
 
 
 def below(query: q.Select) -> q.Select:

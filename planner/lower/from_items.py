@@ -21,6 +21,20 @@ def ranges_in(item: q.FromItem) -> frozenset[int]:
     return ranges_in(item.left) | ranges_in(item.right)
 
 
+def as_range(query: q.QueryExpr, alias: str) -> q.SubqueryRange:
+    """Return a query as a FROM entry."""
+    columns = tuple(q.RangeColumn(name=c.name, type=c.type, attnum=n) for n, c in enumerate(query.columns, 1))
+    return q.SubqueryRange(alias=alias, columns=columns, query=query)
+
+
+def over(query: q.QueryExpr) -> q.Select:
+    """Return ``SELECT * FROM (query)``; the query reads nothing from outside."""
+    range_ = as_range(query, "s")
+    shown = ((c.name, q.Var(type=c.type, range=0, attnum=c.attnum)) for c in range_.columns)
+    targets = tuple(q.Target(expr=var, name=name) for name, var in shown)
+    return q.Select(columns=query.columns, targets=targets, ranges=(range_,), from_=(q.RangeRef(range=0),))
+
+
 def ranges_of(node: Any, depth: int = 0) -> set[int]:
     """Return the ranges that something reads of the query in which it stands."""
     if isinstance(node, q.Var):

@@ -20,14 +20,13 @@ from planner.lower.correlations import Correlations
 from planner.lower.dependent import (
     Domain,
     Unsuited,
-    as_range,
     attach,
     domain_of,
     is_volatile,
     map_at,
     output,
 )
-from planner.lower.from_items import BOOL, conjunction, ranges_in, ranges_of, same, terms
+from planner.lower.from_items import BOOL, as_range, conjunction, ranges_in, ranges_of, same, terms
 from planner.rewrite import shift_levels, shift_query
 from planner.walk import children, walk
 

@@ -26,7 +26,6 @@ from planner.lower import join_conditions
 from planner.lower.correlations import Correlations
 from planner.lower.dependent import (
     Unsuited,
-    as_range,
     attach,
     below,
     count_of,
@@ -35,7 +34,7 @@ from planner.lower.dependent import (
     map_at,
     output,
 )
-from planner.lower.from_items import BOOL, chained, conjunction, ranges_in, ranges_of, same, terms
+from planner.lower.from_items import BOOL, as_range, chained, conjunction, ranges_in, ranges_of, same, terms
 from planner.lower.grafting import Grafting, equalities
 from planner.lower.hoisting import MADE, hoisted
 from planner.rewrite import replace_children, shift_levels, shift_query

@@ -81,12 +81,14 @@ class SubqueryRange(Range):
     """``(SELECT ...) alias``; with ``lateral`` its body may use Vars (level 1) of earlier ranges.
 
     ``view``: (oid, schema, name) of the view whose expansion this is, for printing; None for a sub-query.
+    ``barrier``: no condition from outside may look at a row before ``query`` has chosen it (a security_barrier view).
     ``parent``: the partitioned table whose partitions these are, 0 for none, and ``asked``, what is used of it.
     """
 
     query: QueryExpr
     lateral: bool = False
     view: tuple[int, str, str] | None = field(default=None, compare=False)
+    barrier: bool = field(default=False, compare=False)
     parent: int = field(default=0, compare=False)
     asked: frozenset[int] = field(default=frozenset(), compare=False)
 

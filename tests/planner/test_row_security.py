@@ -132,3 +132,25 @@ def test_duckdb_gets_a_border_and_spark_nothing() -> None:
     with pytest.raises(SqlError) as caught:
         lower_query(statement.query, SparkDialect())
     assert caught.value.sqlstate == "0A000"
+
+
+def test_so_do_they_of_a_view_that_is_a_barrier() -> None:
+    for inner in (
+        "SELECT a FROM t",
+        "SELECT a FROM t OFFSET NULL",
+        "SELECT a FROM t UNION ALL SELECT a FROM t",
+        "VALUES (1)",
+    ):
+        [parsed] = parse(f"SELECT * FROM ({inner}) v (x) WHERE 1 / x > 0")
+        statement = bind_statement(parsed.statement, parsed.text, make_catalog(), ("public",)).statement
+        assert isinstance(statement, QueryStatement)
+        query = statement.query
+        assert isinstance(query, q.Select)
+        [view] = query.ranges
+        assert isinstance(view, q.SubqueryRange)
+        barred = replace(query, ranges=(replace(view, barrier=True),))
+        assert "OFFSET CAST('0' AS BIGINT)" not in lower_query(query, DuckDialect()).text
+        assert "OFFSET CAST('0' AS BIGINT)" in lower_query(barred, DuckDialect()).text
+        with pytest.raises(SqlError) as caught:
+            lower_query(barred, SparkDialect())
+        assert caught.value.sqlstate == "0A000"
