@@ -146,11 +146,12 @@ def deparse_query(
     names: Sequence[str] = (),
     names_visible: bool = True,
     indented: bool = True,
+    taken: Sequence[str] = (),
 ) -> str:
     """Return a query's text as pg_get_viewdef prints it, with its leading blank and without the semicolon.
 
     ``names`` override the output column names (those a view was given); where they are not visible (in bodies of functions), each column goes by its own, if it has one. ``parameters``: what ``$1`` ... are called in the body
-    of ``function``, whose columns go with their tables' names.
+    of ``function``, whose columns go with their tables' names. ``taken``: what no range may be called.
     """
     printer = Printer(
         pretty=pretty,
@@ -160,7 +161,7 @@ def deparse_query(
         function_name=function_name,
         function=function or "",
         parameters=parameters,
-        levels=[] if function is None else [Level(ranges=(), names=())],
+        levels=[] if function is None and not taken else [Level(ranges=(), names=taken)],
         indented=indented,
         query=print_query,
     )

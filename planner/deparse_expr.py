@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import STORED_TEXT, CodecSettings
 from pgwire.give_way import give_way
-from planner.errors import SqlError
+from planner.errors import JoinSpan, SqlError
 from planner.facts import BOOL, INT4, NUMERIC, RECORD, UNKNOWN, facts, rows
 from planner.query import (
     DOMAIN_VALUE,
@@ -64,8 +64,10 @@ from planner.query import (
 from planner.textsearch.names import SEARCH_NAMES, built_in_name
 from planner.type_order import find_less
 from planner.typefacts import stored_type
+from planner.walk import walk
 
 if TYPE_CHECKING:
+    from planner.deparse_names import LevelNames
     from planner.query import Select
 
 INDENT_STEP, INDENT_JOIN, INDENT_COLUMN, INDENT_LIMIT = 8, 4, 4, 40
@@ -125,7 +127,8 @@ def stored_function(oid: int, schema: str, name: str) -> str:
 class Level:
     """One query around the expression: its ranges, the columns of each under names of their own, with the names they print under.
 
-    ``ctes``: the columns of those that it defines; ``unites``: it is a set operation.
+    ``ctes``: the columns of those that it defines; ``unites``: it is a set operation; ``made``: the names of its joins, and how its
+    ranges are printed; ``values``: what VALUES that it consists of are called.
     """
 
     ranges: Sequence[Range]
@@ -133,6 +136,17 @@ class Level:
     select: Select | None = None
     ctes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unites: bool = False
+    made: LevelNames | None = None
+    values: str = ""
+
+    def all_names(self) -> Iterator[str]:
+        """Yield what queries inside may not call anything of theirs."""
+        yield from self.names
+        if self.values:
+            yield self.values
+        for join in self.made.joins.values() if self.made is not None else ():
+            if join.name:
+                yield join.name
 
 
 @dataclass(slots=True)
@@ -207,10 +221,45 @@ class Printer:
     def expr(self, expr: Expr, implicit: bool = True) -> None:
         """Append ``expr``. ``implicit``: an implicit cast at its top is written out."""
         give_way()
+        if type(expr.span) is JoinSpan and self.reference(expr) is not None:
+            return
         method = NODES.get(type(expr))
         if method is None:
             raise SqlError("XX000", f"cannot print expression {type(expr).__name__}")
         method(self, expr, implicit)
+
+    def reference(self, expr: Expr) -> str | None:
+        """Append a column reference; returns the name the column would get as an output, None where ``expr`` is something else."""
+        span = expr.span
+        if isinstance(span, JoinSpan) and span.column >= 0:
+            level = expr.level if isinstance(expr, Var) else _level_of(expr)
+            made = self.levels[-1 - level].made
+            names = None if made is None else made.joins.get(span.join)
+            if names is not None:
+                column = _present(names.columns[span.column], expr)
+                if names.name:
+                    self.out += quote_identifier(names.name) + "."
+                self.out += quote_identifier(column)
+                return column
+        return self.var(expr) if isinstance(expr, Var) and expr.attnum != 0 else None
+
+    def whole_join(self, expr: RowExpr) -> bool:
+        """Append ``j.*`` for the whole row of a join; returns False for any other row."""
+        span = expr.span
+        if not isinstance(span, JoinSpan) or span.column >= 0 or not expr.fields:
+            return False
+        made = self.levels[-1 - _level_of(expr)].made
+        names = None if made is None else made.joins.get(span.join)
+        if names is None or tuple([name for name, _ in names.visible]) != expr.names:
+            return False  # the row is what it was, whatever columns its join has got since
+        self.out += quote_identifier(names.name) + ".*"
+        return True
+
+    def value(self, expr: Expr, implicit: bool = True) -> None:
+        """Append an expression where a star would stand for several columns."""
+        self.expr(expr, implicit)
+        if isinstance(expr, RowExpr) and isinstance(expr.span, JoinSpan) and self.out.endswith(".*"):
+            self.out += "::record"
 
     def var(self, var: Var, implicit: bool = True) -> str:
         """Append a column reference; returns the name the column would get as an output."""
@@ -227,6 +276,7 @@ class Printer:
         column = _SYSTEM_COLUMNS.get(var.attnum) or next(
             (c.name for c in level.ranges[var.range].columns if c.attnum == var.attnum), var.name
         )
+        column = _present(column, var)
         if (self.prefix or var.level) and name:
             self.out += quote_identifier(name) + "."
         self.out += quote_identifier(column)
@@ -284,6 +334,8 @@ class Printer:
             self.const(expr, 1)
         elif isinstance(expr, Var):
             self.expr(expr)
+        elif isinstance(expr.span, JoinSpan) and self.reference(expr) is not None:
+            return
         else:
             need = self.pretty or _prints_as_call(expr)
             self.out += "(" if need else ""
@@ -346,6 +398,18 @@ class Printer:
             self.expr(bound.offset, False)
             self.out += " "
         self.out += "CURRENT ROW" if bound.kind == "current" else bound.kind.replace("_", " ").upper()
+
+
+def _level_of(expr: Expr) -> int:
+    """Return the level that the columns of a join's column are of."""
+    return next((node.level for node in walk(expr) if isinstance(node, Var)), 0)
+
+
+def _present(column: str | None, expr: Expr) -> str:
+    """Return a column's name; 42703 where it is gone."""
+    if not column:
+        raise SqlError("42703", f"column {getattr(expr, 'name', '')} does not exist")
+    return column
 
 
 _EXCLUDE = {

@@ -9,7 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.deparse_expr import INDENT_COLUMN, NODES, Printer, collation_name, quote_identifier, subscripted
+from planner.deparse_expr import (
+    INDENT_COLUMN,
+    NODES,
+    Printer,
+    collation_name,
+    quote_identifier,
+    stored_function,
+    subscripted,
+)
 from planner.errors import SqlError
 from planner.facts import (
     ANY,
@@ -97,8 +105,12 @@ def _op(p: Printer, e: OpExpr, implicit: bool) -> None:
         p.out += f" {_operator_name(e.op)} "
         p.paren(e.args[1], True, e)
     else:
-        p.out += f"{_operator_name(e.op)} "
-        p.paren(e.args[0], True, e)
+        name, [arg] = _operator_name(e.op), e.args
+        p.out += f"{name} "
+        if name == "-" and isinstance(arg, Const) and p.function_name is stored_function:
+            p.const(arg, 1)  # a bare number would be read as one with its sign
+        else:
+            p.paren(arg, True, e)
     p.close()
 
 
@@ -376,6 +388,8 @@ def _array(p: Printer, e: ArrayExpr, implicit: bool) -> None:
 
 
 def _row(p: Printer, e: RowExpr, implicit: bool) -> None:
+    if p.whole_join(e):
+        return
     if e.names and e.names != tuple(f"f{n}" for n in range(1, len(e.names) + 1)):
         # of a join's alias: ROW(...) would lose the names, which functions like row_to_json show
         p.out += "( SELECT x.*::record AS x FROM ( SELECT "
@@ -390,7 +404,9 @@ def _row(p: Printer, e: RowExpr, implicit: bool) -> None:
 
 def _plain_row(p: Printer, e: RowExpr) -> None:
     p.out += "ROW("
-    p.list(e.fields)
+    for index, item in enumerate(e.fields):
+        p.out += ", " if index else ""
+        p.value(item)
     p.out += ")"
 
 

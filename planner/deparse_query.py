@@ -21,6 +21,7 @@ from planner.deparse_expr import (
     quote_identifier,
     stored_function,
 )
+from planner.deparse_names import VALUES_NAME, Names, is_called_otherwise, names_of, unlike
 from planner.facts import BOOL, INT4, NUMERIC, UNKNOWN, facts
 from planner.query import (
     CaseExpr,
@@ -39,7 +40,6 @@ from planner.query import (
     QueryBase,
     QueryExpr,
     Range,
-    RangeColumn,
     RangeRef,
     RelabelType,
     RelationRange,
@@ -49,7 +49,6 @@ from planner.query import (
     SqlCall,
     SubqueryRange,
     Values,
-    Var,
 )
 from planner.rewrite import shift_query
 from planner.types import SqlType
@@ -76,40 +75,27 @@ def print_query(p: Printer, query: QueryExpr, names_visible: bool, names: Sequen
 
 def level_of(p: Printer, query: QueryExpr) -> Level:
     """Return the level that a query is below those of ``p``: its ranges under names that none of these has."""
+    outer = {name for level in p.levels for name in level.all_names()}
     ranges: Sequence[Range] = query.ranges if isinstance(query, Select) else ()
-    taken = {name for level in p.levels for name in level.names}
-    names: list[str] = []
-    for item in ranges:
-        name, number = item.alias, 0
-        while name in taken:
-            number += 1
-            name = f"{item.alias}_{number}"
-        taken.add(name)
-        names.append(name)
+    made = names_of(ranges, query.from_ if isinstance(query, Select) else (), outer)
+    names = [one.name for one in made.ranges]
     return Level(
-        ranges=[_distinct(item) for item in ranges],
+        ranges=[_under(item, one) for item, one in zip(ranges, made.ranges, strict=True)],
         names=names,
         select=query if isinstance(query, Select) else None,
         ctes={cte.name: tuple(c.name for c in cte.columns) for cte in query.ctes},
         unites=isinstance(query, SetOp),
+        made=made,
+        values=unlike(VALUES_NAME, outer) if isinstance(query, Values) else "",
     )
 
 
-def _distinct(item: Range) -> Range:
-    """Return a range each of whose columns has a name of its own, as PostgreSQL makes them: x, x_1, x_2."""
-    names = [column.name for column in item.columns]
-    if len({*names}) == len(names):
+def _under(item: Range, names: Names) -> Range:
+    """Return a range whose columns are called as they are printed."""
+    if all(column.name == name for column, name in zip(item.columns, names.columns, strict=True)):
         return item
-    taken: set[str] = set()
-    columns: list[RangeColumn] = []
-    for column in item.columns:
-        name, number = column.name, 0
-        while name in taken or (number and name in names):
-            number += 1
-            name = f"{column.name}_{number}"
-        taken.add(name)
-        columns.append(replace(column, name=name))
-    return replace(item, columns=tuple(columns))
+    pairs = zip(item.columns, names.columns, strict=True)
+    return replace(item, columns=tuple([replace(column, name=name or "") for column, name in pairs]))
 
 
 def _indent_query(p: Printer) -> None:
@@ -235,6 +221,8 @@ def _tail(p: Printer, query: QueryExpr) -> None:
     if query.offset is not None:
         p.keyword(" OFFSET ", -INDENT_STEP, INDENT_STEP, 0)
         p.expr(query.offset, False)
+    if query.limit_all:
+        p.keyword(" LIMIT ALL", -INDENT_STEP, INDENT_STEP, 0)
     if query.limit is not None:
         if query.with_ties:
             p.keyword(" FETCH FIRST ", -INDENT_STEP, INDENT_STEP, 0)
@@ -243,10 +231,7 @@ def _tail(p: Printer, query: QueryExpr) -> None:
             p.out += ") ROWS WITH TIES"
         else:
             p.keyword(" LIMIT ", -INDENT_STEP, INDENT_STEP, 0)
-            if isinstance(query.limit, Const) and query.limit.value is None:
-                p.out += "ALL"
-            else:
-                p.expr(query.limit, False)
+            p.expr(query.limit, False)
     if isinstance(query, Select):
         for mark in query.row_marks:
             if not mark.pushed:
@@ -261,7 +246,10 @@ def _order_item(p: Printer, query: QueryExpr, key: SortKey) -> int:
         expr = query.targets[key.target].expr
         p.sort_item(expr)
         return expr.type.oid
-    p.out += str(key.target + 1)
+    if isinstance(query, Values) and p.function_name is not stored_function:
+        p.out += f"{quote_identifier(p.levels[-1].values)}.{quote_identifier(query.columns[key.target].name)}"
+    else:
+        p.out += str(key.target + 1)
     return query.columns[key.target].type.oid
 
 
@@ -271,7 +259,7 @@ def _values(p: Printer, query: Values) -> None:
         p.out += ", (" if index else "("
         for position, cell in enumerate(row):
             p.out += "," if position else ""
-            p.expr(cell, False)
+            p.value(cell, False)
         p.out += ")"
 
 
@@ -339,10 +327,9 @@ def _targets(p: Printer, query: Select, names_visible: bool, names: Sequence[str
         wanted = names[index] if index < len(names) else target.name
 
         def emit(expr: Expr = target.expr, wanted: str = wanted) -> None:
-            if isinstance(expr, Var) and expr.attnum != 0:
-                have: str | None = p.var(expr)
-            else:
-                p.expr(expr)
+            have = p.reference(expr)
+            if have is None:
+                p.value(expr)
                 have = None if names_visible else "?column?"
             if wanted and have != wanted:
                 p.out += f" AS {quote_identifier(wanted)}"
@@ -417,21 +404,24 @@ _JOIN_WORDS = {
 
 
 def _from_item(p: Printer, item: FromItem, query: Select) -> None:
+    made = p.levels[-1].made
+    assert made is not None
     if isinstance(item, RangeRef):
-        level = p.levels[-1]
-        _range(p, level.ranges[item.range], level.names[item.range])
+        _range(p, p.levels[-1].ranges[item.range], made.ranges[item.range])
         return
-    p.open()
+    written, names = item.written, made.joins[item.written.number]
+    p.out += "(" if not p.pretty or written.alias else ""
     _from_item(p, item.left, query)
     cross = item.kind == JoinKind.INNER and item.on is None
     word = " CROSS JOIN " if cross else _JOIN_WORDS[item.kind]
     p.keyword(word, -INDENT_STEP, INDENT_STEP, INDENT_JOIN)
-    right_paren = p.pretty and isinstance(item.right, Join)
+    right_paren = p.pretty and isinstance(item.right, Join) and not item.right.written.alias
     p.out += "(" if right_paren else ""
     _from_item(p, item.right, query)
     p.out += ")" if right_paren else ""
-    if item.using:
-        p.out += f" USING ({', '.join(quote_identifier(name) for name in item.using)})"
+    if names.merged:
+        p.out += f" USING ({', '.join(map(quote_identifier, names.merged))})"
+        p.out += f" AS {quote_identifier(written.called)}" if written.called else ""
     elif item.on is not None:
         p.out += " ON "
         p.open()
@@ -439,40 +429,44 @@ def _from_item(p: Printer, item: FromItem, query: Select) -> None:
         p.close()
     elif not cross:
         p.out += " ON TRUE"
-    p.close()
+    p.out += ")" if not p.pretty or written.alias else ""
+    if written.alias:
+        p.out += f" {quote_identifier(names.name)}{_listed(p, names)}"
 
 
-def _range(p: Printer, item: Range, name: str) -> None:
-    columns = ""
-    shown = quote_identifier(name)
-    listed = ", ".join(quote_identifier(c.name) for c in item.columns)
+def _listed(p: Printer, names: Names) -> str:
+    """Return the list of columns of an alias; stored texts name no more of them than they have to, so that the others follow their tables."""
+    if p.function_name is stored_function:
+        shown = names.visible[: names.needed]
+    else:
+        shown = names.visible if names.listed else []
+    return f"({', '.join(quote_identifier(name) for name, _ in shown)})" if shown else ""
+
+
+def _range(p: Printer, item: Range, names: Names) -> None:
+    columns = _listed(p, names)
+    shown = quote_identifier(names.name)
     if isinstance(item, RelationRange):
+        p.out += "ONLY " if item.written.only else ""
         p.out += _relation(p, item.schema, item.name)
-        alias = name != item.name
     elif isinstance(item, SubqueryRange) and item.view is not None:
         _, schema, view = item.view
+        p.out += "ONLY " if item.written.only else ""
         p.out += _relation(p, schema, view)
-        alias = name != view
     elif isinstance(item, SubqueryRange):
         p.out += "LATERAL (" if item.lateral else "("
         print_query(p, item.query, True)
         p.out += ")"
-        alias = True
-        if tuple(c.name for c in item.columns) != tuple(c.name for c in item.query.columns):
-            columns = listed
     elif isinstance(item, CteRange):
         p.out += quote_identifier(item.name)
-        alias = name != item.name
-        if tuple(c.name for c in item.columns) != p.levels[-1 - item.level].ctes.get(item.name):
-            alias, columns = True, listed
     elif isinstance(item, FunctionRange):
         p.out += "LATERAL " if item.lateral else ""
-        alias, columns = True, listed
         if len(item.functions) == 1 and not (item.ordinality and item.defined):
             _function(p, item.functions[0])
             if item.defined:
-                columns = _definitions(p, item.defined[0])
-                shown = shown if name else "AS "
+                types = [type_ for _, type_ in item.defined[0]]
+                columns = f"({_definitions(p, list(zip([n for n, _ in names.visible], types, strict=True)))})"
+                shown = shown if names.name else "AS "
         elif len(item.functions) > 1 and all(_is_unnest(f) for f in item.functions):
             arguments = [f.args[0] for f in item.functions if isinstance(f, FuncExpr)]
             p.out += "UNNEST("
@@ -485,10 +479,9 @@ def _range(p: Printer, item: Range, name: str) -> None:
         p.out += " WITH ORDINALITY" if item.ordinality else ""
     else:
         raise TypeError(f"cannot print range {type(item).__name__}")
-    if alias and name:
+    if names.name and (columns or is_called_otherwise(item, names)):
         p.out += f" {shown}"
-    if columns:
-        p.out += f"({columns})"
+    p.out += columns
 
 
 def _rows_from(p: Printer, item: FunctionRange) -> None:

@@ -19,6 +19,20 @@ class Span(NamedTuple):
     end: int
 
 
+class JoinSpan(Span):
+    """Where a column of a join is named in the text: ``column`` counted from 0 of join ``join`` of its query, -1 for its whole row."""
+
+    join: int
+    column: int
+
+    @classmethod
+    def of(cls, span: Span, join: int, column: int) -> JoinSpan:
+        """Return a span with a reference to a join's column."""
+        made = cls(*span)
+        made.join, made.column = join, column
+        return made
+
+
 class SqlError(DataError):
     """An error with the fields of PostgreSQL's ErrorResponse.
 

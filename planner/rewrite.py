@@ -27,7 +27,8 @@ _is_node = cache(is_dataclass)
 # Annotations of fields that hold no nodes are built from these words alone.
 _PLAIN_WORDS = frozenset(
     ("int", "str", "bool", "float", "object", "None", "tuple", "frozenset", "Literal", "SqlType", "Span",
-     "SubLinkKind", "JoinKind", "Leaf", "RangeColumn", "OutputColumn", "SortKey", "StatementClass", "Mapping")
+     "SubLinkKind", "JoinKind", "Leaf", "RangeColumn", "OutputColumn", "SortKey", "StatementClass", "Mapping",
+     "Written", "JoinWritten")
 )  # fmt: skip
 
 

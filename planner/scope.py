@@ -23,12 +23,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from planner import ast
 from planner.catalog import RelationDef
 from planner.composite import compose
-from planner.errors import Span, SqlError
+from planner.errors import JoinSpan, Span, SqlError
 from planner.facts import CID, OID, RECORD, TID, XID
 from planner.query import (
+    ALIASED,
     CMAX,
     CMIN,
     CTID,
+    PLAIN,
     TABLEOID,
     XMAX,
     XMIN,
@@ -42,6 +44,7 @@ from planner.query import (
     RowExpr,
     Var,
     WindowFunc,
+    Written,
 )
 from planner.rewrite import shift_levels
 from planner.types import SqlType
@@ -62,6 +65,7 @@ Origin: TypeAlias = tuple[
     int, int
 ]  # (relation oid, SQL's number of the column) a column comes from, or (0, 0)
 NO_ORIGIN: Origin = (0, 0)
+Mark: TypeAlias = tuple[int, int]  # the number of a join, and the place of a column of it
 
 _AMBIGUOUS = -1
 
@@ -82,6 +86,7 @@ class Item:
     ``by_table``/``by_column``: visible as ``name.x`` / as bare ``x``. ``lateral_only``: visible to LATERAL items
     alone, while FROM is still being read; ``lateral_ok``: and legally so. ``scalar``: one function that returns no
     row type, so its name means its only column; ``row``: the composite type that its rows are of, where no relation says.
+    ``join``: the number of a join, ``marks`` those of its columns that are named by their place in a join (``planner.errors.JoinSpan``).
     ``named``, of a view that is written through: is told the numbers of the columns that the statement names.
     """
 
@@ -99,6 +104,8 @@ class Item:
     lateral_ok: bool = True
     scalar: bool = False
     row: int = 0
+    join: int = 0
+    marks: Sequence[Mark | None] = ()
     named: set[int] | None = None
 
     def expr(self, scope: Scope, position: int, level: int, span: Span | None) -> Expr:
@@ -117,6 +124,9 @@ class Item:
         if self.named is not None:
             self.named.add(position + 1)
         expr = self.exprs[position]
+        mark = self.marks[position] if self.marks else None
+        if mark is not None and span is not None:
+            span = JoinSpan.of(span, *mark)
         if isinstance(expr, Var):
             scope.use(expr.range, expr.attnum)
             return Var(
@@ -170,6 +180,7 @@ class Scope:
     set_returning: bool = False
     set_span: Span | None = None
     in_aggregate: str = ""
+    joins: int = 0
     windows: list[Any] = field(default_factory=list)
     window_names: dict[str, int] = field(default_factory=dict)
     grouping_calls: list[Expr] = field(default_factory=list)
@@ -366,6 +377,8 @@ class Scope:
 def _columns_of(level: int, scope: Scope, item: Item, span: Span | None) -> RowExpr:
     """Return an entry's columns as a row."""
     fields = tuple([item.expr(scope, position, level, span) for position in range(len(item.names))])
+    if item.join and span is not None:
+        span = JoinSpan.of(span, item.join, -1)
     return RowExpr(type=SqlType(RECORD), fields=fields, names=tuple(item.names), span=span)
 
 
@@ -525,6 +538,19 @@ def window_call_in(expr: Expr) -> WindowFunc | None:
         if not isinstance(node, QueryBase):
             stack.extend(reversed(children(node)))
     return None
+
+
+def written_as(columns: Sequence[RangeColumn], alias: ast.Alias | None, only: bool = False) -> Written:
+    """Return how an entry of FROM was written, whose columns are these before the alias renames them."""
+    if alias is None:
+        return ONLY if only else PLAIN
+    if not alias.columns and not only:
+        return ALIASED
+    own = tuple([column.name for column in columns]) if alias.columns else ()
+    return Written(aliased=True, named=len(alias.columns), own=own, only=only)
+
+
+ONLY = Written(only=True)
 
 
 def under_alias(

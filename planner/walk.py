@@ -16,7 +16,7 @@ from typing import Any, Final
 from pgwire.give_way import PACE, give_way, paced, paced_iter
 from planner.query import QueryBase, QueryExpr, Range
 
-_OTHER: Final = ("type", "span", "leaves")
+_OTHER: Final = ("type", "span", "leaves", "written")
 # Annotations of fields that hold no node.
 _PLAIN: Final = re.compile(r"Literal\[[^]]*]|\b(?:int|str|bool|float|bytes|None|tuple|frozenset)\b|[][|,. ]")
 

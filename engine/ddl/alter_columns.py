@@ -32,6 +32,7 @@ from engine.ddl.rewrite import (
     validate_checks,
 )
 from engine.ddl.roles import function_words
+from engine.ddl.stored_queries import rebase_queries
 from engine.reads.plans import Plan
 from engine.reads.query import context
 from engine.sequences.define import (
@@ -110,6 +111,7 @@ async def add_column(session: Session, plan: Plan, relation: RelationDef, action
         generated=spec.generated,
         domain=domain_named(spec.type),
     )
+    before = session.catalog
     changed = replace(relation, columns=(*relation.columns, column))
     changed = add_keys(session, changed, action.keys)
     changed = add_checks(session, changed, action.checks)
@@ -131,6 +133,7 @@ async def add_column(session: Session, plan: Plan, relation: RelationDef, action
         await store_definition(session, changed)
         await rewrite_rows(session, changed, rows)
         await define.validate(session, changed, changed.constraints[len(relation.constraints) :])
+        await rebase_queries(session, {relation.oid}, before)
         return
     if missing is None and (column.not_null or changed.columns[-1].not_null):
         await require_no_nulls(session, relation, changed.columns[-1])
@@ -146,6 +149,7 @@ async def add_column(session: Session, plan: Plan, relation: RelationDef, action
         await validate_checks(session, changed, [c for c in added if c.kind == "c"])
     if missing is not None:  # NULL refers to nothing
         await define.validate(session, changed, added)
+    await rebase_queries(session, {relation.oid}, before)
     await renew_holders(session, changed)
 
 
@@ -295,7 +299,9 @@ async def drop_column(
             await drop_policies(session, table_of(session, table.oid), [policy])
     await session.view.change([], policy_comments(own_lost))
     await define.touch(session, define.referenced_oids(gone, [relation.oid]))
+    before = session.catalog
     await store_definition(session, changed)
+    await rebase_queries(session, {relation.oid}, before)
     await renew_holders(session, changed)
     await repack_rows(session, row_type, holding)
 
@@ -348,13 +354,14 @@ def _check_columns(session: Session, relation: RelationDef, constraint: Any) -> 
 
 
 def views_that_break(session: Session, before: RelationDef, after: RelationDef) -> list[RelationDef]:
-    """Return the views that can be bound, but no longer once ``after`` replaces ``before``."""
+    """Return the views that can be bound, but no longer once ``after`` replaces ``before``: as they would be written then."""
     trial = session.catalog.with_changes([after], [], session.db.next_catalog_version())
     broken = []
     for view in session.catalog.user_relations():
         if view.kind in "vm" and before.oid in view.depends_on:
             try:
-                rebase_view(view, trial, trial, settings=session.bind_settings)
+                text = rebase_view(view, session.catalog, trial, settings=session.bind_settings)
+                rebase_view(replace(view, view_sql=text), trial, trial, settings=session.bind_settings)
             except SqlError:
                 if _can_be_bound(session, view):
                     broken.append(view)

@@ -38,6 +38,7 @@ from engine.ddl.partitions import (
     parent_changed,
 )
 from engine.ddl.privileges import check as check_privileges
+from engine.ddl.stored_queries import rebase_queries
 from engine.ddl.temporary import CommitActions
 from engine.ddl.view_nesting import check_nesting
 from engine.eager import settle
@@ -422,7 +423,10 @@ async def create_view(conn: Connection, plan: Plan, statement: st.CreateView, pa
         options=dict(statement.options),
         triggers=old.triggers if old is not None else (),
     )
+    before = session.catalog
     await session.view.change([relation])
+    if old is not None and len(old.columns) < len(relation.columns):
+        await rebase_queries(session, {relation.oid}, before)
     return Command("CREATE VIEW")
 
 

@@ -437,7 +437,8 @@ def functions_that_break(session: Session, before: RelationDef, after: RelationD
     for function in session.catalog.functions():
         if before.oid in function.depends_on:
             try:
-                rebase_body(function, trial, trial)
+                text = rebase_body(function, session.catalog, trial)
+                rebase_body(replace(function, body_sql=text), trial, trial)
             except SqlError:
                 broken.append(function)
     return broken

@@ -18,10 +18,10 @@ from engine.ddl.create import Params, refuse_reserved_schema
 from engine.ddl.databases import rename_database
 from engine.ddl.drop import table_of
 from engine.ddl.field_names import rename_fields
-from engine.ddl.functions import rebase_functions
 from engine.ddl.held_rows import renew_holders
 from engine.ddl.policies import rebase_policies
 from engine.ddl.roles import refuse_reserved_role
+from engine.ddl.stored_queries import rebase_queries
 from engine.ddl.types import check_free
 from engine.eager import settle
 from engine.reads.plans import Plan
@@ -31,7 +31,7 @@ from planner.bind.generated import stored_generation
 from planner.bind.index import rebound_indexes
 from planner.bind.partition import with_key_named
 from planner.bind.policy import rebound_policies
-from planner.bind.stored import rebase_readable_view, renamed
+from planner.bind.stored import renamed
 from planner.bind.trigger import rebound_triggers
 from planner.catalog import RelationDef
 from planner.errors import SqlError
@@ -186,20 +186,8 @@ def _rename_in_checks(
 
 
 async def rebase_views(session: Session, oids: Set[int], before: CatalogSnapshot) -> None:
-    """Rewrite the texts of views, functions and policies that read one of some renamed relations, or a renamed column of it.
-
-    A view's text names what it reads, so it is bound against the catalog of before the change and
-    printed against the one after it.
-    """
-    version = session.db.next_catalog_version()
-    changed: list[Stored] = []
-    for view in session.catalog.user_relations():
-        if view.kind in "vm" and not oids.isdisjoint(view.depends_on):
-            text = rebase_readable_view(view, before, session.catalog)
-            changed.append(replace(view, view_sql=text, version=version))
-    if changed:
-        await session.view.change(changed)
-    await rebase_functions(session, oids, before)
+    """Rewrite the texts of views, functions and policies that read one of some renamed relations, or a renamed column of it."""
+    await rebase_queries(session, oids, before)
     await rebase_policies(session, oids, before)
 
 

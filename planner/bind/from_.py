@@ -9,6 +9,7 @@ its stored query as a SubqueryRange, bound under its own search path. A WITH nam
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pgwire.give_way import give_way, paced
 from planner import ast
@@ -29,6 +30,7 @@ from planner.query import (
     FromItem,
     Join,
     JoinKind,
+    JoinWritten,
     RangeColumn,
     RangeRef,
     RelationRange,
@@ -37,7 +39,7 @@ from planner.query import (
     Var,
 )
 from planner.resolve import make_operator
-from planner.scope import Item, Origin, Scope, check_names, index_names, under_alias
+from planner.scope import Item, Mark, Origin, Scope, check_names, index_names, under_alias, written_as
 from planner.types import SqlType
 
 _JOIN_KINDS = {
@@ -142,7 +144,14 @@ def _step_reference(scope: Scope, node: ast.TableRef, step: WithStep) -> tuple[i
         ]
     )
     renamed = under_alias(columns, node.alias, alias)
-    index = scope.add_range(StepRange(alias=alias, columns=renamed, step=step.number, name=node.name))
+    made = StepRange(
+        alias=alias,
+        columns=renamed,
+        written=written_as(columns, node.alias),
+        step=step.number,
+        name=node.name,
+    )
+    index = scope.add_range(made)
     return index, scope.item(index, aliased=node.alias is not None)
 
 
@@ -185,6 +194,7 @@ def range_of_relation(scope: Scope, relation: RelationDef, node: ast.TableRef) -
     made = RelationRange(
         alias=alias,
         columns=renamed,
+        written=written_as(columns, node.alias, node.only),
         oid=relation.oid,
         schema=relation.schema,
         name=relation.name,
@@ -225,6 +235,7 @@ def _view(scope: Scope, relation: RelationDef, node: ast.TableRef, alias: str) -
     made = SubqueryRange(
         alias=alias,
         columns=renamed,
+        written=written_as(columns, node.alias, node.only),
         query=query,
         view=(relation.oid, relation.schema, relation.name),
         barrier=is_barrier(relation),
@@ -253,6 +264,7 @@ def _cte_reference(scope: Scope, node: ast.TableRef, level: int, entry: object) 
     made = CteRange(
         alias=alias,
         columns=under_alias(columns, node.alias, alias),
+        written=written_as(columns, node.alias),
         name=entry.name,
         level=level,
         recursive_ref=entry.recursive,
@@ -284,6 +296,7 @@ def _subquery(scope: Scope, node: ast.SubqueryRef) -> tuple[int, Item]:
     made = SubqueryRange(
         alias=alias,
         columns=under_alias(columns, node.alias, alias),
+        written=written_as(columns, node.alias),
         query=query,
         lateral=node.lateral,
     )
@@ -295,9 +308,12 @@ def _subquery(scope: Scope, node: ast.SubqueryRef) -> tuple[int, Item]:
 # --- joins --------------------------------------------------------------------------------------
 
 
-def _visible_columns(scope: Scope, items: Sequence[Item]) -> list[tuple[str, Expr]]:
+_Column = tuple[str, Expr, Mark | None]
+
+
+def _visible_columns(scope: Scope, items: Sequence[Item]) -> list[_Column]:
     return [
-        (name, _column(scope, item, position))
+        (name, _column(scope, item, position), item.marks[position] if item.marks else None)
         for item in items
         if item.by_column
         for position, name in enumerate(paced(item.names))
@@ -327,17 +343,24 @@ def _join(scope: Scope, node: ast.JoinRef) -> tuple[FromItem, list[Item]]:
     kind = _JOIN_KINDS[node.kind]
     using = node.using
     if node.natural:
-        left_names = [name for name, _ in _visible_columns(scope, left_items)]
-        right_names = {name for name, _ in _visible_columns(scope, right_items)}
+        left_names = [name for name, _, _ in _visible_columns(scope, left_items)]
+        right_names = {name for name, _, _ in _visible_columns(scope, right_items)}
         using = tuple([name for name in left_names if name in right_names])
     items = [*left_items, *right_items]
     on: Expr | None = None
     merged_item: Item | None = None
+    scope.joins += 1
+    written = JoinWritten(
+        number=scope.joins,
+        called=node.using_alias.name if node.using_alias is not None else "",
+        alias=node.alias.name if node.alias is not None else "",
+        columns=node.alias.columns if node.alias is not None else (),
+    )
     if using or node.natural:
-        on, merged_item = _using(scope, node, kind, using, left_items, right_items)
+        on, merged_item, written = _using(scope, node, kind, using, left_items, right_items, written)
     elif node.on is not None:
         on = _join_condition(scope, node.on, items)
-    tree = Join(kind=kind, left=left_tree, right=right_tree, on=on, using=tuple(using))
+    tree = Join(kind=kind, left=left_tree, right=right_tree, on=on, written=written)
     if merged_item is None and node.alias is None:
         return tree, items
     if merged_item is None:
@@ -349,6 +372,8 @@ def _join(scope: Scope, node: ast.JoinRef) -> tuple[FromItem, list[Item]]:
             item.by_table = False
     if node.alias is not None:
         merged_item.name, merged_item.by_table, merged_item.aliased = node.alias.name, True, True
+        merged_item.join = written.number
+        merged_item.marks = [(written.number, place) for place in range(len(merged_item.exprs))]
         if node.alias.columns:
             if len(node.alias.columns) > len(merged_item.names):
                 raise SqlError(
@@ -368,6 +393,7 @@ def _join(scope: Scope, node: ast.JoinRef) -> tuple[FromItem, list[Item]]:
                 names=names,
                 index=index_names(names),
                 exprs=merged_item.exprs[:width],
+                marks=merged_item.marks[:width],
                 aliased=True,
                 by_column=False,
             )
@@ -376,13 +402,14 @@ def _join(scope: Scope, node: ast.JoinRef) -> tuple[FromItem, list[Item]]:
     return tree, [*[item for item in items if item.by_table], merged_item, *extra]
 
 
-def _join_item(columns: Sequence[tuple[str, Expr]]) -> Item:
-    names = [name for name, _ in columns]
+def _join_item(columns: Sequence[_Column]) -> Item:
+    names = [name for name, _, _ in columns]
     return Item(
         name="",
         names=names,
         index=index_names(names),
-        exprs=[expr for _, expr in columns],
+        exprs=[expr for _, expr, _ in columns],
+        marks=[mark for _, _, mark in columns],
         by_table=False,
     )
 
@@ -407,13 +434,15 @@ def _using(
     using: Sequence[str],
     left_items: Sequence[Item],
     right_items: Sequence[Item],
-) -> tuple[Expr | None, Item]:
-    """Bind USING and NATURAL: the condition, and the join's columns with the merged ones first."""
+    written: JoinWritten,
+) -> tuple[Expr | None, Item, JoinWritten]:
+    """Bind USING and NATURAL: the condition, the join's columns with the merged ones first, and what is printed of it."""
     lefts = _visible_columns(scope, left_items)
     rights = _visible_columns(scope, right_items)
     env = scope.context.env
     conditions: list[Expr] = []
-    merged: list[tuple[str, Expr]] = []
+    merged: list[_Column] = []
+    places: list[tuple[int, int]] = []
     seen: set[str] = set()
     of_left, of_right = _by_name(lefts), _by_name(rights)
     for name in using:
@@ -421,12 +450,15 @@ def _using(
         if name in seen and not node.natural:
             raise SqlError("42701", f'column name "{name}" appears more than once in USING clause')
         seen.add(name)
-        left = _only(of_left, name, "left")
-        right = _only(of_right, name, "right")
+        places.append((_only(of_left, name, "left"), _only(of_right, name, "right")))
+        _, left, left_mark = lefts[places[-1][0]]
+        _, right, right_mark = rights[places[-1][1]]
         scope.use_all(left)
         scope.use_all(right)
         conditions.append(make_operator("=", left, right, env))
-        merged.append((name, _merged(scope, kind, left, right)))
+        made = _merged(scope, kind, left, right)
+        mark = left_mark if made is left else right_mark if made is right else (written.number, len(merged))
+        merged.append((name, made, mark))
     on: Expr | None = None
     if len(conditions) == 1:
         on = conditions[0]
@@ -434,17 +466,24 @@ def _using(
         on = BoolExpr(type=SqlType(BOOL), kind="and", args=tuple(conditions))
     rest = [pair for pair in paced(lefts) if pair[0] not in seen]
     rest += [pair for pair in paced(rights) if pair[0] not in seen]
-    return on, _join_item([*merged, *rest])
+    written = replace(
+        written,
+        using=tuple(using),
+        merged=tuple(places),
+        computed=tuple(not isinstance(expr, Var) for _, expr, _ in merged),
+    )
+    return on, _join_item([*merged, *rest]), written
 
 
-def _by_name(columns: Sequence[tuple[str, Expr]]) -> dict[str, list[Expr]]:
-    found: dict[str, list[Expr]] = {}
-    for name, expr in paced(columns):
-        found.setdefault(name, []).append(expr)
+def _by_name(columns: Sequence[_Column]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for place, (name, _, _) in enumerate(paced(columns)):
+        found.setdefault(name, []).append(place)
     return found
 
 
-def _only(columns: Mapping[str, Sequence[Expr]], name: str, side: str) -> Expr:
+def _only(columns: Mapping[str, Sequence[int]], name: str, side: str) -> int:
+    """Return the place of the only column of that name."""
     found = columns.get(name, ())
     if not found:
         raise SqlError("42703", f'column "{name}" specified in USING clause does not exist in {side} table')

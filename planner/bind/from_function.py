@@ -21,7 +21,7 @@ from planner.domains import base_oid
 from planner.errors import Span, SqlError
 from planner.facts import INT8, RECORD, facts
 from planner.query import Expr, FuncExpr, FunctionRange, RangeColumn, SqlCall, Var
-from planner.scope import Item, Scope, under_alias
+from planner.scope import Item, Scope, under_alias, written_as
 from planner.types import SqlType
 
 
@@ -60,6 +60,7 @@ def bind_function(scope: Scope, node: ast.FunctionRef) -> tuple[int, Item]:
         alias=alias_name,
         slots=slots if any(places is not None for places in slots) else (),
         columns=under_alias(columns, node.alias, alias_name),
+        written=written_as(columns, node.alias),
         functions=tuple([expr for expr, _, _ in calls]),
         widths=tuple(widths),
         defined=tuple(defined) if any(defined) else (),

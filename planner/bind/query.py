@@ -30,6 +30,7 @@ from planner.bind.with_ import bind_with
 from planner.casts import CastContext, coerce_to_specific, coerce_type
 from planner.catalog import BorrowedView, RelationDef
 from planner.common_types import coerce_to_common, select_common_type, select_common_typmod
+from planner.deparse_names import VALUES_NAME
 from planner.domains import base_oid
 from planner.errors import Span, SqlError
 from planner.exprs import reads_own_columns
@@ -235,6 +236,7 @@ def bind_select(scope: Scope, node: ast.Select, *, resolve_unknowns: bool = True
         limit=limit,
         offset=offset,
         with_ties=node.with_ties,
+        limit_all=node.limit is not None and limit is None,
         targets=tuple(targets),
         ranges=scope.finished_ranges(),
         from_=from_,
@@ -318,9 +320,10 @@ def _values(scope: Scope, node: ast.Values, *, resolve_unknowns: bool) -> QueryE
         columns, converted = _settled_values(scope, columns, converted)
     values = Values(columns=tuple(columns), rows=tuple([tuple(row) for row in converted]))
     names = [column.name for column in columns]
-    if any(_named(item.expr, names) is None for item in node.order):
+    items = [_of_values(item) for item in node.order]
+    if any(_named(item.expr, names) is None for item in items):
         return _wrapped_values(scope, node, values)
-    order = _order_by_output(scope, node.order, values)
+    order = _order_by_output(scope, items, values)
     offset, limit = bind_limits(scope, node)
     return replace(
         values,
@@ -329,7 +332,21 @@ def _values(scope: Scope, node: ast.Values, *, resolve_unknowns: bool) -> QueryE
         limit=limit,
         offset=offset,
         with_ties=node.with_ties,
+        limit_all=node.limit is not None and limit is None,
     )
+
+
+def _of_values(item: ast.SortItem) -> ast.SortItem:
+    """Return an item of ORDER BY of VALUES with the bare name of a column, which may be given with the name that VALUES have."""
+    expr = item.expr
+    if (
+        not isinstance(expr, ast.ColumnRef)
+        or expr.star
+        or len(expr.names) != 2
+        or expr.names[0] != VALUES_NAME
+    ):
+        return item
+    return replace(item, expr=replace(expr, names=expr.names[1:]))
 
 
 def values_rows(scope: Scope, node: ast.Values, *, allow_default: bool = False) -> list[tuple[Expr, ...]]:
@@ -369,7 +386,7 @@ def _wrapped_values(scope: Scope, node: ast.Values, values: Values) -> Select:
             for position, column in enumerate(values.columns, 1)
         ]
     )
-    index = scope.add_range(SubqueryRange(alias="*VALUES*", columns=columns, query=inner))
+    index = scope.add_range(SubqueryRange(alias=VALUES_NAME, columns=columns, query=inner))
     scope.add_namespace([scope.item(index)])
     targets = [
         Target(expr=Var(type=c.type, range=index, attnum=c.attnum, name=c.name), name=c.name) for c in columns
@@ -383,6 +400,7 @@ def _wrapped_values(scope: Scope, node: ast.Values, values: Values) -> Select:
         limit=limit,
         offset=offset,
         with_ties=node.with_ties,
+        limit_all=node.limit is not None and limit is None,
         targets=tuple(targets),
         ranges=scope.finished_ranges(),
         from_=(RangeRef(range=index),),
@@ -408,6 +426,7 @@ def _set_op(scope: Scope, node: ast.SetOp) -> SetOp:
         limit=limit,
         offset=offset,
         with_ties=node.with_ties,
+        limit_all=node.limit is not None and limit is None,
     )
 
 

@@ -62,9 +62,7 @@ from planner.query import (
     Const,
     DecomposeRow,
     Expr,
-    FromItem,
     FuncExpr,
-    Join,
     OutputColumn,
     QueryExpr,
     Range,
@@ -246,12 +244,8 @@ _NUMBERS = frozenset((INT2, INT4, INT8, NUMERIC))
 def with_oids(context: BindContext, node: Any) -> Any:
     """Return a tree in which ``'name'::regclass`` is the relation it names now, whatever that is called later.
 
-    Columns of tables and views have their own names, not those that an alias gives them: a list of these would mean other columns
-    once one has been dropped.
-
     Raises SqlError 42P01 where there is none of that name.
     """
-    before = node
     node = replace_children(node, lambda child: with_oids(context, child))
     if isinstance(node, FuncExpr) and node.proc == _REGCLASS_OF_TEXT and node.cast == "implicit":
         [name] = node.args
@@ -259,26 +253,7 @@ def with_oids(context: BindContext, node: Any) -> Any:
             names = split_identifier(name.value)
             relation = context.relation(names[-2] if len(names) > 1 else "", names[-1], node.span)
             return Const(type=node.type, value=relation.oid)
-    if isinstance(node, RelationRange | SubqueryRange):
-        oid = node.oid if isinstance(node, RelationRange) else node.view[0] if node.view is not None else 0
-        found = context.catalog.relation_by_oid(oid) if oid else None
-        columns = node.columns if found is None else _columns_now(found, node.columns)
-        if [column.name for column in columns] != [column.name for column in node.columns]:
-            return replace(node, columns=columns)
-    elif isinstance(node, Select) and any(map(_has_other_names, before.ranges, node.ranges)):
-        return replace(node, from_=tuple(map(_without_using, node.from_)))
     return node
-
-
-def _has_other_names(before: Range, after: Range) -> bool:
-    return before is not after and [c.name for c in before.columns] != [c.name for c in after.columns]
-
-
-def _without_using(item: FromItem) -> FromItem:
-    """Return joins by their conditions: the columns that they merge need not have one name."""
-    if not isinstance(item, Join):
-        return item
-    return replace(item, using=(), left=_without_using(item.left), right=_without_using(item.right))
 
 
 _REGCLASS_OF_TEXT = 1079
@@ -531,21 +506,19 @@ def renamed(node: Any, catalog: Catalog) -> Any:
         relation = _still_there(catalog, node.oid, node.name)
         node = replace(
             node,
-            alias=relation.name if node.alias == node.name else node.alias,
+            alias=relation.name if _follows(node, node.name) else node.alias,
             schema=relation.schema,
             name=relation.name,
-            columns=_columns_now(relation, node.columns),
+            **_columns_now(relation, node),
         )
-    elif isinstance(node, Join) and node.using:
-        node = replace(node, using=())  # its columns may no longer have one name
     elif isinstance(node, SubqueryRange) and node.view is not None:
         oid, _, name = node.view
         relation = _still_there(catalog, oid, name)
         node = replace(
             node,
-            alias=relation.name if node.alias == name else node.alias,
+            alias=relation.name if _follows(node, name) else node.alias,
             view=(oid, relation.schema, relation.name),
-            columns=_columns_now(relation, node.columns),
+            **_columns_now(relation, node),
         )
     return node
 
@@ -563,15 +536,27 @@ def _still_there(catalog: Catalog, oid: int, name: str) -> RelationDef:
     return relation
 
 
-def _columns_now(relation: RelationDef, columns: Sequence[RangeColumn]) -> tuple[RangeColumn, ...]:
-    names = {column.attnum: column for column in relation.live}
-    result: list[RangeColumn] = []
-    for column in columns:
-        now = names.get(column.attnum)
-        if now is not None:
-            column = replace(column, name=now.name)
-        result.append(column)
-    return tuple(result)
+def _follows(item: Range, name: str) -> bool:
+    """Tell whether a range is called as its relation: an alias that only brings a list of columns is not of the user's."""
+    return not item.written.aliased or (item.written.named > 0 and item.alias == name)
+
+
+def _columns_now(relation: RelationDef, item: Range) -> dict[str, Any]:
+    """Return the columns of a relation's range, and how they are written: those that are gone have no name, new ones are the last."""
+    names = {column.attnum: column.name for column in relation.live}
+    old = item.columns
+    own = [names.pop(column.attnum, "") for column in old]
+    columns = [
+        column if place < item.written.named and called else replace(column, name=called)
+        for place, (column, called) in enumerate(zip(old, own, strict=True))
+    ]
+    added = [column for column in relation.live if column.attnum in names]
+    columns += [RangeColumn(name=c.name, type=c.declared, attnum=c.attnum) for c in added]
+    own += [column.name for column in added]
+    return {
+        "columns": tuple(columns),
+        "written": replace(item.written, own=tuple(own), fresh=item.written.fresh + len(added)),
+    }
 
 
 # --- arguments of EXECUTE -------------------------------------------------------------------------

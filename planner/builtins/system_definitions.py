@@ -354,6 +354,9 @@ def index_definition_part(session: EvalSession, oid: int, position: int, pretty:
 # --- views ----------------------------------------------------------------------------------------
 
 
+_RULE_NAMES = ("old", "new")  # the rows before and after, in the rule that PostgreSQL makes of a view
+
+
 def view_text(session: EvalSession, view: RelationDef, *, pretty: bool) -> str | None:
     """Return a view's query as the reader's search path shows it; NULL for what is no stored view."""
     from planner.bind.query import bind_view
@@ -362,8 +365,10 @@ def view_text(session: EvalSession, view: RelationDef, *, pretty: bool) -> str |
 
     if view.kind not in "vm" or not view.view_sql:
         return None
-    # which names need their schema depends on the search path and on the names there are
-    key = (view.oid, view.view_sql, pretty, *reading(session))
+    # which names need their schema depends on the search path and on the names there are; lists of columns follow what is read
+    found = [session.catalog.relation_by_oid(oid) for oid in view.depends_on]
+    versions = tuple([0 if one is None else one.version for one in found])
+    key = (view.oid, view.view_sql, pretty, versions, *reading(session))
     text = _TEXTS.get(key)
     if text is None:
         context = stored_context(session.catalog, view.view_sql, view.view_path)
@@ -376,7 +381,7 @@ def view_text(session: EvalSession, view: RelationDef, *, pretty: bool) -> str |
         names = [column.name for column in view.columns]
         shown = deparse_query(
             query, pretty=pretty, settings=shown_settings(session), qualify=qualifier(session),
-            type_name=type_namer(session), function_name=function_namer(session), names=names,
+            type_name=type_namer(session), function_name=function_namer(session), names=names, taken=_RULE_NAMES,
         )  # fmt: skip
         text = for_reader(session, shown) + ";"
         _TEXTS.put(key, text)

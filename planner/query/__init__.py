@@ -111,13 +111,16 @@ from planner.query.expressions import (
     WindowFunc,
 )
 from planner.query.ranges import (
+    ALIASED,
     NEW_ROWS,
     OLD_ROWS,
+    PLAIN,
     CteRange,
     FromItem,
     FunctionRange,
     Join,
     JoinKind,
+    JoinWritten,
     Leaf,
     Range,
     RangeColumn,
@@ -125,15 +128,18 @@ from planner.query.ranges import (
     RelationRange,
     StepRange,
     SubqueryRange,
+    Written,
 )
 
 __all__ = [
+    "ALIASED",
     "CMAX",
     "CMIN",
     "CTID",
     "DOMAIN_VALUE",
     "NEW_ROWS",
     "OLD_ROWS",
+    "PLAIN",
     "ROW_ID",
     "ROW_VERSION",
     "STEP_INPUT",
@@ -176,6 +182,7 @@ __all__ = [
     "Insert",
     "Join",
     "JoinKind",
+    "JoinWritten",
     "Leaf",
     "LockStrength",
     "LockWait",
@@ -221,4 +228,5 @@ __all__ = [
     "Var",
     "Window",
     "WindowFunc",
+    "Written",
 ]

@@ -107,6 +107,7 @@ class Cte:
 class QueryBase:
     """What every query has: output columns, WITH items, ordering and limits.
 
+    ``limit_all``: LIMIT ALL or LIMIT NULL was written, which is printed.
     Order of application: body, ORDER BY, OFFSET, LIMIT (with ties: LIMIT keeps peers of the last row).
     ``in_turn``: of the source of a change whose functions see what it has changed so far: each row is computed when it is asked for.
     """
@@ -117,6 +118,7 @@ class QueryBase:
     limit: Expr | None = None
     offset: Expr | None = None
     with_ties: bool = False
+    limit_all: bool = field(default=False, compare=False)
     in_turn: bool = False
 
 

@@ -28,11 +28,31 @@ class RangeColumn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """How an entry of FROM was written, for printing it.
+
+    ``aliased``: with an alias, whose list of columns had ``named`` names; ``own``: what the columns are called without it, () if they are
+    called the same, "" for one that is gone. ``fresh``: how many of the last columns came after the query. ``only``: ONLY stood before it.
+    """
+
+    aliased: bool = False
+    named: int = 0
+    own: tuple[str, ...] = ()
+    fresh: int = 0
+    only: bool = False
+
+
+PLAIN: Final = Written()
+ALIASED: Final = Written(aliased=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
     """Base of FROM entries."""
 
     alias: str
     columns: tuple[RangeColumn, ...]
+    written: Written = field(default=PLAIN, compare=False)
     # of a relation or view in a function's body: whoever runs the statement needs the rights to it
     invoker: bool = field(default=False, compare=False)
     # in a view's condition, of a change through it: the view, as which it is read (``planner.bind.readers``)
@@ -155,17 +175,31 @@ class RangeRef:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Join:
-    """A join; USING and NATURAL are already an ON condition, merged columns already expressions.
+class JoinWritten:
+    """How a join was written, for printing it: its number among those of its query, which ``JoinSpan`` refers to, and its names.
 
-    ``using``: the names of the merged columns, for printing only.
+    ``using``: the columns that it merges, which are its first; ``merged``: where they are among the columns of the left and the right
+    side; ``computed``: whether each is something else than one of the two. ``called``: the alias after USING.
     """
+
+    number: int = 0
+    using: tuple[str, ...] = ()
+    merged: tuple[tuple[int, int], ...] = ()
+    computed: tuple[bool, ...] = ()
+    called: str = ""
+    alias: str = ""
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Join:
+    """A join; USING and NATURAL are already an ON condition, merged columns already expressions."""
 
     kind: JoinKind
     left: FromItem
     right: FromItem
     on: Expr | None
-    using: tuple[str, ...] = field(default=(), compare=False)
+    written: JoinWritten = field(default=JoinWritten(), compare=False)
 
 
 FromItem: TypeAlias = RangeRef | Join
