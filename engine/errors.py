@@ -136,6 +136,13 @@ def _not_available(error: txn_errors.LockNotAvailable, catalog: Catalog, known: 
 
 
 def _damaged(error: txn_errors.DamagedFile, _catalog: Catalog, _known: Surroundings) -> ErrorReport:
+    if error.unread:
+        return _report(
+            "58030",
+            f'could not read file "{error.file}": {error.what}',
+            detail="That was when the server started. Nothing that is stored is replaced; what does not need the file goes on.",
+            hint="See to it that the file can be read and start the server again. TRUNCATE or DROP TABLE gives up the table.",
+        )
     return _report(
         "XX001",
         f'file "{error.file}" is damaged',

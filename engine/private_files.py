@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from engine.config import ConfigError
+from txn.persist.trouble import opened
 
 log = logging.getLogger("holdfast")
 
@@ -72,7 +73,8 @@ def stored_secret(path: Path) -> bytes:
     """
     file = path / SECRET
     try:
-        secret = file.read_bytes()
+        with opened(str(file)) as found:
+            secret = found.read(_SECRET_BYTES + 1)
     except OSError:
         secret = b""
     if len(secret) == _SECRET_BYTES:

@@ -286,13 +286,14 @@ class LeaderAlive(TxnError):
 class DamagedFile(TxnError):
     """A file does not hold what was written to it (XX001). ``file`` names it, ``what`` says how that shows.
 
-    What does not need the file goes on; nothing that would replace it is done.
+    What does not need the file goes on; nothing that would replace it is done. ``unread``: the system would not read it when the server
+    started (58030), and ``what`` is what it said; until the next start it counts as damaged, as nobody knows what is in it.
     """
 
-    def __init__(self, file: str, what: str) -> None:
+    def __init__(self, file: str, what: str, *, unread: bool = False) -> None:
         """``file``: a path, or a register or log entry with the path of what holds it."""
-        super().__init__(f"{file} is damaged: {what}")
-        self.file, self.what = file, what
+        super().__init__(f"{file} {'could not be read' if unread else 'is damaged'}: {what}")
+        self.file, self.what, self.unread = file, what, unread
 
 
 class OnlyRead(TxnError):
@@ -319,10 +320,16 @@ class DamagedEntry(DamagedFile):
     """
 
     def __init__(
-        self, file: str, what: str, shards: tuple[ShardId, ...] | None, upper: Timestamp | None
+        self,
+        file: str,
+        what: str,
+        shards: tuple[ShardId, ...] | None,
+        upper: Timestamp | None,
+        *,
+        unread: bool = False,
     ) -> None:
         """See the class."""
-        super().__init__(file, what)
+        super().__init__(file, what, unread=unread)
         self.shards, self.upper = shards, upper
 
 

@@ -21,6 +21,8 @@ from txn.errors import DataDirectoryInUse, UnknownFormat
 from txn.lease import Lease, LeaseOptions, Waiting, take_lease
 from txn.persist.blobfs import write_durably
 from txn.persist.location import Consensus
+from txn.persist.regular import open_regular
+from txn.persist.trouble import small_text
 from txn.time import Clock
 
 DIRECTORY_FORMAT = 1
@@ -47,7 +49,7 @@ class DirectoryLock:
         """
         path = os.path.abspath(path)
         os.makedirs(path, mode=0o700, exist_ok=True)
-        fd = os.open(os.path.join(path, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fd = open_regular(os.path.join(path, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
         try:
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -75,8 +77,7 @@ def _check_format(path: str, kind: str) -> None:
     """Write the format file of a new directory, or check it. Durable on return."""
     name = os.path.join(path, "FORMAT")
     try:
-        with open(name, encoding="utf-8") as file:
-            text = file.read().strip()
+        text = small_text(name).strip()
     except FileNotFoundError:
         if set(os.listdir(path)) - {"lock", "FORMAT.new"}:
             raise UnknownFormat(f"{path} is not empty and is not a holdfast data directory") from None

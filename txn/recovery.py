@@ -7,7 +7,7 @@ What was readable before a restart stays readable, as far back as retention goes
 manifest is the state at one moment, without what went before, unless a durable hold needed that. So a subscription may go
 on where it stopped. With ``TxnOptions.hold_at_start`` everything that is there stays readable until ``Store.started``.
 
-A shard of which a file, a register or a log entry is damaged is not served: nothing more is applied to it, upkeep leaves it
+A shard of which a file, a register or a log entry is damaged, or cannot be read, is not served: nothing more is applied to it, upkeep leaves it
 alone, the log keeps what it has of it, and no file is swept. The others are recovered as ever.
 
 Of ``TxnOptions.salvaged_shards`` rows of damaged parts are served with None for what is lost (``persist.salvage``), as long as it is known which
@@ -30,6 +30,7 @@ from txn.mvcc.history import ShardHistory
 from txn.mvcc.parts import PartState
 from txn.mvcc.vacuum import vacuum
 from txn.persist.manifest import Manifest, ManifestPart
+from txn.persist.trouble import starting
 from txn.records import Batch
 from txn.types import ShardId
 from txn.wal.read import DamagedLog
@@ -54,7 +55,8 @@ async def recover(core: Coordinator) -> None:
                     if manifest.shard in core.options.salvaged_shards:
                         file, lost = await log.open_salvaged(part.ref, manifest.spec)
                     else:
-                        file = await log.open_part(part.ref)
+                        with starting():
+                            file = await log.open_part(part.ref)
                 except DamagedFile as error:
                     log.damaged[manifest.shard] = error
                     continue
@@ -78,7 +80,8 @@ async def recover(core: Coordinator) -> None:
             for shard in writes.shards:
                 for ref in shard.parts:
                     try:
-                        core.announce_part(await log.open_part(ref), ref)
+                        with starting():
+                            core.announce_part(await log.open_part(ref), ref)
                     except DamagedFile as error:
                         log.damaged[shard.shard] = error
         core.apply(_without(batch, log.damaged) if log.damaged else batch, seq)

@@ -30,6 +30,7 @@ from txn.persist.blobfs import LocalBlob, write_durably
 from txn.persist.location import Blob, Consensus
 from txn.persist.object_url import CACHE_FOLDER, parse_object_url
 from txn.persist.objects import ObjectBlob
+from txn.persist.trouble import small_text
 from txn.time import Clock, IdGen
 
 if TYPE_CHECKING:
@@ -172,8 +173,7 @@ def object_cluster(path: str, url: str | None, new_id: str) -> tuple[str, bool] 
     """
     name = os.path.join(path, OBJECTS_FILE)
     try:
-        with open(name, encoding="utf-8") as file:
-            cluster, _, where = file.read().partition("\n")
+        cluster, _, where = small_text(name).partition("\n")
     except FileNotFoundError:
         if url is not None and os.path.isdir(os.path.join(path, "blobs")):
             raise UnknownFormat(
@@ -195,8 +195,7 @@ def _check_cluster(root: str, cluster: str, fresh: bool) -> None:
     name = os.path.join(root, CLUSTER_FILE)
     os.makedirs(root, mode=0o700, exist_ok=True)
     try:
-        with open(name, encoding="utf-8") as file:
-            found = file.read().strip()
+        found = small_text(name).strip()
     except FileNotFoundError:
         if set(os.listdir(root)) - {"tmp", CLUSTER_FILE + ".new"}:
             raise UnknownFormat(f"{root} is not empty and is not a shared blob directory") from None

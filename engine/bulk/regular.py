@@ -3,9 +3,8 @@
     resolved path ──open, without waiting──> descriptor ──what is it, and is it there?──> regular file of that path
                                                                 └── NotRegularFile, PermissionError
 
-Opening a pipe waits until somebody is at its other end, and reading ``/dev/zero`` ends never: a few of them below ``server_files`` would
-keep every thread there is. So nothing but regular files is opened, which is asked of the descriptor: the path may have got
-another meaning since it was resolved.
+A few pipes below ``server_files`` would keep every thread there is, so nothing but regular files is opened
+(``txn.persist.regular``), and no link: the path may have got another meaning since it was resolved.
 """
 
 from __future__ import annotations
@@ -13,19 +12,17 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import stat
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from txn.persist import regular
+from txn.persist.regular import NotRegularFile
 from txn.persist.trouble import opened
+
+__all__ = ["NotRegularFile", "open_regular", "read_regular", "reopened"]
 
 _DESCRIPTORS: Final = "/proc/self/fd"
 _GONE: Final = " (deleted)"
-_COMMON: Final = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY
-
-
-class NotRegularFile(OSError):
-    """A path names a directory, a pipe, a socket or a device."""
 
 
 def open_regular(path: str, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
@@ -33,26 +30,12 @@ def open_regular(path: str, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
 
     Raises OSError: NotRegularFile; PermissionError where the path leads elsewhere by now.
     """
-    descriptor = -1
-    try:
-        descriptor = os.open(path, flags | _COMMON, mode)
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise NotRegularFile(errno.EINVAL, "Not a regular file", path)
-        place = _place(descriptor)
-        if place is not None and place != path:
-            raise PermissionError(errno.EACCES, "The path has changed while it was opened", path)
-        os.set_blocking(descriptor, True)
-        made, descriptor = descriptor, -1
-        return made
-    except OSError as error:
-        if not isinstance(error, NotRegularFile) and _is_other(
-            path
-        ):  # ENXIO of a pipe or a socket, ELOOP of a link, EISDIR
-            raise NotRegularFile(errno.EINVAL, "Not a regular file", path) from None
-        raise
-    finally:
-        if descriptor >= 0:
-            os.close(descriptor)
+    descriptor = regular.open_regular(path, flags | os.O_NOFOLLOW, mode)
+    place = _place(descriptor)
+    if place is not None and place != path:
+        os.close(descriptor)
+        raise PermissionError(errno.EACCES, "The path has changed while it was opened", path)
+    return descriptor
 
 
 def _place(descriptor: int) -> str | None:
@@ -61,12 +44,6 @@ def _place(descriptor: int) -> str | None:
         place = os.readlink(f"{_DESCRIPTORS}/{descriptor}")
         return None if place.endswith(_GONE) else place
     return None
-
-
-def _is_other(path: str) -> bool:
-    with contextlib.suppress(OSError):
-        return not stat.S_ISREG(os.lstat(path).st_mode)
-    return False
 
 
 def read_regular(path: str) -> BinaryIO:

@@ -12,6 +12,8 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from txn.persist.trouble import opened, whole
+
 if TYPE_CHECKING:
     from engine.catalog.spaces import Spaces
 
@@ -44,7 +46,8 @@ def note(data: Path, spaces: Spaces) -> None:
 def noted(data: Path) -> list[str]:
     """Return a line for each object that could not be read at the last start. Raises ValueError for a file that is none of ``note``."""
     try:
-        text = (data / FILE).read_text()
+        with opened(str(data / FILE)) as file:
+            text = whole(file).decode()
     except FileNotFoundError:
         return []
     return [

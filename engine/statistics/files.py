@@ -19,6 +19,7 @@ import msgspec
 
 from engine.statistics.figures import PartFigures
 from engine.statistics.records import TableRecord
+from txn.persist.trouble import opened, whole
 
 FORMAT: Final = "holdfast statistics 1"
 ANALYZED: Final = "analyzed"
@@ -60,7 +61,8 @@ class StatisticsFiles:
 
     def _read(self, name: str, type_: type[T]) -> T | None:
         try:
-            data = (self._folder / name).read_bytes()
+            with opened(str(self._folder / name)) as file:
+                data = whole(file)
         except FileNotFoundError:
             return None
         except OSError as error:

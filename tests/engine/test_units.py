@@ -167,6 +167,21 @@ def test_every_error_of_a_transaction_has_a_report(kind: type[Exception]) -> Non
     assert report.message
 
 
+def test_a_file_that_could_not_be_read_at_the_start_is_not_called_damaged() -> None:
+    for error in (
+        txn_errors.DamagedFile("a.parquet", "Input/output error", unread=True),
+        txn_errors.DamagedEntry("a.parquet", "Input/output error", (ShardId(1),), None, unread=True),
+    ):
+        report = report_of(error, MemoryCatalog())
+        assert report is not None
+        assert (report.sqlstate, report.message) == (
+            "58030",
+            'could not read file "a.parquet": Input/output error',
+        )
+        assert report.hint is not None
+        assert "start the server again" in report.hint
+
+
 def test_a_deadlock_names_what_was_waited_for_and_what_was_run() -> None:
     catalog = MemoryCatalog()
     table = catalog.table("pair", "a int4 pk", "b int4", "v int4")

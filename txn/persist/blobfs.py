@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 
 from txn.errors import FileTrouble
 from txn.persist.location import Indeterminate, Offload, in_thread
+from txn.persist.regular import regular
 from txn.persist.trouble import again, number_of, opened, reading, reason_of, refused, said, whole
 
 _NAME = re.compile(r"[0-9a-z._-]+(/[0-9a-z._-]+)*\Z")
@@ -209,8 +210,8 @@ class LocalBlob:
         return None
 
     def source(self, name: str) -> Any:
-        """See Blob."""
-        return self.local_path(name)
+        """See Blob. Raises OSError: it is missing, or is no file."""
+        return regular(self.local_path(name))
 
     def renew(self, name: str) -> object | None:
         """See Blob: there is nothing else to read."""

@@ -34,6 +34,7 @@ from txn.errors import DamagedFile, MissingFile, TxnError, UnknownFormat
 from txn.persist.checksum import seal, unseal
 from txn.persist.location import Blob, Consensus, Indeterminate, register_name
 from txn.persist.part import parquet_name
+from txn.persist.trouble import starting
 from txn.time import IdGen
 from txn.types import PartRef, ShardId, ShardSpec, Timestamp
 
@@ -231,7 +232,8 @@ class ManifestStore:
 
     async def _ends(self, name: str, count: int) -> memoryview:
         path = self._blob.local_path(name)
-        packed = await self._blob.get(name)
+        with starting():
+            packed = await self._blob.get(name)
         if packed is None:
             raise MissingFile(path)
         content = unseal(path, packed)

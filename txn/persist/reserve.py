@@ -14,9 +14,12 @@ from __future__ import annotations
 
 import logging
 import os
+import stat
+from contextlib import suppress
 from typing import Final
 
 from txn.errors import OutOfSpace
+from txn.persist.regular import NotRegularFile, open_regular
 from txn.records import WriteSet
 from txn.types import ShardId
 
@@ -36,14 +39,21 @@ class Reserve:
     """The reserve of one data directory. ``size`` 0: there is none, and nothing is ever ``short``."""
 
     def __init__(self, folder: str, size: int) -> None:
-        """Allocate it, or what there is space for; without any, only what makes room is written."""
+        """Allocate it, or what there is space for; without any, only what makes room is written.
+
+        Raises OSError: NotRegularFile, if something else has its name: that is not a full disk.
+        """
         self._folder = folder
         self._path = os.path.join(folder, NAME)
         self.size = size
         self.short = False
         if not size:
             self._resize(0)
-        elif not self._take():
+            return
+        with suppress(FileNotFoundError):
+            if not stat.S_ISREG(os.lstat(self._path).st_mode):
+                raise NotRegularFile.at(self._path)
+        if not self._take():
             self.give_some("the server starts")
 
     @property
@@ -128,7 +138,7 @@ class Reserve:
 
     def _allocate(self, size: int, held: int) -> bool:
         try:
-            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fd = open_regular(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError:
             return False
         try:

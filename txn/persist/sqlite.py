@@ -26,7 +26,7 @@ import queue
 import sqlite3
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
@@ -44,6 +44,7 @@ from txn.persist.log_process import (
     settle,
 )
 from txn.persist.log_space import no_space
+from txn.persist.regular import regular
 from txn.persist.sqlite_check import check_rows, check_wal, meta_crc, register_crc, summed
 from txn.persist.sqlite_tail import cut_tail
 
@@ -170,6 +171,9 @@ class SqliteConsensus:
         return future
 
     def _connect(self) -> None:
+        for ending in ("", "-wal", "-shm"):  # SQLite would wait at a pipe's end
+            with suppress(FileNotFoundError):
+                regular(self._path + ending)
         new = not os.path.exists(self._path)
         found = 0 if new else self._inspect()
         if found == 0 and self._expected:

@@ -3,6 +3,7 @@
     passing    too many open files, no memory, an I/O error, a time-out ...     tried again, TRIES times in all, with a pause
     final      no such file; no right to it; not a directory ...                at once
     damage     a checksum, a length or a form that is wrong                     DamagedFile, which its part remembers
+    at a start what a table needs and cannot be read                            DamagedFile (``unread``) until the next start
 
 A read that says "not now" without an error (``opened``), or gives less than the file has (``exactly``, ``whole``), is one that passes, too.
 
@@ -28,9 +29,18 @@ from typing import Any, BinaryIO, Final, TypeVar
 
 import pyarrow as pa
 
-from txn.errors import DamagedFile, FileTrouble, MissingFile, OutOfSpace, StorageError, TroubleKind
+from txn.errors import (
+    CopyDamaged,
+    DamagedFile,
+    FileTrouble,
+    MissingFile,
+    OutOfSpace,
+    StorageError,
+    TroubleKind,
+)
 from txn.persist.location import Indeterminate
 from txn.persist.log_space import NO_SPACE
+from txn.persist.regular import NotRegularFile, open_regular
 
 T = TypeVar("T")
 
@@ -88,6 +98,8 @@ def number_of(error: OSError) -> int | None:
 
 def reason_of(error: BaseException, number: int | None) -> str:
     """Return the system's words for an error, or the library's where it tells no number."""
+    if isinstance(error, NotRegularFile):
+        return str(error.strerror)
     return os.strerror(number) if number else str(error)
 
 
@@ -175,8 +187,15 @@ class _Aloud(io.FileIO):
 
 
 def opened(file: str | int) -> BinaryIO:
-    """Open a file, or take an open descriptor, for reading: reads raise OSError wherever the system gave nothing, and None never."""
-    return io.BufferedReader(_Aloud(file, "rb"), _READ_BYTES)
+    """Open a regular file, or take an open descriptor, for reading: reads raise OSError wherever the system gave nothing, and None never.
+
+    Raises OSError: NotRegularFile for a pipe, which would be waited for.
+    """
+    return io.BufferedReader(_Aloud(file, "rb", opener=_opener), _READ_BYTES)
+
+
+def _opener(path: str, _flags: int) -> int:
+    return open_regular(path)
 
 
 def exactly(file: BinaryIO, size: int) -> bytes:
@@ -190,6 +209,26 @@ def exactly(file: BinaryIO, size: int) -> bytes:
 def whole(file: BinaryIO) -> bytes:
     """Read a file from its beginning to its end. Raises OSError (EIO) where less comes than it has."""
     return exactly(file, os.fstat(file.fileno()).st_size)
+
+
+@contextmanager
+def starting() -> Iterator[None]:
+    """Turn what the system will not read of one file, however often it is asked, into DamagedFile (``unread``): a start depends on no single one.
+
+    What is short for all of them (descriptors, memory), and what is being fetched, goes on as it is.
+    """
+    try:
+        yield
+    except FileTrouble as error:
+        if error.kind != "io" or isinstance(error, CopyDamaged):
+            raise
+        raise DamagedFile(error.file, error.reason, unread=True) from error
+
+
+def small_text(path: str) -> str:
+    """Return what a small file of text holds, by which a directory says what it is. Raises OSError, UnicodeDecodeError."""
+    with opened(path) as file:
+        return file.read(_READ_BYTES).decode()
 
 
 def reading(path: str, work: Callable[[], T]) -> T:

@@ -14,9 +14,10 @@ from collections.abc import AsyncIterator, Callable, Mapping
 import msgspec
 
 from txn.encode import LogEntry, decode_entry, decode_write_set, shards_of
-from txn.errors import DamagedEntry, DamagedFile, TxnError
+from txn.errors import DamagedEntry, DamagedFile, MissingFile, TxnError
 from txn.persist.location import Blob, Consensus, strictly_next
 from txn.persist.manifest import Manifest
+from txn.persist.trouble import starting
 from txn.records import Batch, ShardWrites, WriteSet
 from txn.types import PartRef, ShardId
 from txn.wal.cache import LogMap
@@ -76,16 +77,19 @@ async def _resolve(entry: LogEntry, blob: Blob, inline_bytes: int) -> tuple[Batc
     for write_set in entry.writes:
         if isinstance(write_set, tuple):
             ts, name = write_set
-            data = await blob.get(name)
-            if data is None:
-                raise DamagedEntry(blob.local_path(name), "it is missing", entry.shards, entry.upper)
-            names.append(name)
-            size += len(data)
             path = blob.local_path(name)
             try:
+                with starting():
+                    data = await blob.get(name)
+                if data is None:
+                    raise MissingFile(path)
+                names.append(name)
+                size += len(data)
                 write_set = decode_write_set(data, ts, path)
             except DamagedFile as error:
-                raise DamagedEntry(path, error.what, entry.shards, entry.upper) from error
+                raise DamagedEntry(
+                    path, error.what, entry.shards, entry.upper, unread=error.unread
+                ) from error
         writes.append(write_set)
     batch = Batch(epoch=entry.epoch, writes=tuple(writes), swaps=entry.swaps, bytes=inline_bytes + size)
     return batch, names, size
