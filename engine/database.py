@@ -63,6 +63,7 @@ from engine.local.executor import LocalExecutor
 from engine.local.figures import VERSION as SKETCHES
 from engine.local.figures import DuckCounter
 from engine.loop import strands
+from engine.loop.descriptors import Descriptors
 from engine.loop.outside import Outside
 from engine.loop.turns import check_turns
 from engine.memory import MemoryPlan
@@ -133,6 +134,7 @@ class Database:
         self.statements = Statements(memory.statements, memory.statement)
         self.kept = Sessions(memory.sessions, memory.session)
         self.messages = Room(memory.messages)
+        self.descriptors = Descriptors(config.max_connections)
         accounts.install(memory.statement)
         self.lease: Lease | None = None  # asked at every statement, so kept close
         self.failed: Exception | None = None
@@ -232,6 +234,7 @@ class Database:
             memory_bytes=memory.duckdb,
             threads=config.local_threads,
             queries=config.local_queries,
+            descriptors=database.descriptors,
         )
         database.statistics = Statistics(
             store,

@@ -172,7 +172,11 @@ class Cursors:
         db = self._session.db
         measure = measure_of(tuple(column.type.oid for column in rows.columns))
         return KeptRows(
-            Path(db.config.data_dir), lambda batch: db.arrow_rows(batch, rows.columns), measure, self._share
+            Path(db.config.data_dir),
+            lambda batch: db.arrow_rows(batch, rows.columns),
+            measure,
+            self._share,
+            db.descriptors,
         )
 
     def _share(self) -> int:

@@ -24,6 +24,7 @@ import pyarrow as pa
 from engine import accounts
 from engine.connection.rows import RowBatch, RowTuple
 from engine.errors import TROUBLES
+from engine.loop.descriptors import Descriptors
 from pgwire.codecs.sizes import Measure
 from planner.errors import SqlError
 from txn.persist.trouble import again, exactly, number_of, reason_of, said
@@ -55,11 +56,15 @@ class KeptRows:
         to_rows: Callable[[Any], list[RowTuple]],
         measure: Measure | None = None,
         most: Callable[[], int] = lambda: KEPT_BYTES,
+        descriptors: Descriptors | None = None,
     ) -> None:
         """Keep none yet.
 
         ``folder``: for the file. ``to_rows``: makes tuples of an Arrow batch. ``measure``: of tuples. ``most``: bytes in memory.
+        ``descriptors``: of the process, one of which the file takes; None: it is not counted.
         """
+        self._descriptors = descriptors
+        self._taken = 0
         self._most = most
         self._measure = measure
         self._folder = folder
@@ -109,10 +114,22 @@ class KeptRows:
             self._memory -= chunk.size
             self._inside += 1
         if leaving:
+            await self._take_descriptor()
             try:
                 await self._in_thread(self._write, leaving)
             except OSError as error:
                 raise _refused("write", error) from error
+
+    async def _take_descriptor(self) -> None:
+        descriptors = self._descriptors
+        if descriptors is None or self._taken:
+            return
+        if not await descriptors.take(1):
+            raise SqlError(
+                "53000",
+                f"could not keep the rows of a cursor in a file: {descriptors.taken} of {descriptors.limit} file descriptors are taken",
+            )
+        self._taken = 1
 
     async def _in_thread(self, work: Callable[[Any], Any], what: Any) -> Any:
         """Return ``work(what)``, which uses the file; it goes on where this is cancelled."""
@@ -213,6 +230,9 @@ class KeptRows:
         if self._file is not None:
             self._file.close()
             self._file = None
+        taken, self._taken = self._taken, 0
+        if taken and self._descriptors is not None:
+            self._descriptors.give(taken)
 
 
 def _refused(verb: str, error: OSError) -> SqlError:

@@ -5,6 +5,9 @@
 
 DuckDB works in a pool of threads (it releases the GIL). A result is pulled: the next batch is computed while the
 client reads the one before, never more. Closing the stream, or cancelling the statement, interrupts the query.
+
+What a query may open is taken from the process's descriptors before it runs, and given back when its cursor is closed; where
+there are not enough it is another executor's, or 53000.
 """
 
 from __future__ import annotations
@@ -23,17 +26,19 @@ import pyarrow as pa
 
 from engine.connection.rows import RowStream
 from engine.eager import settle
-from engine.executor import ExecContext
+from engine.executor import EngineLimit, ExecContext
 from engine.explain.logical import custom_scan
 from engine.explain.texts import Texts
 from engine.explain.tree import PlanNode
 from engine.local.callouts import Callouts
 from engine.local.errors import to_sql_error
-from engine.local.instance import open_instance
+from engine.local.instance import open_instance, opened_at_most
 from engine.local.relations import Sources, relation_sql
+from engine.loop.descriptors import Descriptors
 from engine.loop.threads import stand_back
 from engine.reads.engine_query import EngineQuery, finish_function
 from engine.reads.filters import TableFilters
+from pgwire.give_way import openly
 from planner import facts as f
 from planner.catalog import Catalog
 from planner.errors import SqlError, not_supported
@@ -44,6 +49,7 @@ from planner.lower.dialect import Labels, labels_of
 from planner.lower.duckdb import DuckDialect, Slot, numeric_shape
 from planner.lower.value import Fixed, kind_of
 from planner.query import Param, QueryExpr
+from planner.rules.arms import spread
 from planner.walk import walk
 from txn.persist import trouble
 from txn.persist.trouble import TRIES, number_in, said
@@ -149,6 +155,7 @@ class LocalExecutor:
         memory_bytes: int = 2**30,
         threads: int = 2,
         queries: int = 4,
+        descriptors: Descriptors | None = None,
     ) -> None:
         """Note the settings; the instance opens with the first query.
 
@@ -158,11 +165,13 @@ class LocalExecutor:
             memory_bytes: DuckDB's memory limit.
             threads: DuckDB's worker threads.
             queries: how many queries compute at a time; more wait.
+            descriptors: those of the process; None: there are no connections beside it.
         """
         self._blob_dir = blob_dir
         self._spill = spill
         self._memory_bytes = memory_bytes
-        self._threads = threads
+        self._threads = max(threads, 1)
+        self.descriptors = descriptors or Descriptors(0)
         self._pool = ThreadPoolExecutor(max(queries, 1), thread_name_prefix="duckdb", initializer=stand_back)
         self._instance: Any = None
         self._opening = threading.Lock()
@@ -183,7 +192,7 @@ class LocalExecutor:
     def explain(self, plan: LocalPlan, texts: Texts) -> PlanNode:
         """See ``Executor``: what DuckDB is asked for, and with VERBOSE the SQL sent to it, with placeholder tables."""
         text = next(iter(plan.texts.values()))
-        return custom_scan("DuckDB", plan.query, text.lowered.text, texts)
+        return custom_scan("DuckDB", spread(plan.query), text.lowered.text, texts)
 
     def measure(self, plan: LocalPlan) -> None:
         """See ``Executor``: DuckDB's nodes are its own."""
@@ -198,14 +207,14 @@ class LocalExecutor:
         if text.lowered.dialect.draws and ctx.session.seeded:
             raise not_supported("random() after setseed() in this executor")
         snapshots: dict[int, Snapshot] = {}
-        for use in text.lowered.relations:
-            if use.oid not in snapshots:
-                shard = ShardId(use.oid)
-                wanted = plan.filters.predicate(shard, ctx)
-                snapshots[use.oid] = await settle(ctx.txn.snapshot(shard, predicate=wanted))
+        for oid in dict.fromkeys(oid for use in text.lowered.relations for oid in use.tables):
+            shard = ShardId(oid)
+            wanted = plan.filters.predicate(shard, ctx)
+            snapshots[oid] = await settle(ctx.txn.snapshot(shard, predicate=wanted))
         sources = Sources()
         relations = {
-            use.placeholder: relation_sql(use, snapshots[use.oid], sources) for use in text.lowered.relations
+            use.placeholder: openly(relation_sql, use, [snapshots[oid] for oid in use.tables], sources)
+            for use in text.lowered.relations
         }
         values = {slot.name: _bound(slot, ctx.params) for slot in text.slots}
         tries = 1 if text.lowered.callouts else TRIES  # what DuckDB has called may not be called again
@@ -218,6 +227,7 @@ class LocalExecutor:
             )
             # The snapshots stay referenced by the running query: what they name stays readable.
             query.keep = snapshots
+            query.opens = opened_at_most(sources.scans, self._threads)
             query.row_bytes = sum(snapshot.row_bytes for snapshot in snapshots.values())
             tries -= 1
             try:
@@ -287,16 +297,35 @@ class _Running(EngineQuery):
         self._reader: Any = None
         self.may_pass = False
         """Whether what it has met may be over when it is run again."""
+        self.opens = self._taken = 0
+        """Descriptors that it may open at most, and those it has taken for that."""
         self.row_bytes = 0
         """What a row of all tables together takes, on average."""
         self.callouts = Callouts(text.lowered.callouts, self._env, self.ended)
 
     async def start(self, sql: str, values: dict[str, object], sources: Sources) -> Any:
-        """Begin executing; return the first batch, or None for an empty result."""
-        self._cursor = (
-            self._owner.cursor() if self._owner.is_open else await self._in_thread(self._owner.cursor)
-        )
-        return await self._in_thread(self._begin, sql, values, sources)
+        """Begin executing; return the first batch, or None for an empty result.
+
+        Raises:
+            EngineLimit: 53000 where it may open more files than can be had.
+        """
+        descriptors = self._owner.descriptors
+        if not await descriptors.take(self.opens):
+            taken = f", {descriptors.taken} of them taken" if self.opens <= descriptors.limit else ""
+            raise EngineLimit(
+                "53000",
+                f"the local executor may open {self.opens} files at once for this query, and there are "
+                f"{descriptors.limit} file descriptors for such{taken}",
+            )
+        self._taken = self.opens
+        try:
+            self._cursor = (
+                self._owner.cursor() if self._owner.is_open else await self._in_thread(self._owner.cursor)
+            )
+            return await self._in_thread(self._begin, sql, values, sources)
+        except BaseException:
+            self.close()
+            raise
 
     def _begin(self, sql: str, values: dict[str, object], sources: Sources) -> Any:
         for name, table in sources.tables.items():
@@ -349,6 +378,9 @@ class _Running(EngineQuery):
         if cursor is not None:
             self.callouts.remove(cursor)
             cursor.close()
+        taken, self._taken = self._taken, 0
+        if taken:
+            self._owner.descriptors.give(taken)
 
 
 _STREAMED: Final = (

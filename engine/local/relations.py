@@ -1,20 +1,24 @@
-"""A snapshot of a table as SQL: parts without their hidden rows, and the hot rows.
+"""Snapshots of tables as SQL: parts without their hidden rows, and the hot rows.
 
-    SELECT c1, c3 FROM read_parquet([p1, p2])                         parts with nothing hidden, by equal columns
-    UNION ALL SELECT c1, c3 FROM read_parquet('p3', file_row_number = true) AS f
-              ANTI JOIN hf_hidden_1 AS h ON f.file_row_number = h.pos  a part with hidden positions
+    SELECT c1, c3 FROM read_parquet([p1, p2])                          parts with nothing hidden, by equal columns
+    UNION ALL SELECT c1, c3 FROM read_parquet([p3, p4], file_row_number = true) AS f
+              ANTI JOIN hf_hidden_1 AS h ON f.file_row_number = h.pos AND f.file_index = h.file     parts with hidden positions
     UNION ALL SELECT c1, c3 FROM hf_hot_1                              the hot rows, an Arrow table
 
-A column added after a part was written stands as its missing value. Only the columns a statement reads are named.
+A column added after a part was written stands as its missing value. Only the columns a statement reads are named. A scan of DuckDB opens
+two descriptors when it begins, however late it comes, and a bounded number however many files it has: so one scan reads all files that
+are read alike, of all tables that stand in the range (partitions). Which of them a row is in is told by the number of its file.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
+from pgwire.give_way import give_way
 from planner.lower import build as b
 from planner.lower import literals, numeric
 from planner.lower.common import RelationUse
@@ -26,9 +30,10 @@ from txn.types import PhysicalType, ShardColumn, Snapshot, SnapshotPart
 
 @dataclass(slots=True)
 class Sources:
-    """What a query reads besides files: Arrow tables to register, by name."""
+    """What a query reads: Arrow tables to register, by name, and ``scans``, how many files each scan has."""
 
     tables: dict[str, Any] = field(default_factory=dict)
+    scans: list[int] = field(default_factory=list)
 
     def add(self, prefix: str, table: Any) -> str:
         """Note a table and return its name."""
@@ -36,61 +41,97 @@ class Sources:
         self.tables[name] = table
         return name
 
+    def files(self, parts: Sequence[SnapshotPart], options: str = "") -> str:
+        """Note a scan and return it; parts are numbered from 0 (``file_index``)."""
+        self.scans.append(len(parts))
+        paths = ", ".join(_quoted(part.ref.path) for part in parts)
+        return f"read_parquet([{paths}]{options})"
 
-def relation_sql(use: RelationUse, snapshot: Snapshot, sources: Sources) -> str:
-    """Return a parenthesised query that yields the snapshot's rows with the columns of ``use``."""
-    dialect = DuckDialect()
-    columns = {c.attnum: c for c in snapshot.spec.columns}
-    branches: list[str] = []
-    whole: dict[tuple[int, ...], list[str]] = {}
-    for part in snapshot.parts:
-        present = tuple(sorted(set(part.ref.columns) & set(use.columns)))
-        if part.hidden is None or not len(part.hidden):
-            whole.setdefault(present, []).append(part.ref.path)
-        else:
-            branches.append(_part_with_hidden(dialect, use, columns, part, present, sources))
-    for present, paths in whole.items():
-        files = ", ".join(_quoted(path) for path in paths)
-        targets = _targets(dialect, use, columns, set(present))
-        branches.append(f"SELECT {targets} FROM read_parquet([{files}])")
-    if snapshot.hot.num_rows:
-        targets = _targets(dialect, use, columns, set(use.columns))
-        branches.append(f"SELECT {targets} FROM {sources.add('hot', _hot(use, snapshot))}")
+
+@dataclass(frozen=True, slots=True)
+class _Alike:
+    """What is read in one scan has this in common. ``types``: as they are stored, of the columns it has."""
+
+    targets: str
+    types: tuple[tuple[int, PhysicalType], ...]
+    hides: bool
+
+
+def relation_sql(use: RelationUse, snapshots: Sequence[Snapshot], sources: Sources) -> str:
+    """Return a parenthesised query that yields the rows of ``use.tables``, whose ``snapshots`` these are, with the columns of ``use``."""
+    scans: dict[_Alike, list[tuple[int, SnapshotPart]]] = {}
+    hot: dict[_Alike, list[Any]] = {}
+    for oid, snapshot in zip(use.tables, snapshots, strict=True):
+        give_way()
+        columns = {c.attnum: c for c in snapshot.spec.columns}
+        known: dict[tuple[int, ...], _Alike] = {}
+        for part in snapshot.parts:
+            present = tuple(sorted(set(part.ref.columns) & set(use.columns)))
+            alike = known.get(present)
+            if alike is None:
+                alike = known[present] = _alike(use, columns, present)
+            hides = part.hidden is not None and len(part.hidden) > 0
+            scans.setdefault(replace(alike, hides=hides), []).append((oid, part))
+        if snapshot.hot.num_rows:
+            alike = _alike(use, columns, tuple(sorted(use.columns)))
+            hot.setdefault(alike, []).append(_hot(use, oid, snapshot))
+    branches = [_scan(use, alike, found, sources) for alike, found in scans.items()]
+    for alike, tables in hot.items():
+        name = sources.add("hot", tables[0] if len(tables) == 1 else pa.concat_tables(tables))
+        branches.append(f"SELECT {_with_table(use, alike.targets, 's_table')} FROM {name}")
     if not branches:
-        no_rows = "(SELECT CAST(NULL AS BIGINT) AS s_row_id) WHERE false"
-        branches.append(f"SELECT {_targets(dialect, use, columns, set())} FROM {no_rows}")
+        targets = _targets(use, {c.attnum: c for c in snapshots[0].spec.columns}, set())
+        no_rows = "(SELECT CAST(NULL AS BIGINT) AS s_row_id, CAST(NULL AS BIGINT) AS s_table) WHERE false"
+        branches.append(f"SELECT {_with_table(use, targets, 's_table')} FROM {no_rows}")
     return f"({' UNION ALL '.join(branches)})"
 
 
-def _hot(use: RelationUse, snapshot: Snapshot) -> Any:
+def _alike(use: RelationUse, columns: dict[int, ShardColumn], present: tuple[int, ...]) -> _Alike:
+    types = tuple((attnum, columns[attnum].type) for attnum in present)
+    return _Alike(_targets(use, columns, set(present)), types, False)
+
+
+def _hot(use: RelationUse, oid: int, snapshot: Snapshot) -> Any:
     """Return the hot table with the columns needed only (registering copies the schema, not the data)."""
     wanted = [f"c{attnum}" for attnum in sorted(use.columns)]
     names = set(snapshot.hot.column_names)  # made anew at each call
     wanted += [f"{name}_dims" for name in wanted if f"{name}_dims" in names]
     if use.row_id or not wanted:
         wanted.append("s_row_id")
-    return snapshot.hot.select(wanted)
-
-
-def _part_with_hidden(
-    dialect: DuckDialect,
-    use: RelationUse,
-    columns: dict[int, ShardColumn],
-    part: SnapshotPart,
-    present: tuple[int, ...],
-    sources: Sources,
-) -> str:
-    name = sources.add("hidden", pa.table({"pos": part.hidden}))
-    targets = _targets(dialect, use, columns, set(present))
+    found = snapshot.hot.select(wanted)
     return (
-        f"SELECT {targets} FROM read_parquet({_quoted(part.ref.path)}, file_row_number = true) AS f "
-        f"ANTI JOIN {name} AS h ON f.file_row_number = h.pos"
+        found.append_column("s_table", pa.repeat(pa.scalar(oid, pa.int64()), len(found)))
+        if use.table
+        else found
     )
 
 
-def _targets(
-    dialect: DuckDialect, use: RelationUse, columns: dict[int, ShardColumn], present: set[int]
+def _scan(
+    use: RelationUse, alike: _Alike, found: Sequence[tuple[int, SnapshotPart]], sources: Sources
 ) -> str:
+    """Return what reads parts that are read alike, each with the table that it belongs to."""
+    parts = [part for _, part in found]
+    oids = ", ".join(str(oid) for oid, _ in found) if use.table else ""
+    targets = _with_table(use, alike.targets, f"CAST([{oids}] AS BIGINT[])[CAST(file_index AS BIGINT) + 1]")
+    if not alike.hides:
+        return f"SELECT {targets} FROM {sources.files(parts)}"
+    hidden = {"pos": pa.concat_arrays([part.hidden for part in parts])}
+    of_file = ""
+    if len(parts) > 1:
+        numbers = [pa.repeat(pa.scalar(n, pa.uint64()), len(part.hidden)) for n, part in enumerate(parts)]
+        hidden["file"] = pa.concat_arrays(numbers)
+        of_file = " AND f.file_index = h.file"
+    name = sources.add("hidden", pa.table(hidden))
+    files = sources.files(parts, ", file_row_number = true")
+    return f"SELECT {targets} FROM {files} AS f ANTI JOIN {name} AS h ON f.file_row_number = h.pos{of_file}"
+
+
+def _with_table(use: RelationUse, targets: str, table: str) -> str:
+    return f"{targets}, {table} AS s_table" if use.table else targets
+
+
+def _targets(use: RelationUse, columns: dict[int, ShardColumn], present: set[int]) -> str:
+    dialect = DuckDialect()  # names that it makes are the same for what is alike
     targets = []
     for attnum, (type_, num) in sorted(use.columns.items()):
         column = columns[attnum]

@@ -142,6 +142,8 @@ class Lowering:
         if use is not None:
             if var.attnum == q.ROW_ID:
                 use.row_id = True
+            elif var.attnum == q.TABLEOID:
+                use.table = len(use.tables) > 1
             elif var.attnum > 0:
                 use.columns.setdefault(var.attnum, (value.type, value.num))
         return value
@@ -186,7 +188,8 @@ class Lowering:
         if not cte.recursive:
             result = self.query(cte.query)
             scope.ctes[cte.name] = CteBinding(label, result.columns)
-            materialized = cte.materialized if self.d.name == "duckdb" else None
+            # Never NOT MATERIALIZED: it would scan files once for each reference, uncounted.
+            materialized = (cte.materialized or None) if self.d.name == "duckdb" else None
             return label, [], result.node, materialized
         return self._recursive(cte, scope, label)
 
@@ -472,7 +475,7 @@ class Lowering:
             raise not_supported(f"catalog relation {range_.name} in this executor")
         if range_.guard is not None:
             return self._guarded(range_, range_.guard, index, scope, label)
-        use = RelationUse(f"hf_rel_{len(self.relations) + 1}", range_.oid)
+        use = RelationUse(f"hf_rel_{len(self.relations) + 1}", range_.tables)
         self.relations.append(use)
         values = {
             c.attnum: Val(
@@ -481,8 +484,8 @@ class Lowering:
             for c in range_.columns
         }
         values[q.ROW_ID] = Val(b.col(label, "s_row_id"), SqlType(f.INT8))
-        oid = self.d.literal(range_.oid, "int64")
-        values[q.TABLEOID] = Val(oid, SqlType(f.OID), None)
+        table = b.col(label, "s_table") if range_.leaves else self.d.literal(range_.oid, "int64")
+        values[q.TABLEOID] = Val(table, SqlType(f.OID), None)
         scope.ranges[index] = RangeBinding(values, use)
         return b.table(use.placeholder, label)
 

@@ -44,15 +44,23 @@ class RelationUse:
 
     Attributes:
         placeholder: the table name to replace.
-        oid: the relation.
+        tables: the tables it stands for: one, or partitions with the same columns.
         columns: attnum -> (SQL type, form) of the columns read, as ``c<attnum>``.
         row_id: whether ``s_row_id`` is read.
+        table: whether ``s_table`` is read, the table that a row is in.
     """
 
     placeholder: str
-    oid: int
+    tables: tuple[int, ...]
     columns: dict[int, tuple[SqlType, Num | None]] = field(default_factory=dict)
     row_id: bool = False
+    table: bool = False
+
+    @property
+    def oid(self) -> int:
+        """The one table it stands for."""
+        (oid,) = self.tables
+        return oid
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from planner.query import Leaf, OutputColumn, QueryExpr, RelationRange, Select, SetOp, Var
@@ -58,12 +59,12 @@ def of_tables(arm: Select, tables: Sequence[Leaf]) -> Select:
     return replace(arm, ranges=(made,))
 
 
-def spread(tree: Any) -> Any:
-    """Return a tree in which every table has a part of its own; the same one where it has already."""
+def spread(tree: Any, *, guarded: bool = False) -> Any:
+    """Return a tree in which every table has a part of its own, or every ``guarded`` one only; the same one where it has already."""
     if isinstance(tree, Var):
         return tree
     if isinstance(tree, Select):
         item = gathered(tree)
-        if item is not None:
+        if item is not None and (item.guard is not None or not guarded):
             return side_by_side(tree.columns, [of_tables(tree, (leaf,)) for leaf in item.leaves])
-    return replace_children(tree, spread)
+    return replace_children(tree, partial(spread, guarded=guarded))
