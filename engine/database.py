@@ -53,7 +53,7 @@ from engine.connection.setting_defs import REPORTED
 from engine.connection.settings import server_defaults
 from engine.ddl.leftovers import drop_leftovers
 from engine.ddl.oids import OidSource
-from engine.eager import settle
+from engine.eager import OnStrand, settle
 from engine.errors import report_of
 from engine.executor import Executor
 from engine.index.executor import IndexExecutor
@@ -501,7 +501,7 @@ class Database:
     async def _without_temporaries(self, connection: Connection) -> None:
         """Drop a session's temporary objects before its advisory locks: who waits for one of these finds none of them left."""
         try:
-            await connection.drop_temporaries()
+            await OnStrand.of(connection.drop_temporaries())  # what looks for what hangs on them gives way
         finally:
             connection.session.system.advisory.close()
             connection.let_go()

@@ -11,10 +11,10 @@ same log entry as data and schema registrations (U10), and recover the same way.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, TypeAlias, cast
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -56,11 +56,14 @@ from planner.catalog import (
 )
 from planner.parse import is_sql
 from txn.api import Transaction
-from txn.types import IndexId, PhysicalType, ShardColumn, ShardId, ShardIndex, ShardSpec
+from txn.types import IndexId, PhysicalType, RowId, ShardColumn, ShardId, ShardIndex, ShardSpec
 from txn.wal.changes import Change
+
+T = TypeVar("T")
 
 FORMAT = 1
 INDEX = IndexId(2)
+_STAGED: Final = 64
 
 Unreadable: TypeAlias = tuple[bytes, Unread]
 """The body of a row that cannot be read, and why."""
@@ -286,7 +289,9 @@ async def write_changes(
 ) -> None:
     """Stage changes of a database's catalog as row changes. ``base`` tells which database, and which keys exist."""
     shard = ShardId(CATALOG_SHARD)
-    inserts, updates, removed = [], [], []
+    inserts: list[tuple[Any, ...]] = []
+    updates: list[tuple[RowId, tuple[Any, ...]]] = []
+    removed: list[RowId] = []
     for item in puts:
         key = key_of(item)
         row = (*stored_key(base.database, key), encode(item))
@@ -295,15 +300,26 @@ async def write_changes(
             updates.append((found, row))
         else:
             inserts.append(row)
+        between()
     for key in deletes:
         if key in base.items:
             removed.append(await _lookup(txn, stored_key(base.database, key)))
-    if inserts:
-        await settle(txn.insert(shard, inserts))
-    if updates:
-        await settle(txn.update(shard, updates))
-    if removed:
-        await settle(txn.delete(shard, removed))
+            between()
+    for rows in _slices(inserts):
+        await settle(txn.insert(shard, rows))
+        between()
+    for changed in _slices(updates):
+        await settle(txn.update(shard, changed))
+        between()
+    for gone in _slices(removed):
+        await settle(txn.delete(shard, gone))
+        between()
+
+
+def _slices(items: list[T]) -> Iterator[list[T]]:
+    """Yield items by so many as are staged in one turn: a statement may change thousands."""
+    for start in range(0, len(items), _STAGED):
+        yield items[start : start + _STAGED]
 
 
 async def _lookup(txn: Transaction, key: StoredKey) -> Any:

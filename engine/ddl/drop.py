@@ -32,7 +32,7 @@ from engine.reads.plans import Plan
 from engine.sequences.define import check_droppable, drawing_columns, restart_owned
 from engine.sources import guard
 from engine.triggers.firing import firing_of
-from pgwire.give_way import between
+from pgwire.give_way import between, openly, paced_iter
 from planner import statements as st
 from planner.bind.index import without_indexes
 from planner.catalog import ColumnDef, ConstraintDef, RelationDef
@@ -92,7 +92,7 @@ async def drop(conn: Connection, plan: Plan, statement: st.Drop, params: Params)
 
         await drop_schemas(session, statement)
         return Command("DROP SCHEMA")
-    targets: list[RelationDef] = []
+    found: dict[int, RelationDef] = {}
     for schema, name in statement.names:
         await session.cancelled.turn()  # there may be thousands
         relation = resolve(session, schema, name)
@@ -117,8 +117,8 @@ async def drop(conn: Connection, plan: Plan, statement: st.Drop, params: Params)
             )
         if relation.virtual:
             raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
-        if relation.oid not in [t.oid for t in targets]:
-            targets.append(relation)
+        found[relation.oid] = relation
+    targets = list(found.values())
     if statement.what == "index":
         await _drop_indexes(session, targets, cascade=statement.cascade, concurrently=statement.concurrently)
     else:
@@ -303,18 +303,19 @@ async def drop_relations(
     when nothing reads them any more.
     """
     from engine.ddl.function_uses import drop_naming, links_to_relations
+    from engine.ddl.namings import Namings
     from engine.ddl.types import (  # they drop columns and views
         drop_uses_of_rows,
         functions_using,
         row_type_of,
         type_dependencies,
-        used_types,
-        with_types_over,
     )
     from engine.triggers.define import drop_triggers  # they look for tables here
     from engine.triggers.dependencies import triggers_from
 
     named = list(targets)
+    if not named:
+        return
     given = {t.oid for t in named}
     below = {p.oid: p for t in named for p in descendants(t, session.catalog)}
     targets = [*named, *(p for oid, p in below.items() if oid not in given)]
@@ -322,41 +323,43 @@ async def drop_relations(
     for target in targets:
         if target.source_oid != of_source:
             guard.refuse_drop(session.catalog, target)
-    dependents, functions, found = depends.dependents(session, oids)
-    keys = define.dependents(session, oids)
-    policies = policies_over(session.catalog, {*oids, *(view.oid for view in dependents)})
+    dependents, functions, found = openly(depends.dependents, session, oids)
+    keys = openly(define.dependents, session, oids)
+    policies = openly(policies_over, session.catalog, {*oids, *(view.oid for view in dependents)})
     for target in targets:
         if target.sequence is not None and target.sequence.owner_table not in oids:
             check_droppable(session, target)
     owned = [s for oid in sorted(oids) for s in session.catalog.sequences_of(oid) if s.oid not in oids]
     inner = {*oids, *(s.oid for s in owned)}
-    drawing = [each for each in drawing_columns(session, inner) if each[1].oid not in oids]
+    drawing = [each for each in openly(drawing_columns, session, inner) if each[1].oid not in oids]
     found += key_dependencies(session, keys)
     found += policy_dependencies(session, policies)
     going = {*inner, *(view.oid for view in dependents)}
-    found += links_to_relations(session, going)
+    found += openly(links_to_relations, session, going)
     found += [
         Dependency(("default", t.oid, c.attnum), t.oid, default_words(session, t, c), s.oid)
         for s, t, c in drawing
     ]
-    used = used_types(session.catalog)
+    namings = openly(Namings, session.catalog)
     typed = [
         gone
         for gone in (*targets, *dependents)
-        if gone.kind in "rvmp" and used & {row_type_oid(gone.oid), row_array_oid(gone.oid)}
+        if gone.kind in "rvmp"
+        and (namings.uses_type(row_type_oid(gone.oid)) or namings.uses_type(row_array_oid(gone.oid)))
     ]
     row_types = [row_type_of(target) for target in typed]
-    of_rows, words = type_dependencies(session, row_types)
+    of_rows, words = openly(type_dependencies, session, row_types, namings)
     within = (
         oids | {view.oid for view in dependents} | {part for target in targets for part in part_oids(target)}
     )
     of_rows = [one for one in of_rows if one.oid not in within]
     found += of_rows
-    over_rows = [t for t in with_types_over(session.catalog, row_types) if t not in row_types]
-    called = functions_using(session, over_rows, found, words)
+    of_targets = {type_.oid for type_ in row_types}
+    over_rows = [t for t in openly(namings.with_types_over, row_types) if t.oid not in of_targets]
+    called = openly(functions_using, session, over_rows, found, words)
     roots: list[Any] = [r.oid for r in (*targets, *owned)]
-    roots += [("type", row_type_of(target).oid) for target in typed]
-    told = [one for one in in_report_order(roots, found) if one.what]
+    roots += [("type", type_.oid) for type_ in row_types]
+    told = [one for one in openly(in_report_order, roots, found) if one.what]
     if told and not cascade:
         raise still_needed(
             described(session, named[0]) if len(named) == 1 else None,
@@ -368,6 +371,7 @@ async def drop_relations(
         # the latest first, as they go in PostgreSQL
         for gone in sorted((*targets, *dependents), key=lambda r: -r.oid):
             refuse_change(session, gone, "DROP TABLE")
+            between()
     if any(one.what for one in of_rows):
         await depends.drop_functions(session, called, cascade=True, quiet=True)
         await drop_uses_of_rows(session, typed)
@@ -392,11 +396,16 @@ async def drop_relations(
         taken.add(relation.oid)
         taken.update(part_oids(relation))
         between()
-    deletes += [key_of(c) for c in session.catalog.comments() if c.object_oid in taken]
-    deletes += [key_of(acl) for acl in session.catalog.acls() if acl.object_oid in taken]
+    deletes += openly(kept_about, session.catalog, taken)
     await session.view.change([], deletes)
     await _tell_parents(session, targets)
     await depends.forget_functions(session, functions)
+
+
+def kept_about(catalog: CatalogSnapshot, oids: set[int]) -> list[StoredKey]:
+    """Return the keys of comments on objects, and of rights to them."""
+    found = [key_of(comment) for comment in paced_iter(catalog.comments()) if comment.object_oid in oids]
+    return found + [key_of(acl) for acl in paced_iter(catalog.acls()) if acl.object_oid in oids]
 
 
 async def drop_rows(catalog: CatalogSnapshot, txn: Transaction, relation: RelationDef) -> None:

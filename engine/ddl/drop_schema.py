@@ -29,6 +29,7 @@ from engine.ddl.drop import (
     view_dependencies,
 )
 from engine.ddl.extensions import forget_extensions, in_schema
+from engine.ddl.namings import Namings
 from engine.ddl.policies import policies_over
 from engine.ddl.roles import function_words
 from engine.ddl.text_search import asked_by, drop_objects, text_search_words
@@ -38,8 +39,6 @@ from engine.ddl.types import (
     row_type_of,
     type_dependencies,
     type_words,
-    used_types,
-    with_types_over,
 )
 from engine.sequences.define import drawing_columns
 from pgwire.give_way import between, openly, paced
@@ -108,12 +107,13 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
     found += links
     words: dict[Any, str] = {schema.oid: f"schema {schema.name}" for schema in schemas}
     hanging = openly(_hanging, session, inside, [i.oid for i in (*called, *searching, *asking)], found)
-    uses, called_so = openly(type_dependencies, session, types)
+    namings = openly(Namings, catalog)
+    uses, called_so = openly(type_dependencies, session, types, namings)
     within = {oid for relation in inside for oid in (relation.oid, *part_oids(relation))}
     found += [one for one in uses if one.oid not in within]
     words |= called_so
-    functions_using(session, openly(with_types_over, catalog, types), found, words)
-    openly(_uses_of_rows, session, inside, found, words)
+    openly(functions_using, session, openly(namings.with_types_over, types), found, words)
+    openly(_uses_of_rows, session, inside, namings, found, words)
     told = [one for one in openly(in_report_order, [schema.oid for schema in schemas], found) if one.what]
     if told and not cascade:
         what = f"schema {schemas[0].name}" if len(schemas) == 1 else None
@@ -155,17 +155,20 @@ def _hanging(
 
 
 def _uses_of_rows(
-    session: Session, inside: Sequence[RelationDef], found: list[Dependency], words: dict[Any, str]
+    session: Session,
+    inside: Sequence[RelationDef],
+    namings: Namings,
+    found: list[Dependency],
+    words: dict[Any, str],
 ) -> None:
     """Add what uses the types of relations' rows."""
     within = {oid for relation in inside for oid in (relation.oid, *part_oids(relation))}
-    used = used_types(session.catalog)
     for relation in paced(inside):
         if relation.kind not in "rvmp":
             continue
         type_ = row_type_of(relation)
-        if not used.isdisjoint(type_.family):
-            uses, called = type_dependencies(session, [type_])
+        if any(map(namings.uses_type, type_.family)):
+            uses, called = type_dependencies(session, [type_], namings)
             found += [one for one in uses if one.oid not in within]
             key = ("type", row_type_oid(relation.oid))
             found.append(Dependency(key, type_.oid, "", relation.oid))

@@ -16,6 +16,7 @@ from engine.catalog.state import CatalogSnapshot
 from engine.connection.session import Session
 from engine.ddl import text_search
 from engine.ddl.dependents import Dependency
+from engine.ddl.namings import Namings
 from engine.ddl.types import drop_types, functions_using, type_dependencies
 from engine.ddl.uses import Use, dependency, drop_use
 from planner.catalog import DictionaryDef, ExtensionDef, TypeDef
@@ -37,7 +38,7 @@ def hanging(session: Session, extensions: Sequence[ExtensionDef]) -> Hanging:
     found = Hanging([], [], {})
     types = own_types(session.catalog, extensions)
     if types:
-        links, words = type_dependencies(session, types)
+        links, words = type_dependencies(session, types, Namings(session.catalog))
         functions_using(session, types, links, words)
         found.roots.extend(("type", type_.oid) for type_ in types)
         found.links.extend(links)

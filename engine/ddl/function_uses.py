@@ -15,7 +15,7 @@ changes it. The index keeps what it has until REINDEX, as in PostgreSQL. What is
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
@@ -25,13 +25,14 @@ from engine.connection.session import Session
 from engine.ddl.alter_columns import views_that_break, without_columns
 from engine.ddl.dependents import Dependency
 from engine.ddl.drop import described
+from engine.ddl.namings import Namings, check_dependencies
 from engine.ddl.rewrite import locked_rows, rewrite_rows
 from engine.ddl.types import drop_types, type_dependencies, type_words
 from engine.ddl.uses import Use, dependency, drop_use, uses_of
 from engine.eager import settle
 from engine.routines.acting import acting_as
 from engine.writes.shape import TableShape
-from pgwire.give_way import openly, paced_iter
+from pgwire.give_way import give_way, openly, paced, paced_iter
 from planner.bind.domain import stored_check
 from planner.bind.stored import column_default, stored_default
 from planner.catalog import RelationDef, TypeDef
@@ -42,24 +43,25 @@ from planner.rights import Rights
 from txn.types import Row, ShardId
 
 
-def _domains(catalog: CatalogSnapshot, functions: Collection[int]) -> Iterator[TypeDef]:
-    """Yield the domains whose default or constraints call any of ``functions``, oldest first."""
-    for made in sorted(catalog.user_types(), key=lambda t: t.oid):
+def _domains(catalog: CatalogSnapshot, functions: Collection[int]) -> list[TypeDef]:
+    """Return the domains whose default or constraints call any of ``functions``, oldest first."""
+    called, found = set(functions), []
+    for made in paced(sorted(catalog.user_types(), key=lambda t: t.oid)):
         texts = " ".join((made.default_sql or "", *(c.check_sql for c in made.checks)))
-        if made.kind == "d" and named_oids(texts) & set(functions):
-            yield made
-
-
-def _ranges(catalog: CatalogSnapshot, functions: Collection[int]) -> list[TypeDef]:
-    """Return the range types whose distances are computed by any of ``functions``."""
-    return [made for made in catalog.user_types() if made.kind == "r" and made.subtype_diff in functions]
+        if made.kind == "d" and not called.isdisjoint(named_oids(texts)):
+            found.append(made)
+    return found
 
 
 def links_to(session: Session, functions: Collection[int], roots: Collection[Any]) -> list[Dependency]:
     """Return how tables and domains hang on functions; parts of the relations among ``roots`` are left out."""
     found: list[Dependency] = []
+    if not functions:
+        return found
+    namings = Namings(session.catalog)
     for oid in sorted(functions):
-        for use in uses_of(session, {oid}):
+        give_way()
+        for use in uses_of(session, {oid}, namings.relations_naming({oid})):
             if use.kind == "view" or use.relation.oid in roots:
                 continue
             one = dependency(session, use, oid)
@@ -68,31 +70,27 @@ def links_to(session: Session, functions: Collection[int], roots: Collection[Any
                 after = without_columns(use.relation, {int(use.what)})
                 for view in views_that_break(session, use.relation, after):
                     found.append(Dependency(view.oid, view.oid, described(session, view), one.key))
-        for made in _ranges(session.catalog, {oid}):
+        lost = [made for made in namings.over.get(oid, ()) if made.kind == "d"]
+        for made in (*namings.distances.get(oid, ()), *lost):
             found.append(Dependency(("type", made.oid), made.oid, type_words(session, made), oid))
-            found += type_dependencies(session, [made])[0]
-        for made in _domains(session.catalog, {oid}):
-            if oid in named_oids(made.default_sql):
-                found.append(Dependency(("type", made.oid), made.oid, type_words(session, made), oid))
-                found += type_dependencies(session, [made])[0]
-                continue
-            for check in made.checks:
-                if oid in named_oids(check.check_sql):
-                    text = f"constraint {check.name}"
-                    key = ("check", made.oid, check.name)
-                    found.append(Dependency(key, check.oid, text, oid))
-                    found.append(Dependency(key, check.oid, "", ("type", made.oid)))  # goes with its domain
+            found += type_dependencies(session, [made], namings)[0]
+        goes = {made.oid for made in lost}
+        checks = [each for each in namings.domain_checks({oid}) if each[0].oid not in goes]
+        found += check_dependencies(checks, {oid})
     return found
 
 
 async def drop_parts(session: Session, functions: Collection[int]) -> None:
     """Drop what of tables and domains calls functions that are about to go."""
-    await _drop_uses(session, uses_of(session, functions))
-    lost = [made.oid for made in _ranges(session.catalog, functions)]
-    for domain in list(_domains(session.catalog, functions)):
-        kept = tuple(c for c in domain.checks if not named_oids(c.check_sql) & set(functions))
+    called = set(functions)
+    await _drop_uses(session, openly(uses_of, session, called))
+    lost = [
+        made.oid for made in session.catalog.user_types() if made.kind == "r" and made.subtype_diff in called
+    ]
+    for domain in openly(_domains, session.catalog, called):
+        kept = tuple(c for c in domain.checks if called.isdisjoint(named_oids(c.check_sql)))
         default = domain.default_sql
-        if named_oids(default) & set(functions):
+        if not called.isdisjoint(named_oids(default)):
             lost.append(domain.oid)
             default = None
         await session.view.change([replace(domain, checks=kept, default_sql=default)])
@@ -192,22 +190,45 @@ def _is_there(session: Session, use: Use) -> bool:
 def callers(catalog: CatalogSnapshot, functions: Iterable[int]) -> set[int]:
     """Return functions and those that may call them, directly or not; bodies that are texts are searched for their names."""
     found = set(functions)
-    grew = bool(found)
-    while grew:
-        names = [re.escape(f.name) for f in catalog.functions() if f.oid in found]
-        pattern = re.compile(rf"(?<!\w)(?:{'|'.join(names)})(?!\w)", re.IGNORECASE)
-        more = {
-            f.oid
-            for f in catalog.functions()
-            if f.oid not in found
-            and (
-                named_oids(" ".join((f.body_sql, *f.defaults))) & found
-                or (not f.body_sql and pattern.search(f.source))
-            )
-        }
-        found |= more
-        grew = bool(more)
+    called: dict[
+        int | str, list[int]
+    ] = {}  # who calls an oid, or has a word of a name in a body that is a text
+    for function in catalog.functions() if found else ():
+        texts = " ".join((function.body_sql, *function.defaults))
+        words = () if function.body_sql else _WORD.findall(function.source.lower())
+        for key in {*named_oids(texts), *words}:
+            called.setdefault(key, []).append(function.oid)
+        give_way()
+    todo = list(found)
+    for oid in todo:
+        callee = catalog.function_by_oid(oid)
+        for caller in called.get(oid, ()):
+            if caller not in found:
+                found.add(caller)
+                todo.append(caller)
+        for caller in () if callee is None else _with_name(catalog, callee.name, called):
+            if caller not in found:
+                found.add(caller)
+                todo.append(caller)
+        give_way()
     return found
+
+
+_WORD: Final = re.compile(r"\w+")
+
+
+def _with_name(catalog: CatalogSnapshot, name: str, called: Mapping[int | str, Sequence[int]]) -> list[int]:
+    """Return the functions whose bodies are texts that have a name in them."""
+    words = _WORD.findall(name.lower())
+    if not words:  # nothing but signs
+        pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+        return [f.oid for f in catalog.functions() if not f.body_sql and pattern.search(f.source)]
+    having = called.get(words[0], ())
+    if words == [name.lower()]:
+        return list(having)
+    pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
+    there = [catalog.function_by_oid(oid) for oid in having]
+    return [f.oid for f in there if f is not None and pattern.search(f.source)]
 
 
 _GONE: Final = ("42883", "42725")
@@ -224,7 +245,7 @@ async def refit(session: Session, functions: Collection[int]) -> None:
     if not functions:
         return
     catalog = session.catalog
-    for made in _domains(catalog, functions):
+    for made in openly(_domains, catalog, functions):
         with _telling_later():
             for check in made.checks:
                 stored_check(catalog, made, check.check_sql)

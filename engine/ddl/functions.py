@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.state import CatalogSnapshot
-from engine.catalog.stored import PG_PROC_OID, Stored, StoredKey, key_of
+from engine.catalog.stored import PG_PROC_OID, CommentDef, Stored, StoredKey, key_of
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl.dependents import Dependency, in_report_order, kept_by_extension, still_needed
@@ -24,7 +24,7 @@ from engine.ddl.roles import function_words
 from engine.ddl.temporary import refuse_temporary_move
 from engine.plpgsql.extra_checks import tell_extra
 from engine.reads.plans import Plan
-from pgwire.give_way import openly
+from pgwire.give_way import give_way, openly, paced
 from planner import statements as st
 from planner.acl import reowned
 from planner.bind.functions import check_source, rebase_body, with_settings
@@ -281,30 +281,37 @@ def dependents(
     What of tables and domains calls these functions is among the dependencies; ``forget_functions`` drops it. ``roots``: oids of relations, types and functions. A dependency on what is none of ``roots`` and hangs on none is left out.
     """
     catalog = session.catalog
+    roots = frozenset(roots)
     needs: dict[Any, set[Any]] = {}
+    needing: dict[Any, list[Any]] = {}
     made: dict[Any, RelationDef | FunctionDef] = {}
-    for relation in catalog.user_relations():
-        if relation.kind in "vm":
-            made[relation.oid] = relation
-            needs[relation.oid] = {
-                *relation.depends_on, *named_oids(relation.view_sql), *relations_in_text(relation.view_sql),
-            }  # fmt: skip
-    for function in catalog.functions():
-        made[function.oid] = function
-        needs[function.oid] = _uses(catalog, function)
+    every: list[RelationDef | FunctionDef] = [*catalog.user_relations(), *catalog.functions()]
+    for item in every:
+        if isinstance(item, FunctionDef):
+            wanted = _uses(catalog, item)
+        elif item.kind in "vm":
+            text = item.view_sql
+            wanted = {*item.depends_on, *named_oids(text), *relations_in_text(text)}
+        else:
+            continue
+        made[item.oid], needs[item.oid] = item, wanted
+        for on in wanted:
+            needing.setdefault(on, []).append(item.oid)
+        give_way()
     gone: set[Any] = set(roots)
     for made_by in [t for t in map(catalog.type_by_oid, gone) if t is not None and t.kind == "r"]:
         gone |= made_by.family  # its constructors are called by their own oids
     gone |= {row_type_key(oid) for oid in roots if isinstance(oid, int)}
     found: set[Any] = set()
-    grew = True
-    while grew:
-        grew = False
-        for key, wanted in needs.items():
-            if key not in found and key not in roots and wanted & gone:
+    todo = list(gone)
+    for on in todo:
+        for key in needing.get(on, ()):
+            if key not in found and key not in roots:
                 found.add(key)
-                gone |= {key, row_type_key(key)}
-                grew = True
+                more = {key, row_type_key(key)} - gone
+                gone |= more
+                todo += more
+        give_way()
     links: list[Dependency] = []
     for key in sorted(found):
         item = made[key]
@@ -313,6 +320,7 @@ def dependents(
             links.append(Dependency(key, key, words, on))
             if isinstance(on, tuple):
                 links.append(Dependency(on, on[1] + 1, "", on[1]))
+        give_way()
     from engine.ddl.function_uses import links_to  # it drops columns
 
     called = {
@@ -399,8 +407,8 @@ async def drop_functions(
     if not targets and not roots:
         return
     oids = [target.oid for target in targets]
-    views, functions, links = dependents(session, oids)
-    told = [one for one in in_report_order([*oids, *roots], [*links, *hanging]) if one.what]
+    views, functions, links = openly(dependents, session, oids)
+    told = [one for one in openly(in_report_order, [*oids, *roots], [*links, *hanging]) if one.what]
     if told and not cascade:
         raise still_needed(
             function_words(session, targets[0]) if what is None and len(targets) == 1 else what,
@@ -423,11 +431,16 @@ async def forget_functions(session: Session, functions: Iterable[FunctionDef]) -
     if oids:
         await drop_parts(session, oids)
     deletes: list[StoredKey] = [("function", oid, 0) for oid in sorted(oids)]
-    deletes += [key_of(c) for c in catalog.comments() if c.class_oid == PG_PROC_OID and c.object_oid in oids]
-    deletes += [key_of(a) for a in catalog.acls() if a.class_oid == PG_PROC_OID and a.object_oid in oids]
+    deletes += openly(_kept_about, catalog, oids)
     if deletes:
         await session.view.change([], deletes)
-        await refit(session, callers(catalog, oids) - oids)
+        await refit(session, openly(callers, catalog, oids) - oids)
+
+
+def _kept_about(catalog: CatalogSnapshot, oids: set[int]) -> list[StoredKey]:
+    """Return the keys of comments on functions, and of rights to them."""
+    about: list[CommentDef | AclDef] = [*catalog.comments(), *catalog.acls()]
+    return [key_of(i) for i in paced(about) if i.class_oid == PG_PROC_OID and i.object_oid in oids]
 
 
 def functions_that_break(session: Session, before: RelationDef, after: RelationDef) -> list[FunctionDef]:

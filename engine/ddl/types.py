@@ -10,7 +10,7 @@ What uses a type: columns of it, and stored texts that name it (``planner.typefa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -25,6 +25,7 @@ from engine.ddl.dependents import Dependency, in_report_order, kept_by_extension
 from engine.ddl.drop import (
     described,
     drop_relations,
+    kept_about,
     notice_cascade,
     resolve,
     table_of,
@@ -32,10 +33,11 @@ from engine.ddl.drop import (
 )
 from engine.ddl.held_rows import columns_holding, repack_rows
 from engine.ddl.members import named_role
+from engine.ddl.namings import Namings, check_dependencies
 from engine.ddl.temporary import refuse_temporary_move
 from engine.ddl.uses import dependency, drop_use, uses_of
 from engine.reads.plans import Plan
-from pgwire.give_way import between, give_way, openly, paced
+from pgwire.give_way import between, give_way, openly
 from planner import statements as st
 from planner.acl import reowned
 from planner.builtins.reg import quote_ident
@@ -43,7 +45,6 @@ from planner.builtins.system import type_name
 from planner.catalog import (
     FIRST_RANK,
     AclDef,
-    ColumnDef,
     ConstraintDef,
     EnumLabel,
     FunctionDef,
@@ -52,7 +53,6 @@ from planner.catalog import (
 )
 from planner.errors import SqlError, not_supported
 from planner.facts import facts
-from planner.named_oids import named_oids
 from planner.partition import descendants
 
 if TYPE_CHECKING:
@@ -267,49 +267,6 @@ def member_words(session: Session, type_: TypeDef, member: int) -> str:
     return f"function {quote_ident(proc.name)}({types})"
 
 
-def _attributes_of(catalog: CatalogSnapshot, type_: TypeDef) -> list[tuple[TypeDef, ColumnDef]]:
-    """Return the attributes of composite types that are of a type or of the array type over it; oldest type first."""
-    family = type_.family
-    return [
-        (made, column)
-        for made in paced(sorted(catalog.user_types(), key=lambda t: t.oid))
-        for column in made.attributes
-        if not column.dropped and column.declared.oid in family
-    ]
-
-
-def _types_by_use(catalog: CatalogSnapshot) -> dict[int, list[TypeDef]]:
-    """Return users' types, oldest first, by the types that they are over or that their defaults name."""
-    by_use: dict[int, list[TypeDef]] = {}
-    for made in paced(sorted(catalog.user_types(), key=lambda t: t.oid)):
-        for oid in {made.base, *named_oids(made.default_sql)}:
-            by_use.setdefault(oid, []).append(made)
-    return by_use
-
-
-def _over(by_use: dict[int, list[TypeDef]], type_: TypeDef) -> list[TypeDef]:
-    """Return the domains and ranges over a type, or over its arrays, and the domains whose defaults name it; oldest first."""
-    found = {made.oid: made for oid in type_.family for made in by_use.get(oid, ()) if made.oid != type_.oid}
-    return [found[oid] for oid in sorted(found)]
-
-
-def domain_checks(
-    catalog: CatalogSnapshot, oids: Collection[int]
-) -> tuple[list[tuple[TypeDef, ConstraintDef]], list[Dependency]]:
-    """Return the constraints of domains that name any of ``oids``, oldest domain first, and how they hang on these."""
-    checks: list[tuple[TypeDef, ConstraintDef]] = []
-    found: list[Dependency] = []
-    for made in paced(sorted(catalog.user_types(), key=lambda t: t.oid)):
-        for check in made.checks:
-            used = named_oids(check.check_sql).intersection(oids)
-            if used:
-                checks.append((made, check))
-                key = ("check", made.oid, check.name)
-                found.append(Dependency(key, check.oid, f"constraint {check.name}", min(used)))
-                found.append(Dependency(key, check.oid, "", ("type", made.oid)))  # goes with its domain
-    return checks, found
-
-
 async def drop_domain_checks(session: Session, checks: Iterable[tuple[TypeDef, ConstraintDef]]) -> None:
     """Drop constraints of domains, as far as the domains are still there."""
     for made, check in checks:
@@ -319,36 +276,24 @@ async def drop_domain_checks(session: Session, checks: Iterable[tuple[TypeDef, C
             await session.view.change([replace(now, checks=left)])
 
 
-def with_types_over(catalog: CatalogSnapshot, types: Sequence[TypeDef]) -> list[TypeDef]:
-    """Return types and, at any depth, the domains and ranges that hang on them, each once."""
-    over = _types_by_use(catalog)
-    found = {type_.oid: type_ for type_ in types}
-    todo = list(found.values())
-    for type_ in todo:
-        for other in _over(over, type_):
-            if other.oid not in found:
-                found[other.oid] = other
-                todo.append(other)
-        give_way()
-    return todo
-
-
-def type_dependencies(session: Session, types: Sequence[TypeDef]) -> tuple[list[Dependency], dict[Any, str]]:
+def type_dependencies(
+    session: Session, types: Sequence[TypeDef], namings: Namings
+) -> tuple[list[Dependency], dict[Any, str]]:
     """Return what hangs on ``types``, directly or not, and what each thing that something hangs on is called.
 
-    The array type over a type hangs on it, too, but is nothing that is told.
+    The array type over a type hangs on it, too, but is nothing that is told. ``namings``: of the session's catalog.
     """
     found: list[Dependency] = []
     words: dict[Any, str] = {}
     views: set[int] = set()
-    over = _types_by_use(session.catalog)
-    for type_ in with_types_over(session.catalog, types):
+    for type_ in namings.with_types_over(types):
+        give_way()
         on = ("type", type_.oid)
         words[on] = type_words(session, type_)
         for member in sorted(type_.family - {type_.oid}):
             words["type", member] = member_words(session, type_, member)
             found.append(Dependency(("type", member), member, "", on))
-        for other in _over(over, type_):
+        for other in namings.types_over(type_):
             text = words.setdefault(("type", other.oid), type_words(session, other))
             found.append(
                 Dependency(
@@ -360,14 +305,14 @@ def type_dependencies(session: Session, types: Sequence[TypeDef]) -> tuple[list[
             )
         found += [
             one if isinstance(one.on, tuple) else one._replace(on=("type", one.on))
-            for one in domain_checks(session.catalog, type_.family)[1]
+            for one in check_dependencies(namings.domain_checks(type_.family), type_.family)
         ]
-        for other, column in _attributes_of(session.catalog, type_):
+        for other, column in namings.attributes_of(type_):
             text = f"column {column.name} of composite {type_words(session, other)}"
             attribute = ("attribute", other.oid, column.attnum)
             on = ("type", column.declared.oid)
             found.append(Dependency(attribute, other.oid, text, on, part=column.attnum))
-        uses = uses_of(session, type_.family)
+        uses = uses_of(session, type_.family, namings.relations_naming(type_.family))
         read = {u.relation.oid for u in uses if u.kind == "column" and u.relation.kind in "rp"}
         for use in uses:
             relation = use.relation
@@ -398,12 +343,13 @@ def type_dependencies(session: Session, types: Sequence[TypeDef]) -> tuple[list[
 async def drop_type(conn: Connection, plan: Plan, statement: st.DropType, params: Params) -> Outcome:
     """DROP TYPE. Raises SqlError 42704, 3F000, 2BP01."""
     session = conn.session
-    targets: list[TypeDef] = []
+    targets: dict[int, TypeDef] = {}
     for schema, name in statement.names:
+        await session.cancelled.turn()  # there may be thousands
         found = _resolve(session, statement, schema, name)
-        if found is not None and found not in targets:
-            targets.append(found)
-    await drop_types(session, targets, cascade=statement.cascade)
+        if found is not None:
+            targets[found.oid] = found
+    await drop_types(session, list(targets.values()), cascade=statement.cascade)
     return Command(plan.bound.tag)
 
 
@@ -470,10 +416,12 @@ async def drop_types(
     """Drop types; with ``cascade`` also the columns, defaults, checks and views that use them. Raises SqlError 2BP01."""
     if not targets:
         return
-    found, words = openly(type_dependencies, session, targets)
-    over = openly(with_types_over, session.catalog, targets)
-    by_functions = functions_using(session, over, found, words)
-    told = [one for one in in_report_order([("type", type_.oid) for type_ in targets], found) if one.what]
+    namings = openly(Namings, session.catalog)
+    found, words = openly(type_dependencies, session, targets, namings)
+    over = openly(namings.with_types_over, targets)
+    by_functions = openly(functions_using, session, over, found, words)
+    roots = [("type", type_.oid) for type_ in targets]
+    told = [one for one in openly(in_report_order, roots, found) if one.what]
     if told and not cascade:
         raise still_needed(
             type_words(session, targets[0]) if len(targets) == 1 else None,
@@ -486,14 +434,23 @@ async def drop_types(
 
 
 async def _drop_with_uses(session: Session, types: Sequence[TypeDef]) -> None:
-    """Drop what uses types but functions, what is over them, and themselves as far as they are of the catalog's own."""
-    gone = openly(with_types_over, session.catalog, types)
+    """Drop what uses types but functions, what is over them, and themselves as far as they are of the catalog's own.
+
+    What is found to use them at first may be gone or changed when its turn comes: with what was dropped before.
+    """
+    namings = openly(Namings, session.catalog)
+    gone = openly(namings.with_types_over, types)
+    going = {type_.oid for type_ in gone}
     for type_ in gone:
-        await _drop_uses(session, type_)
-        await drop_domain_checks(session, openly(domain_checks, session.catalog, type_.family)[0])
+        for other, column in namings.attributes_of(type_):
+            made = session.catalog.type_by_oid(other.oid)
+            if made is not None and made.oid not in going and not made.attributes[column.attnum - 1].dropped:
+                await drop_attribute(session, made, column.attnum)
+        await _drop_uses(session, type_, namings)
+        await drop_domain_checks(session, namings.domain_checks(type_.family))
         await session.cancelled.turn()
     left_over = [type_ for type_ in gone if session.catalog.type_by_oid(type_.oid) is not None]
-    await session.view.change([], [key for type_ in left_over for key in _keys(session.catalog, type_)])
+    await session.view.change([], openly(_keys, session.catalog, left_over))
 
 
 def functions_using(
@@ -512,33 +469,6 @@ def functions_using(
     return using
 
 
-def used_types(catalog: CatalogSnapshot) -> set[int]:
-    """Return the users' types that columns, attributes, domains, ranges or stored texts of relations name."""
-    found: set[int] = set()
-    for relation in catalog.user_relations():
-        for trigger in relation.triggers:
-            found |= named_oids(trigger.when_sql)
-        for policy in relation.policies:
-            found |= named_oids(f"{policy.using_sql} {policy.check_sql}")
-        found |= named_oids(relation.view_sql)
-        found.add(relation.of_type)
-        for column in relation.live:
-            found.add(column.declared.oid)
-            found |= named_oids(column.default_sql)
-        for constraint in relation.constraints:
-            found |= named_oids(constraint.check_sql)
-        for index in relation.indexes:
-            if index.computed:
-                found |= named_oids(" ".join((*index.expressions, index.where_sql)))
-        if relation.partition_key is not None:
-            found |= named_oids(" ".join(relation.partition_key.expressions))
-    for made in catalog.user_types():
-        found.add(made.base)
-        found |= {column.declared.oid for column in made.attributes if not column.dropped}
-        found |= named_oids(" ".join((made.default_sql or "", *(c.check_sql for c in made.checks))))
-    return found
-
-
 def row_type_of(relation: RelationDef) -> TypeDef:
     """Return the type of a relation's rows as one by itself, to ask what hangs on it."""
     return TypeDef(
@@ -550,11 +480,6 @@ def row_type_of(relation: RelationDef) -> TypeDef:
 async def drop_uses_of_rows(session: Session, relations: Sequence[RelationDef]) -> None:
     """Drop what uses the types of relations' rows, functions apart, and the types over them, as far as it is still there."""
     await _drop_with_uses(session, [row_type_of(relation) for relation in relations])
-
-
-async def _drop_attributes(session: Session, type_: TypeDef) -> None:
-    for other, column in _attributes_of(session.catalog, type_):
-        await drop_attribute(session, changed_type(session, other.oid), column.attnum)
 
 
 async def drop_attribute(session: Session, type_: TypeDef, attnum: int) -> None:
@@ -581,18 +506,17 @@ def without_attribute(type_: TypeDef, attnum: int) -> TypeDef:
     return replace(type_, attributes=tuple(columns))
 
 
-async def _drop_uses(session: Session, type_: TypeDef) -> None:
-    await _drop_attributes(session, type_)
-    family = type_.family
-    views = {u.relation.oid: u.relation for u in uses_of(session, family) if u.relation.kind in "vm"}
-    await drop_relations(session, list(views.values()), cascade=True, quiet=True)
-    for use in uses_of(session, family):
+async def _drop_uses(session: Session, type_: TypeDef, namings: Namings) -> None:
+    using = namings.relations_naming(type_.family)
+    views = [relation for relation in using if relation.kind in "vm"]
+    left = [view for view in views if session.catalog.relation_by_oid(view.oid) is not None]
+    await drop_relations(session, left, cascade=True, quiet=True)
+    now = [relation for relation in map(session.catalog.relation_by_oid, [r.oid for r in using]) if relation]
+    for use in openly(uses_of, session, type_.family, now):
         await drop_use(session, use)
 
 
-def _keys(catalog: CatalogSnapshot, type_: TypeDef) -> Iterable[StoredKey]:
-    """Return the keys of a type and of what is kept about it."""
-    yield key_of(type_)
-    oids = {type_.oid, type_.relation_oid} - {0}
-    yield from (key_of(c) for c in catalog.comments() if c.object_oid in oids)
-    yield from (key_of(acl) for acl in catalog.acls() if acl.object_oid == type_.oid)
+def _keys(catalog: CatalogSnapshot, types: Iterable[TypeDef]) -> list[StoredKey]:
+    """Return the keys of types and of what is kept about them."""
+    oids = {oid for type_ in types for oid in (type_.oid, type_.relation_oid)} - {0}
+    return [*(key_of(type_) for type_ in types), *kept_about(catalog, oids)]

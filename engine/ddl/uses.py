@@ -52,7 +52,7 @@ def uses_of(
     found: list[Use] = []
     if relations is None:
         relations = session.catalog.user_relations()
-    for relation in paced(sorted(relations, key=lambda r: r.oid)):
+    for relation in paced(sorted(relations, key=lambda r: r.oid), 1):
         named = named_oids(relation.view_sql) & family if relation.kind in "vm" else set()
         gone: set[int] = set()
         for column in relation.live:

@@ -25,7 +25,7 @@ def views(n: int) -> str:
     return "; ".join(made)
 
 
-def _doubling(n: int) -> str:
+def doubling_types(n: int) -> str:
     """Return a chain of temporary types, each of two attributes of the one before: 2^n attributes below the last."""
     made = "; ".join(
         f"CREATE TYPE pg_temp.double{i} AS (a double{i - 1}, b double{i - 1})" for i in range(1, n + 1)
@@ -139,11 +139,11 @@ ROWS = (
         setup=("SELECT set_config('search_path', (SELECT string_agg('s' || g, ',') FROM generate_series(1, <n>) g) || ',public', false)",),
         short=5000, full=200_000, answer="1"),
     Row(name="composite types that double", sql=lambda n: f"SELECT x FROM (VALUES (ROW(NULL, NULL)::double{n}), ('(,)'::double{n})) v(x) "
-        "ORDER BY x", setup=(_doubling,), short=40, full=300, answer="(,)"),
+        "ORDER BY x", setup=(doubling_types,), short=40, full=300, answer="(,)"),
     Row(name="composite types that double, stored", sql=lambda n: f"CREATE TEMP TABLE held (x double{n}); INSERT INTO held VALUES ('(,)'); "
-        "SELECT a.x FROM held a JOIN held b ON a.x = b.x", setup=(_doubling,), short=40, full=300, answer="(,)"),
+        "SELECT a.x FROM held a JOIN held b ON a.x = b.x", setup=(doubling_types,), short=40, full=300, answer="(,)"),
     Row(name="composite types that double, an attribute less", sql="ALTER TYPE double0 DROP ATTRIBUTE b CASCADE",
-        setup=(_doubling, lambda n: f"CREATE TEMP TABLE held (x double{n})"), short=40, full=300),
+        setup=(doubling_types, lambda n: f"CREATE TEMP TABLE held (x double{n})"), short=40, full=300),
     Row(name="EXISTS within EXISTS over series", sql=lambda n: "SELECT x FROM generate_series(1, 3) x WHERE " + "".join(
         f"EXISTS (SELECT 1 FROM generate_series(1, 2) y{i} WHERE y{i} >= x AND " for i in range(n)) + "true" + ")" * n, short=40, full=500, expect=DEEP),
     Row(name="a cross join of many", sql=lambda n: "SELECT count(*) FROM " + ",".join(f"(SELECT 1) a{i}" for i in range(n)), short=150, full=5000,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.hostile.row import Row
-from tests.hostile.rows.nesting import DEEP
+from tests.hostile.rows.nesting import DEEP, doubling_types
 
 
 def _list(n: int, item: str, between: str = ", ") -> str:
@@ -121,6 +121,70 @@ ROWS = (
         ),
         short=30,
         full=1000,
+    ),
+    Row(
+        name="DROP of many types",
+        sql=lambda n: f"DROP TYPE {_list(n, 'pg_temp.t{0}')}",
+        setup=(lambda n: _list(n, "CREATE TYPE pg_temp.t{0} AS (a int, b text)", "; "),),
+        short=600,
+        full=1500,
+    ),
+    Row(
+        name="DROP of many types that are used",
+        sql=lambda n: f"DROP TYPE {_list(n, 'pg_temp.t{0}')} CASCADE",
+        setup=(
+            lambda n: _list(n, "CREATE TYPE pg_temp.t{0} AS (a int, b text)", "; "),
+            lambda n: _list(n, "CREATE TYPE pg_temp.u{0} AS (a pg_temp.t{0}, b int)", "; "),
+            lambda n: _list(n, "CREATE TEMP TABLE h{0} (a pg_temp.t{0}, b int)", "; "),
+        ),
+        short=40,
+        full=500,
+    ),
+    Row(
+        name="DROP of many domains",
+        sql=lambda n: f"DROP DOMAIN {_list(n, 'pg_temp.d{0}')}",
+        setup=(lambda n: _list(n, "CREATE DOMAIN pg_temp.d{0} AS int CHECK (VALUE > {0})", "; "),),
+        short=600,
+        full=1500,
+    ),
+    Row(
+        name="DROP of many functions",
+        sql=lambda n: f"DROP FUNCTION {_list(n, 'pg_temp.f{0}')}",
+        setup=(
+            lambda n: _list(
+                n, "CREATE FUNCTION pg_temp.f{0}(a int) RETURNS int LANGUAGE sql AS 'SELECT a + {0}'", "; "
+            ),
+        ),
+        short=600,
+        full=1500,
+    ),
+    Row(
+        name="DROP of many tables",
+        sql=lambda n: f"DROP TABLE {_list(n, 't{0}')}",
+        setup=(lambda n: _list(n, "CREATE TEMP TABLE t{0} (a int PRIMARY KEY, b text)", "; "),),
+        short=600,
+        full=1500,
+    ),
+    Row(
+        name="DROP of many views",
+        sql=lambda n: f"DROP VIEW {_list(n, 'v{0}')}",
+        setup=(lambda n: _list(n, "CREATE TEMP VIEW v{0} AS SELECT id + {0} x FROM numbers", "; "),),
+        short=600,
+        full=1500,
+    ),
+    Row(
+        name="DISCARD TEMP of many tables",
+        sql="DISCARD TEMP",
+        setup=(lambda n: _list(n, "CREATE TEMP TABLE t{0} (a int PRIMARY KEY, b text)", "; "),),
+        short=600,
+        full=1500,
+    ),
+    Row(
+        name="DISCARD TEMP of types that double",
+        sql="DISCARD TEMP",
+        setup=(doubling_types,),
+        short=40,
+        full=300,
     ),
     Row(
         name="DROP OWNED",
