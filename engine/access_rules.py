@@ -8,6 +8,9 @@
 The first rule that fits decides; where none fits, nobody comes in (manual 21.1). Read when the server starts and again at SIGHUP; a
 file with an error is told of and leaves the rules as they were.
 
+Lines and words are cut as PostgreSQL cuts them: a backslash joins a line to the next one, a comment too, and nothing but a line feed ends
+one; a name may be quoted in part (``+"the staff"``), one that begins with a quote is no keyword. A blank before a comma is an error.
+
 Types are local, host, hostssl and hostnossl; databases names, all, sameuser and samerole; users names, all and +role;
 addresses all, an address with a mask or its length; methods trust, reject and scram-sha-256. What PostgreSQL knows besides (host names,
 regular expressions, @files, options of a method, other methods) is an error that names it. There is no replication: a rule for it
@@ -18,7 +21,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, cast
@@ -30,7 +33,8 @@ IsMember: TypeAlias = Callable[[str], bool]
 
 KINDS: Final = ("local", "host", "hostssl", "hostnossl")
 METHODS: Final = ("trust", "reject", "scram-sha-256")
-_TOKEN: Final = re.compile(r'"((?:[^"\n]|"")*)"|([^\s,"#]+)|(,)|(#.*)')
+_BLANK: Final = " \t\r"
+_LENGTH: Final = re.compile(r"[0-9]{1,3}")  # of a mask
 
 
 class AccessRulesError(ValueError):
@@ -128,11 +132,11 @@ def only_trust(rules: Sequence[Rule]) -> bool:
 def read(path: str) -> tuple[Rule, ...]:
     """Return the rules of a file. Raises AccessRulesError."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_bytes().decode()  # "\n" alone ends a line
     except (OSError, UnicodeDecodeError) as error:
         raise AccessRulesError(f"cannot read {path}: {error}") from None
     found = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in _lines(text):
         try:
             fields = _fields(line)
             if fields:
@@ -144,39 +148,67 @@ def read(path: str) -> tuple[Rule, ...]:
     return tuple(found)
 
 
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines and their numbers; a backslash at its end joins one, a comment too, to the next, as PostgreSQL reads them."""
+    first, joined = 0, ""
+    for number, line in enumerate(text.split("\n"), 1):
+        line = line.removesuffix("\r")
+        first = first or number
+        if line.endswith("\\"):
+            joined += line[:-1]
+            continue
+        yield first, joined + line
+        first, joined = 0, ""
+    if joined:
+        yield first, joined
+
+
 def _fields(line: str) -> list[tuple[Word, ...]]:
-    """Split a line into its columns, each a list of names separated by commas."""
+    """Split a line into its columns, each a list of names separated by commas. Blanks may follow a comma, and none may come before it."""
     columns: list[tuple[Word, ...]] = []
     at, joined = 0, False
-    while at < len(line):
-        if line[at].isspace():
+    while True:
+        while at < len(line) and line[at] in _BLANK:
             at += 1
-            continue
-        token = _TOKEN.match(line, at)
-        if token is None:
-            raise ValueError("a quoted name does not end")
-        quoted, plain, comma, comment = token.groups()
-        at = token.end()
-        if comment is not None:
+        if at == len(line) or line[at] == "#":
             break
-        if comma is not None:
-            if not columns:
-                raise ValueError("a comma without a name before it")
-            joined = True
-            continue
-        word = Word(quoted.replace('""', '"'), True) if quoted is not None else Word(plain)
+        if line[at] == ",":
+            raise ValueError("a comma without a name before it")
+        word, at = _word(line, at)
         if joined:
             columns[-1] = (*columns[-1], word)
         else:
             columns.append((word,))
-        joined = False
+        joined = at < len(line) and line[at] == ","
+        at += joined
     if joined:
         raise ValueError("a comma without a name behind it")
     return columns
 
 
+def _word(line: str, at: int) -> tuple[Word, int]:
+    """Read a name, of which any part may be quoted (``+"the staff"``); return it and where it ends. What begins with a quote is no keyword."""
+    quoted, parts, inside = line[at] == '"', [], False
+    while at < len(line):
+        char = line[at]
+        if char == '"':
+            if inside and line[at + 1 : at + 2] == '"':
+                parts.append(char)
+                at += 1
+            else:
+                inside = not inside
+        elif not inside and (char in _BLANK or char in ",#"):
+            break
+        else:
+            parts.append(char)
+        at += 1
+    if inside:
+        raise ValueError("a quoted name does not end")
+    return Word("".join(parts), quoted), at
+
+
 def _rule(line: int, fields: list[tuple[Word, ...]]) -> Rule:
-    kind = _single(fields[0], "type")
+    kind = _single(fields[0], "type").text
     if kind.startswith("include"):
         raise ValueError(f"{kind} is not supported")
     if kind not in KINDS:
@@ -192,34 +224,48 @@ def _rule(line: int, fields: list[tuple[Word, ...]]) -> Rule:
         if not rest:
             raise ValueError("the address is missing")
         address = rest.pop(0)
-        if address != "all":
-            mask = rest.pop(0) if "/" not in address and rest and rest[0] not in METHODS else None
-            network = _network(address, mask)
+        if not address.says("all"):
+            separate = "/" not in address.text and rest and rest[0].text not in METHODS
+            network = _network(address.text, rest.pop(0).text if separate else None)
     if not rest:
         raise ValueError("the method is missing")
-    if rest[0] not in METHODS:
-        raise ValueError(f'method "{rest[0]}" is not supported; there are {", ".join(METHODS)}')
+    method = rest[0].text
+    if method not in METHODS:
+        raise ValueError(f'method "{method}" is not supported; there are {", ".join(METHODS)}')
     if len(rest) > 1:
-        raise ValueError(f'"{rest[1]}": options of a method are not supported')
+        raise ValueError(f'"{rest[1].text}": options of a method are not supported')
     return Rule(
         line=line, kind=cast("Kind", kind), databases=fields[1], users=fields[2], network=network,
-        method=cast("Method", rest[0]),
+        method=cast("Method", method),
     )  # fmt: skip
 
 
-def _single(field: tuple[Word, ...], what: str) -> str:
+def _single(field: tuple[Word, ...], what: str) -> Word:
     if len(field) != 1:
         raise ValueError(f"one {what} is asked for, not a list")
-    return field[0].text
+    return field[0]
 
 
 def _network(address: str, mask: str | None) -> Network:
-    if "/" not in address and mask is None:
+    base, slash, length = address.partition("/")
+    if not slash and mask is None:
         raise ValueError(
             f'"{address}": an address needs the length of its mask, host names are not supported'
         )
     try:
-        return ipaddress.ip_network(address if mask is None else f"{address}/{mask}", strict=False)
+        if slash and not _LENGTH.fullmatch(length):
+            raise ValueError(length)
+        bits = int(length) if mask is None else _ones(mask, ipaddress.ip_address(base).version)
+        return ipaddress.ip_network((base, bits), strict=False)
     except ValueError:
         shown = address if mask is None else f"{address} {mask}"
         raise ValueError(f'"{shown}" is no address with a mask') from None
+
+
+def _ones(mask: str, version: int) -> int:
+    """Return how many bits a mask begins with. Raises ValueError where it has others, too: a mask of hosts (0.0.0.255) is none."""
+    written = ipaddress.ip_address(mask)
+    zeros = int(written) ^ int.from_bytes(b"\xff" * len(written.packed))
+    if written.version != version or zeros & (zeros + 1):
+        raise ValueError(mask)
+    return written.max_prefixlen - zeros.bit_length()

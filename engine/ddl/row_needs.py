@@ -108,8 +108,8 @@ class RowNeeds(Needs):
                     assigned = [attnum for attnum, _ in statement.on_conflict.assignments]
                     self._have_columns(relation, assigned, "w")
                     read |= columns_named(statement.on_conflict) | columns_named(statement.on_conflict, 1)
-                for arbiter in statement.on_conflict.arbiters if statement.on_conflict else ():
-                    read |= {a for i in relation.indexes if i.oid == arbiter for a in i.attnums}
+                if statement.on_conflict is not None:
+                    read |= statement.on_conflict.asked
             case q.Update():
                 self._have_columns(relation, statement.assigned, "w")
                 target, read = _target(statement, relation)

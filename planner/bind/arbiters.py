@@ -6,13 +6,14 @@ ON CONFLICT ON CONSTRAINT name                the index of that constraint, whic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from planner import ast
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_boolean, bind_clause
+from planner.bind.guarding import own_vars
 from planner.bind.index import index_keys
 from planner.bind.stored import table_scope
 from planner.bind.table_parts import column_collation
@@ -29,13 +30,15 @@ from planner.rules.fold import fold, fold_node
 from planner.walk import walk
 
 
-def arbiters_of(
-    context: BindContext, node: ast.OnConflict, relation: RelationDef
-) -> tuple[tuple[int, ...], tuple[Expr, ...]]:
-    """Return the indexes that a conflict target names or infers; () = all of them. And its WHERE, where that decides only with parameters' values.
+def target_of(context: BindContext, node: ast.OnConflict, relation: RelationDef) -> OnConflict:
+    """Return a clause with its target alone: the indexes that it names or infers, and its WHERE where that decides only with parameters' values.
 
     Raises SqlError 42703, 42704, 42809, 42P10 (none fits), 55000 (deferrable).
     """
+
+    def made(arbiters: tuple[int, ...], asked: Iterable[int], where: tuple[Expr, ...] = ()) -> OnConflict:
+        return OnConflict(action=node.action, arbiters=arbiters, arbiter_where=where, asked=frozenset(asked))
+
     if node.constraint:
         for constraint in relation.constraints:
             if constraint.name == node.constraint:
@@ -47,12 +50,14 @@ def arbiters_of(
                     raise SqlError("42809", "constraint in ON CONFLICT clause has no associated index")
                 if constraint.deferrable:
                     raise _deferrable_arbiter(relation, [constraint.index_oid])
-                return (constraint.index_oid,), ()
+                [index] = [index for index in relation.indexes if index.oid == constraint.index_oid]
+                keys, _condition = index_keys(index, relation, context.catalog)
+                return made((constraint.index_oid,), {key.attnum for key in keys if isinstance(key, Var)})
         raise SqlError("42704", f'constraint "{node.constraint}" for table "{relation.name}" does not exist')
     if not node.elements:
         if relation.has_deferrable_key:
             raise _deferrable_arbiter(relation, [index.oid for index in relation.indexes])
-        return (), ()
+        return made((), ())
     wanted: list[tuple[Expr, int]] = []
     scope = table_scope(context, relation)
     for element in node.elements:
@@ -76,12 +81,15 @@ def arbiters_of(
         if (expr, collation) not in wanted:
             wanted.append((expr, collation))
     where: tuple[Expr, ...] = ()
+    asked = {var.attnum for expr, _collation in wanted for var in own_vars(expr)}
     if node.element_where is not None:
-        where = tuple(conjuncts_of(fold(bind_boolean(scope, node.element_where, "INDEX WHERE"))))
+        condition = bind_boolean(scope, node.element_where, "INDEX WHERE")
+        asked |= {var.attnum for var in own_vars(condition)}
+        where = tuple(conjuncts_of(fold(condition)))
     over = [i for i in relation.indexes if i.unique and _is_over(i, relation, context.catalog, wanted)]
     if over and any(isinstance(item, Param) for conjunct in where for item in walk(conjunct)):
-        return tuple(i.oid for i in over), where
-    return _complete(over, relation, context.catalog, where), ()
+        return made(tuple(i.oid for i in over), asked, where)
+    return made(_complete(over, relation, context.catalog, where), asked)
 
 
 def decided(clause: OnConflict, relation: RelationDef, catalog: Catalog, params: Sequence[Any]) -> OnConflict:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planner import ast
-from planner.bind.arbiters import arbiters_of
+from planner.bind.arbiters import target_of
 from planner.bind.assign import (
     BoundAssignment,
     bind_assignments,
@@ -193,9 +193,9 @@ def _on_conflict(
             )
         node = _over_base_table(node, view)
         assignments = with_base_names(view, assignments)
-    arbiters, arbiter_where = arbiters_of(context, node, relation)
+    target_clause = target_of(context, node, relation)
     if node.action == "nothing":
-        return OnConflict(action="nothing", arbiters=arbiters, arbiter_where=arbiter_where)
+        return target_clause
     scope = Scope(context=context, ctes=outer.ctes)
     origins = [(relation.oid, column.attnum) for column in relation.live]
     target = outer.ranges[0]
@@ -207,10 +207,8 @@ def _on_conflict(
         scope.add_namespace([item])
     bound = bind_assignments(scope, assignments)
     where = bind_boolean(scope, node.where, "WHERE") if node.where is not None else None
-    return OnConflict(
-        action="update",
-        arbiters=arbiters,
-        arbiter_where=arbiter_where,
+    return replace(
+        target_clause,
         assignments=_assigned(relation, view, bound, context),
         where=where,
     )

@@ -18,6 +18,7 @@ class OnConflict:
     """ON CONFLICT. ``arbiters``: index oids that may arbitrate; empty = any unique index or exclusion constraint (DO NOTHING).
 
     ``arbiter_where``: the condition of the target where that has parameters: which of ``arbiters`` arbitrate depends on their values.
+    ``asked``: the columns of the table that the target names, or whose constraint it names; they are read.
     DO UPDATE expressions see range 0 = the existing row, range 1 = the proposed one (EXCLUDED); both
     have the table's columns.
     """
@@ -25,6 +26,7 @@ class OnConflict:
     action: Literal["nothing", "update"]
     arbiters: tuple[int, ...]
     arbiter_where: tuple[Expr, ...] = ()
+    asked: frozenset[int] = frozenset()
     assignments: tuple[tuple[int, Expr], ...] = ()
     where: Expr | None = None
 

@@ -35,7 +35,7 @@ def test_the_first_rule_that_fits_decides(tmp_path: Path) -> None:
         tmp_path,
         """# comment
 local   all              all                                trust   # sockets
-hostssl shop,"all"       alice, "+x" , +staff  10.0.0.0/8   scram-sha-256
+hostssl shop,"all"       alice, "+x", +staff  10.0.0.0/8   scram-sha-256
 host    sameuser         all       10.1.0.0  255.255.0.0    trust
 host    samerole         all       ::1/128                  trust
 host    replication      all       all                      trust
@@ -64,6 +64,35 @@ hostnossl other          all       all                      scram-sha-256
     assert decided(path, "bob", "other", "192.0.2.1:1", tls=True) == "nobody"
 
 
+def test_a_file_is_cut_into_lines_and_words_as_postgresql_does_it(tmp_path: Path) -> None:
+    path = rules_of(
+        tmp_path,
+        """# an old one, joined to this comment: \\
+host    all          eve                        all                        trust
+# no line ends here:\u2028host all eve all trust\x0bhost all eve all trust\x0chost all eve all trust\x85host all eve all trust\rhost all eve all trust\r
+host    all \\
+        bob                                     10.0.0.1 255.255.255.255   trust\r
+host    all          +"the""best"",staff","x#y" \\
+                                                ::1/128                    trust
+host    "my db"      "ann b"                    fe80:: ffff:ffff:ffff:ffff:0:0:0:0 trust
+host    al"l"        "all"                      0.0.0.0 0.0.0.0            reject
+host    odd\u00a0db  carl                       all                        trust""",
+    )
+    assert decided(path, "eve", "shop", "10.0.0.1:1") == "nobody"
+    assert decided(path, "bob", "shop", "10.0.0.1:1") == "trust"
+    assert decided(path, "bob", "shop", "10.0.0.2:1") == "nobody"
+    assert decided(path, "ann", "shop", "[::1]:1", roles='the"best",staff') == "trust", "and the next line"
+    assert decided(path, "x#y", "shop", "[::1]:1") == "trust"
+    assert decided(path, "x", "shop", "[::1]:1") == "nobody"
+    assert decided(path, "ann b", "my db", "[fe80::1]:1") == "trust"
+    assert decided(path, "ann b", "my db", "[fe80:0:0:1::1]:1") == "nobody"
+    assert decided(path, "all", "shop", "192.0.2.1:1") == "reject", (
+        "a keyword is one that begins without a quote"
+    )
+    assert decided(path, "carl", "odd\u00a0db", "192.0.2.1:1") == "trust"
+    assert [rule.line for rule in read(str(path))] == [4, 6, 8, 9, 10]
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -82,7 +111,18 @@ hostnossl other          all       all                      scram-sha-256
         ("host all /^a all trust", "files and regular expressions"),
         ("include other", "include is not supported"),
         ('host "all all all trust', "a quoted name does not end"),
-        ("host a, , all trust", "is missing"),
+        ("host a, , all trust", "a comma without a name before it"),
+        ("host all ann ,bob 127.0.0.1/32 trust", "a comma without a name before it"),
+        ("host all ann,bob, # and others", "a comma without a name behind it"),
+        ("host all all 10.0.0.0 0.0.0.255 trust", "no address with a mask"),
+        ("host all all 10.0.0.0/0.0.0.255 trust", "no address with a mask"),
+        ("host all all 10.0.0.0/255.0.0.0 trust", "no address with a mask"),
+        ("host all all 10.0.0.0 ffff:: trust", "no address with a mask"),
+        ("host all all 10.0.0.0/ trust", "no address with a mask"),
+        ("host all all 10.0.0.0/-1 trust", "no address with a mask"),
+        ("host all all 10.0.0.0/\u0661 trust", "no address with a mask"),
+        ('host all all "all" trust', "host names are not supported"),
+        ("host all\u00a0all all trust", "host names are not supported"),
         ("host,local all all all trust", "one type is asked for"),
         ("", "has no rule"),
     ],
