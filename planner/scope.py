@@ -87,7 +87,8 @@ class Item:
     alone, while FROM is still being read; ``lateral_ok``: and legally so. ``scalar``: one function that returns no
     row type, so its name means its only column; ``row``: the composite type that its rows are of, where no relation says.
     ``join``: the number of a join, ``marks`` those of its columns that are named by their place in a join (``planner.errors.JoinSpan``).
-    ``named``, of a view that is written through: is told the numbers of the columns that the statement names.
+    ``named``, of a view that is written through: is told the numbers of the columns that the statement names. ``unlisted``: columns
+    that have names, but that ``*`` does not stand for: those that SEARCH and CYCLE add, in the recursive term itself.
     """
 
     name: str
@@ -107,6 +108,7 @@ class Item:
     join: int = 0
     marks: Sequence[Mark | None] = ()
     named: set[int] | None = None
+    unlisted: Sequence[RangeColumn] = ()
 
     def expr(self, scope: Scope, position: int, level: int, span: Span | None) -> Expr:
         """Return column ``position`` as seen ``level`` levels further in than ``scope``."""
@@ -145,11 +147,12 @@ class Item:
 class CteEntry:
     """A WITH item a name may mean. ``recursive`` while its own recursive term is being bound.
 
-    ``hashable`` False: a recursive UNION whose rows cannot be told apart, which is refused where it is read.
+    ``hashable`` False: a recursive UNION whose rows cannot be told apart, which is refused where it is read. ``unlisted``: as in Item.
     """
 
     name: str
     columns: tuple[OutputColumn, ...]
+    unlisted: tuple[OutputColumn, ...] = ()
     recursive: bool = False
     references: int = 0
     origins: tuple[Origin, ...] = ()
@@ -300,6 +303,12 @@ class Scope:
     def _system_column(
         self, item: Item, name: str, scope: Scope, level: int, span: Span | None
     ) -> Expr | None:
+        """Return what a name means that is none of the entry's listed columns."""
+        for column in item.unlisted:
+            if column.name == name:
+                return Var(
+                    type=column.type, range=item.range, attnum=column.attnum, level=level, name=name, span=span
+                )  # fmt: skip
         if item.relation is None or item.range < 0:
             return None
         system = SYSTEM_COLUMNS.get(name)

@@ -133,7 +133,10 @@ async def made_before(
     checks: RowChecks | None = None,
 ) -> Row | None:
     """Return a new row as it is to be stored, None where a trigger leaves it out. Raises what functions and constraints raise."""
-    row = await firing.before(session, old, new)
+    if old is None:
+        row = await before_insert(session, firing, shape, new, env)
+    else:
+        row = await firing.before(session, old, new)
     if row is None:
         return None
     if checks:
@@ -141,6 +144,33 @@ async def made_before(
     else:
         [made] = openly(shape.made, [row], env)
     return made
+
+
+async def before_insert(
+    session: Session, firing: Firing, shape: TableShape, new: Row, env: Env
+) -> Row | None:
+    """Fire BEFORE ROW for a new row; return it as it goes on, None where a trigger leaves it out.
+
+    A trigger that a partition has of its partitioned table must not give a row a key of another partition: 0A000. One of its own
+    may, and the next may take it back: the bound is asked when the row is stored.
+    """
+    table = shape.relation
+    if not table.partition_of or not any(one.trigger.parent for one in firing.before_row):
+        return await firing.before(session, None, new)
+    for each in firing.one_by_one():
+        row = await each.before(session, None, new)
+        if row is None:
+            return None
+        trigger = each.before_row[0].trigger
+        if trigger.parent and row != new and not openly(shape.in_bound, row, env):
+            raise SqlError(
+                "0A000",
+                "moving row to another partition during a BEFORE FOR EACH ROW trigger is not supported",
+                detail=f'Before executing trigger "{trigger.name}", the row was to be in partition '
+                f'"{table.schema}.{table.name}".',
+            )
+        new = row
+    return new
 
 
 async def take_turns(count: int) -> None:

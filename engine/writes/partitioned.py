@@ -25,7 +25,7 @@ from engine.reads.plans import Plan
 from engine.reads.query import collect, compiled_query, context, prepare_source, run_query
 from engine.slices import SLICE_ROWS, in_slices
 from engine.triggers.firing import Firing, Operation, firing_of, updated_columns
-from engine.triggers.rows import begin, take_turns
+from engine.triggers.rows import before_insert, begin, take_turns
 from engine.writes.dml import InsertPlan, insert_on_conflict, leaf_of, outcome, tables_to_lock, target_of
 from engine.writes.returning import Returning, make_env, returning_of
 from engine.writes.routing import Routing
@@ -462,7 +462,7 @@ async def _store_each(
         with made.at(number):
             let: Row | None = row
             if own is not None and own.before_row:
-                let = await let_in(session, made, part, own, row, env)
+                let = await before_insert(session, own, part.shape, row, env)
             if let is None:
                 continue
             kept = await store_in(session, part, [let], env)
@@ -471,31 +471,6 @@ async def _store_each(
             stored.append((part.leaf, row_id, full, ()))
     await noted.follow(session)
     return stored, len(stored)
-
-
-async def let_in(
-    session: Session, made: Partitioned, part: Part, firing: Firing, row: Row, env: Env
-) -> Row | None:
-    """Fire BEFORE INSERT; return the row as it goes on, None where a trigger leaves it out.
-
-    Raises SqlError 0A000 where one gives it a key of another partition.
-    """
-    let: Row | None = row
-    for one in firing.one_by_one():
-        assert let is not None
-        let = await one.before(session, None, let)
-        if let is None:
-            return None
-        found = _place(made, part, let, env)
-        if found is None or found.oid != part.leaf.oid:
-            name = one.before_row[0].trigger.name
-            raise SqlError(
-                "0A000",
-                "moving row to another partition during a BEFORE FOR EACH ROW trigger is not supported",
-                detail=f'Before executing trigger "{name}", the row was to be in partition '
-                f'"{part.leaf.schema}.{part.leaf.name}".',
-            )
-    return let
 
 
 def _refuse_move(made: Partitioned, part: Part, row: Row, env: Env) -> None:

@@ -22,9 +22,9 @@ from engine.reads.plans import Plan
 from engine.reads.query import collect, compiled_query, context, prepare_source, run_query
 from engine.slices import SLICE_ROWS
 from engine.triggers.firing import Operation, updated_columns
-from engine.triggers.rows import begin, changed_already, delete_each, refuse_changed
+from engine.triggers.rows import before_insert, begin, changed_already, delete_each, refuse_changed
 from engine.writes.dml import leaf_of, outcome, tables_to_lock
-from engine.writes.partitioned import Noted, Part, Partitioned, let_in, routed, statement_firing, store_in
+from engine.writes.partitioned import Noted, Part, Partitioned, routed, statement_firing, store_in
 from engine.writes.returning import make_env
 from planner.catalog import RelationDef
 from planner.errors import SqlError
@@ -187,7 +187,7 @@ class Changes:
         for one in rows:
             row: Row | None = one.row
             if firing is not None and firing.before_row:
-                row = await let_in(session, self._made, there, firing, one.row, self._env)
+                row = await before_insert(session, firing, there.shape, one.row, self._env)
             if row is None:  # then it is the only one: triggers look at each
                 if one.old is not None:
                     self._noted.moved(one.old, None)

@@ -134,11 +134,12 @@ class TableShape:
     ) -> TableShape:
         """Return that of a table as a session sees it. Raises SqlError 42501 for functions in its expressions that the user may not call.
 
-        ``routed``: it is a partition whose rows are brought to it, so its bound need not be asked. ``stores``: rows are stored; who only
-        deletes them calls nothing.
+        ``routed``: it is a partition whose rows are brought to it, so its bound need not be asked, unless triggers look at new rows first.
+        ``stores``: rows are stored; who only deletes them calls nothing.
         """
         called: set[int] = set()
-        checks = bound_checks(relation, session, called, bound=not routed)
+        changeable = any(t.timing == "b" and t.row and "i" in t.events for t in relation.triggers)
+        checks = bound_checks(relation, session, called, bound=changeable or not routed)
         if routed:
             called |= _key_calls(relation, session)
         generated = bound_generations(relation, session, called)
@@ -231,6 +232,13 @@ class TableShape:
                         table=self.relation.name,
                         constraint=name,
                     )
+
+    def in_bound(self, row: Row, env: Env) -> bool:
+        """Tell whether a partition's bound lets a row in; always where it is not asked for."""
+        return not any(
+            name == PARTITION_BOUND and predicate((*row, self.oid), env) is False
+            for name, predicate in self.checks
+        )
 
     def out_of_bound(self, row: Row) -> SqlError:
         """Return 23514 for a row that a partition's bound does not let in."""

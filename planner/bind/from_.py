@@ -270,7 +270,12 @@ def _cte_reference(scope: Scope, node: ast.TableRef, level: int, entry: object) 
         recursive_ref=entry.recursive,
     )
     index = scope.add_range(made, entry.origins or None)
-    return index, scope.item(index, aliased=node.alias is not None)
+    item = scope.item(index, aliased=node.alias is not None)
+    item.unlisted = [
+        RangeColumn(name=column.name, type=column.type, attnum=position)
+        for position, column in enumerate(entry.unlisted, len(columns) + 1)
+    ]
+    return index, item
 
 
 # --- sub-selects --------------------------------------------------------------------------------

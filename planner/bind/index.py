@@ -414,13 +414,15 @@ def _index_key(context: BindContext, table: RelationDef, element: ast.IndexEleme
         name, expr = column.name, Var(type=column.type, range=0, attnum=column.attnum, name=column.name)
     else:
         name, expr = index_expression(context, table, element, element.expr)
-    if element.opclass_options:
-        raise not_supported("an operator class parameter", span=element.span)
     kept = plain_type(expr.type)
     collation, own = _key_collation(context, table, expr, element)
     expr = without_collate(expr)
     check_class_made(context, method, element.opclass, kept.oid, element.span)
     opclass = check_class(kept, method, element.opclass, element.span)
+    if element.opclass_options:
+        if method in ("btree", "hash", "gin", "spgist"):
+            raise SqlError("22023", f"operator class {element.opclass[-1]} has no options")
+        raise not_supported("an operator class parameter", span=element.span)
     descending = element.direction == "desc"
     nulls_first = element.nulls == "first" or (descending and element.nulls != "last")
     attnum = expr.attnum if isinstance(expr, Var) else 0

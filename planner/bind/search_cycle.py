@@ -6,8 +6,8 @@
     R becomes   SELECT a, b, s || ROW(a), CASE WHEN ROW(a) = ANY (p) THEN true ELSE false END, p || ROW(a)
                 FROM (R, which hands s, m and p of its row of t on) WHERE NOT m
 
-SEARCH BREADTH FIRST has ROW(0, a) and ROW(its first field + 1, a) instead of the arrays. Both terms are bound as they are written, so
-``*`` in R does not mean the columns that are added, and R does not see them.
+SEARCH BREADTH FIRST has ROW(0, a) and ROW(its first field + 1, a) instead of the arrays. Both terms are bound as they are written; R may
+name the columns that are added (of its row of t), but ``*`` does not stand for them.
 """
 
 from __future__ import annotations
@@ -108,6 +108,15 @@ def check_form(node: ast.SetOp) -> None:
             raise SqlError(
                 sqlstate, f"with a SEARCH or CYCLE clause, the {word} side of the UNION must be a SELECT"
             )
+
+
+def added_columns(
+    scope: Scope, item: ast.Cte, left: QueryExpr, columns: Sequence[OutputColumn]
+) -> tuple[OutputColumn, ...]:
+    """Return the columns that SEARCH and CYCLE add, as the right side may name them. Raises as ``with_search_and_cycle``."""
+    marks = None if item.cycle is None else _marks(scope, item.cycle)
+    first = _first(item, _term(scope, left, columns), marks)
+    return tuple(OutputColumn(name=target.name, type=target.expr.type) for target in first)
 
 
 def with_search_and_cycle(scope: Scope, item: ast.Cte, made: SetOp, columns: Sequence[OutputColumn]) -> SetOp:

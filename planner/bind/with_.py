@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from planner import ast
+from planner.bind.search_cycle import added_columns, with_search_and_cycle
 from planner.bind.search_cycle import check_form as check_search_form
 from planner.bind.search_cycle import check_names as check_search_names
-from planner.bind.search_cycle import with_search_and_cycle
 from planner.errors import Span, SqlError
 from planner.location import location
 from planner.query import Cte, CycleColumns, OutputColumn, QueryExpr, SearchColumns, SetOp
@@ -138,7 +138,10 @@ def _recursive(scope: Scope, item: ast.Cte) -> None:
     if item.search is not None or item.cycle is not None:
         check_search_form(node)
         check_search_names(item, columns)
-    scope.ctes[item.name] = CteEntry(name=item.name, columns=columns, recursive=True)
+        unlisted = added_columns(inner, item, left, columns)
+    else:
+        unlisted = ()
+    scope.ctes[item.name] = CteEntry(name=item.name, columns=columns, recursive=True, unlisted=unlisted)
     right = bind_query(scope.context, node.right, inner, resolve_unknowns=False)
     made = combine(inner, node, left, right)
     hashable = node.all or all(can_hash(c.type.oid, scope.context.env.row_type) for c in made.columns)
