@@ -18,7 +18,7 @@ from planner.statements_table import ColumnSpec, CreateTable, TableStatement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateSchema:
-    """CREATE SCHEMA, with its element statements as raw AST (bound one by one when run)."""
+    """CREATE SCHEMA, with its element statements as raw AST (bound one by one when run); ``name`` "": that of the role it is for."""
 
     name: str
     if_not_exists: bool

@@ -139,11 +139,14 @@ def wanted_by(session: Session, plan: Plan) -> Wants | None:
         case st.Drop():
             _drop(wants, session, statement)
         case st.CreateSchema():
-            found = catalog.schema(statement.name)
+            from engine.ddl.members import name_of_schema
+
+            name = name_of_schema(session, statement)
+            found = catalog.schema(name)
             if found is not None and statement.if_not_exists:
                 wants.rely(key_of(found))
             else:
-                wants.name("", statement.name)
+                wants.name("", name)
         case st.AlterLargeObject():
             wants.change((f"acl/{PG_LARGEOBJECT_OID}", statement.oid, 0))
         case st.AlterSchemaOwner():

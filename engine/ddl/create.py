@@ -27,7 +27,7 @@ from engine.ddl.drop import replace_table, table_of
 from engine.ddl.in_use import refuse_change
 from engine.ddl.index_ahead import index_of, lock_between_writers
 from engine.ddl.keys import add_checks, add_keys, unused_name
-from engine.ddl.members import named_role
+from engine.ddl.members import name_of_schema, named_role
 from engine.ddl.partitions import (
     check_keys,
     check_rows,
@@ -57,6 +57,7 @@ from planner import statements as st
 from planner.acl import reowned
 from planner.bind import bind_statement
 from planner.bind.context import make_context
+from planner.bind.ddl import SCHEMA_ELEMENTS, placed_element
 from planner.bind.index import with_hidden
 from planner.bind.table import late_defaults
 from planner.bind.typed import attributes_of
@@ -130,9 +131,13 @@ def exists_already(session: Session, schema: str, name: str, if_not_exists: bool
 def new_table(
     session: Session, place: tuple[str, int], table: st.CreateTable, source_oid: int = 0
 ) -> RelationDef:
-    """Return the definition of a new table without its keys; ``place``: name and oid of its schema."""
+    """Return the definition of a new table without its keys; ``place``: name and oid of its schema.
+
+    The oids below its own are those of the sequences that come with it, which PostgreSQL makes first.
+    """
+    before = sum(column.sequence is not None for column in table.columns)
     return RelationDef(
-        oid=session.db.allocate_oids(OIDS_PER_RELATION),
+        oid=session.db.allocate_oids(before + OIDS_PER_RELATION) + before,
         schema_oid=place[1],
         schema=place[0],
         name=table.name,
@@ -182,7 +187,7 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
             message = "CREATE TABLE AS from a query over tables of another timeline is not supported"
             raise crossing([relation, *read], message)
         session.block.enter(relation.timeline, plan.tables)
-    relation, sequences = with_sequences(session, relation, statement.columns)
+    relation, sequences = with_sequences(session, relation, statement.columns, new=True)
     relation = _with_late_defaults(session, plan, statement, relation, sequences)
     relation = add_keys(session, relation, [key for key in statement.keys if not key.expressions])
     relation = add_checks(session, relation, statement.checks)
@@ -310,31 +315,36 @@ def refuse_reserved_schema(name: str) -> None:
 
 
 async def create_schema(conn: Connection, plan: Plan, statement: st.CreateSchema, params: Params) -> Outcome:
-    """CREATE SCHEMA."""
+    """CREATE SCHEMA. Raises SqlError 42P06, 42939, 42P15, and what its elements raise."""
     session = conn.session
-    refuse_reserved_schema(statement.name)
-    if session.catalog.schema(statement.name) is not None:
+    name = name_of_schema(session, statement)
+    refuse_reserved_schema(name)
+    if session.catalog.schema(name) is not None:
         if not statement.if_not_exists:
-            raise SqlError("42P06", f'schema "{statement.name}" already exists')
-        session.notice(f'schema "{statement.name}" already exists, skipping', sqlstate="42P06")
+            raise SqlError("42P06", f'schema "{name}" already exists')
+        session.notice(f'schema "{name}" already exists, skipping', sqlstate="42P06")
         return Command("CREATE SCHEMA")
+    elements = [placed_element(name, element) for element in sorted(statement.elements, key=_element_order)]
     owner = session.role_oid
     if statement.owner is not None:
         owner = named_role(session, statement.owner).oid
-    await session.view.change([SchemaDef(oid=session.db.allocate_oids(1), name=statement.name, owner=owner)])
+    await session.view.change([SchemaDef(oid=session.db.allocate_oids(1), name=name, owner=owner)])
     with nullcontext() if owner == session.role_oid else acting_as(session, owner, restricted=False):
-        for element in sorted(statement.elements, key=_element_order):
-            await _create_element(conn, plan, statement.name, element)
+        for element in elements:
+            await _create_element(conn, plan, name, element)
     return Command("CREATE SCHEMA")
 
 
 def _element_order(element: ast.Node) -> int:
-    """Sequences come first, then tables, indexes, and views, in whatever order they are written (manual, CREATE SCHEMA)."""
-    return (ast.CreateSequence, ast.CreateTable, ast.CreateIndex, ast.CreateView).index(type(element))
+    """Sequences come first, then tables, views, indexes, triggers, privileges, in whatever order they are written (manual, CREATE SCHEMA)."""
+    return SCHEMA_ELEMENTS.index(type(element))
 
 
 async def _create_element(conn: Connection, plan: Plan, schema: str, element: ast.Node) -> None:
     """Bind and run one element of CREATE SCHEMA, as who runs it may; unqualified names mean the new schema first."""
+    from engine.ddl.grant import run_grant  # which, as triggers do, stands on this module
+    from engine.triggers.define import create_trigger
+
     session = conn.session
     session.block.ensure_txn().next_statement()
     bound = bind_statement(
@@ -357,6 +367,10 @@ async def _create_element(conn: Connection, plan: Plan, schema: str, element: as
             await create_index(conn, inner, bound.statement, ())
         case st.CreateView():
             await create_view(conn, inner, bound.statement, ())
+        case st.CreateTrigger():
+            await create_trigger(conn, inner, bound.statement, ())
+        case st.Grant():
+            await run_grant(conn, inner, bound.statement, ())
 
 
 async def alter_schema_owner(

@@ -36,6 +36,11 @@ def named_role(session: Session, name: str) -> RoleDef:
     return role
 
 
+def name_of_schema(session: Session, statement: st.CreateSchema) -> str:
+    """Return what CREATE SCHEMA calls the new schema: without a name as the role it is for. Raises SqlError 42704."""
+    return statement.name or named_role(session, statement.owner or "current_user").name
+
+
 async def run_grant_role(
     conn: Connection, plan: Plan, statement: st.GrantRole, params: tuple[Any, ...]
 ) -> Outcome:

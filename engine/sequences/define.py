@@ -54,11 +54,16 @@ async def create_sequence(
 
 
 def _sequence(
-    session: Session, schema: tuple[str, int], name: str, definition: SequenceDef, persistence: Any
+    session: Session,
+    schema: tuple[str, int],
+    name: str,
+    definition: SequenceDef,
+    persistence: Any,
+    oid: int | None = None,
 ) -> RelationDef:
-    """Return a new sequence; ``schema``: name and oid."""
+    """Return a new sequence; ``schema``: name and oid; ``oid``: its own where it is known."""
     return RelationDef(
-        oid=session.db.allocate_oids(1),
+        oid=session.db.allocate_oids(1) if oid is None else oid,
         schema_oid=schema[1],
         schema=schema[0],
         name=name,
@@ -113,17 +118,22 @@ def _altered(
 
 
 def with_sequences(
-    session: Session, relation: RelationDef, specs: Sequence[st.ColumnSpec]
+    session: Session, relation: RelationDef, specs: Sequence[st.ColumnSpec], *, new: bool = False
 ) -> tuple[RelationDef, list[Stored]]:
-    """Return a table whose last columns, as ``specs`` say, draw from sequences, and these. Raises SqlError 42P07."""
+    """Return a table whose last columns, as ``specs`` say, draw from sequences, and these. Raises SqlError 42P07.
+
+    ``new``: the table is, and has left the oids below its own to them (``engine.ddl.create.new_table``).
+    """
     made: list[Stored] = []
+    oid = relation.oid - sum(spec.sequence is not None for spec in specs)
     columns = list(relation.columns)
     first = len(columns) - len(specs)
     names: list[str] = [relation.name]
     for position, spec in enumerate(specs, first):
         if spec.sequence is None:
             continue
-        sequence = _for_column(session, relation, columns[position], spec, names)
+        own = oid + len(made) if new else None
+        sequence = _for_column(session, relation, columns[position], spec, names, own)
         names.append(sequence.name)
         made.append(sequence)
         columns[position] = replace(
@@ -133,7 +143,12 @@ def with_sequences(
 
 
 def _for_column(
-    session: Session, relation: RelationDef, column: ColumnDef, spec: st.ColumnSpec, taken: Sequence[str]
+    session: Session,
+    relation: RelationDef,
+    column: ColumnDef,
+    spec: st.ColumnSpec,
+    taken: Sequence[str],
+    oid: int | None = None,
 ) -> RelationDef:
     assert spec.sequence is not None
     name = spec.sequence_name
@@ -149,7 +164,7 @@ def _for_column(
         f'{command} TABLE will create implicit sequence "{name}" for serial column "{relation.name}.{column.name}"'
     )
     place = relation.schema, relation.schema_oid
-    sequence = _sequence(session, place, name, definition, relation.persistence)
+    sequence = _sequence(session, place, name, definition, relation.persistence, oid)
     return replace(sequence, owner=relation.owner)
 
 

@@ -35,20 +35,16 @@ from planner.walk import walk
 
 
 def bind_create_schema(context: BindContext, node: ast.CreateSchema) -> st.CreateSchema:
-    """CREATE SCHEMA [AUTHORIZATION role] [element ...]: sequences, tables, views and indexes, bound when it runs.
-
-    Raises SqlError 42P15 for an element that names another schema, 0A000 for other kinds of elements.
-    """
+    """CREATE SCHEMA [AUTHORIZATION role] [element ...]: what is in it is bound when it runs. Raises SqlError 0A000 for elements of other kinds."""
     for element in node.elements:
-        _check_element(node, element)
+        if not isinstance(element, SCHEMA_ELEMENTS):
+            raise not_supported("CREATE SCHEMA with this schema element", span=element.span)
     owner: str | None = None
     name = node.name
     if node.owner is not None:
         special = node.owner.special
-        if special and not name:
-            raise not_supported(f"CREATE SCHEMA AUTHORIZATION {special.upper()} without a name")
         owner = None if special in ("current_user", "current_role") else owner_name(node.owner)
-        name = name or node.owner.name
+        name = name or ("" if special else node.owner.name)
     return st.CreateSchema(
         name=name, if_not_exists=node.if_not_exists, owner=owner, elements=tuple(node.elements)
     )
@@ -66,16 +62,23 @@ def bind_drop_timeline(context: BindContext, node: ast.DropTimeline) -> st.DropT
     return st.DropTimeline(names=node.names, if_exists=node.if_exists)
 
 
-def _check_element(schema: ast.CreateSchema, element: ast.Node) -> None:
-    if not isinstance(element, ast.CreateTable | ast.CreateView | ast.CreateIndex | ast.CreateSequence):
-        raise not_supported("CREATE SCHEMA with this schema element", span=element.span)
-    reference = element.relation
-    name = schema.name or (schema.owner.name if schema.owner is not None else "")
-    if reference.schema not in ("", name):
+_PLACED = ast.CreateSequence | ast.CreateTable | ast.CreateView | ast.CreateIndex | ast.CreateTrigger
+SCHEMA_ELEMENTS = (
+    ast.CreateSequence, ast.CreateTable, ast.CreateView, ast.CreateIndex, ast.CreateTrigger, ast.Grant,
+)  # fmt: skip
+"""What CREATE SCHEMA may hold, in the order in which PostgreSQL makes it."""
+
+
+def placed_element(schema: str, element: ast.Node) -> ast.Node:
+    """Return an element of CREATE SCHEMA as a statement about the new schema. Raises SqlError 42P15 where it names another one."""
+    if not isinstance(element, _PLACED):
+        return element  # GRANT: its objects are looked up, in the new schema first
+    named = element.relation.schema
+    if named not in ("", schema):
         raise SqlError(
-            "42P15",
-            f"CREATE specifies a schema ({reference.schema}) different from the one being created ({name})",
+            "42P15", f"CREATE specifies a schema ({named}) different from the one being created ({schema})"
         )
+    return replace(element, relation=replace(element.relation, schema=schema))
 
 
 # --- views ------------------------------------------------------------------------------------------
