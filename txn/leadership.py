@@ -2,8 +2,8 @@
 
 Three fences:
 
-- ``DirectoryLock``: an ``flock`` on ``<data>/lock`` for the life of the process. A second server on the same
-  machine fails at once, with the holder's name. The kernel releases it however the process ends.
+- ``DirectoryLock``: an ``flock`` on ``<data>/lock`` for the life of the process, and one on the directory itself, which stays when somebody
+  removes the file. A second server on the same machine fails at once, with the holder's name. The kernel releases both however the process ends.
 - the epoch: raised in consensus at every start and checked *inside* every append and compare-and-set, which
   is what holds if the first fence does not (network file systems, a store shared by machines).
 - the lease (``txn.lease``), where servers share a consensus store: it makes local what is no write, namely that
@@ -15,6 +15,7 @@ from __future__ import annotations
 import fcntl
 import os
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
 
 from txn.errors import DataDirectoryInUse, UnknownFormat
@@ -34,10 +35,11 @@ SCRATCH = "server"
 class DirectoryLock:
     """Ownership of a data directory. Held from ``acquire`` to ``release`` or the end of the process."""
 
-    def __init__(self, path: str, fd: int) -> None:
+    def __init__(self, path: str, fd: int, directory: int) -> None:
         """Use ``acquire``."""
         self.path = path
         self._fd: int | None = fd
+        self._directory = directory
 
     @classmethod
     def acquire(cls, path: str, clock: Clock, kind: str = DATA) -> DirectoryLock:
@@ -50,27 +52,44 @@ class DirectoryLock:
         path = os.path.abspath(path)
         os.makedirs(path, mode=0o700, exist_ok=True)
         fd = open_regular(os.path.join(path, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        directory = -1
         try:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            if not _locked(fd):
                 holder = os.read(fd, 4096).decode(errors="replace").strip()
-                raise DataDirectoryInUse(path, holder or "an unknown process") from None
+                raise DataDirectoryInUse(path, holder or "an unknown process")
+            with suppress(
+                OSError
+            ):  # a network file system may not lock directories: then the file alone counts
+                if not _locked(directory):
+                    raise DataDirectoryInUse(path, "a process whose lock file was removed")
             text = f"pid {os.getpid()} on {socket.gethostname()}, started at Unix ms {clock.now_ms()}\n"
             os.ftruncate(fd, 0)
             os.pwrite(fd, text.encode(), 0)
             _check_format(path, kind)
         except BaseException:
             os.close(fd)
+            if directory >= 0:
+                os.close(directory)
             raise
-        return cls(path, fd)
+        return cls(path, fd, directory)
 
     def release(self) -> None:
         """Give the directory up. Idempotent."""
         if self._fd is not None:
             os.ftruncate(self._fd, 0)
             os.close(self._fd)
+            os.close(self._directory)
             self._fd = None
+
+
+def _locked(fd: int) -> bool:
+    """Lock what is open, and tell whether nobody else has. Raises OSError: it cannot be locked."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _check_format(path: str, kind: str) -> None:

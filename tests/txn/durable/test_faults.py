@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import errno
+import fcntl
+import os
 import sqlite3
+import stat
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -183,6 +186,38 @@ def test_a_directory_has_one_owner_at_a_time(tmp_path: Path) -> None:
     lock.release()
     lock.release()
     DirectoryLock.acquire(path, ManualClock()).release()
+
+
+@pytest.mark.parametrize("put", ["nothing", "another"])
+def test_without_its_lock_file_a_directory_has_one_owner_still(tmp_path: Path, put: str) -> None:
+    path = tmp_path / "db"
+    lock = DirectoryLock.acquire(str(path), ManualClock())
+    (path / "lock").unlink()
+    if put == "another":
+        (path / "lock").write_text("pid 1 on elsewhere")
+    (tmp_path / "link").symlink_to(path)
+    for name in ("db", "link"):
+        with pytest.raises(DataDirectoryInUse, match="lock file was removed"):
+            DirectoryLock.acquire(str(tmp_path / name), ManualClock())
+    lock.release()
+    DirectoryLock.acquire(str(path), ManualClock()).release()
+
+
+def test_where_directories_cannot_be_locked_the_file_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = fcntl.flock
+
+    def files_alone(fd: int, operation: int) -> None:
+        if stat.S_ISDIR(os.fstat(fd).st_mode):
+            raise OSError(errno.EBADF, "NFS")
+        real(fd, operation)
+
+    monkeypatch.setattr(fcntl, "flock", files_alone)
+    lock = DirectoryLock.acquire(str(tmp_path), ManualClock())
+    with pytest.raises(DataDirectoryInUse, match="pid"):
+        DirectoryLock.acquire(str(tmp_path), ManualClock())
+    lock.release()
 
 
 def test_a_directory_of_something_else_is_left_alone(tmp_path: Path) -> None:
