@@ -240,7 +240,10 @@ def know_types(rows: Iterable[Sequence[Any]]) -> None:
     What a domain is over was made before it, so its oid is lower.
     """
     types: list[Stored] = []
-    for kind, oid, sub, body in rows:
+    for row in rows:
+        if None in row:  # lost with a damaged file: nothing is known of it
+            continue
+        kind, oid, sub, body = row
         local = kind.partition("@")[0]
         try:
             if local == "type":

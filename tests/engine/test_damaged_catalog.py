@@ -21,6 +21,7 @@ from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
 from tests.support.server import ServerProcess
 from tests.support.store import tear_away
+from txn.coordinator import TxnOptions
 from txn.encode import decode_batch, shards_of
 from txn.persist.memory import MemoryDisk
 
@@ -158,6 +159,58 @@ def test_rows_of_a_damaged_file_are_fenced_off_and_dropped(what: str) -> None:
         }.isdisjoint(tables)
         assert await session.run("SELECT * FROM new") == [("1",)]
         await database.close()
+
+    run(go)
+
+
+MADE: Final = (
+    "CREATE TABLE t{n} (a int PRIMARY KEY, b text DEFAULT 'x'); INSERT INTO t{n} VALUES (1); CREATE INDEX i{n} ON t{n} (b); "
+    "CREATE TYPE e{n} AS ENUM ('x'); CREATE TYPE c{n} AS (a int); CREATE DOMAIN d{n} AS int; CREATE TYPE r{n} AS RANGE (subtype = int); "
+    "CREATE VIEW v{n} AS SELECT 1 AS a; CREATE MATERIALIZED VIEW m{n} AS SELECT 1 AS a; CREATE SEQUENCE s{n}; CREATE SCHEMA n{n}; "
+    "CREATE ROLE o{n}; CREATE FUNCTION f{n}() RETURNS int LANGUAGE sql RETURN 1; CREATE DATABASE b{n}; "
+    "CREATE POLICY p ON t{n}; COMMENT ON SCHEMA n{n} IS 'x'; GRANT USAGE ON SCHEMA n{n} TO PUBLIC"
+)
+CHANGED: Final = (
+    "ALTER TABLE t1 ADD COLUMN c int", "ALTER INDEX i1 RENAME TO j1", "ALTER TYPE e1 ADD VALUE 'y'",
+    "ALTER TYPE c1 ADD ATTRIBUTE b int", "ALTER DOMAIN d1 SET DEFAULT 1", "ALTER TYPE r1 RENAME TO q1",
+    "CREATE OR REPLACE VIEW v1 AS SELECT 2 AS a", "ALTER MATERIALIZED VIEW m1 RENAME TO l1", "ALTER SEQUENCE s1 INCREMENT BY 2",
+    "ALTER SCHEMA n1 RENAME TO k1", "ALTER ROLE o1 LOGIN", "ALTER FUNCTION f1() RENAME TO g1",
+    "ALTER DATABASE b1 CONNECTION LIMIT 3", "ALTER POLICY p ON t1 RENAME TO q", "COMMENT ON SCHEMA k1 IS 'y'",
+    "REVOKE USAGE ON SCHEMA k1 FROM PUBLIC",
+)  # fmt: skip
+DROPPED: Final = (
+    "DROP POLICY p ON t2", "DROP INDEX i2", "DROP TABLE t2", "DROP TYPE e2", "DROP TYPE c2", "DROP DOMAIN d2", "DROP TYPE r2",
+    "DROP VIEW v2", "DROP MATERIALIZED VIEW m2", "DROP SEQUENCE s2", "DROP SCHEMA n2", "DROP ROLE o2", "DROP FUNCTION f2()",
+    "DROP DATABASE b2",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("what", LOST)
+def test_objects_changed_or_dropped_since_the_damaged_file_do_not_keep_a_server_from_starting(
+    what: str,
+) -> None:
+    async def go() -> None:
+        kept = TxnOptions(retention_ms=10**9)  # what there was before is read at the start, too
+        disk = MemoryDisk()
+        database = await open_database(disk, kept)
+        session = Session(database, 1)
+        for number in (1, 2):
+            for statement in MADE.format(n=number).split("; "):
+                await session.run(statement)
+        await session.run("CHECKPOINT")
+        for statement in (*CHANGED, *DROPPED):
+            await session.run(statement)
+        await tear_away(database.store, disk)
+        for ending, at in LOST[what]:
+            damage(disk, SPEC.shard, ending, at)
+        for _ in range(2):
+            database = await open_database(disk, kept)
+            session = Session(database, 1)
+            assert await session.run("SELECT a, b, c FROM t1") == [("1", "x", None)]
+            assert await session.run("SELECT a FROM v1") == [("2",)]
+            assert await session.run("SELECT g1(), 'y'::e1, (1, 2)::c1") == [("1", "y", "(1,2)")]
+            await refused(session, "SELECT * FROM t2", "42P01")
+            await tear_away(database.store, disk)
 
     run(go)
 
