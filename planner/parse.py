@@ -360,6 +360,10 @@ _SYNTAX_STATES = {
     "invalid Unicode escape": "22025",
     "invalid escape sequence": "22025",
     "nonstandard use of escape character": "22P06",
+    'role name "': "42939",
+    "CURRENT_ROLE cannot be used": "42939",
+    "CURRENT_USER cannot be used": "42939",
+    "SESSION_USER cannot be used": "42939",
 }
 
 

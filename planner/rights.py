@@ -29,6 +29,7 @@ from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID, PUBLIC_OID, ro
 
 PG_CLASS, PG_NAMESPACE, PG_DATABASE, PG_TYPE, PG_PROC = 1259, 2615, 1262, 1247, 1255
 SUPERUSER = 10
+SYSTEM_COLUMNS: Final = {-6: "tableoid", -5: "cmax", -4: "xmax", -3: "cmin", -2: "xmin", -1: "ctid"}
 READ_ALL, WRITE_ALL = "r", "awd"  # what pg_read_all_data and pg_write_all_data may do with every relation
 RESTRICTED: Final = "restricted"
 """The flag of a statement that calls built-in functions which not everybody may call (``planner.bind.context``)."""
@@ -64,6 +65,12 @@ def relation_acl(catalog: SystemCatalog, relation: RelationDef) -> tuple[AclItem
     kind = "sequence" if relation.kind == "S" else "relation"
     found = catalog.acl(PG_CLASS, relation.oid)
     return default_acl(kind, relation.owner) if found is None else found
+
+
+def grantable_columns(relation: RelationDef) -> dict[int, str]:
+    """Return the columns of a relation on which there are rights, system columns first, with their names."""
+    system = SYSTEM_COLUMNS if relation.kind in "rmp" and not relation.virtual else {}
+    return system | {column.attnum: column.name for column in relation.live}
 
 
 def column_acl(catalog: SystemCatalog, relation: RelationDef, attnum: int) -> tuple[AclItem, ...]:
@@ -168,9 +175,9 @@ class Rights:
         attnums = set(attnums)
         if 0 in attnums:
             attnums |= {column.attnum for column in relation.live}
-        wanted = [attnum for attnum in attnums if attnum > 0]
-        if any(attnum < 0 for attnum in attnums):
-            return False  # system columns go with the whole table
+        wanted = attnums - {0}
+        if any(attnum < 0 and attnum not in SYSTEM_COLUMNS for attnum in wanted):
+            return False  # what rows are locked and changed by goes with the whole table
         if not wanted:
             return any(self.column(relation, column.attnum, letter) for column in relation.live)
         return all(self.column(relation, attnum, letter) for attnum in wanted)

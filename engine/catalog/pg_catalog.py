@@ -198,6 +198,10 @@ def pg_attribute(session: Session, item: RelationDef) -> Iterator[RowDict]:
     return _attribute_rows([item], session)
 
 
+def _column_acl(item: RelationDef, attnum: int, acls: Session | None) -> tuple[str, ...] | None:
+    return acl_texts(acls, acls.catalog.acl(PG_CLASS_OID, item.oid, attnum) or None) if acls else None
+
+
 def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = None) -> Iterator[RowDict]:
     domains = column_domains()
     for item in relations:
@@ -208,6 +212,7 @@ def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = Non
                     "attrelid": item.oid, "attname": name, "atttypid": oid, "attlen": length,
                     "attnum": number, "attcacheoff": -1, "atttypmod": -1, "attbyval": by_value,
                     "attalign": align, "attstorage": storage, "attnotnull": True, "attislocal": True,
+                    "attacl": _column_acl(item, number, acls),
                 }  # fmt: skip
         for column in item.columns:
             if column.hidden:
@@ -228,7 +233,7 @@ def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = Non
                 "attisdropped": dropped, "attislocal": dropped or not item.partition_of,
                 "attinhcount": int(bool(item.partition_of) and not dropped), "attcollation": collation_of(column),
                 "attidentity": column.identity, "attgenerated": "" if dropped or item.kind == "i" else column.generated,
-                "attacl": acl_texts(acls, acls.catalog.acl(PG_CLASS_OID, item.oid, column.attnum) or None) if acls else None,
+                "attacl": _column_acl(item, column.attnum, acls),
             }  # fmt: skip
 
 

@@ -98,6 +98,11 @@ class DefinitionNeeds(RowNeeds):
         """USAGE of the type."""
         self._use_type(action.type.oid)
 
+    def set_of_type(self, relation: RelationDef, action: st.SetOfType) -> None:
+        """USAGE of the type, for OF."""
+        if action.type:
+            self._use_type(action.type)
+
     def alter_owner(self, relation: RelationDef, action: st.AlterOwner) -> None:
         """Membership in the new owner, which may CREATE in the schema."""
         self._give(relation.schema, relation.owner, action.role)
@@ -295,7 +300,7 @@ ACTIONS: Final[Mapping[type, Action]] = total(
         st.SetOptions: Action(),
         st.SetPersistence: Action(),
         st.SetSchema: Action(DefinitionNeeds.set_schema),
-        st.SetOfType: Action(),  # PostgreSQL asks for no right on the type, either
+        st.SetOfType: Action(DefinitionNeeds.set_of_type),
     },
 )
 

@@ -42,6 +42,7 @@ from planner.rights import (
     column_acl,
     database_acl,
     function_acl,
+    grantable_columns,
     relation_acl,
     schema_acl,
     type_acl,
@@ -76,7 +77,7 @@ class _Object:
             self.whole = self.items
             if target.attnum:
                 self.items = column_acl(catalog, relation, target.attnum)
-                self.column = relation.column(target.attnum).name
+                self.column = grantable_columns(relation)[target.attnum]
         elif target.kind == "schema":
             schema = catalog.schema_by_oid(target.oid)
             if schema is None:
@@ -247,12 +248,12 @@ def _refuse_columns(session: Session, target: st.GrantTarget, roles: frozenset[i
         return
     relation = session.catalog.relation_by_oid(target.oid)
     assert relation is not None
-    name = "tableoid"
-    if relation.kind == "v":  # which has no system columns
-        closed = (
-            c.name for c in relation.live if not held(column_acl(session.catalog, relation, c.attnum), roles)
-        )
-        name = next(closed, "")
+    closed = (
+        name
+        for attnum, name in grantable_columns(relation).items()
+        if not held(column_acl(session.catalog, relation, attnum), roles)
+    )
+    name = next(closed, "")
     if name:
         raise SqlError("42501", f'permission denied for column "{name}" of relation "{relation.name}"')
 
@@ -268,8 +269,8 @@ def _columns_too(
     """What is revoked on a table is revoked on its columns, too (manual, REVOKE)."""
     relation = session.catalog.relation_by_oid(target.oid)
     assert relation is not None
-    for column in relation.live:
-        items = before = column_acl(session.catalog, relation, column.attnum)
+    for attnum in grantable_columns(relation):
+        items = before = column_acl(session.catalog, relation, attnum)
         for grantee in grantees:
             items = revoke(
                 items, relation.owner, grantor, grantee, letters,
@@ -277,4 +278,4 @@ def _columns_too(
                 role_of=session.catalog.role_by_oid,
             )  # fmt: skip
         if items != before:
-            yield AclDef(class_oid=target.class_oid, object_oid=target.oid, sub_id=column.attnum, items=items)
+            yield AclDef(class_oid=target.class_oid, object_oid=target.oid, sub_id=attnum, items=items)

@@ -41,6 +41,7 @@ from planner.builtins.system_functions import shown_function
 from planner.catalog import AclDef, FunctionDef, RelationDef, RoleDef
 from planner.deparse_expr import quote_identifier
 from planner.errors import SqlError, not_supported
+from planner.rights import grantable_columns
 from planner.statements import RoleStatement
 from planner.textsearch.names import SEARCH_NAMES
 
@@ -329,7 +330,7 @@ def _granted_on(session: Session, acl: AclDef) -> str:
     relation = session.catalog.relation_by_oid(acl.object_oid)
     if acl.class_oid == PG_CLASS_OID and relation is not None:
         shown = f"{_OWNED.get(relation.kind, 'table')} {shown_name(session, relation)}"
-        return f"column {relation.column(acl.sub_id).name} of {shown}" if acl.sub_id else shown
+        return f"column {grantable_columns(relation)[acl.sub_id]} of {shown}" if acl.sub_id else shown
     schema = session.catalog.schema_by_oid(acl.object_oid)
     if acl.class_oid == PG_NAMESPACE_OID and schema is not None:
         return f"schema {quote_identifier(schema.name)}"

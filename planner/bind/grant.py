@@ -16,6 +16,7 @@ from planner.bind.utility import owner_name
 from planner.catalog import FunctionDef, RelationDef
 from planner.errors import SqlError, not_supported
 from planner.facts import PG_CATALOG_OID
+from planner.rights import grantable_columns
 
 PG_CLASS, PG_NAMESPACE, PG_DATABASE, PG_LARGEOBJECT = 1259, 2615, 1262, 2613
 _TABLE_KINDS = "rvmp"
@@ -159,14 +160,14 @@ def _on_relation(relation: RelationDef, node: ast.Grant) -> Iterator[st.GrantTar
             every=not whole or any(not p.word for p in whole), warnings=(told,) if letters != asked else (),
         )  # fmt: skip
     by_column: dict[int, str] = {}
-    columns = {c.name: c for c in relation.live}
+    columns = {name: attnum for attnum, name in grantable_columns(relation).items()}
     for privilege in node.privileges:
         for name in paced(privilege.columns):
-            column = columns.get(name)
-            if column is None:
+            attnum = columns.get(name)
+            if attnum is None:
                 raise SqlError("42703", f'column "{name}" of relation "{relation.name}" does not exist')
             letters = letter_of(privilege, "column", "column")
-            by_column[column.attnum] = by_column.get(column.attnum, "") + letters
+            by_column[attnum] = by_column.get(attnum, "") + letters
     for attnum, asked in by_column.items():
         letters = _had(asked, "r") if kind == "sequence" else asked
         told = f'sequence "{relation.name}" only supports SELECT column privileges'

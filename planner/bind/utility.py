@@ -315,7 +315,7 @@ def _role_name(role: ast.Role, command: str) -> str:
     if role.special in ("", None):
         return role.name
     if role.special == "public":
-        raise SqlError("42704", 'role "public" does not exist', span=role.span)
+        raise SqlError("42704", 'role "public" does not exist')
     raise not_supported(f"{command} {role.special.upper()}", span=role.span)
 
 
@@ -346,7 +346,7 @@ def bind_drop_role(context: BindContext, node: ast.DropRole) -> st.RoleStatement
 def owner_name(role: ast.Role) -> str:
     """Return the role of OWNER TO / AUTHORIZATION: a name, or current_user / session_user as such."""
     if role.special == "public":
-        raise SqlError("42704", 'role "public" does not exist', span=role.span)
+        raise SqlError("42704", 'role "public" does not exist')
     return role.name or role.special
 
 

@@ -34,7 +34,7 @@ from planner.errors import SqlError, not_supported
 from planner.facts import REGPROCEDURE, facts, rows
 from planner.identifiers import split_identifier
 from planner.query import Expr, FuncExpr
-from planner.rights import Rights, database_owner, restricted_functions
+from planner.rights import SYSTEM_COLUMNS, Rights, database_owner, grantable_columns, restricted_functions
 from planner.typefacts import FIRST_USER_OID
 from planner.walk import walk
 
@@ -247,6 +247,15 @@ def _inquiry(kind: Kind, with_user: bool) -> Callable[..., bool | None]:
     return has_privilege
 
 
+def _column_named(relation: RelationDef, name: str) -> int:
+    """Return the number of a column, be it a system column or one that was dropped. Raises SqlError 42703."""
+    columns = grantable_columns(relation) | {c.attnum: c.name for c in relation.columns if not c.hidden}
+    for attnum, its in columns.items():
+        if its == name:
+            return attnum
+    raise SqlError("42703", f'column "{name}" of relation "{relation.name}" does not exist')
+
+
 def _column_inquiry(with_user: bool) -> Callable[..., bool | None]:
     def has_column_privilege(session: EvalSession, *args: Any) -> bool | None:
         role = _role(session, args[0] if with_user else session.user)
@@ -256,13 +265,11 @@ def _column_inquiry(with_user: bool) -> Callable[..., bool | None]:
         if relation is None:
             return None
         if isinstance(column, str):
-            if all(c.name != column for c in relation.live):
-                raise SqlError("42703", f'column "{column}" of relation "{relation.name}" does not exist')
-            attnum = next(c.attnum for c in relation.live if c.name == column)
+            attnum = _column_named(relation, column)
         else:
-            attnum = relation.numbered(column)
-            if all(c.attnum != attnum for c in relation.live):
-                return None
+            attnum = column if column in SYSTEM_COLUMNS else relation.numbered(column)
+        if attnum not in grantable_columns(relation):
+            return None
         return _held(
             session,
             role,

@@ -1,0 +1,34 @@
+-- Names that no role has and none may get.
+create role named_already;
+create role "none";
+create role "public";
+create role none;
+create user public password null;
+create group "none";
+create role current_user;
+create role current_role;
+create role session_user;
+create role pg_x;
+create role "current_user";
+drop role "current_user";
+alter role named_already rename to "none";
+alter role named_already rename to public;
+alter role named_already rename to pg_y;
+alter role "none" superuser;
+alter role public superuser;
+drop role if exists "none";
+drop role public;
+drop role current_user;
+set role "public";
+set role "none";
+grant "none" to named_already;
+grant named_already to public;
+grant named_already to "none";
+create schema authorization "none";
+alter table no_table owner to "none";
+reassign owned by "none" to named_already;
+alter default privileges for role "none" grant all on tables to named_already;
+create policy q on no_table to "none";
+set session authorization "none";
+select pg_has_role('none', 'named_already', 'usage');
+drop role named_already

@@ -1,0 +1,37 @@
+-- Tables of a type ask for USAGE on it, made so or altered; what is done to the type is its owner's affair, and that of who owns the tables.
+create role maker;
+create role typist;
+grant usage, create on schema public to maker, typist;
+set role maker;
+create type closed_ct as (a int, b text);
+revoke usage on type closed_ct from public;
+create type free_ct as (a int, b text);
+create table theirs (a int, b text);
+create table of_free of free_ct;
+reset role;
+set role typist;
+create table t1 of closed_ct;
+create table t2 of free_ct;
+create table t3 (a int, b text);
+alter table t3 of closed_ct;
+alter table t3 of free_ct;
+alter table t3 not of;
+alter table theirs of free_ct;
+alter table of_free not of;
+reset role;
+set role maker;
+grant usage on type closed_ct to typist;
+reset role;
+set role typist;
+alter table t3 of closed_ct;
+reset role;
+revoke usage on type closed_ct from typist;
+set role typist;
+alter table t3 of closed_ct;
+alter table t3 not of;
+insert into t3 values (1, 'a') returning *;
+reset role;
+drop table t2, t3, of_free, theirs;
+drop type closed_ct, free_ct;
+drop owned by maker, typist;
+drop role maker, typist
