@@ -27,7 +27,7 @@ from pgwire.codecs.registry import binary_decoder, text_decoder, type_size
 from pgwire.codecs.rows import LongRows, row_encoder
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.sizes import measure_of
-from pgwire.give_way import PACE, openly
+from pgwire.give_way import PACE, between, openly
 from pgwire.long_values import LONG
 from planner.builtins.reg import NAMED, named_input, named_output
 from planner.errors import SqlError
@@ -242,6 +242,7 @@ async def send_rows(reader: RowReader, encode: Encoder, out: Responder, limit: i
 async def send_batch(batch: RowBatch, encode: Encoder, out: Responder) -> int:
     """Send the rows of a batch, waiting for the client where it is slow; returns their number."""
     for part, long in cut(batch, encode.measure):
+        between()  # how large it is takes milliseconds to learn where there are a thousand columns
         if long:
             await out.long_message(DATA_ROW, openly(encode.long, part))
         else:

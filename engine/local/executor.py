@@ -203,13 +203,13 @@ class LocalExecutor:
         Raises:
             SqlError: whatever the query raises before its first batch.
         """
-        text = plan.text(ctx.params)
+        text = openly(plan.text, ctx.params)
         if text.lowered.dialect.draws and ctx.session.seeded:
             raise not_supported("random() after setseed() in this executor")
         snapshots: dict[int, Snapshot] = {}
         for oid in dict.fromkeys(oid for use in text.lowered.relations for oid in use.tables):
             shard = ShardId(oid)
-            wanted = plan.filters.predicate(shard, ctx)
+            wanted = openly(plan.filters.predicate, shard, ctx)
             snapshots[oid] = await settle(ctx.txn.snapshot(shard, predicate=wanted))
         sources = Sources()
         relations = {

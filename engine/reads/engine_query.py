@@ -24,7 +24,7 @@ from engine.connection.rows import RowBatch
 from engine.executor import ExecContext
 from engine.reads.arrow import rows_of
 from engine.slices import SLICE_ROWS
-from pgwire.give_way import openly
+from pgwire.give_way import between, openly
 from pgwire.release import release_all
 from planner.errors import not_supported
 from planner.evaluate import Env, Layout, RowFunction, Shared, compile_map
@@ -58,12 +58,12 @@ PIECE_BYTES: Final = 4 << 20
 PREFETCH_BYTES: Final = 32 << 20  # a batch that is larger is handed on before the next one is asked for
 
 
-def pieces(batch: Any, most_rows: int | None) -> Iterator[Any]:
-    """Yield an Arrow batch in slices of at most ``most_rows`` rows (None: any number) and about ``PIECE_BYTES``.
+def pieces(batch: Any, size: int, most_rows: int | None) -> Iterator[Any]:
+    """Yield an Arrow batch of ``size`` bytes in slices of at most ``most_rows`` rows (None: any number) and about ``PIECE_BYTES``.
 
     A row is never divided, however wide.
     """
-    rows, size = len(batch), batch.nbytes
+    rows = len(batch)
     step = rows if most_rows is None else min(rows, most_rows)
     if size > PIECE_BYTES:
         step = min(step, max(rows * PIECE_BYTES // size, 1))
@@ -200,9 +200,11 @@ class EngineQuery(ABC):
             while batch is not None:
                 if self._closed:
                     return
-                upcoming = asyncio.ensure_future(self._fetch()) if batch.nbytes <= PREFETCH_BYTES else None
+                size = batch.nbytes  # asked once: it takes milliseconds of a thousand columns
+                between()
+                upcoming = asyncio.ensure_future(self._fetch()) if size <= PREFETCH_BYTES else None
                 try:
-                    for piece in pieces(batch, most_rows):
+                    for piece in pieces(batch, size, most_rows):
                         yield openly(self._result, piece)
                         if len(piece) < len(batch):
                             await asyncio.sleep(0)

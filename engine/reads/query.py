@@ -150,7 +150,7 @@ def compile_for(session: Session, query: CompiledQuery, name: str) -> Any:
     refusal = query.refused.get(name)
     if refusal is not None:
         raise refusal.copy()
-    tree = query.query if name == "index" else spread(query.query, guarded=name == "local")
+    tree = query.query if name == "index" else openly(spread, query.query, guarded=name == "local")
     try:
         plan = openly(session.db.executors[name].prepare, tree, query.catalog or session.catalog)
     except SqlError as error:

@@ -42,6 +42,7 @@ from engine.spark.slots import START, Client, client_of
 from engine.spark.statistics import is_wanted
 from engine.spark.tasks import SparkTasks, translated
 from engine.statistics.keeper import Statistics
+from pgwire.give_way import openly
 from planner.catalog import Catalog
 from planner.errors import SqlError
 from planner.evaluate import RowFunction
@@ -269,7 +270,7 @@ class SparkExecutor:
         for use in text.lowered.relations:
             if use.oid not in snapshots:
                 shard = ShardId(use.oid)
-                wanted = plan.filters.predicate(shard, ctx)
+                wanted = openly(plan.filters.predicate, shard, ctx)
                 snapshots[use.oid] = await settle(ctx.txn.snapshot(shard, predicate=wanted))
         rows = [snapshots[use.oid].rows for use in text.lowered.relations]
         statistics = None

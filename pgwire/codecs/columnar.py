@@ -351,7 +351,7 @@ def _frame(cells: list[Any], rows: int) -> bytes | Any | None:
     header = _header_table().take(total)
     joined.insert(0, pa.scalar(len(cells).to_bytes(2, "big"), pa.binary()))
     while len(joined) > JOINED:  # a call takes longer for each column the more there are
-        joined = [_concatenated(joined[at : at + JOINED]) for at in range(0, len(joined), JOINED)]
+        joined = [_concatenated(joined[at : at + JOINED]) for at in paced(range(0, len(joined), JOINED), 1)]
     framed = pc.binary_join_element_wise(header, *joined, b"")
     offsets = framed.buffers()[1]
     data = framed.buffers()[2]

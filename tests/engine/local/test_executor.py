@@ -301,7 +301,7 @@ def test_pieces_are_bounded_by_rows_and_bytes(
     widths: list[int], most_rows: int | None, sizes: list[int]
 ) -> None:
     batch = pa.record_batch({"t": ["x" * width for width in widths]})
-    found = list(pieces(batch, most_rows))
+    found = list(pieces(batch, batch.nbytes, most_rows))
     assert [len(piece) for piece in found] == sizes
     assert pa.Table.from_batches(found).equals(pa.Table.from_batches([batch]))
 
