@@ -6,7 +6,7 @@ snapshot to snapshot: a copy, with what a change of the catalog took away and br
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from planner.catalog import ConstraintDef, RelationDef
@@ -57,31 +57,38 @@ def with_partitions(
     before: Mapping[int, tuple[RelationDef, ...]], gone: Iterable[RelationDef], made: Iterable[RelationDef]
 ) -> dict[int, tuple[RelationDef, ...]]:
     """Return by partitioned table its partitions, oldest first."""
-    after = dict(before)
-    for item in gone:
-        if item.partition_of:
-            parts = after.get(item.partition_of, ())
-            after[item.partition_of] = tuple(p for p in parts if p.oid != item.oid)
-    for item in made:
-        if item.partition_of:
-            parts = (*after.get(item.partition_of, ()), item)
-            after[item.partition_of] = tuple(sorted(parts, key=lambda p: p.oid))
-    return after
+    return _with_below(before, gone, made, lambda item: item.partition_of)
 
 
 def with_owned(
     before: Mapping[int, tuple[RelationDef, ...]], gone: Iterable[RelationDef], made: Iterable[RelationDef]
 ) -> dict[int, tuple[RelationDef, ...]]:
     """Return by table the sequences that its columns own, oldest first."""
-    after = dict(before)
+    return _with_below(
+        before, gone, made, lambda item: 0 if item.sequence is None else item.sequence.owner_table
+    )
+
+
+def _with_below(
+    before: Mapping[int, tuple[RelationDef, ...]],
+    gone: Iterable[RelationDef],
+    made: Iterable[RelationDef],
+    above: Callable[[RelationDef], int],
+) -> dict[int, tuple[RelationDef, ...]]:
+    """Return what hangs below each relation, oldest first; ``above`` tells below which one is, 0: none. A thousand may go at once."""
+    lost: dict[int, set[int]] = {}
     for item in gone:
-        if item.sequence is not None and item.sequence.owner_table:
-            owner = item.sequence.owner_table
-            after[owner] = tuple(s for s in after.get(owner, ()) if s.oid != item.oid)
+        if oid := above(item):
+            lost.setdefault(oid, set()).add(item.oid)
+    grown: dict[int, list[RelationDef]] = {}
     for item in made:
-        if item.sequence is not None and item.sequence.owner_table:
-            owner = item.sequence.owner_table
-            after[owner] = tuple(sorted((*after.get(owner, ()), item), key=lambda s: s.oid))
+        if oid := above(item):
+            grown.setdefault(oid, []).append(item)
+    after = dict(before)
+    for oid in {*lost, *grown}:
+        without = lost.get(oid, ())
+        kept = [item for item in after.get(oid, ()) if item.oid not in without]
+        after[oid] = tuple(sorted((*kept, *grown.get(oid, ())), key=lambda item: item.oid))
     return after
 
 

@@ -28,6 +28,7 @@ from engine.ddl.rename import rename_column
 from engine.ddl.roles import function_words
 from engine.ddl.types import changed_type, check_free, new_type, without_attribute
 from engine.reads.plans import Plan, Replan
+from pgwire.give_way import between
 from planner import statements as st
 from planner.builtins.system import type_name
 from planner.catalog import ColumnDef, TypeDef
@@ -54,10 +55,14 @@ async def create_composite(
         session.catalog.relation(schema, statement.name) is not None
     ):  # an index or a sequence: they have no types
         raise SqlError("42P07", f'relation "{statement.name}" already exists')
-    names = [spec.name for spec in statement.attributes]
-    for i, name in enumerate(names):
-        if name in names[:i]:
-            raise SqlError("42701", f'column "{name}" specified more than once')
+    names: set[str] = set()
+    attributes: list[ColumnDef] = []
+    for spec in statement.attributes:
+        if spec.name in names:
+            raise SqlError("42701", f'column "{spec.name}" specified more than once')
+        names.add(spec.name)
+        attributes.append(attribute(len(names), spec))
+        between()
     first = session.db.allocate_oids(3)
     made = new_type(
         session,
@@ -65,7 +70,7 @@ async def create_composite(
         statement.name,
         "c",
         first,
-        attributes=tuple(attribute(i, spec) for i, spec in enumerate(statement.attributes, 1)),
+        attributes=tuple(attributes),
         relation_oid=first + 2,
     )
     await session.view.change([made])

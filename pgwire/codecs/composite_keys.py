@@ -30,6 +30,7 @@ from pgwire.codecs.array import dimensions, flatten
 from pgwire.codecs.domain import US_PER_DAY
 from pgwire.codecs.range_elements import number_key
 from pgwire.codecs.ranges import MULTIRANGES, RANGES, comparable
+from pgwire.give_way import paced
 
 KeyOf = Callable[[Any], bytes]
 
@@ -93,7 +94,7 @@ def row_key(values: Sequence[Any], types: Sequence[int]) -> bytes:
     count = len(values)
     while count and values[count - 1] is None:
         count -= 1
-    for value, oid in zip(values[:count], types, strict=False):
+    for value, oid in zip(paced(values[:count]), types, strict=False):
         parts.append(_NULL if value is None else _VALUE + key_of(oid)(value))
     parts.append(END)
     return b"".join(parts)

@@ -173,6 +173,13 @@ ROWS = (
         full=1500,
     ),
     Row(
+        name="DROP of a table of many sequences",
+        sql="DROP TABLE w",
+        setup=(lambda n: f"CREATE TEMP TABLE w ({_list(n, 'c{0} serial')})",),
+        short=200,
+        full=1600,
+    ),
+    Row(
         name="DISCARD TEMP of many tables",
         sql="DISCARD TEMP",
         setup=(lambda n: _list(n, "CREATE TEMP TABLE t{0} (a int PRIMARY KEY, b text)", "; "),),
