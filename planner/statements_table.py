@@ -16,6 +16,15 @@ from planner.query import Expr, QueryExpr
 from planner.types import SqlType
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnSequence:
+    """The sequence of a serial or identity column. ``name``: None for one that is made up; ``persistence``: None for its table's."""
+
+    definition: SequenceDef
+    name: str | None = None
+    persistence: Literal["p", "u"] | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnSpec:
     """A column as CREATE TABLE or ADD COLUMN defines it, resolved. ``default`` is bound and coerced.
@@ -31,8 +40,7 @@ class ColumnSpec:
     collation: int = 0
     identity: str = ""
     generated: str = ""
-    sequence: SequenceDef | None = None  # of a serial or identity column, to be made with it
-    sequence_name: str | None = None
+    sequence: ColumnSequence | None = None  # of a serial or identity column, to be made with it
     late: ast.Expression | None = (
         None  # a default that names what the statement makes, bound once that is there
     )
@@ -296,8 +304,7 @@ class AddIdentity:
 
     column: str
     identity: str
-    sequence: SequenceDef
-    sequence_name: str | None = None
+    sequence: ColumnSequence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -150,21 +150,23 @@ def _for_column(
     taken: Sequence[str],
     oid: int | None = None,
 ) -> RelationDef:
-    assert spec.sequence is not None
-    name = spec.sequence_name
+    made = spec.sequence
+    assert made is not None
+    name = made.name
     if name is None:
         name = unused_name(session, relation.schema, relation.name, [column.name], "seq", taken)
     elif session.catalog.relation(relation.schema, name) is not None:
         raise SqlError("42P07", f'relation "{name}" already exists')
     definition = replace(
-        spec.sequence, owner_table=relation.oid, owner_attnum=column.attnum, internal=bool(spec.identity)
+        made.definition, owner_table=relation.oid, owner_attnum=column.attnum, internal=bool(spec.identity)
     )
     command = "CREATE" if session.catalog.relation_by_oid(relation.oid) is None else "ALTER"
     session.debug(
         f'{command} TABLE will create implicit sequence "{name}" for serial column "{relation.name}.{column.name}"'
     )
     place = relation.schema, relation.schema_oid
-    sequence = _sequence(session, place, name, definition, relation.persistence, oid)
+    persistence = made.persistence or relation.persistence
+    sequence = _sequence(session, place, name, definition, persistence, oid)
     return replace(sequence, owner=relation.owner)
 
 
@@ -195,9 +197,8 @@ async def add_identity(session: Session, relation: RelationDef, action: st.AddId
     """ALTER COLUMN ADD GENERATED ... AS IDENTITY: make the sequence, return the table."""
     column = next(c for c in relation.live if c.name == action.column)
     spec = st.ColumnSpec(
-        name=column.name, type=column.type, identity=action.identity, sequence=action.sequence,
-        sequence_name=action.sequence_name,
-    )  # fmt: skip
+        name=column.name, type=column.type, identity=action.identity, sequence=action.sequence
+    )
     sequence = _for_column(session, relation, column, spec, [relation.name])
     await session.view.change([sequence])
     drawing = replace(column, identity=action.identity, default_sql=default_sql(sequence.oid))

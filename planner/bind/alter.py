@@ -27,7 +27,7 @@ from planner.bind.domain import bind_rename_constraint
 from planner.bind.exclusion import exclusion_spec
 from planner.bind.policy import SECURITY_ACTIONS, bind_row_security
 from planner.bind.retype import alter_type
-from planner.bind.sequence import changed_definition, drawn_from, identity_definition, options_by_name
+from planner.bind.sequence import changed_definition, drawn_from, identity_sequence, options_by_name
 from planner.bind.stored import stored_default
 from planner.bind.table_parts import (
     PLURALS,
@@ -323,7 +323,7 @@ def _identity(
     column = column_named(relation, action.name)
     place = f'column "{column.name}" of relation "{relation.name}"'
     if action.kind == "add identity" and isinstance(action.definition, ast.Constraint):
-        definition, name = identity_definition(action.definition.options, column.type.oid)
+        sequence = identity_sequence(action.definition.options, column.type.oid)
         if not column.not_null:
             raise SqlError("55000", f"{place} must be declared NOT NULL before identity can be added")
         if column.identity:
@@ -337,7 +337,7 @@ def _identity(
         if column.default_sql is not None:
             raise SqlError("55000", f"{place} already has a default value")
         when = action.definition.generated_when
-        added = st.AddIdentity(column=column.name, identity=when, sequence=definition, sequence_name=name)
+        added = st.AddIdentity(column=column.name, identity=when, sequence=sequence)
         return added, _with_column(relation, replace(column, identity=when))
     if not column.identity:
         if action.kind == "drop identity" and action.missing_ok:

@@ -9,7 +9,9 @@ Where a sequence stands is not known here: that it lies within new bounds is che
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from typing import Final, Literal
 
 from planner import ast
 from planner import statements as st
@@ -82,16 +84,16 @@ def bind_alter_sequence(context: BindContext, node: ast.AlterSequence) -> st.Alt
 # --- columns that draw from sequences ---------------------------------------------------------------
 
 
-def serial_definition(type_oid: int) -> SequenceDef:
+def serial_sequence(type_oid: int) -> st.ColumnSequence:
     """Return the sequence of a serial column."""
-    return new_definition({}, type_oid)
+    return st.ColumnSequence(new_definition({}, type_oid))
 
 
-def identity_definition(options: Sequence[ast.Option], type_oid: int) -> tuple[SequenceDef, str | None]:
-    """Return the sequence of an identity column, and its name where one is given. Raises SqlError 22023, 42601."""
+def identity_sequence(options: Sequence[ast.Option], type_oid: int) -> st.ColumnSequence:
+    """Return the sequence of an identity column. Raises SqlError 22023, 42601."""
     if type_oid not in BOUNDS:
         raise SqlError("22023", "identity column type must be smallint, integer, or bigint")
-    by_name = options_by_name(options)
+    by_name = options_by_name(options, OF_IDENTITY)
     for word in ("as", "owned_by", "restart"):
         if word in by_name:
             raise SqlError("42601", "conflicting or redundant options", span=by_name[word].span)
@@ -100,7 +102,14 @@ def identity_definition(options: Sequence[ast.Option], type_oid: int) -> tuple[S
     if name is not None:
         assert isinstance(name.value, tuple)
         given = name.value[-1]
-    return new_definition(by_name, type_oid), given
+    persistence: Literal["p", "u"] | None = None
+    for word, which in _PERSISTENCE.items():
+        option = by_name.get(word)
+        if option is not None:
+            if persistence is not None:
+                raise SqlError("42601", "conflicting or redundant options", span=option.span)
+            persistence = which
+    return st.ColumnSequence(new_definition(by_name, type_oid), given, persistence)
 
 
 def drawn_from(column: ColumnDef) -> int | None:
@@ -125,10 +134,25 @@ def relations_of_default(column: ColumnDef) -> list[int]:
 # --- options ----------------------------------------------------------------------------------------
 
 
-def options_by_name(options: Sequence[ast.Option]) -> dict[str, ast.Option]:
-    """Return options by their names. Raises SqlError 42601 for one that is given twice."""
+_PERSISTENCE: Final[Mapping[str, Literal["p", "u"]]] = {"logged": "p", "unlogged": "u"}
+
+OPTIONS: Final = frozenset((
+    "as", "cache", "cycle", "increment", "maxvalue", "minvalue", "owned_by", "restart", "sequence_name", "start",
+))  # fmt: skip
+"""Those of CREATE and ALTER SEQUENCE, as the grammar calls them."""
+
+OF_IDENTITY: Final = OPTIONS | frozenset(_PERSISTENCE)
+"""Those of an identity column that is made."""
+
+
+def options_by_name(
+    options: Sequence[ast.Option], known: AbstractSet[str] = OPTIONS
+) -> dict[str, ast.Option]:
+    """Return options by their names. Raises SqlError 42601 for one that is not ``known``, or given twice."""
     found: dict[str, ast.Option] = {}
     for option in options:
+        if option.name not in known:
+            raise SqlError("42601", f'option "{option.name}" not recognized')
         if option.name in found:
             raise SqlError("42601", "conflicting or redundant options", span=option.span)
         found[option.name] = option

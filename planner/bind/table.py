@@ -88,7 +88,7 @@ def add_like(context: BindContext, parts: TableParts, node: ast.TableLike) -> No
                     copied = replace(
                         drawn.sequence, generation=0, restart=None, owner_table=0, owner_attnum=0
                     )
-                    spec = replace(spec, identity=column.identity, sequence=copied)
+                    spec = replace(spec, identity=column.identity, sequence=st.ColumnSequence(copied))
         elif (every or "defaults" in words) and column.default_sql is not None:
             spec = replace(
                 spec,

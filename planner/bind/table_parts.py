@@ -18,9 +18,9 @@ from planner.bind.foreign_key import foreign_key_spec
 from planner.bind.generated import bind_generation, columns_used
 from planner.bind.options import check_storage_options
 from planner.bind.runnable import must_be_called, runnable_or_called
-from planner.bind.sequence import SERIAL_TYPES, identity_definition, serial_definition
+from planner.bind.sequence import SERIAL_TYPES, identity_sequence, serial_sequence
 from planner.bind.stored import bind_check_expr, bind_default, with_oids
-from planner.catalog import ColumnDef, ConstraintDef, IndexDef, RelationDef, SequenceDef
+from planner.catalog import ColumnDef, ConstraintDef, IndexDef, RelationDef
 from planner.collations import type_collation
 from planner.deparse import deparse_expr
 from planner.domains import domain_named, is_domain, plain_type
@@ -249,10 +249,9 @@ def add_column(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> 
     if generated is not None:
         _check_generated(parts, node, generated, default, identity, serial=serial)
         parts.generated[node.name] = generated
-    sequence: SequenceDef | None = serial_definition(type_.oid) if serial else None
-    sequence_name: str | None = None
+    sequence = serial_sequence(type_.oid) if serial else None
     if identity is not None:
-        sequence, sequence_name = identity_definition(identity.options, type_.oid)
+        sequence = identity_sequence(identity.options, type_.oid)
     spec = st.ColumnSpec(
         name=node.name,
         type=type_,
@@ -263,7 +262,6 @@ def add_column(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> 
         identity="" if identity is None else identity.generated_when,
         generated="" if generated is None else "s",
         sequence=sequence,
-        sequence_name=sequence_name,
         late=late,
     )
     parts.columns.append(spec)
