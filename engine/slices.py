@@ -6,13 +6,18 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
 from engine.loop.strands import turn
-from pgwire.give_way import openly
+from pgwire.give_way import give_way, openly
 
 T = TypeVar("T")
 U = TypeVar("U")
 
 SLICE_ROWS: Final = 2000  # a few milliseconds of Python
 SLICE_S: Final = 0.005  # the loop gets a turn at least this often
+
+
+def pause() -> None:
+    """Let others run if the slice is over: in a coroutine, where an ``await`` may stand. Costs little enough for each row."""
+    openly(give_way)
 
 
 async def in_slices(items: Sequence[T], work: Callable[[Sequence[T]], Iterable[U]]) -> list[U]:

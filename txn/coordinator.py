@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 VACUUM_DELAY_S: Final = 0.02
 VACUUM_IDLE_S: Final = 0.25  # while holds or retention keep everything
 STAGING_LOOK_S: Final = 1.0  # whoever waits for the end of a large commit looks so often whether it can come
+LARGE_ROWS: Final = 4000  # freed piece by piece from there on
 STAGE_ROWS: Final = 1000  # rows of a large commit applied between two turns of the loop: 3 to 5 ms
 SLICE_ENTRIES: Final = 2000  # likewise, rows and their entries in indexes
 VACUUM_ROWS: Final = 500  # about a millisecond
@@ -320,6 +321,12 @@ class Coordinator:
             if self.log.committer.failed is not None:
                 raise self.log.committer.failed
             await asyncio.wait([self.staging], timeout=STAGING_LOOK_S)
+
+    def let_go(self, *lists: MutableSequence[Any]) -> None:
+        """Free lists that nobody needs any more: large ones piece by piece."""
+        for rows in lists:
+            if len(rows) > LARGE_ROWS:
+                self.dismantle(rows)
 
     def dismantle(self, rows: MutableSequence[Any]) -> None:
         """Free a large list piece by piece: its last reference would hold up the loop."""

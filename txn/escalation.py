@@ -6,11 +6,12 @@
 It is tried once a transaction holds ``TxnOptions.table_locks`` locks of a table. If others are in the way it goes on
 with fine locks and tries again later, because to wait while holding thousands of locks invites deadlocks; only past
 ``PATIENCE`` times the bound does it wait, which bounds memory. The fine locks that the table's lock covers are released
-at once: nobody can be waiting for them, as all others are kept out of the table by then.
+then, some in each turn of the loop: nobody can be waiting for them, as all others are kept out of the table by then.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Final
 
 from txn.locks.mode import IS, SUPREMUM, S, X
@@ -44,6 +45,7 @@ def escalate(txn: StoreTransaction, shard: ShardId) -> Steps[None]:
     elif not locks.try_acquire(owner, shard, mode):
         owner.escalate_at = len(owner.held) + bound // 4
         return
-    locks.drop_covered(owner, shard)
+    for _ in locks.drop_covered(owner, shard):
+        yield asyncio.sleep(0)
     locks.escalations += 1
     owner.escalate_at = len(owner.held) + bound

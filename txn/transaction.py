@@ -491,7 +491,7 @@ class StoreTransaction:
 
     def delete(self, shard: ShardId, row_ids: Sequence[RowId]) -> list[bool] | Awaitable[list[bool]]:
         """See ``txn.api``."""
-        return self.run(writes.change(self, shard, [(row_id, None) for row_id in row_ids]))
+        return self.run(writes.delete(self, shard, row_ids))
 
     def defer_unique(self, index: IndexId, deferred: bool) -> None:
         """See ``txn.api``."""

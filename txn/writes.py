@@ -87,6 +87,7 @@ def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[
     except BaseException:
         undo_to(txn, mark)
         raise
+    txn.core.let_go(entered, full)
     return ids
 
 
@@ -330,7 +331,21 @@ def change(
     except BaseException:
         undo_to(txn, mark)
         raise
-    return [base is not None for base in bases]
+    found = [base is not None for base in bases]
+    txn.core.let_go(bases, staged, entered)
+    return found
+
+
+def delete(txn: StoreTransaction, shard: ShardId, row_ids: Sequence[RowId]) -> Steps[list[bool]]:
+    """Delete rows, as ``change`` does."""
+    changes: list[tuple[RowId, Row | None]] = []
+    for start in range(0, len(row_ids), PREPARE_ROWS):
+        if start:
+            yield asyncio.sleep(0)
+        changes += [(row_id, None) for row_id in row_ids[start : start + PREPARE_ROWS]]
+    found = yield from change(txn, shard, changes)
+    txn.core.let_go(changes)
+    return found
 
 
 def _replace_plainly(

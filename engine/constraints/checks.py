@@ -10,6 +10,7 @@ from engine.constraints.setwise import check_table
 from engine.constraints.timing import Waiting
 from engine.eager import settle
 from pgwire.give_way import between
+from pgwire.release import let_go
 from planner.catalog import ConstraintDef
 from planner.errors import SqlError
 from txn.types import IndexId, ShardId
@@ -64,6 +65,7 @@ async def make_waiting_checks(session: Session, *, due_only: bool = False) -> No
         for check in reversed(due):
             await _make(session, check)
             between()
+        let_go(*(check.keys for check in due))
 
 
 async def _make(session: Session, check: Waiting) -> None:
@@ -100,6 +102,7 @@ async def check_referencing(session: Session, key: ForeignKey, keys: Keys) -> No
         for canonical, shown in missing.items():
             if canonical in there:
                 raise key.not_present(shown, session)
+        let_go(missing, there)
 
 
 async def check_referenced(session: Session, key: ForeignKey, keys: Keys, *, restrict: bool = False) -> None:
@@ -114,6 +117,7 @@ async def check_referenced(session: Session, key: ForeignKey, keys: Keys, *, res
         for canonical, shown in gone.items():
             if canonical in there:
                 raise key.still_referenced(shown, session)
+        let_go(gone, there)
 
 
 def _named(session: Session, schema: str, name: str) -> list[ConstraintDef]:

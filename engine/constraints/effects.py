@@ -13,7 +13,6 @@ All belongs to the statement that began it: an error undoes everything, and coun
 
 from __future__ import annotations
 
-import asyncio
 import copy
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -29,11 +28,13 @@ from engine.constraints.values import same_image
 from engine.eager import settle
 from engine.reads.plans import Replan
 from engine.routines.acting import acting_as
+from engine.slices import pause
 from engine.triggers.firing import Firing, Operation, Transitions, firing_of, updated_columns
 from engine.triggers.rows import delete_each, update_each
 from engine.writes.shape import TableShape
 from pgwire.codecs.errors import DataError
-from pgwire.give_way import between, openly
+from pgwire.give_way import openly
+from pgwire.release import let_go
 from planner.bind import generated_from
 from planner.bind.stored import column_default
 from planner.catalog import ColumnDef, RelationDef
@@ -43,10 +44,6 @@ from txn.types import IndexId, Row, RowId, ShardId, StoredRow
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
-
-
-CHUNK_ROWS: Final = 2000
-"""Rows looked at between two turns of the event loop."""
 
 
 @dataclass(slots=True, eq=False)
@@ -66,6 +63,12 @@ class Change:
     tables: Transitions | None = None
     moves: bool = False
     shown: tuple[Sequence[Row], Sequence[Row]] | None = None
+
+    def let_go(self) -> None:
+        """Have its rows freed in slices, once nobody else has them."""
+        let_go(self.old or (), self.new or (), *(self.shown or ()))
+        if self.tables is not None:
+            let_go(self.tables.old, self.tables.new)
 
 
 class Mixed:
@@ -93,6 +96,11 @@ class Mixed:
             last[1].append(old)
         if new is not None:
             last[2].append(new)
+
+    def let_go(self) -> None:
+        """Have all of it freed in slices, unless it waits for other parts of its statement."""
+        for _op, old, new in self._changes:
+            let_go(old, new)
 
     async def follow(self, session: Session) -> None:
         """Check and follow up all of it, as ``after``."""
@@ -146,6 +154,7 @@ async def after(session: Session, *changes: Change) -> None:
 async def follow(session: Session, changes: Sequence[Change]) -> None:
     """Check and follow up the changes of a whole statement now. Raises as ``updated``."""
     queue = _Queue(changes)
+    firsts = set(changes)
     while queue.waiting:
         change = queue.waiting.popleft()
         firing = change.firing
@@ -160,6 +169,10 @@ async def follow(session: Session, changes: Sequence[Change]) -> None:
         if firing is not None and change.ends:
             queue.close(change, True)
             await firing.after_statement(session, change.tables)
+        if change not in firsts:
+            change.let_go()
+    for change in changes:
+        change.let_go()
 
 
 class _Queue:
@@ -231,8 +244,7 @@ async def _referencing(session: Session, key: ForeignKey, change: Change) -> Non
     keys: Keys = {}
     mixed = False
     for i, row in enumerate(change.new):
-        if i % CHUNK_ROWS == CHUNK_ROWS - 1:
-            await asyncio.sleep(0)
+        pause()
         canonical = key.child_key(row)
         if canonical is None:
             mixed = mixed or (key.full and key.is_mixed(row))
@@ -246,6 +258,7 @@ async def _referencing(session: Session, key: ForeignKey, change: Change) -> Non
     if mixed:
         raise key.mixed_nulls()
     await check_referencing(session, key, keys)
+    let_go(keys)
 
 
 def note_unique(session: Session, relation: RelationDef) -> None:
@@ -279,12 +292,10 @@ async def _referenced(
     session: Session, key: ForeignKey, change: Change, queue: _Queue, leaves: Sequence[ForeignKey]
 ) -> None:
     assert change.old is not None
-    action = _action(key, change)
     gone: Keys = {}
     renamed: dict[Canonical, Row] = {}
     for i, row in enumerate(change.old):
-        if i % CHUNK_ROWS == CHUNK_ROWS - 1:
-            await asyncio.sleep(0)
+        pause()
         canonical = key.parent_key(row)
         if canonical is None:
             continue
@@ -296,6 +307,21 @@ async def _referenced(
         gone.setdefault(canonical, key.parent_values(row))
     if not gone:
         return
+    await _follow_gone(session, key, change, queue, leaves, gone, renamed)
+    let_go(gone, renamed)
+
+
+async def _follow_gone(
+    session: Session,
+    key: ForeignKey,
+    change: Change,
+    queue: _Queue,
+    leaves: Sequence[ForeignKey],
+    gone: Keys,
+    renamed: dict[Canonical, Row],
+) -> None:
+    """Do what is to be done about keys that no row has any more, or that rows have under another name."""
+    action = _action(key, change)
     if action == "a" and session.timing.is_deferred(key.constraint):
         session.timing.note(key.constraint, change.relation.oid, "parent", gone)
     elif action in "ar":
@@ -444,10 +470,8 @@ async def _new_rows(
     changes = []
     if action == "c":
         assert renamed is not None
-        for count, row in enumerate(rows, 1):
-            between()
-            if count % CHUNK_ROWS == 0:
-                await asyncio.sleep(0)
+        for row in rows:
+            pause()
             canonical = key.child_key(row.values)
             assert canonical is not None
             cells = list(row.values)
@@ -457,6 +481,7 @@ async def _new_rows(
         return changes
     values = {i: _reset_value(session, key.child.columns[i], action) for i in _reset_columns(key, renamed)}
     for row in rows:
+        pause()
         changes.append((row.row_id, tuple(values.get(i, cell) for i, cell in enumerate(row.values))))
     return changes
 

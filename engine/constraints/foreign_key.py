@@ -26,6 +26,7 @@ from engine.constraints.values import NO_SUCH_VALUE, Convert, assigner, converte
 from engine.eager import settle
 from pgwire.codecs.registry import text_output
 from pgwire.give_way import PACE, between
+from pgwire.release import let_go
 from planner.catalog import ConstraintDef, IndexDef, RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env
@@ -139,13 +140,19 @@ class ForeignKey:
                 if not len(wanted) % PACE:
                     between()
         await self._strike_found(txn, wanted, absent)
+        let_go(wanted)
         return absent
 
     async def vanished(self, txn: Transaction, keys: Keys) -> Keys:
         """The same for keys that show values of the referenced columns."""
         absent = dict(keys)
-        wanted = [tuple([shown[i] for i in self._parent_order]) for shown in keys.values()]
+        wanted: list[Key] = []
+        for shown in keys.values():
+            wanted.append(tuple([shown[i] for i in self._parent_order]))
+            if not len(wanted) % PACE:
+                between()
         await self._strike_found(txn, wanted, absent)
+        let_go(wanted)
         return absent
 
     async def _strike_found(self, txn: Transaction, wanted: Sequence[Key], absent: Keys) -> None:
@@ -189,6 +196,7 @@ class ForeignKey:
             if start:
                 await asyncio.sleep(0)
             found += [row for row in rows[start : start + CHUNK_KEYS] if self.child_key(row.values) in keys]
+        let_go(seen, rows)
         return found
 
     async def _candidates(self, txn: Transaction, keys: Keys, of_parent: bool) -> list[StoredRow]:

@@ -12,7 +12,6 @@ What is compiled is kept with the catalog. A row is here as it is stored, indexe
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
@@ -20,6 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from engine.plpgsql.event import TriggerEvent
+from engine.slices import pause
 from engine.triggers.call import call
 from engine.writes.shape import row_record
 from pgwire.give_way import openly
@@ -188,9 +188,8 @@ class Firing:
         firing = [one for one in self.after_row if (one.trigger.name < _CONSTRAINTS) == early]
         if not firing:
             return
-        for count, (before, now) in enumerate(_versions(old, new), 1):
-            if count % ROWS_A_TURN == 0:
-                await asyncio.sleep(0)
+        for before, now in _versions(old, new):
+            pause()
             for one in firing:
                 if self._holds(session, one, before, now):
                     event = self._event(session, one, "AFTER", before, now, tables)

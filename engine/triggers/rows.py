@@ -14,10 +14,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from engine.eager import settle
+from engine.slices import pause
 from engine.triggers.firing import ROWS_A_TURN, Firing
 from engine.writes.row_checks import RowChecks
 from engine.writes.shape import TableShape
-from pgwire.give_way import between, openly
+from pgwire.give_way import openly
 from planner.errors import SqlError
 from planner.evaluate import Env
 from txn.types import Row, RowId
@@ -175,7 +176,7 @@ async def before_insert(
 
 async def take_turns(count: int) -> None:
     """Let others have a turn after every so many rows, be there something to wait for or not."""
-    between()
+    pause()
     if count % ROWS_A_TURN == 0:
         await asyncio.sleep(0)
 

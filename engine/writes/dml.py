@@ -31,7 +31,7 @@ from engine.index.plan import Planning
 from engine.index.state import value_of
 from engine.reads.plans import Plan, Replan
 from engine.reads.query import collect, compiled_query, context, prepare_source, run_query
-from engine.slices import in_slices
+from engine.slices import in_slices, pause
 from engine.transaction.block_state import BLOCK
 from engine.triggers.firing import Firing, Operation, firing_of, updated_columns
 from engine.triggers.rows import begin, insert_each, made_before, refuse_changed, take_turns
@@ -42,7 +42,8 @@ from engine.writes.returning import Returning, make_env, returning_of
 from engine.writes.row_checks import RowChecks
 from engine.writes.shape import OF_ROWS, TableShape, row_record, table_layout
 from pgwire.codecs.errors import DataError
-from pgwire.give_way import between, openly
+from pgwire.give_way import openly
+from pgwire.release import let_go
 from planner.bind.arbiters import decided
 from planner.catalog import RelationDef
 from planner.errors import SqlError
@@ -342,7 +343,9 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
             rows = openly(insert.complete, source, env)
         else:
             rows = await in_slices(source, lambda some: insert.complete(some, env))
-        return await _insert_on_conflict(session, insert, rows, env)
+        done = await _insert_on_conflict(session, insert, rows, env)
+        let_go(source, rows)
+        return done
 
     completed: list[Row] = []
 
@@ -382,10 +385,11 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
         session.parts.touched_in(shape.shard).update(row_ids)
     returned = None
     if insert.returning is not None:
-        stored = [(row_id, row, ()) for row_id, row in zip(row_ids, rows, strict=True)]
+        stored = ((row_id, row, ()) for row_id, row in zip(row_ids, rows, strict=True))
         returned = await insert.returning.rows(stored, env)
     if insert.effects:
         await effects.inserted(session, shape.relation, rows, insert.firing)
+    let_go(source, completed, rows, row_ids)
     return outcome("INSERT", len(rows), insert.returning, returned)
 
 
@@ -405,6 +409,7 @@ async def _insert_in_turn(session: Session, insert: InsertPlan, result: Result, 
             returned += await insert.returning.rows([(row_id, row, ())], env)
     if insert.effects:
         await effects.inserted(session, shape.relation, rows, insert.firing)
+    let_go(rows)
     return outcome("INSERT", len(rows), insert.returning, returned)
 
 
@@ -414,11 +419,14 @@ async def _insert_on_conflict(session: Session, insert: InsertPlan, rows: Sequen
     changes = effects.Mixed(insert.shape.relation, {"UPDATE": insert.updating, "INSERT": insert.firing})
     for op, _row_id, old, new in done:
         changes.add(op, old, new)
+        pause()
     returned = None
     if insert.returning is not None:
-        returned = await insert.returning.rows([(row_id, new, ()) for _, row_id, _, new in done], env)
+        returned = await insert.returning.rows(((row_id, new, ()) for _, row_id, _, new in done), env)
     if insert.effects:
         await changes.follow(session)
+    changes.let_go()
+    let_go(done)
     return outcome("INSERT", len(done), insert.returning, returned)
 
 
@@ -441,7 +449,7 @@ async def insert_on_conflict(
         if each:
             await take_turns(number)
         else:
-            between()
+            pause()
         if firing is not None and firing.before_row:
             let = await made_before(session, firing, shape, None, proposed, env, insert.checks)
             if let is None:
@@ -498,4 +506,5 @@ async def insert_on_conflict(
         openly(shape.check_views, [new], env)
         touched.add(existing.row_id)
         done.append(("UPDATE", existing.row_id, existing.values, new))
+    let_go(touched)
     return done

@@ -11,7 +11,6 @@ before they are stored, each is staged as it comes.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -24,14 +23,15 @@ from engine.index.plan import Planning
 from engine.index.state import value_of
 from engine.reads.plans import Plan
 from engine.reads.query import collect, compiled_query, context, prepare_source, run_query
-from engine.slices import SLICE_ROWS
+from engine.slices import pause
 from engine.triggers.firing import Firing, Operation, firing_of
 from engine.triggers.rows import begin, delete_each, insert_each, update_each
 from engine.writes.dml import changed_by, made_openly, tables_to_lock, target_of
 from engine.writes.returning import make_env
 from engine.writes.row_checks import RowChecks
 from engine.writes.shape import TableShape
-from pgwire.give_way import between, paced
+from pgwire.give_way import paced
+from pgwire.release import let_go
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, Layout, RowFunction, compile_predicate, compile_row
@@ -242,6 +242,11 @@ class _Changes:
             await self.effects.follow(session)
         return len(self.deleted) + len(self.updated) + len(self.inserted)
 
+    def let_go(self) -> None:
+        """Have all of it freed in slices."""
+        self.effects.let_go()
+        let_go(self.deleted, self.updated, self.inserted, self._touched)
+
 
 async def run_merge(session: Session, plan: Plan, statement: Merge, params: tuple[Any, ...]) -> Outcome:
     """Run a MERGE. Raises SqlError 21000, and what storing rows raises (23502, 23503, 23505, 23514)."""
@@ -262,9 +267,10 @@ async def run_merge(session: Session, plan: Plan, statement: Merge, params: tupl
     touched: set[RowId] = set() if session.parts is None else session.parts.touched_in(merge.shape.shard)
     await begin(session, *reversed(merge.firings.values()))
     changes = _Changes(session, merge, make_env(ctx), touched)
-    for count, row in enumerate(rows, 1):
-        between()
+    for row in rows:
+        pause()
         await changes.take(row)
-        if count % SLICE_ROWS == 0:
-            await asyncio.sleep(0)
-    return Command(f"MERGE {await changes.stage(session)}")
+    count = await changes.stage(session)
+    changes.let_go()
+    let_go(rows)
+    return Command(f"MERGE {count}")

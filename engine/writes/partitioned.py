@@ -8,7 +8,6 @@ by intention, and so are the partitions that rows come to; those that are read w
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,7 +22,7 @@ from engine.ddl.rewrite import batches_of
 from engine.eager import settle
 from engine.reads.plans import Plan
 from engine.reads.query import collect, compiled_query, context, prepare_source, run_query
-from engine.slices import SLICE_ROWS, in_slices
+from engine.slices import in_slices, pause
 from engine.triggers.firing import Firing, Operation, firing_of, updated_columns
 from engine.triggers.rows import before_insert, begin, take_turns
 from engine.writes.dml import InsertPlan, insert_on_conflict, leaf_of, outcome, tables_to_lock, target_of
@@ -33,6 +32,7 @@ from engine.writes.row_checks import RowChecks
 from engine.writes.shape import Shown, TableShape
 from pgwire.codecs.copy import copy_context, with_context
 from pgwire.codecs.errors import DataError
+from pgwire.release import let_go
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env
@@ -197,6 +197,7 @@ class Partitioned:
         for leaf, row_id, row, extra in stored:
             whole = self.routing.back(leaf, row)
             rows += await self.returning.rows([(row_id, whole, extra)], env, leaf.oid)
+            pause()
         return rows
 
     def bare(self) -> RelationDef:
@@ -281,6 +282,12 @@ class Noted:
         moves += [effects.Change(bare, lost, None)] if lost else []
         return [*self._changes, *moves, *ends]
 
+    def let_go(self) -> None:
+        """Have all of it freed in slices, unless it waits for other parts of its statement."""
+        for change in self._changes:
+            change.let_go()
+        let_go(self._moved, *(rows for seen in self._seen.values() for rows in seen))
+
 
 def statement_firing(
     session: Session, parent: RelationDef, op: Operation, changed: Iterable[int] = ()
@@ -322,7 +329,9 @@ async def insert_routed(session: Session, plan: Plan, statement: Insert, params:
     firing = statement_firing(session, made.parent, "INSERT")
     await begin(session, firing, updating)
     stored, count = await store(session, made, rows, env, [firing, updating])
-    return outcome("INSERT", count, made.returning, await made.returned(stored, env))
+    returned = await made.returned(stored, env)
+    let_go(source, rows, stored)
+    return outcome("INSERT", count, made.returning, returned)
 
 
 async def copy_routed(
@@ -341,19 +350,28 @@ async def copy_routed(
     for number, row in enumerate(rows):
         with made.at(number):
             made.routing.find(row, env)
-        if number % SLICE_ROWS == SLICE_ROWS - 1:
-            await asyncio.sleep(0)
+        pause()
     _stored, count = await store(session, made, rows, env, [firing])
     return count
 
 
 async def _raise_first(made: Partitioned, placed: Mapping[int, Sequence[tuple[int, Row]]], env: Env) -> None:
     """Raise the error of the first row that may not be stored, with its place; partition by partition another one may have come first."""
-    order = sorted((number, oid, row) for oid, some in placed.items() for number, row in some)
+    order = _in_order(placed, 1 + max(some[-1][0] for some in placed.values()))
     for count, (number, oid, row) in enumerate(order, 1):
         await take_turns(count)
         with made.at(number):
             await made.parts[oid].made("insert", [row], env)
+
+
+def _in_order(placed: Mapping[int, Sequence[tuple[int, Row]]], count: int) -> list[tuple[int, int, Row]]:
+    """Return (place, partition, row) of ``count`` rows that were placed, as they came."""
+    order: list[tuple[int, int, Row] | None] = [None] * count
+    for oid, some in placed.items():
+        for number, row in some:
+            order[number] = (number, oid, row)
+            pause()
+    return [one for one in order if one is not None]
 
 
 async def store(
@@ -369,8 +387,7 @@ async def store(
     for number, row in enumerate(rows):
         leaf = made.routing.find(row, env)
         placed.setdefault(leaf.oid, []).append((number, made.routing.forth(leaf, row)))
-        if number % SLICE_ROWS == SLICE_ROWS - 1:
-            await asyncio.sleep(0)
+        pause()
     by_row = False
     for oid in placed:
         await session.cancelled.turn()
@@ -387,9 +404,9 @@ async def store(
         by_row |= own is not None
         by_row |= part.insert is not None and part.insert.conflict is not None
     if by_row:
-        order = sorted((number, oid, row) for oid, some in placed.items() for number, row in some)
+        order = _in_order(placed, len(rows))
         return await _store_each(session, made, order, env, noted)
-    stored: dict[int, tuple[RelationDef, RowId, Row, Row]] = {}
+    stored: list[tuple[RelationDef, RowId, Row, Row] | None] = [None] * len(rows)
     count = 0
     for oid, some in placed.items():
         await session.cancelled.turn()
@@ -409,8 +426,12 @@ async def store(
             noted.add(part, "INSERT", own, None, row)
             if made.returning is not None:
                 stored[number] = (part.leaf, row_id, row, ())
+            pause()
+        let_go(whole, kept)
     await noted.follow(session)
-    return [stored[number] for number in sorted(stored)], count
+    noted.let_go()
+    let_go(stored, *placed.values())
+    return [one for one in stored if one is not None], count
 
 
 async def store_in(
@@ -470,6 +491,8 @@ async def _store_each(
             noted.add(part, "INSERT", own, None, full)
             stored.append((part.leaf, row_id, full, ()))
     await noted.follow(session)
+    noted.let_go()
+    let_go(order)
     return stored, len(stored)
 
 

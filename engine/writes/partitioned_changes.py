@@ -26,6 +26,8 @@ from engine.triggers.rows import before_insert, begin, changed_already, delete_e
 from engine.writes.dml import leaf_of, outcome, tables_to_lock
 from engine.writes.partitioned import Noted, Part, Partitioned, routed, statement_firing, store_in
 from engine.writes.returning import make_env
+from pgwire.give_way import openly, paced, paced_iter
+from pgwire.release import let_go
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env
@@ -215,6 +217,11 @@ class Changes:
             for start in range(0, len(rows), SLICE_ROWS):
                 await self._store(self._made.parts[oid], rows[start : start + SLICE_ROWS], by)
                 await asyncio.sleep(0)
+        let_go(*gone.values(), *changed.values(), *come.values())
+
+    def let_go(self) -> None:
+        """Have what was noted of the rows freed in slices."""
+        let_go(self._stored)
 
 
 async def source_rows(
@@ -240,15 +247,17 @@ async def source_rows(
 
 
 def _once(session: Session, rows: Sequence[Row]) -> Sequence[Row]:
-    """Return rows of a source, of those that a join gives for one row of the table the first."""
+    """Return rows of a source, of those that a join gives for one row of the table the first. May give way."""
     first: dict[tuple[int, int], Row] = {}
-    for row in rows:
+    for row in paced(rows):
         first.setdefault((row[-1], row[0]), row)
     if session.parts is None:
         return list(first.values())
+    by_table: dict[int, list[Row]] = {}
+    for row in paced_iter(first.values()):
+        by_table.setdefault(row[-1], []).append(row)
     kept: list[Row] = []
-    for oid in dict.fromkeys(row[-1] for row in first.values()):
-        some = [row for row in first.values() if row[-1] == oid]
+    for oid, some in by_table.items():
         kept += session.parts.first_to_change(ShardId(oid), some)
     return kept
 
@@ -257,7 +266,7 @@ async def update_routed(session: Session, plan: Plan, statement: Update, params:
     """Run an UPDATE of a partitioned table. Raises as ``run_update``; SqlError 23514 for a row without a partition."""
     made = routed(session, plan, statement)
     found, env = await source_rows(session, plan, made, statement, params)
-    rows = _once(session, found)
+    rows = openly(_once, session, found)
     parent = made.parent
     assigned = updated_columns(session, parent, statement.assigned)
     firing = statement_firing(session, parent, "UPDATE", assigned)
@@ -274,10 +283,27 @@ async def update_routed(session: Session, plan: Plan, statement: Update, params:
         part = made.part(session, leaf_of(session, row[-1]))
         await changes.update(part, RowId(row[0]), old, tuple(cells), statement.assigned, row[extra:-1])
         await session.cancelled.turn()
+    return await _staged(session, "UPDATE", made, changes, noted, env, found, rows)
+
+
+async def _staged(
+    session: Session,
+    verb: str,
+    made: Partitioned,
+    changes: Changes,
+    noted: Noted,
+    env: Env,
+    *gathered: Sequence[Row],
+) -> Outcome:
+    """Write and follow up what is changed; let go of it, and of what it was ``gathered`` from."""
     await changes.stage()
     await noted.follow(session)
     stored = changes.stored
-    return outcome("UPDATE", len(stored), made.returning, await made.returned(stored, env))
+    returned = await made.returned(stored, env)
+    changes.let_go()
+    noted.let_go()
+    let_go(stored, *gathered)
+    return outcome(verb, len(stored), made.returning, returned)
 
 
 async def delete_routed(session: Session, plan: Plan, statement: Delete, params: tuple[Any, ...]) -> Outcome:
@@ -289,11 +315,9 @@ async def delete_routed(session: Session, plan: Plan, statement: Delete, params:
     noted = Noted(made, [firing])
     changes = Changes(session, made, env, noted)
     extra = 1 + len(made.parent.live)
-    for row in _once(session, found):
+    rows = openly(_once, session, found)
+    for row in rows:
         part = made.part(session, leaf_of(session, row[-1]))
         await changes.delete(part, RowId(row[0]), tuple(made.cells(row)), row[extra:-1])
         await session.cancelled.turn()
-    await changes.stage()
-    await noted.follow(session)
-    stored = changes.stored
-    return outcome("DELETE", len(stored), made.returning, await made.returned(stored, env))
+    return await _staged(session, "DELETE", made, changes, noted, env, found, rows)

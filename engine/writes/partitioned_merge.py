@@ -7,12 +7,11 @@ source rows, with the table each is in ──> first action whose condition hold
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 from engine.connection.portal import Command, Outcome
 from engine.reads.plans import Plan
-from engine.slices import SLICE_ROWS
+from engine.slices import pause
 from engine.triggers.firing import Firing, updated_columns
 from engine.triggers.rows import begin
 from engine.writes.dml import leaf_of
@@ -20,7 +19,7 @@ from engine.writes.merge import OPERATIONS, VERB, Action, MergeActions, second_t
 from engine.writes.partitioned import Noted, Partitioned, routed, statement_firing
 from engine.writes.partitioned_changes import Changes, source_rows
 from engine.writes.row_checks import RowChecks
-from pgwire.give_way import between
+from pgwire.release import let_go
 from planner.evaluate import Env
 from planner.query import Merge
 from txn.types import Row, RowId, ShardId
@@ -84,6 +83,12 @@ class _Merging:
                 raise second_time()
             touched.add(RowId(row_id))
 
+    def let_go(self) -> None:
+        """Have all of it freed in slices."""
+        self.changes.let_go()
+        self.noted.let_go()
+        let_go(self._touched)
+
 
 async def merge_routed(session: Session, plan: Plan, statement: Merge, params: tuple[Any, ...]) -> Outcome:
     """Run a MERGE into a partitioned table. Raises as ``run_merge``; SqlError 23514 for a row without a partition."""
@@ -91,11 +96,12 @@ async def merge_routed(session: Session, plan: Plan, statement: Merge, params: t
     rows, env = await source_rows(session, plan, made, statement, params)
     merging = _Merging(session, made, statement, env)
     await begin(session, *reversed(merging.firings))
-    for count, row in enumerate(rows, 1):
-        between()
+    for row in rows:
+        pause()
         await merging.take(row)
-        if count % SLICE_ROWS == 0:
-            await asyncio.sleep(0)
     await merging.changes.stage()
     await merging.noted.follow(session)
-    return Command(f"MERGE {len(merging.changes.stored)}")
+    count = len(merging.changes.stored)
+    merging.let_go()
+    let_go(rows)
+    return Command(f"MERGE {count}")

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from pgwire.give_way import paced
+from pgwire.release import let_go
 from txn.types import Row, RowId, ShardId
 
 if TYPE_CHECKING:
@@ -35,6 +37,10 @@ class Parts:
         self.begun: set[tuple[int, str]] = set()
         self._touched: dict[ShardId, set[RowId]] = {}
 
+    def let_go(self) -> None:
+        """Have what the parts have gathered freed in slices, once nobody else has it."""
+        let_go(*self.rows.values(), *self._touched.values())
+
     def touched_in(self, shard: ShardId) -> set[RowId]:
         """Return the rows of a table that the statement has changed or made, to be added to."""
         return self._touched.setdefault(shard, set())
@@ -45,6 +51,9 @@ class Parts:
         Of several changes of a row within one statement the first counts, as in PostgreSQL (manual, 7.8.4).
         """
         touched = self.touched_in(shard)
-        kept = [row for row in rows if row[0] not in touched]
-        touched.update(RowId(row[0]) for row in kept)
+        kept: list[Row] = []
+        for row in paced(rows):
+            if row[0] not in touched:
+                touched.add(RowId(row[0]))
+                kept.append(row)
         return kept

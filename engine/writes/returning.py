@@ -10,13 +10,14 @@ writes and yet do not see them: a statement never sees its own changes (but ``in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from engine.catalog.tids import tid_of
 from engine.executor import ExecContext
 from engine.index.plan import Planning
 from engine.index.state import ExecState, value_of
+from engine.slices import pause
 from engine.writes.shape import table_layout
 from pgwire.give_way import openly
 from planner.catalog import RelationDef
@@ -62,17 +63,18 @@ class Returning:
         self.project: RowFunction = compile_row(exprs, layout)
 
     async def rows(
-        self, stored: Sequence[tuple[RowId, Row, Row]], env: Env, oid: int | None = None
+        self, stored: Iterable[tuple[RowId, Row, Row]], env: Env, oid: int | None = None
     ) -> list[Row]:
         """Project (row id, row, extras) triples; ``oid``: of the table that has the rows, where that is a partition."""
         oid = self.relation.oid if oid is None else oid
         project = self.project
-        result = []
+        result: list[Row] = []
         for row_id, row, extra in stored:
             full = (*row, oid, tid_of(row_id), *extra)
             result.append(
                 await value_of(project, full, env) if project.may_suspend else openly(project, full, env)
             )
+            pause()
         return result
 
 

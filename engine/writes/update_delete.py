@@ -34,8 +34,8 @@ from engine.writes.returning import make_env, returning_of
 from engine.writes.row_checks import RowChecks
 from engine.writes.shape import OF_ROWS, TableShape
 from pgwire.codecs.errors import DataError
-from pgwire.give_way import openly
-from pgwire.release import release
+from pgwire.give_way import openly, paced
+from pgwire.release import let_go
 from planner.evaluate import Env
 from planner.query import Delete, Update
 from planner.short import is_short
@@ -127,6 +127,10 @@ class ChangePlan:
             shape.check_views(made, env)
         return [(RowId(row[0]), new) for row, new in zip(rows, made, strict=True)]
 
+    async def old_rows(self, rows: Sequence[Row]) -> list[Row]:
+        """Return the table's rows that source rows have, as they were."""
+        return await in_slices(rows, lambda some: [self.old(row) for row in some])
+
     async def all_changed(self, session: Session, rows: Sequence[Row], env: Env) -> list[tuple[RowId, Row]]:
         """As ``changed``, of many rows, row-level security included; the first row that has an error decides which it is."""
         try:
@@ -200,13 +204,17 @@ async def _source_rows(session: Session, change: ChangePlan, result: Result) -> 
     if not change.shape.shards:
         return rows  # of a view: each is told to its triggers
     if len(rows) > 1 and len(change.source.ranges) > 1:
-        first: dict[int, Row] = {}
-        for row in rows:
-            first.setdefault(row[0], row)
-        rows = list(first.values())
+        rows = openly(_first_of_each, rows)
     if session.parts is not None:
-        rows = session.parts.first_to_change(change.shape.shard, rows)
+        rows = openly(session.parts.first_to_change, change.shape.shard, rows)
     return rows
+
+
+def _first_of_each(rows: Sequence[Row]) -> list[Row]:
+    first: dict[int, Row] = {}
+    for row in paced(rows):
+        first.setdefault(row[0], row)
+    return list(first.values())
 
 
 async def _update_by_columns(
@@ -252,6 +260,7 @@ async def _change_in_turn(session: Session, change: ChangePlan, result: Result, 
         await effects.deleted(session, shape.relation, list(old.values()), firing)
     elif change.effects:
         await effects.updated(session, shape.relation, list(old.values()), new, firing)
+    let_go(old, new)
     return outcome(change.verb, len(old), change.returning, returned)
 
 
@@ -300,20 +309,15 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
     returned = None
     if change.returning is not None:
         extra = change.extra_from
-        stored = [(row_id, new, source[extra:]) for (row_id, new), source in zip(changes, rows, strict=True)]
+        stored = ((row_id, new, source[extra:]) for (row_id, new), source in zip(changes, rows, strict=True))
         returned = await change.returning.rows(stored, env)
     if change.effects:
-        old = [change.old(row) for row in rows]
-        await effects.updated(session, change.shape.relation, old, [new for _, new in changes], firing)
-    count = len(changes)
-    _let_go(session, rows, changes)
-    return outcome("UPDATE", count, change.returning, returned)
-
-
-def _let_go(session: Session, *gathered: Sequence[Any]) -> None:
-    """Let go of the lists that a change has been made from, unless another part of the statement may have them."""
-    if session.parts is None:
-        release(*(found for found in gathered if found.__class__ is list))
+        old = await change.old_rows(rows)
+        new = await in_slices(changes, lambda some: [new for _, new in some])
+        await effects.updated(session, change.shape.relation, old, new, firing)
+        let_go(old, new)
+    let_go(rows, changes)
+    return outcome("UPDATE", len(changes), change.returning, returned)
 
 
 async def run_delete(session: Session, plan: Plan, statement: Delete, params: tuple[Any, ...]) -> Outcome:
@@ -334,7 +338,7 @@ async def run_delete(session: Session, plan: Plan, statement: Delete, params: tu
         return outcome("DELETE", await delete_found(session, change, result), None, None)
     rows = await _source_rows(session, change, result)
     firing = change.firing
-    row_ids = [RowId(row[0]) for row in rows]
+    row_ids = await in_slices(rows, lambda some: [RowId(row[0]) for row in some])
     if firing is not None:
         await begin(session, firing)
         refuse_changed(session, change.shape, row_ids, "deleted")
@@ -346,10 +350,9 @@ async def run_delete(session: Session, plan: Plan, statement: Delete, params: tu
     returned = None
     if change.returning is not None:
         extra = change.extra_from
-        stored = [(RowId(row[0]), change.old(row), row[extra:]) for row in rows]
+        stored = ((RowId(row[0]), change.old(row), row[extra:]) for row in rows)
         returned = await change.returning.rows(stored, make_env(ctx))
     if change.effects:
-        await effects.deleted(session, change.shape.relation, [change.old(row) for row in rows], firing)
-    count = len(rows)
-    _let_go(session, rows)
-    return outcome("DELETE", count, change.returning, returned)
+        await effects.deleted(session, change.shape.relation, await change.old_rows(rows), firing)
+    let_go(rows, row_ids)
+    return outcome("DELETE", len(rows), change.returning, returned)

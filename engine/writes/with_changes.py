@@ -112,6 +112,7 @@ async def run_with_changes(
     finally:
         session.parts = None
     await follow(session, parts.changes)
+    parts.let_go()
     return outcome
 
 

@@ -24,11 +24,13 @@ class LockOwner:
 
     ``lock_timeout_ms`` 0 means no limit, a negative one that nothing is waited for (LockNotAvailable).
     ``doomed`` is set when a policy chose this owner while it was not waiting; its next acquisition raises it.
+    ``gone``: it has ended; what the table still has of it keeps nobody out.
     """
 
     __slots__ = (
         "doomed",
         "escalate_at",
+        "gone",
         "held",
         "id",
         "lock_timeout_ms",
@@ -46,6 +48,7 @@ class LockOwner:
         self.escalate_at = 2**31  # with more locks than this, see txn.escalation
         self.waiting: Request | None = None
         self.doomed: TxnError | None = None
+        self.gone = False
         self.ranges: dict[tuple[ShardId, IndexId, IndexKey, str], None] | None = (
             None  # registered in IndexRanges
         )

@@ -15,13 +15,18 @@ it conflicts with, also behind those that only wait; an owner that already holds
     holders  t1:S t2:S      queue  [t2 S->X upgrade] [t5 IX] [t6 S]
 
 Locks are held until ``release_all`` (strict two-phase locking, D39). All calls are made on the event loop.
+An owner of very many is *gone* then: nobody waits for it any more, and whoever meets its locks strikes them out; turns of the loop forget the
+rest, some in each.
+
 Bounds: one waiting request per owner; at most 2**20 - 1 holders of one granule per mode.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
+from typing import Final
 
 from txn.errors import (
     Deadlock,
@@ -40,6 +45,9 @@ from txn.locks.reports import explain, in_the_way
 from txn.locks.validate import validate
 from txn.types import IndexId, ShardId
 
+AT_ONCE: Final = 2000
+"""Locks that are forgotten in one turn of the loop: about a millisecond."""
+
 
 class LockTable:
     """Grants, queues and releases locks."""
@@ -57,6 +65,8 @@ class LockTable:
         self.describe: Callable[[Granule], LockTarget] = describe
         """Turns a granule into what errors say; the coordinator knows how to turn keys back into values."""
         self.deadlocks = 0  # ended by this table so far
+        self._leaving: deque[LockOwner] = deque()
+        """Owners that are gone and have locks in the table."""
 
     def __len__(self) -> int:
         """Number of granules held or waited for."""
@@ -87,7 +97,7 @@ class LockTable:
             if target != held:
                 entry = self.entries[granule]
                 if (entry.counts - ONE[held]) & CONFLICTS[target]:
-                    return False
+                    return self._strike_gone(entry) and self.try_acquire(owner, granule, mode)
                 entry.counts += ONE[target] - ONE[held]
                 entry.holders[owner] = owner.held[granule] = target
             return True
@@ -101,7 +111,7 @@ class LockTable:
         elif found.counts & CONFLICTS[mode] or (
             found.queue and not all(COMPATIBLE[waiting.mode][mode] for waiting in found.queue)
         ):
-            return False
+            return self._strike_gone(found) and self.try_acquire(owner, granule, mode)
         found.counts += ONE[mode]
         found.holders[owner] = owner.held[granule] = mode
         return True
@@ -116,7 +126,9 @@ class LockTable:
         if entry is None:
             return False
         held = owner.held.get(granule)
-        return bool((entry.counts - (0 if held is None else ONE[held])) & CONFLICTS[mode])
+        if not (entry.counts - (0 if held is None else ONE[held])) & CONFLICTS[mode]:
+            return False
+        return not self._leaving or bool(self.holders(granule, mode, owner))
 
     def demote(self, owner: LockOwner, granule: Granule, mode: int | None) -> None:
         """End an instant lock: hold ``granule`` in ``mode`` again as before, or not at all (None)."""
@@ -132,10 +144,12 @@ class LockTable:
             entry.holders[owner] = owner.held[granule] = mode
         self._grant(entry)
 
-    def drop_covered(self, owner: LockOwner, shard: ShardId) -> None:
-        """Release the locks within a table that the owner's lock on the table makes needless (S or more)."""
+    def drop_covered(self, owner: LockOwner, shard: ShardId) -> Iterator[None]:
+        """Release the locks within a table that the owner's lock on the table makes needless (S or more); others may run between two of its steps."""
         table = owner.held[shard]
-        for granule, mode in list(owner.held.items()):
+        for count, (granule, mode) in enumerate(list(owner.held.items()), 1):
+            if count % AT_ONCE == 0:
+                yield
             if type(granule) is tuple and granule[0] == shard and (table == X or mode in (IS, S)):
                 self.demote(owner, granule, None)
         for granule in [g for g in owner.ranges or () if g[0] == shard and g not in owner.held]:
@@ -191,7 +205,8 @@ class LockTable:
         entry = self.entries.get(granule)
         if entry is None:
             return []
-        return [o for o, held in entry.holders.items() if o is not but and not COMPATIBLE[held][mode]]
+        fits = COMPATIBLE[mode]
+        return [o for o, held in entry.holders.items() if o is not but and not fits[held] and not o.gone]
 
     def blockers(self, session: int) -> list[int]:
         """Return the sessions that a session's wait is for, each once."""
@@ -364,6 +379,9 @@ class LockTable:
         """Release everything, latest first, end a wait, and serve the queues. Idempotent."""
         if owner.waiting is not None:
             self._fail(owner.waiting, WaitCancelled("the transaction ended"))
+        if len(owner.held) + len(owner.ranges or ()) > AT_ONCE:
+            self._leave(owner)
+            return
         entries = self.entries
         held = owner.held
         ranged = bool(self.ranges)
@@ -383,6 +401,51 @@ class LockTable:
         if owner.ranges is not None:
             self._unregister(owner)
 
+    def _leave(self, owner: LockOwner) -> None:
+        """Let an owner of many locks go: serve whoever waits for it now, forget its locks in turns to come."""
+        if owner.gone:
+            return
+        owner.gone, owner.doomed = True, None
+        for request in list(self.waiting.values()):
+            if owner in request.entry.holders:
+                self._strike_gone(request.entry)
+                self._grant(request.entry)
+        self._leaving.append(owner)
+        if len(self._leaving) == 1:
+            asyncio.get_running_loop().call_soon(self._forget_some)
+
+    def _strike_gone(self, entry: Entry) -> bool:
+        """Take owners that are gone out of a granule's holders; tell whether there were any. Nobody waits for a granule that has some."""
+        gone = [owner for owner in entry.holders if owner.gone]
+        for owner in gone:
+            entry.counts -= ONE[entry.holders.pop(owner)]
+        return bool(gone)
+
+    def _forget_some(self) -> None:
+        left = AT_ONCE
+        while self._leaving and left > 0:
+            owner = self._leaving[0]
+            held = owner.held
+            while held and left > 0:
+                left -= 1
+                granule, _mode = held.popitem()
+                entry = self.entries.get(granule)
+                if entry is None or owner not in entry.holders:
+                    continue  # somebody has met it
+                entry.counts -= ONE[entry.holders.pop(owner)]
+                if not entry.holders and not entry.queue:
+                    del self.entries[granule]
+                    if self.ranges:
+                        self._unnote(granule)
+            while not held and owner.ranges and left > 0:
+                left -= 1
+                self._unregister_one(owner.ranges.popitem()[0])
+            if not held and not owner.ranges:
+                owner.ranges, owner.spans = None, NO_SPANS
+                self._leaving.popleft()
+        if self._leaving:
+            asyncio.get_running_loop().call_soon(self._forget_some)
+
     # -- looking -----------------------------------------------------------------------------------
 
     def waits(self) -> Iterator[LockRow]:
@@ -394,7 +457,8 @@ class LockTable:
         """Yield the table's content, holders before waiters, for ``pg_locks`` and dumps."""
         for granule, entry in self.entries.items():
             for owner, mode in entry.holders.items():
-                yield LockRow(granule, owner.session, owner.id, NAMES[mode], True)
+                if not owner.gone:
+                    yield LockRow(granule, owner.session, owner.id, NAMES[mode], True)
             for request in entry.queue or ():
                 yield waiting_row(request)
 

@@ -31,8 +31,10 @@ def validate(entries: Mapping[Granule, Entry], ranges_of: Mapping[tuple[int, int
         _check(sum(ONE[m] for _o, m in holders) == entry.counts, f"{granule!r}: counts are wrong")
         for i, (owner, mode) in enumerate(holders):
             _check(owner.held.get(granule) == mode, f"{granule!r}: owner and entry disagree")
-            for _other, theirs in holders[:i]:
-                _check(COMPATIBLE[mode][theirs], f"{granule!r}: {NAMES[mode]} beside {NAMES[theirs]}")
+            _check(not (owner.gone and entry.queue), f"{granule!r}: somebody waits for an owner that is gone")
+            for other, theirs in () if owner.gone else holders[:i]:
+                fits = other.gone or COMPATIBLE[mode][theirs]
+                _check(fits, f"{granule!r}: {NAMES[mode]} beside {NAMES[theirs]}")
         before: list[Request] = []
         for request in entry.queue or ():
             _check(request.owner.waiting is request, f"{granule!r}: a waiter does not know it waits")

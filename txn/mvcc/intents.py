@@ -178,6 +178,9 @@ class OwnWrites:
                 if done % TAKE_APART == 0:
                     yield
         self._stacked = False
+        indexes, self._indexes = self._indexes, {}
+        for index in indexes.values():
+            yield from index.take_apart(TAKE_APART)
         for held in (self.rows, self.cold):
             while len(held) > TAKE_APART:
                 for _ in range(TAKE_APART):

@@ -13,7 +13,7 @@ from tests.support.durable import run
 from txn.errors import Deadlock, LockTimeout, WaitCancelled
 from txn.locks.entry import LockOwner
 from txn.locks.mode import COMPATIBLE, IS, IX, NAMES, SIX, SUPREMUM, S, X
-from txn.locks.table import LockTable
+from txn.locks.table import AT_ONCE, LockTable
 
 
 def owner(number: int, timeout_ms: int = 0) -> LockOwner:
@@ -362,3 +362,42 @@ def test_random_use_keeps_every_invariant_and_always_ends(seed: int, policy: str
         assert ended["committed"] > 0
 
     run(go)
+
+
+def test_many_locks_keep_nobody_out_once_their_owner_has_ended_and_go_in_slices() -> None:
+    async def go() -> None:
+        table = LockTable()
+        many, other, third = owner(1), owner(2), owner(3)
+        granules = [(1, number) for number in range(3 * AT_ONCE)]
+        for granule in granules:
+            assert table.try_acquire(many, granule, X)
+        assert table.try_acquire(other, "shared", S)
+        assert table.try_acquire(many, "shared", S)
+        waiter = waiting(table.acquire(other, granules[7], S))
+        await turns()
+        table.release_all(many)
+        table.validate()
+        assert other.held[granules[7]] == S  # in the same turn
+        assert {row.txn for row in table.rows()} == {2}
+        assert not table.is_blocked(third, granules[9], X)
+        assert table.holders(granules[9], X) == []
+        assert table.try_acquire(third, granules[8], X)
+        assert not table.try_acquire(third, granules[7], X)  # the waiter has it
+        assert not table.try_acquire(third, "shared", X)
+        assert table.try_acquire(other, "shared", X)  # an upgrade that only who is gone kept back
+        table.validate()
+        left = len(table)
+        assert left > 2 * AT_ONCE  # the rest goes later
+        sizes = [left]
+        while len(table) > 3:
+            await asyncio.sleep(0)
+            table.validate()
+            assert len(table) >= sizes[-1] - AT_ONCE
+            sizes.append(len(table))
+        await waiter
+        table.release_all(many)  # idempotent
+        table.release_all(other)
+        table.release_all(third)
+        assert len(table) == 0
+
+    asyncio.run(go())
