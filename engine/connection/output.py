@@ -14,11 +14,12 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from engine.connection.pieces import cut
+from engine.connection.pieces import PART_ROWS, cut
 from engine.connection.portal import RowReader
 from engine.connection.rows import RowBatch, RowTuple
 from engine.connection.session import Session
 from engine.reads.plans import Plan
+from engine.slices import pause
 from pgwire.backend import FieldDescription, Responder
 from pgwire.codecs.columnar import batch_encoder
 from pgwire.codecs.encodings import UTF8, encoding
@@ -249,11 +250,15 @@ async def send_batch(batch: RowBatch, encode: Encoder, out: Responder) -> int:
             data, count = await encoded(encode.batch, part)
             out.data_rows(data, count)
         await out.drain()
+        pause()
     return len(batch)
 
 
 async def send_ready(rows: Sequence[RowTuple], encode: Encoder, out: Responder, plan: Plan) -> None:
-    """Send rows of ``plan`` that are all there: at once unless they are long."""
+    """Send rows of ``plan`` that are all there: at once unless they are many or long."""
+    if len(rows) > PART_ROWS:
+        await send_batch(RowBatch(rows=rows), encode, out)
+        return
     try:
         data, count = encode.rows(rows) if plan.short and len(rows) <= PACE else openly(encode.rows, rows)
     except LongRows:

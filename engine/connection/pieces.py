@@ -15,6 +15,8 @@ from pgwire.give_way import openly
 
 PART_BYTES: Final = LONG_BYTES
 """Tuples of more than that are cut, rows of more than that are long."""
+PART_ROWS: Final = 1024
+"""Rows that are encoded between two turns of the loop: a millisecond, where they are short."""
 FEW_BYTES: Final = 8 << 20
 """Rows that a statement writes are written as parts, however few they are, where they are larger together."""
 ARROW_BYTES: Final = 4 << 20
@@ -22,10 +24,16 @@ ARROW_BYTES: Final = 4 << 20
 
 
 def cut_rows(rows: Sequence[RowTuple], measure: Measure | None) -> Iterator[tuple[Sequence[RowTuple], bool]]:
-    """Yield the rows in parts of at most ``PART_BYTES``, and whether a part is one long row."""
-    if measure is None:
-        yield rows, False
-        return
+    """Yield the rows in parts of at most ``PART_ROWS`` and ``PART_BYTES``, and whether a part is one long row."""
+    for start in range(0, len(rows), PART_ROWS):
+        some = rows[start : start + PART_ROWS]
+        if measure is None:
+            yield some, False
+        else:
+            yield from _cut_long(some, measure)
+
+
+def _cut_long(rows: Sequence[RowTuple], measure: Measure) -> Iterator[tuple[Sequence[RowTuple], bool]]:
     todo = [rows]
     while todo:
         part = todo.pop()
