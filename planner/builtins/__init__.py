@@ -6,7 +6,6 @@ import functools
 import importlib
 import pkgutil
 
-from planner.builtins.costs import settle
 from planner.builtins.registry import REGISTRY, Registry
 from planner.query.expressions import FuncExpr, OpExpr
 
@@ -16,7 +15,6 @@ def load() -> Registry:
     """Import every family module of this package and return the filled registry. LookupError for a builtin without a cost."""
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
-    settle(REGISTRY)
     return REGISTRY
 
 

@@ -6,20 +6,17 @@
     process     large arguments are one long call of C, in a process beside the server (``outside``)
     bounded     grows, and its arguments do not: names, pictures of settings, what the catalog holds
 
-``load`` reads them once all families are registered, and refuses to import a builtin without a cost or a cost without a builtin. A walk
-(``tests/planner/builtins/test_costs.py``) doubles the arguments of each and counts what it does between two looks at the clock.
+A builtin gets its cost where it is registered, and is refused without one, so that nobody sees it before it has its cost, whatever thread
+imports its family. Every cost is a builtin's (``tests/planner/builtins/test_costs.py``); a walk there
+doubles the arguments of each and counts what it does between two looks at the clock.
 """
 
 from __future__ import annotations
 
+import functools
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-from planner.typefacts import FIRST_USER_OID
-
-if TYPE_CHECKING:
-    from planner.builtins.registry import Registry
+from typing import Final
 
 DATA: Final = Path(__file__).parent / "data" / "costs.txt"
 
@@ -45,18 +42,14 @@ def read() -> dict[str, Cost]:
     return found
 
 
-def settle(registry: Registry) -> None:
-    """Give each builtin with a Python form its cost. LookupError for one without, and for a cost of nothing.
+@functools.cache
+def _known() -> dict[str, Cost]:
+    return read()
 
-    Constructors of users' ranges, which may have been registered before, keep the cost that they have.
-    """
-    costs = read()
-    for oid, row in registry.functions.items():
-        if row.python is None or oid >= FIRST_USER_OID:
-            continue
-        cost = costs.pop(row.signature, None)
-        if cost is None:
-            raise LookupError(f"{row.signature} has no cost in {DATA.name}")
-        row.cost = cost
-    if costs:
-        raise LookupError(f"costs of no builtin in {DATA.name}: {', '.join(sorted(costs))}")
+
+def cost_of(signature: str) -> Cost:
+    """Return the cost of a builtin with a Python form. LookupError for one that has none."""
+    try:
+        return _known()[signature]
+    except KeyError:
+        raise LookupError(f"{signature} has no cost in {DATA.name}") from None

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from planner.builtins.costs import Cost
+from planner.builtins.costs import Cost, cost_of
 from planner.facts import facts
 from planner.query.expressions import Const, Expr
 from planner.typefacts import FIRST_USER_OID
@@ -57,7 +57,7 @@ class Builtin:
 
     ``note`` says in one sentence how PostgreSQL's behaviour is reached, for the generated docs table.
 
-    ``cost``: what a call of the Python form costs as its arguments grow; None without one, and before all families are registered.
+    ``cost``: what a call of the Python form costs as its arguments grow; None without one, and of users' ranges.
     """
 
     signature: str
@@ -113,7 +113,7 @@ class AggregateBuiltin:
 
 @dataclass(slots=True)
 class Registry:
-    """All rows, by pg_proc oid. Filled by importing the family modules (``planner.builtins.load``)."""
+    """All rows, by pg_proc oid. Filled by importing the family modules (``planner.builtins.load``); users' ranges add theirs."""
 
     functions: dict[int, Builtin] = field(default_factory=dict)
     aggregates: dict[int, AggregateBuiltin] = field(default_factory=dict)
@@ -141,10 +141,11 @@ class Registry:
         of_users: PythonForm | None = None,
         note: str = "",
     ) -> None:
-        """Register the Python form of a function (called from ``planner/builtins/<family>.py``)."""
+        """Register the Python form of a function (called from ``planner/builtins/<family>.py``). LookupError where it has no cost."""
         row = self._function(signature)
         if row.python is not None:
             raise LookupError(f"{signature} has two Python forms")
+        row.cost = cost_of(signature)
         row.python, row.needs_session, row.needs_types = form, needs_session, needs_types
         row.for_rows, row.of_users = for_rows, of_users
         row.note = note or row.note
