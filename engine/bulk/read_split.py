@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 
 from engine.bulk.objects import open_bytes
 from engine.bulk.read_parquet import BATCH_ROWS, ParquetRows
-from engine.bulk.server_files import file_error
+from engine.bulk.server_files import file_error, shrunk
 from engine.bulk.splits import Split, whole
 from engine.catalog.physical import shard_column
 from engine.writes.copy_bulk import ColumnLoader, Piece, parted, row_batches, serves
@@ -183,8 +183,11 @@ class _Lines:
         """Return what comes next of the split, in UTF-8; nothing at its end."""
         transcoder = self._transcoder
         while True:
-            data = file.read(min(size, self._split.end - self._split.start - self._reading.read))
+            split = self._split
+            data = file.read(min(size, split.end - split.start - self._reading.read))
             self._reading.read += len(data)
+            if not data and self._reading.read < split.end - split.start and split.end != MOST_BYTES:
+                raise shrunk(split.name, split.end, split.start + self._reading.read)
             if transcoder is None:
                 return data
             if transcoder.fault is not None:

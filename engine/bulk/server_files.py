@@ -93,6 +93,15 @@ def file_error(error: OSError, name: str, what: str) -> SqlError:
     )
 
 
+def shrunk(name: str, size: int, found: int) -> SqlError:
+    """Return 58030 for a file that had ``size`` bytes when it was found, and ends after fewer: its rows are not all there."""
+    return SqlError(
+        "58030",
+        f'could not read file "{name}": it has become shorter',
+        detail=f"It had {size} bytes when COPY began, and ends after {found}.",
+    )
+
+
 def local_path(name: str, direction: str) -> str:
     """Return the absolute path that a COPY names; ``direction``: from or to.
 

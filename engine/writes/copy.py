@@ -28,7 +28,7 @@ from engine.bulk.find_key import locate, locate_among
 from engine.bulk.objects import beside, open_bytes
 from engine.bulk.read_split import make_decoder
 from engine.bulk.rejected import tell_rejects, told
-from engine.bulk.server_files import Roots, ServerFile, file_error, found
+from engine.bulk.server_files import Roots, ServerFile, file_error, found, shrunk
 from engine.bulk.splits import whole
 from engine.bulk.write_rows import Sheet, encoders, header_of, long_row_encoder
 from engine.connection.output import encoded
@@ -202,6 +202,8 @@ async def _chunks(
             while chunk := await beside(far, handle.read, FILE_CHUNK_BYTES):
                 progress.bytes += len(chunk)
                 yield chunk
+            if progress.bytes < file.size:
+                raise shrunk(file.name, file.size, progress.bytes)
     except OSError as error:
         raise file_error(error, file.name, "reading") from None
 

@@ -98,7 +98,7 @@ class JsonDecoder:
                 at = self._position.get(name)
                 if at is None:
                     raise DataError("22P04", f'key "{name}" is not a copied column')
-                fields[at] = self._text(bytes(raw), at in self.arrays)
+                fields[at] = self._text(memoryview(raw), at in self.arrays)  # no copy of a long value
         except msgspec.ValidationError as error:
             raise self._error(
                 DataError("22P04", "line is not a JSON object", detail=f"{error}."), line
@@ -114,7 +114,7 @@ class JsonDecoder:
         error.where = copy_context(self.table, self.line, None, line.decode("utf-8", "replace"))
         return error
 
-    def _text(self, raw: bytes, array: bool) -> str | None:
+    def _text(self, raw: memoryview, array: bool) -> str | None:
         first = raw[0]
         if first == _QUOTE:
             return _characters(raw)
@@ -122,12 +122,12 @@ class JsonDecoder:
             return None
         if array and first == _BRACKET:
             return self._array(raw)
-        return raw.decode("utf-8")
+        return str(raw, "utf-8")
 
-    def _array(self, raw: bytes) -> str:
+    def _array(self, raw: memoryview) -> str:
         items = []
         for item in _LIST.decode(raw):
-            inner = bytes(item)
+            inner = memoryview(item)
             if inner[0] == _BRACKET:
                 items.append(self._array(inner))
                 continue
@@ -139,7 +139,7 @@ class JsonDecoder:
         return "{" + ",".join(items) + "}"
 
 
-def _characters(raw: bytes) -> str:
+def _characters(raw: memoryview) -> str:
     text = _STRING.decode(raw)
     if "\0" in text:
         raise DataError(
