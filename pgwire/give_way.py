@@ -32,6 +32,8 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, Final, ParamSpec, TypeVar, cast
 
+from pgwire.bounded import BoundedArray
+
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -343,7 +345,7 @@ def size_of(value: Any) -> int:
     kind = type(value)
     if kind is str or kind is bytes:
         return len(value)
-    if kind is tuple or kind is list:
+    if kind is tuple or kind is list or kind is BoundedArray:
         return sum(map(size_of, value)) + 8 * len(value)
     if isinstance(value, int):
         return value.bit_length() >> 3

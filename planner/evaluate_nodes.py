@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from pgwire.bounded import bounded
 from pgwire.codecs.composite import pack_row, record_of
-from pgwire.codecs.domain import TUPLE_TYPES
+from pgwire.codecs.domain import TUPLE_TYPES, VECTORS
 from pgwire.codecs.system import RecordValue
 from planner.builtins.reg import REG_TYPES
 from planner.domain_checks import DomainCheck
@@ -137,6 +138,10 @@ def _relabel(unit: Unit, expr: RelabelType, depth: int) -> str:
         if target == INT4:
             same = f"({names[0]} + 2147483648 & 4294967295) - 2147483648"
         return f"(None if {guards[0]} else {same})" if guards else f"({same})"
+    if source in VECTORS and target not in VECTORS:
+        guards, names = unit.operands((expr.arg,), depth)
+        same = f"{unit.name(bounded, 'bounded')}({names[0]}, (0,))"  # an array as others, which begins at 0
+        return f"(None if {guards[0]} else {same})" if guards else f"({same})"
     return unit.value(expr.arg, depth)
 
 
@@ -172,7 +177,10 @@ def _array_coerce(unit: Unit, expr: ArrayCoerce, depth: int) -> str:
     element = unit.name(value_function(expr.element, inner), "el")
     guards, names = unit.operands((expr.arg,), depth)
     leaf = ", True" if _tuple_elements(expr.arg.type.oid) else ""
-    source = f"{unit.name(map_array, 'map')}({element}, {names[0]}, e{leaf})"
+    array = names[0]
+    if expr.arg.type.oid in VECTORS:
+        array = f"{unit.name(bounded, 'bounded')}({array}, (0,))"
+    source = f"{unit.name(map_array, 'map')}({element}, {array}, e{leaf})"
     return f"(None if {guards[0]} else {source})" if guards else f"({source})"
 
 
@@ -334,7 +342,8 @@ def _array(unit: Unit, expr: ArrayExpr, depth: int) -> str:
     if not expr.nested and expr.elements and all(isinstance(x, Const) for x in expr.elements):
         return unit.name(tuple(cast("Const", x).value for x in expr.elements))
     source = unit.tuple_of(expr.elements)
-    return f"{unit.name(nested_array, 'arr')}({source})" if expr.nested else source
+    leaf = ", True" if _tuple_elements(expr.type.oid) else ""
+    return f"{unit.name(nested_array, 'arr')}({source}{leaf})" if expr.nested else source
 
 
 def _row(unit: Unit, expr: RowExpr, depth: int) -> str:

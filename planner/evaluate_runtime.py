@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain, repeat
 from typing import Any
 
-from pgwire.codecs.array import dimensions, flatten, nest
+from pgwire.bounded import BoundedArray, alike, plain
+from pgwire.codecs.array import around, array_shape, dimensions, flatten, nest
 from pgwire.codecs.system import RecordValue
 from pgwire.give_way import paced
 from pgwire.long_arrays import cut as cut_items
@@ -30,32 +32,30 @@ def flat(array: tuple[Any, ...], leaf: bool = False) -> tuple[Any, ...]:
         return tupled(flatten(array, len(dimensions(array, True)))) if array else ()
     if array and type(array[0]) is tuple:
         return tupled([x for part in paced(array) for x in flat(part)])
-    return array
+    return plain(array)
 
 
 def map_array(element: RowFunction, array: tuple[Any, ...], e: Env, leaf: bool = False) -> tuple[Any, ...]:
-    """Apply an element cast, keeping the dimensions."""
+    """Apply an element cast, keeping the dimensions and their bounds."""
     if leaf:
-        return nest([element((x,), e) for x in paced(flat(array, True))], dimensions(array, True))
-    return tupled([map_array(element, x, e) if type(x) is tuple else element((x,), e) for x in paced(array)])
+        items = nest([element((x,), e) for x in paced(flat(array, True))], dimensions(array, True))
+    else:
+        items = tupled(
+            [map_array(element, x, e) if type(x) is tuple else element((x,), e) for x in paced(array)]
+        )
+    return alike(items, array)
 
 
-def nested_array(parts: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Build ARRAY[array, ...]: sub-arrays must have equal dimensions (2202E)."""
+def nested_array(parts: tuple[Any, ...], leaf: bool = False) -> tuple[Any, ...] | None:
+    """Build ARRAY[array, ...]: sub-arrays must have equal dimensions and bounds (2202E)."""
     present = [p for p in parts if p]
     if not present:
         return ()
-    if len(present) != len(parts) or len({_dims(p) for p in present}) != 1:
+    if len(present) != len(parts) or len({array_shape(p, leaf) for p in present}) != 1:
         raise SqlError(
             "2202E", "multidimensional arrays must have array expressions with matching dimensions"
         )
-    return parts
-
-
-def _dims(array: Any) -> tuple[int, ...]:
-    if type(array) is not tuple:
-        return ()
-    return (len(array), *(_dims(array[0]) if array else ()))
+    return around(parts)
 
 
 def record_maker(types: tuple[int, ...], names: tuple[str, ...]) -> Callable[[Row], RecordValue]:
@@ -152,10 +152,14 @@ def leaf_item(array: Any, indexes: tuple[tuple[Any, Any], ...], base: int) -> An
     """``array_item`` where elements are tuples themselves."""
     if not array or len(indexes) != len(dimensions(array, True)):
         return None
-    for _, index in indexes:
-        if index is None or not base <= index < base + len(array):
+    return _item(array, indexes, array.lows if type(array) is BoundedArray else (base,) * len(indexes))
+
+
+def _item(array: Any, indexes: tuple[tuple[Any, Any], ...], lows: tuple[int, ...]) -> Any:
+    for low, (_, index) in zip(lows, indexes, strict=True):
+        if index is None or not low <= index < low + len(array):
             return None
-        array = array[index - base]
+        array = array[index - low]
     return array
 
 
@@ -166,6 +170,8 @@ def array_item(array: Any, indexes: tuple[tuple[Any, Any], ...], base: int) -> A
     """
     if type(array) is str:
         array = tuple(array)
+    if type(array) is BoundedArray:
+        return _item(array, indexes, array.lows) if len(array.lows) == len(indexes) else None
     for _, index in indexes:
         if array is None or index is None or type(array) is not tuple:
             return None
@@ -180,15 +186,16 @@ def array_slice(array: Any, indexes: tuple[tuple[Any, Any], ...], base: int, lea
     """Return a slice; a plain subscript n among slices means 1:n. Bounds are cut to the array's."""
     if array is None:
         return None
-    if leaf and len(indexes) > len(dimensions(array, True)):
-        return ()
+    lows = array.lows if type(array) is BoundedArray else ()
     cut: list[tuple[int, int]] = []
-    for low, high in indexes:
+    for (low, high), first in zip(indexes, chain(lows, repeat(base)), strict=False):
         if low is None or high is None:
             return None
-        start = base if low is ABSENT else low
-        cut.append((max(start - base, 0), (1 << 31) if high is ABSENT else high - base + 1))
-    return _slice(array, cut)
+        start = first if low is ABSENT else low
+        cut.append((max(start - first, 0), (1 << 31) if high is ABSENT else high - first + 1))
+    if leaf and len(indexes) > len(dimensions(array, True)):
+        return ()
+    return plain(_slice(array, cut))
 
 
 def _slice(array: Any, cut: list[tuple[int, int]]) -> Any:

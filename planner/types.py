@@ -25,7 +25,7 @@ timestamp timestamptz  ``int`` microseconds since 1970-01-01 00:00 (UTC for time
                        infinities are +-(2**63 - 1)
 interval               ``(int months, int days, int microseconds)``
 arrays                 ``tuple`` of elements, nested once per further dimension; ``()`` is empty;
-                       lower bounds are 1 (other bounds are 0A000)
+                       others than 1 as lower bounds: a ``BoundedArray``
 int2vector oidvector   ``tuple`` of int (subscripts start at 0)
 record                 ``tuple`` (``RecordValue``, which knows its columns)
 composite              ``bytes`` that order as the type does (``pgwire.codecs.composite``)

@@ -4,7 +4,8 @@
                                                                |
                                           c1, c2, c4 ...  per live column
                                           c2_dims         beside a list column: sizes of its dimensions where
-                                                          there are several (the elements are flat), else null
+                                                          there are several (the elements are flat), else null;
+                                                          0, sizes, lower bounds where these are not all 1
                                           s_row_id, s_begin
 
 ``numeric`` is a struct of ``u`` (unscaled, decimal128(38, 0)) and ``s`` (scale >= 0). Special values have ``u``
@@ -13,6 +14,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Context, Decimal
@@ -21,7 +23,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn.types import PhysicalType, Row, ShardColumn, ShardSpec
+from txn.types import BoundedArray, PhysicalType, Row, ShardColumn, ShardSpec, bounded
 
 JOINED_BYTES: Final = 1 << 16
 """Tables whose rows are larger, on average, are joined without being copied."""
@@ -176,12 +178,51 @@ def flatten_list(value: tuple[Any, ...], element: PhysicalType) -> tuple[tuple[i
     return tuple(dims), value
 
 
-def _shape(elements: Sequence[Any], dims: Sequence[int]) -> tuple[Any, ...]:
-    """Return flat elements nested by ``dims``."""
+def nested(elements: Sequence[Any], dims: Sequence[int]) -> tuple[Any, ...]:
+    """Return flat elements nested by the sizes of their dimensions."""
     level: Sequence[Any] = elements
     for size in reversed(dims[1:]):
         level = [tuple(level[i : i + size]) for i in range(0, len(level), size)]
     return tuple(level)
+
+
+def _companion(value: tuple[Any, ...], sizes: tuple[int, ...]) -> list[int] | None:
+    """Return what ``c<attnum>_dims`` has beside a list."""
+    if type(value) is BoundedArray:
+        return [0, *sizes, *value.lows]
+    return list(sizes) if len(sizes) > 1 else None
+
+
+def _shape(elements: Sequence[Any], dims: Sequence[int]) -> tuple[Any, ...]:
+    """Return flat elements as ``dims``, the companion, says."""
+    if dims[0]:
+        return nested(elements, dims)
+    count = len(dims) // 2
+    return bounded(nested(elements, dims[1 : 1 + count]), tuple(dims[1 + count :]))
+
+
+def has_bounds(dims: Any) -> bool:
+    """Return whether any list beside this companion (a column) has lower bounds other than 1."""
+    return dims.null_count < len(dims) and bool(
+        pc.any(pc.equal(pc.list_element(dims.drop_null(), 0), 0)).as_py()
+    )
+
+
+# A key orders by elements, number of dimensions, sizes, bounds. But one last size fits the number of elements, so that one next to it
+# says no more than on which side of 1 the bounds are that follow; keys of all other lists have no bounds in them.
+
+
+def key_dims(value: tuple[Any, ...], sizes: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return sizes and bounds as keys have them."""
+    if type(value) is not BoundedArray:
+        return sizes, ()
+    lows = value.lows
+    return (*sizes[:-1], sizes[-1] + (1 if lows > (1,) * len(lows) else -1)), lows
+
+
+def bound_by_key(dims: Sequence[int], count: int) -> int:
+    """Return by how much the last size in a key of ``count`` elements is off; 0: it has no bounds."""
+    return dims[-1] - count // math.prod(dims[:-1]) if dims else 0
 
 
 # -- Python to Arrow -------------------------------------------------------------------------------
@@ -261,7 +302,7 @@ def _list_arrays(values: Sequence[Any], type_: PhysicalType) -> tuple[Any, Any]:
         sizes, elements = flatten_list(value, element)
         offsets.append(len(flat))
         flat.extend(elements)
-        dims.append(list(sizes) if len(sizes) > 1 else None)
+        dims.append(_companion(value, sizes))
     offsets.append(len(flat))
     items = to_arrow(flat, element)
     lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), items, type=arrow_type(type_))

@@ -14,6 +14,7 @@ Values of the value domain are self-describing, so that no schema is needed to r
     None bool int float str bytes    MessagePack's own
     Decimal                          extension 1: its text, which keeps scale, NaN and infinities
     tuple (arrays, intervals ...)    extension 2: a MessagePack array, encoded by the same rules
+    BoundedArray                     extension 3: a MessagePack array of the lower bounds and the items, encoded so
 
 A write set is encoded when it is submitted, before its timestamp is known, so that a value that cannot be
 encoded fails that transaction alone and a batch is put together without touching rows again.
@@ -34,7 +35,7 @@ from msgspec.msgpack import Ext
 
 from txn.errors import DamagedEntry, DamagedFile, UnknownFormat
 from txn.records import Batch, PartSwap, RowOp, SchemaChange, ShardWrites, WriteSet
-from txn.types import ShardId, ShardSpec, Timestamp
+from txn.types import BoundedArray, ShardId, ShardSpec, Timestamp, bounded
 
 FORMAT = 1
 FORMAT_BYTE = bytes([FORMAT])
@@ -46,6 +47,7 @@ SEED = crc32(ENTRY_FORMAT_BYTE)  # of checksums: a format byte that flipped is t
 _SEEDS = {b"\x02": crc32(b"\x02"), ENTRY_FORMAT_BYTE: SEED}  # of the formats that are read
 _EXT_DECIMAL = 1
 _EXT_TUPLE = 2
+_EXT_BOUNDED = 3
 CHUNK_OPS = 2000  # operations encoded in one go: about a millisecond
 _NO_TS = Timestamp(0)
 
@@ -79,6 +81,9 @@ def _ext_hook(code: int, data: memoryview) -> Any:
         return Decimal(str(data, "ascii"))
     if code == _EXT_TUPLE:
         return _tuple_decoder.decode(data)
+    if code == _EXT_BOUNDED:
+        lows, items = _tuple_decoder.decode(data)
+        return bounded(items, lows)
     raise UnknownFormat(f"a stored value has the unknown extension type {code}")
 
 
@@ -98,10 +103,12 @@ def disk_value(value: Any) -> Any:
         return Ext(_EXT_DECIMAL, str(value).encode("ascii"))
     if kind is tuple:
         return Ext(_EXT_TUPLE, _encode([disk_value(v) for v in value]))
+    if kind is BoundedArray:
+        return Ext(_EXT_BOUNDED, _encode([disk_value(value.lows), disk_value(tuple(value))]))
     return value
 
 
-_SPECIAL = frozenset((Decimal, tuple))
+_SPECIAL = frozenset((Decimal, tuple, BoundedArray))
 
 
 def _disk_op(op: RowOp) -> RowOp:

@@ -13,7 +13,8 @@
     uuid                       16
     interval                   16: microseconds with months of 30 days, as PostgreSQL compares them
     timetz                     8 + 8: UTC time, then zone
-    list                       01 element | 02 ..., 00, then count of dimensions and their sizes
+    list                       01 element | 02 ..., 00, then count of dimensions and their sizes; where not all lower
+                               bounds are 1, the last size is one off, and they follow (``txn.columns.key_dims``)
 
 Encodings are self-delimiting and no column starts with FF, so ``prefix + FF`` lies above every key that starts
 with ``prefix`` and below every other one above it: ranges of keys are ranges of bytes.
@@ -29,14 +30,25 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn.columns import NO_TAIL, flatten_list, int64_view, swap_big_endian, to_python, without_tail
-from txn.types import Key, KeyRange, PhysicalType
+from txn.columns import (
+    NO_TAIL,
+    bound_by_key,
+    flatten_list,
+    int64_view,
+    key_dims,
+    nested,
+    swap_big_endian,
+    to_python,
+    without_tail,
+)
+from txn.types import Key, KeyRange, PhysicalType, bounded
 
 NULL = b"\x02"
 ABOVE = b"\xff"
 
 _INT_KINDS = frozenset(("int16", "int32", "int64", "date", "time", "timestamp", "timestamptz"))
 _INT64_MIN = -(1 << 63)
+_LOW = 1 << 31
 _DAY_US = 86_400_000_000
 _MONTH_US = 30 * _DAY_US
 _CHUNK = 4096  # rows encoded in Python between two chances for other threads
@@ -128,7 +140,9 @@ def _list_encoder(type_: PhysicalType) -> Callable[[Any], bytes]:
         out = [NULL if v is None else b"\x01" + element(v) for v in elements]
         out.append(b"\x00")
         out.append(bytes((len(dims),)))
-        out.extend(d.to_bytes(4, "big") for d in dims)
+        sizes, lows = key_dims(value, dims)
+        out.extend(d.to_bytes(4, "big") for d in sizes)
+        out.extend((low + _LOW).to_bytes(4, "big") for low in lows)
         return b"".join(out)
 
     return encode
@@ -235,10 +249,13 @@ def _list_decoder(type_: PhysicalType) -> Decoder:
         dims = [
             int.from_bytes(data[at + 2 + 4 * i : at + 6 + 4 * i], "big") for i in range(data[at + 1])
         ]  # fmt: skip
-        value = tuple(flat)
-        for size in reversed(dims[1:]):
-            value = tuple(value[i : i + size] for i in range(0, len(value), size))
-        return value, at + 2 + 4 * len(dims)
+        at += 2 + 4 * len(dims)
+        off = bound_by_key(dims, len(flat))
+        if not off:
+            return nested(flat, dims), at
+        dims[-1] -= off
+        lows = [int.from_bytes(data[at + 4 * i : at + 4 + 4 * i], "big") - _LOW for i in range(len(dims))]
+        return bounded(nested(flat, dims), tuple(lows)), at + 4 * len(dims)
 
     return decode
 

@@ -22,8 +22,9 @@ that the engine's users see (``planner.types`` documents it; the physical kinds 
     timestamp    int us (+-(2**63-1) = inf)      timestamp[us]
     timestamptz  int us                          timestamp[us, UTC]
     interval     (months, days, us)              struct<m: int32, d: int32, u: int64>
-    list         tuple                           list<element>, flat, beside it a column c<attnum>_dims,
-                                                 list<int32>: null unless there are several dimensions
+    list         tuple, or a BoundedArray        list<element>, flat, beside it a column c<attnum>_dims,
+                                                 list<int32>: null where there is one dimension that begins
+                                                 at 1; the sizes; or 0, the sizes, the lower bounds
 
 A row's tuple is indexed by ``attnum - 1``: dropped columns leave a None slot, rows written before ADD COLUMN are
 padded with the column's missing value when read, so RENAME, DROP and ADD COLUMN never touch stored rows.
@@ -35,6 +36,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, NewType, TypeAlias
 
 import msgspec
+
+from pgwire.bounded import BoundedArray as BoundedArray
+from pgwire.bounded import bounded as bounded
 
 Timestamp = NewType("Timestamp", int)
 ShardId = NewType("ShardId", int)

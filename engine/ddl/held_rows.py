@@ -13,6 +13,7 @@ from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import row_array_oid, row_type_oid
 from engine.constraints.define import touch
 from engine.ddl.rewrite import locked_rows, rewrite_rows
+from pgwire.bounded import alike
 from pgwire.codecs.composite import RowShape, pack, values_of
 from planner.builtins.system import type_name
 from planner.catalog import ColumnDef, RelationDef
@@ -123,7 +124,9 @@ def _row_repacker(
 
 def _each(inner: _Repack) -> _Repack:
     def repack(value: Any) -> Any:
-        return tuple([repack(item) for item in value]) if isinstance(value, tuple) else inner(value)
+        if isinstance(value, tuple):
+            return alike(tuple([repack(item) for item in value]), value)
+        return inner(value)
 
     return repack
 

@@ -20,6 +20,7 @@ from duckdb.func import ARROW, SPECIAL
 
 from engine.catalog.physical import physical_type
 from engine.reads.arrow import result_physical_type
+from pgwire.bounded import BoundedArray
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import polled
 from planner.errors import SqlError, not_supported
@@ -186,6 +187,8 @@ def _column(values: Sequence[Any], wanted: PhysicalType) -> Any:
         value and type(value[0]) is tuple and not _is_tuple(wanted) for value in values
     ):
         raise not_supported("an array of several dimensions in this executor")
+    if wanted.kind == "list" and any(type(value) is BoundedArray for value in values):
+        raise not_supported("an array with other lower bounds than 1 in this executor")
     try:
         return to_arrow(values, wanted)
     except (OverflowError, ValueError) as error:

@@ -140,8 +140,12 @@ def _targets(use: RelationUse, columns: dict[int, ShardColumn], present: set[int
             value = literals.missing(dialect, column.missing_value, type_, num)
             targets.append(f"CAST({value} AS {engine_type}) AS c{attnum}")
         elif column.type.kind == "list":
-            # Arrays of several dimensions have their sizes beside them; engines hold flat lists only.
-            refused = dialect.text(dialect.error("0A000", "an array of several dimensions in this executor"))
+            # Arrays of several dimensions, or with lower bounds, have them beside them; engines hold flat lists only.
+            refused = dialect.text(
+                dialect.error(
+                    "0A000", "an array of several dimensions or other lower bounds than 1 in this executor"
+                )
+            )
             items = _items(dialect, f"c{attnum}", column.type)
             targets.append(
                 f"CASE WHEN c{attnum}_dims IS NOT NULL THEN {refused} ELSE {items} END AS c{attnum}"

@@ -4,7 +4,8 @@
     server ◄── head (done or failed, one value)                           ◄── pieces …
 
     frame      four bytes of length, then so many bytes
-    head       marshal of tuples of None, bool, int, float, str, bytes; Decimal as (..., digits)
+    head       marshal of tuples of None, bool, int, float, str, bytes; Decimal as (..., digits),
+                BoundedArray as (..., bounds, items)
     pieces     a text or bytes longer than ``PIECE``: its slices, a text's in UTF-8 (surrogates included)
 
 A slice is made, sent and read by itself, so that 60 MB hold nobody up. marshal, unlike pickle, makes nothing but values.
@@ -18,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
+from pgwire.bounded import BoundedArray, bounded
 from pgwire.long_values import joined, joined_bytes
 
 PIECE: Final = 256 << 10
@@ -98,13 +100,15 @@ def _flat(value: Any) -> Any:
         return (..., str(value))
     if kind is tuple or kind is list:
         return kind(map(_flat, value))
+    if kind is BoundedArray:
+        return (..., value.lows, _flat(tuple(value)))
     return value
 
 
 def _unflat(value: Any) -> Any:
     kind = type(value)
-    if kind is tuple and len(value) == 2 and value[0] is ...:
-        return Decimal(value[1])
+    if kind is tuple and value and value[0] is ...:
+        return Decimal(value[1]) if len(value) == 2 else bounded(_unflat(value[2]), value[1])
     if kind is tuple or kind is list:
         return kind(map(_unflat, value))
     return value

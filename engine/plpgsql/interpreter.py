@@ -20,6 +20,7 @@ from engine.plpgsql.frame import Frame, affected, told
 from engine.plpgsql.program import Program
 from engine.plpgsql.signals import RETURN, Signal, after
 from engine.routines.where import tell_where
+from pgwire.bounded import BoundedArray, bounded
 from pgwire.codecs.array import dimensions
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import openly
@@ -563,10 +564,12 @@ def blamed(error: Exception, piece: tree.Piece, node: ast.Node) -> Exception:
 
 
 def _slices(array: Any, levels: int) -> list[Any]:
-    """Return the parts of an array that are ``levels`` dimensions down."""
+    """Return the parts of an array that are ``levels`` dimensions down; they begin where they do in it."""
     parts = [array]
     for _ in range(levels):
         parts = [inner for part in parts for inner in part]
+    if levels and type(array) is BoundedArray:
+        return [bounded(part, array.lows[levels:]) for part in parts]
     return parts
 
 

@@ -454,9 +454,11 @@ def _targets(
             value = literals.missing(_DIALECT, column.missing_value, type_, num)
             targets.append(f"CAST({value} AS {engine_type}) AS c{attnum}")
         elif column.type.kind == "list":
-            # Arrays of several dimensions have their sizes beside them; engines hold flat lists only.
+            # Arrays of several dimensions, or with lower bounds, have them beside them; engines hold flat lists only.
             refused = _DIALECT.text(
-                _DIALECT.error("0A000", "an array of several dimensions in this executor")
+                _DIALECT.error(
+                    "0A000", "an array of several dimensions or other lower bounds than 1 in this executor"
+                )
             )
             targets.append(
                 f"CASE WHEN c{attnum}_dims IS NOT NULL THEN {refused} ELSE c{attnum} END AS c{attnum}"

@@ -2,7 +2,7 @@ r"""Arrays of any type with a codec; value: nested ``tuple``, ``()`` when empty.
 
     {1,2,NULL}   {{"a b","c\"d"},{e,"null"}}   (1, 2, None)   (("a b", 'c"d'), ("e", "null"))
 
-Lower bounds are 1; text or binary input with other bounds is 0A000 (bounds written as ``[1:2]=`` are fine).
+An array with other lower bounds than 1 is a ``BoundedArray`` (``pgwire.bounded``); its bounds are printed in front, ``[0:2]={1,2,3}``.
 Some element types are tuples themselves (interval, timetz, tid, record): ``leaf_is_tuple`` tells, so that nesting
 is not mistaken for a dimension.
 """
@@ -15,7 +15,8 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from pgwire.codecs.domain import BOX
+from pgwire.bounded import BoundedArray, bounded, lower_bounds, plain
+from pgwire.codecs.domain import BOX, OID
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import quoting
 from pgwire.codecs.text import int_of
@@ -27,6 +28,7 @@ Array: TypeAlias = tuple[Any, ...]
 
 MAX_DIMENSIONS: Final = 6
 MAX_ELEMENTS: Final = 134_217_727
+MAX_INT: Final = (1 << 31) - 1
 FIRST_ASSIGNED_OID: Final = 10_000  # oids from here on are not the same on all servers
 _SPACE: Final = " \t\n\r\f\v"
 _PLAIN: Final = {
@@ -37,7 +39,8 @@ _NULLS: Final = frozenset(map("".join, itertools.product("nN", "uU", "lL", "lL")
 _NEEDS_QUOTES: Final = {
     mark: re.compile(rf'[{{}}"{mark}\\\s]|\A\Z|\A[nN][uU][lL][lL]\Z') for mark in (",", ";")
 }
-_BOUNDS: Final = re.compile(r"\[(?:([+-]?\d+):)?([+-]?\d+)\]")
+_BOUNDS: Final = re.compile(r"\[(?:([+\-0-9]+):)?([+\-0-9]+)\]")
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 
 
 def delimiter_of(element_oid: int) -> str:
@@ -49,10 +52,27 @@ def dimensions(value: Array, leaf_is_tuple: bool = False) -> tuple[int, ...]:
     """Return the length of each dimension; ``()`` for an empty array. A record (a subclass of tuple) is never one."""
     lengths: list[int] = []
     level: Any = value
+    if type(level) is BoundedArray:
+        lengths.append(len(level))
+        level = level[0]
     while type(level) is tuple and level and not (lengths and leaf_is_tuple and _is_leaf(level)):
         lengths.append(len(level))
         level = level[0]
     return tuple(lengths)
+
+
+def around(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the array whose parts are arrays, all of the same dimensions and bounds: it begins at 1, they do as they did."""
+    first = parts[0]
+    if type(first) is not BoundedArray:
+        return parts
+    return bounded(tupled([plain(part) for part in paced(parts)]), (1, *first.lows))
+
+
+def array_shape(value: Array, leaf_is_tuple: bool = False) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return what arrays in an array have to share: the lengths of their dimensions, and their lower bounds."""
+    lengths = dimensions(value, leaf_is_tuple)
+    return lengths, lower_bounds(value, len(lengths))
 
 
 def _is_leaf(value: Array) -> bool:
@@ -100,12 +120,26 @@ def check_size(lengths: tuple[int, ...]) -> None:
         raise DataError("54000", f"array size exceeds the maximum allowed ({MAX_ELEMENTS})")
 
 
+def check_bounds(lengths: tuple[int, ...], lows: tuple[int, ...]) -> None:
+    """Raise 54000 for a lower bound whose dimension would end past the largest integer."""
+    for length, low in zip(lengths, lows, strict=True):
+        if low + length > MAX_INT:
+            raise DataError("54000", f"array lower bound is too large: {low}")
+
+
+def _atoi(text: str) -> int:
+    """Return what C's atoi makes of signs and digits."""
+    match = _NUMBER.match(text)
+    value = 0 if match is None else max(min(int_of(match[0]), (1 << 63) - 1), -(1 << 63))
+    return (value + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
 def parse(text: str, element: Callable[[str], Any], delimiter: str = ",") -> Array:
     """Read an array; ``element`` reads one element's text, ``delimiter`` is ``,`` or ``;``.
 
     Raises:
         DataError: 22P02 ``malformed array literal`` with PostgreSQL's details; 2202E dimensions that do not
-            fit; 0A000 lower bounds other than 1; what ``element`` raises.
+            fit; 54000 more dimensions or larger bounds than there are; what ``element`` raises.
     """
     if len(text) <= SHORT and _FLAT.fullmatch(text):
         parts = text[1:-1].split(delimiter)
@@ -116,10 +150,12 @@ def parse(text: str, element: Callable[[str], Any], delimiter: str = ",") -> Arr
     low_bounds: list[int] = []
     if text[at : at + 1] == "[":
         while text[at : at + 1] == "[":
+            if len(bounds) >= MAX_DIMENSIONS:
+                check_size((1,) * (MAX_DIMENSIONS + 1))
             match = _BOUNDS.match(text, at)
             if match is None:
                 raise _malformed(text, _missing(text[at + 1 :]))
-            low, high = int_of(match[1] or "1"), int_of(match[2])
+            low, high = _atoi(match[1] or "1"), _atoi(match[2])
             if high < low:
                 raise DataError("2202E", "upper bound cannot be less than lower bound")
             low_bounds.append(low)
@@ -140,9 +176,8 @@ def parse(text: str, element: Callable[[str], Any], delimiter: str = ",") -> Arr
     lengths = _measure(value, text)
     if bounds and list(lengths) != bounds:
         raise _malformed(whole, "Specified array dimensions do not match array contents.")
-    if any(low != 1 for low in low_bounds):
-        raise DataError("0A000", "arrays with lower bounds other than 1 are not supported")
-    return _freeze(value, element) if lengths else ()
+    check_bounds(tuple(bounds), tuple(low_bounds))
+    return bounded(_freeze(value, element), tuple(low_bounds)) if lengths else ()
 
 
 def _missing(text: str) -> str:
@@ -342,9 +377,18 @@ def printer(
     def show(value: Array) -> str:
         if not value:
             return "{}"
-        return show_level(value, len(dimensions(value, leaf_is_tuple)))
+        lengths = dimensions(value, leaf_is_tuple)
+        shown = show_level(value, len(lengths))
+        if type(value) is BoundedArray:
+            return joined((show_bounds(value.lows, lengths), "=", shown), "")
+        return shown
 
     return show
+
+
+def show_bounds(lows: tuple[int, ...], lengths: tuple[int, ...]) -> str:
+    """Return the bounds of an array's dimensions, as ``array_dims`` does."""
+    return "".join([f"[{low}:{low + length - 1}]" for low, length in zip(lows, lengths, strict=True)])
 
 
 SHOWN: Final = 4096
@@ -354,8 +398,8 @@ _DIMENSION: Final = struct.Struct(">ii")
 _LENGTH: Final = struct.Struct(">i")
 
 
-def recv(data: bytes, element_oid: int, element: Callable[[bytes], Any], *, lower_bound: int = 1) -> Array:
-    """Read the binary form; 42804 for another element type, 22P03 for a broken header, 0A000 for bounds."""
+def recv(data: bytes, element_oid: int, element: Callable[[bytes], Any]) -> Array:
+    """Read the binary form; 42804 for another element type, 22P03 for a broken header, 54000 for bounds."""
     if len(data) < 12:
         raise DataError("08P01", "insufficient data left in message")
     count, flags, oid = _HEADER.unpack_from(data)
@@ -374,17 +418,18 @@ def recv(data: bytes, element_oid: int, element: Callable[[bytes], Any], *, lowe
         )
     at = 12
     lengths: list[int] = []
+    lows: list[int] = []
     for _ in range(count):
         if len(data) < at + 8:
             raise DataError("08P01", "insufficient data left in message")
         length, bound = _DIMENSION.unpack_from(data, at)
         if length < 0:
             raise DataError("22P03", "invalid array length")
-        if length and bound != lower_bound:
-            raise DataError("0A000", "arrays with lower bounds other than 1 are not supported")
         lengths.append(length)
+        lows.append(bound)
         at += 8
     check_size(tuple(lengths))
+    check_bounds(tuple(lengths), tuple(lows))
     total = 1 if lengths else 0
     for length in lengths:
         total *= length
@@ -404,7 +449,20 @@ def recv(data: bytes, element_oid: int, element: Callable[[bytes], Any], *, lowe
         at += size
     if at != len(data):
         raise DataError("22P03", "incorrect binary data format")
-    return nest(items, tuple(lengths))
+    return bounded(nest(items, tuple(lengths)), tuple(lows))
+
+
+def vector_receiver(element_oid: int, element: Callable[[bytes], int]) -> Callable[[bytes], Array]:
+    """Return the reader of the binary form of int2vector or oidvector: arrays of one dimension that begin at 0."""
+
+    def receive(data: bytes) -> Array:
+        value = recv(data, element_oid, element)
+        if value and (None in value or len(dimensions(value)) != 1 or lower_bounds(value, 1) != (0,)):
+            name = "oidvector" if element_oid == OID else "int2vector"
+            raise DataError("22P03", f"invalid {name} data")
+        return plain(value)
+
+    return receive
 
 
 def sender(
@@ -419,8 +477,9 @@ def sender(
             lengths = (0,)  # an empty vector still has its one dimension
         has_null = False
         out = bytearray(_HEADER.size)
-        for length in lengths:
-            out += _DIMENSION.pack(length, lower_bound)
+        lows = value.lows if type(value) is BoundedArray else (lower_bound,) * len(lengths)
+        for length, low in zip(lengths, lows, strict=True):
+            out += _DIMENSION.pack(length, low)
         for item in paced(items):
             if item is None:
                 has_null = True

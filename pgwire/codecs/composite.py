@@ -3,7 +3,8 @@ r"""Composite types: values as bytes that order as the types do, and their text 
     value    = key | attributes | length of those, four bytes
     key      what is compared (``pgwire.codecs.composite_keys``)
     attributes   msgpack: one value for each attribute by its number, dropped ones included, nil for NULL; numerics are
-                 extension 1 (their text), since comparison forgets their display scale
+                 extension 1 (their text), since comparison forgets their display scale; an array with lower bounds other than
+                 1 is extension 2 (the bounds, then the items)
 
     (1,"a b",)      (1,"{""x,y"",z}","(2,""q"")")
 
@@ -22,6 +23,7 @@ from typing import Any, Final
 
 import msgspec
 
+from pgwire.bounded import BoundedArray, bounded
 from pgwire.codecs.composite_keys import row_key
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import quoting
@@ -32,6 +34,7 @@ from pgwire.codecs.system import RecordValue
 __all__ = ["Attribute", "RowShape", "comparable", "pack_row", "parse_fields", "record_of", "unpack_row"]
 
 _NUMERIC: Final = 1
+_BOUNDED: Final = 2
 _SPACES: Final = " \t\n\v\f\r"
 
 
@@ -72,7 +75,10 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Decimal):
         return msgspec.msgpack.Ext(_NUMERIC, str(value).encode())
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]
+        items = [_plain(item) for item in value]
+        if type(value) is BoundedArray:
+            return msgspec.msgpack.Ext(_BOUNDED, _encode([list(value.lows), items]))
+        return items
     return value
 
 
@@ -80,12 +86,17 @@ def _restored(value: Any) -> Any:
     return tuple([_restored(item) for item in value]) if isinstance(value, list) else value
 
 
-def _number(code: int, data: memoryview) -> Decimal:
-    return Decimal(bytes(data).decode())
+def _extended(code: int, data: memoryview) -> Any:
+    if code == _NUMERIC:
+        return Decimal(bytes(data).decode())
+    if code == _BOUNDED:
+        lows, items = _decode(data)
+        return bounded(_restored(items), tuple(lows))
+    raise DataError("XX001", f"a value in a row has the unknown extension type {code}")
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(list, ext_hook=_number).decode
+_decode = msgspec.msgpack.Decoder(list, ext_hook=_extended).decode
 
 
 def pack_row(values: Sequence[Any], slots: Sequence[int], types: Sequence[int], width: int) -> bytes:

@@ -8,7 +8,8 @@
     numeric                             ``pgwire.codecs.ranges``: by value, 1.0 = 1.00
     text, bytea and what is like them   00 -> 00 FF, then 00 (char(n) without the blanks at its end)
     interval, timetz                    16 each, as PostgreSQL compares them
-    arrays                              01 element | FE ..., 00, then the number of dimensions and their sizes
+    arrays                              01 element | FE ..., 00, then the number of dimensions and their sizes; where not all lower
+                                        bounds are 1, the last size is one less or more, as they are, and they follow
     composite types                     the key
     jsonb                               rank, then size and parts
     json, jsonpath, snapshots           nothing: they have no order, and whoever compares is refused before
@@ -25,6 +26,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
+from pgwire.bounded import BoundedArray, ones
 from pgwire.codecs import domain
 from pgwire.codecs.array import dimensions, flatten
 from pgwire.codecs.domain import US_PER_DAY
@@ -163,7 +165,13 @@ def _array_key(element: int) -> KeyOf:
         items = flatten(value, len(sizes)) if sizes else []
         parts = [_NULL if item is None else _VALUE + inner(item) for item in items]
         parts.append(bytes((0, len(sizes))))
-        parts += [size.to_bytes(4, "big") for size in sizes]
+        if type(value) is BoundedArray:
+            # There is but one size that fits the number of elements, so that another one next to it only places the bounds.
+            sizes = (*sizes[:-1], sizes[-1] + (1 if value.lows > ones(len(sizes)) else -1))
+            parts += [size.to_bytes(4, "big") for size in sizes]
+            parts += [(low + (1 << 31)).to_bytes(4, "big") for low in value.lows]
+        else:
+            parts += [size.to_bytes(4, "big") for size in sizes]
         return b"".join(parts)
 
     return key

@@ -267,7 +267,7 @@ def _add_composites() -> None:
         inner = domain.INT2 if oid == domain.INT2VECTOR else domain.OID
         _add(
             oid, name, -1, system.vector_reader(element), system.show_vector,
-            functools.partial(array.recv, element_oid=inner, element=recv, lower_bound=0),
+            array.vector_receiver(inner, recv),
             array.sender(inner, send, leaf_is_tuple=False, lower_bound=0),
         )  # fmt: skip
     CODECS[domain.RECORD] = Codec(

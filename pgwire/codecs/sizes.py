@@ -12,6 +12,7 @@ from operator import itemgetter
 from sys import getsizeof
 from typing import Any, Final, TypeAlias
 
+from pgwire.bounded import BoundedArray
 from pgwire.codecs import domain
 from pgwire.give_way import PACE, paced_iter
 
@@ -71,4 +72,4 @@ def value_bytes(value: Any) -> int:
     return getsizeof(value)
 
 
-_COMPOUND: Final = frozenset((tuple, list, dict, set, frozenset))
+_COMPOUND: Final = frozenset((tuple, list, dict, set, frozenset, BoundedArray))

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
+from pgwire.bounded import alike
 from pgwire.codecs import domain, interval, numeric
 from pgwire.codecs.domain import EPOCH_2000_US, TIMESTAMP_INFINITY, US_PER_DAY, US_PER_HOUR, US_PER_MINUTE
 from pgwire.codecs.errors import DataError
@@ -180,7 +181,7 @@ def _each(inner: Callable[[Any], Any], leaf_is_tuple: bool) -> Callable[[Any], A
         is_level = isinstance(value, tuple) and not (
             leaf_is_tuple and value and all(isinstance(item, int) for item in value)
         )
-        return tuple([apply(item) for item in value]) if is_level else inner(value)
+        return alike(tuple([apply(item) for item in value]), value) if is_level else inner(value)
 
     return apply
 

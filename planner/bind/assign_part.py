@@ -18,7 +18,7 @@ from planner.catalog import ColumnDef, RelationDef, RowType
 from planner.composite import compose, decomposed, is_composite
 from planner.domains import base_oid, base_type, is_domain
 from planner.errors import Span, SqlError, not_supported
-from planner.facts import HSTORE, INT2VECTOR, INT4, JSONB, NAME, OIDVECTOR, RECORD, TEXT
+from planner.facts import HSTORE, INT2VECTOR, JSONB, NAME, OIDVECTOR, RECORD, TEXT
 from planner.query import ArrayAssign, Const, Expr, FieldSelect, RelabelType, RowExpr
 from planner.scope import Scope
 from planner.typefacts import coordinates_of, format_type
@@ -143,14 +143,6 @@ def _with_element(
         element, indexes = TEXT, ((None, hstore_key(scope, subscripts)),)
     else:
         element, indexes, is_slice = subscripts_of(scope, oid, subscripts, span)
-    if is_slice:  # beside a slice a single subscript is one from 1 on
-        one = Const(type=SqlType(INT4), value=1)
-        indexes = tuple(
-            [
-                (one if low is None and not step.is_slice else low, high)
-                for (low, high), step in zip(indexes, subscripts, strict=True)
-            ]
-        )
     if count < len(steps):
         if is_slice:
             raise not_supported("assignment to a field of a slice", span=span)

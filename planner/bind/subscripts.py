@@ -51,6 +51,9 @@ def subscript(scope: Scope, expr: Expr, steps: Sequence[ast.SubscriptStep], span
     element, indexes, is_slice = subscripts_of(scope, oid, steps, expr.span)
     if is_slice and coordinates_of(oid)[0]:
         raise SqlError("0A000", "slices of fixed-length arrays not implemented")
+    if is_slice and oid in (INT2VECTOR, OIDVECTOR):  # a part of one is an array as others
+        oid = facts().types[element].array
+        expr = RelabelType(arg=expr, type=SqlType(oid), span=expr.span)
     result = SqlType(oid, expr.type.typmod) if is_slice else SqlType(element, expr.type.typmod)
     return Subscript(type=result, arg=expr, indexes=indexes, is_slice=is_slice, span=span)
 
@@ -76,6 +79,8 @@ def subscripts_of(
     for step in steps:
         lower = _array_index(scope, step.lower)
         upper = _array_index(scope, step.upper)
+        if is_slice and not step.is_slice:  # beside a slice a single subscript is one from 1 on
+            lower = Const(type=SqlType(INT4), value=1)
         indexes.append((lower, upper))
     return element, tuple(indexes), is_slice
 

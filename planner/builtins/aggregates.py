@@ -13,6 +13,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+from pgwire.codecs.array import around, array_shape
+from pgwire.codecs.domain import TUPLE_TYPES
 from pgwire.give_way import paced
 from pgwire.long_arrays import tupled
 from pgwire.long_values import joined, joined_bytes
@@ -383,11 +385,13 @@ class StringAgg:
 class ArrayAgg:
     """array_agg: values, NULLs included; arrays of equal shape become one of a further dimension."""
 
-    __slots__ = ("arrays", "items")
+    __slots__ = ("arrays", "items", "leaf", "shape")
 
     def __init__(self, types: tuple[int, ...]) -> None:
         fact = facts().types.get(types[0])
         self.arrays = fact is not None and fact.category == "A"
+        self.leaf = fact is not None and fact.element in TUPLE_TYPES
+        self.shape: Any = None
         self.items: list[Any] = []
 
     def step(self, value: Any) -> None:
@@ -395,9 +399,12 @@ class ArrayAgg:
         if self.arrays:
             if value is None:
                 raise SqlError("22004", "cannot accumulate null arrays")
-            if not value:
+            if not value and not self.items:
                 raise SqlError("2202E", "cannot accumulate empty arrays")
-            if self.items and _shape(value) != _shape(self.items[0]):
+            shape = array_shape(value, self.leaf)
+            if not self.items:
+                self.shape = shape
+            elif shape != self.shape:
                 raise SqlError("2202E", "cannot accumulate arrays of different dimensionality")
         self.items.append(value)
 
@@ -406,11 +413,8 @@ class ArrayAgg:
         if not self.items:
             return None
         foresee(8 * len(self.items))  # as often as it is asked for: a window asks for each row
-        return tupled(self.items)
-
-
-def _shape(value: Any) -> tuple[int, ...]:
-    return (len(value), *_shape(value[0])) if type(value) is tuple and value else ()
+        made = tupled(self.items)
+        return around(made) if self.arrays else made
 
 
 class JsonAgg:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from pgwire.bounded import alike
 from planner.builtins.aggregates import python_form
 from planner.builtins.compare import hash_key
 from planner.builtins.registry import REGISTRY
@@ -28,8 +29,8 @@ def _flat(value: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _map_nested(function: Callable[[Any], Any], value: Any) -> Any:
-    if type(value) is tuple:
-        return tuple(_map_nested(function, x) for x in value)
+    if isinstance(value, tuple):
+        return alike(tuple([_map_nested(function, x) for x in value]), value)
     return None if value is None else function(value)
 
 
@@ -43,7 +44,7 @@ class Percentile:
         self.interval = interval
         self.direct = direct[0]
         if self.direct is not None:
-            for p in _flat(self.direct) if type(self.direct) is tuple else (self.direct,):
+            for p in _flat(self.direct) if isinstance(self.direct, tuple) else (self.direct,):
                 if p is not None:
                     _fraction(p)
         self.items: list[Any] = []
@@ -57,7 +58,7 @@ class Percentile:
         if not self.items or self.direct is None:
             return None
         pick = self._continuous if self.continuous else self._discrete
-        return _map_nested(pick, self.direct) if type(self.direct) is tuple else pick(self.direct)
+        return _map_nested(pick, self.direct) if isinstance(self.direct, tuple) else pick(self.direct)
 
     def _discrete(self, p: float) -> Any:
         return self.items[max(math.ceil(p * len(self.items)) - 1, 0)]

@@ -1,6 +1,6 @@
 """Arrays: functions and operators (Python forms).
 
-An array is a nested tuple, ``()`` when empty, with lower bounds of 1. The functions are polymorphic, so most take
+An array is a nested tuple, ``()`` when empty; one with other lower bounds than 1 is a ``BoundedArray``. The functions are polymorphic, so most take
 ``types``: how elements compare and whether a tuple is an element or a dimension depends on the element type.
 int2vector and oidvector count as arrays whose subscripts begin at 0.
 """
@@ -13,7 +13,8 @@ from typing import Any, cast
 
 from pgwire import long_arrays
 from pgwire import long_values as long
-from pgwire.codecs.array import check_size, dimensions, flatten, nest
+from pgwire.bounded import bounded, lower_bounds, plain
+from pgwire.codecs.array import MAX_INT, check_bounds, check_size, dimensions, flatten, nest, show_bounds
 from pgwire.codecs.domain import ARRAY_ELEMENT, INT2, INT2VECTOR, OID, OIDVECTOR, TUPLE_TYPES
 from pgwire.give_way import paced
 from planner.builtins.casts import to_text
@@ -30,6 +31,7 @@ python = REGISTRY.python
 Array = tuple[Any, ...]
 Types = tuple[int, ...]
 
+_ABSENT: Any = object()
 _VECTORS = {INT2VECTOR: INT2, OIDVECTOR: OID}
 
 
@@ -41,6 +43,12 @@ def element_type(array_oid: int) -> int:
 def shape(value: Array, array_oid: int) -> tuple[int, ...]:
     """Return the length of each dimension; ``()`` when empty."""
     return dimensions(value, element_type(array_oid) in TUPLE_TYPES)
+
+
+def lows_of(value: Array, array_oid: int) -> tuple[int, ...]:
+    """Return the lower bound of each dimension."""
+    count = len(shape(value, array_oid))
+    return (0,) * count if array_oid in _VECTORS else lower_bounds(value, count)
 
 
 def flat(value: Array, array_oid: int) -> list[Any]:
@@ -65,18 +73,17 @@ def _length(value: Array, dimension: int, *, types: Types) -> int | None:
 
 
 def _lower(value: Array, dimension: int, *, types: Types) -> int | None:
-    lengths = shape(value, types[0])
-    return (0 if types[0] in _VECTORS else 1) if 1 <= dimension <= len(lengths) else None
+    lows = lows_of(value, types[0])
+    return lows[dimension - 1] if 1 <= dimension <= len(lows) else None
 
 
 def _upper(value: Array, dimension: int, *, types: Types) -> int | None:
-    length = _length(value, dimension, types=types)
-    return None if length is None else length - (types[0] in _VECTORS)
+    length, low = _length(value, dimension, types=types), _lower(value, dimension, types=types)
+    return None if length is None or low is None else low + length - 1
 
 
 def _dims(value: Array, *, types: Types) -> str | None:
-    low = 0 if types[0] in _VECTORS else 1
-    return "".join([f"[{low}:{length - 1 + low}]" for length in shape(value, types[0])]) or None
+    return show_bounds(lows_of(value, types[0]), shape(value, types[0])) or None
 
 
 def _ndims(value: Array, *, types: Types) -> int | None:
@@ -88,10 +95,9 @@ def _cardinality(value: Array, *, types: Types) -> int:
 
 
 def _subscripts(value: Array, dimension: int, reverse: bool = False, *, types: Types) -> Iterator[int]:
-    length = _length(value, dimension, types=types)
-    if length is None:
+    length, low = _length(value, dimension, types=types), _lower(value, dimension, types=types)
+    if length is None or low is None:
         return iter(())
-    low = 0 if types[0] in _VECTORS else 1
     numbers = range(low, low + length)
     return iter(reversed(numbers) if reverse else numbers)
 
@@ -109,7 +115,11 @@ def array_append(value: Array | None, item: Any, *, types: Types) -> Array:
     if value is None:
         return (item,)
     _one_dimension(value, types[0])
-    return chained((value, (item,)))
+    (low,) = lows_of(value, types[0]) or (1,)
+    if low + len(value) > MAX_INT:
+        raise SqlError("22003", "integer out of range")
+    check_bounds((len(value) + 1,), (low,))
+    return bounded(chained((value, (item,))), (low,))
 
 
 def array_prepend(item: Any, value: Array | None, *, types: Types) -> Array:
@@ -117,40 +127,62 @@ def array_prepend(item: Any, value: Array | None, *, types: Types) -> Array:
     if value is None:
         return (item,)
     _one_dimension(value, types[1])
-    return chained(((item,), value))
+    (low,) = lows_of(value, types[1]) or (1,)
+    if low == -MAX_INT - 1:
+        raise SqlError("22003", "integer out of range")
+    check_bounds((len(value) + 1,), (low - 1,))
+    return bounded(chained(((item,), value)), (low,))  # it begins where it did
 
 
 def array_cat(left: Array | None, right: Array | None, *, types: Types) -> Array | None:
-    """Concatenate: arrays of one shape, or an array and one element of its outer dimension; 2202E."""
+    """Concatenate: arrays of one shape, or an array and one element of its outer dimension; 2202E.
+
+    It begins where the first does, or the one with more dimensions.
+    """
+    left, right = _as_array(left, types[0]), _as_array(right, types[1])
     if left is None or right is None:
         return right if left is None else left
     a, b = shape(left, types[0]), shape(right, types[1])
     if not a or not b:
         return left if a else right
+    low_a, low_b = lower_bounds(left, len(a)), lower_bounds(right, len(b))
+    lows = low_a if len(a) >= len(b) else low_b
+    left, right = plain(left), plain(right)
     parts: tuple[Array, ...] = ()
     detail = "Arrays with differing element dimensions are not compatible for concatenation."
     if len(a) == len(b):
-        fits, parts = a[1:] == b[1:], (left, right)
+        fits, parts = (a[1:], low_a[1:]) == (b[1:], low_b[1:]), (left, right)
         detail = "Arrays with differing element dimensions are not compatible for concatenation."
     elif len(a) == len(b) + 1:
-        fits, parts = a[1:] == b, (left, (right,))
+        fits, parts = (a[1:], low_a[1:]) == (b, low_b), (left, (right,))
         detail = "Arrays with differing dimensions are not compatible for concatenation."
     elif len(b) == len(a) + 1:
-        fits, parts = b[1:] == a, ((left,), right)
+        fits, parts = (b[1:], low_b[1:]) == (a, low_a), ((left,), right)
         detail = "Arrays with differing dimensions are not compatible for concatenation."
     else:
         fits = False
         detail = f"Arrays of {len(a)} and {len(b)} dimensions are not compatible for concatenation."
     if not fits:
         raise SqlError("2202E", "cannot concatenate incompatible arrays", detail=detail)
-    return chained(parts)
+    made = chained(parts)
+    lengths = (len(made), *(a if len(a) >= len(b) else b)[1:])
+    check_size(lengths)
+    check_bounds(lengths, lows)
+    return bounded(made, lows)
 
 
-def array_fill(value: Any, lengths: Array | None, bounds: Array | None = (1,)) -> Array:
-    """Return an array of ``lengths`` full of ``value``; bounds other than 1 are 0A000."""
+def _as_array(value: Array | None, oid: int) -> Array | None:
+    """Return a vector as the array it is: it begins at 0."""
+    return value if value is None or oid not in _VECTORS else bounded(value, (0,))
+
+
+def array_fill(value: Any, lengths: Array | None, bounds: Any = _ABSENT) -> Array:
+    """Return an array of ``lengths`` full of ``value``, which begins at ``bounds``."""
     if lengths is None or bounds is None:
         raise SqlError("22004", "dimension array or low bound array cannot be null")
-    if any(isinstance(n, tuple) for n in lengths):
+    lengths = plain(lengths)
+    bounds = (1,) * len(lengths) if bounds is _ABSENT else plain(bounds)
+    if any(isinstance(n, tuple) for n in (*lengths, *bounds)):
         raise SqlError(
             "2202E", "wrong number of array subscripts", detail="Dimension array must be one dimensional."
         )
@@ -158,31 +190,30 @@ def array_fill(value: Any, lengths: Array | None, bounds: Array | None = (1,)) -
         raise SqlError("22004", "dimension values cannot be null")
     if len(lengths) > 6:
         raise SqlError("54000", f"number of dimensions ({len(lengths)}) exceeds the maximum allowed (6)")
-    if bounds != (1,) and len(bounds) != len(lengths):
+    if len(bounds) != len(lengths):
         raise SqlError(
             "2202E",
             "wrong number of array subscripts",
             detail="Low bound array has different size than dimensions array.",
         )
-    if any(bound != 1 for bound in bounds):
-        raise SqlError("0A000", "arrays with lower bounds other than 1 are not supported")
     if any(n < 0 for n in lengths):
         raise SqlError("54000", "array size exceeds the maximum allowed (134217727)")
     check_size(lengths)
+    check_bounds(lengths, bounds)
     if not lengths or 0 in lengths:
         return ()
     foresee(8 * sum(lengths))
     result: Any = value
     for length in reversed(lengths):
         result = long_arrays.repeated(result, length)
-    return cast("Array", result)
+    return bounded(cast("Array", result), bounds)
 
 
 def trim_array(value: Array, count: int) -> Array:
     """Drop the last ``count`` elements of the outer dimension; 2202E."""
     if not 0 <= count <= len(value):
         raise SqlError("2202E", f"number of elements to trim must be between 0 and {len(value)}")
-    return long_arrays.cut(value, 0, len(value) - count)
+    return plain(long_arrays.cut(value, 0, len(value) - count))
 
 
 # -- searching -----------------------------------------------------------------------------------
@@ -203,9 +234,6 @@ def _same(wanted: Any, oid: int) -> Callable[[Any], bool]:
     return lambda item: item is not None and key(item) == target
 
 
-_ABSENT: Any = object()
-
-
 def array_position(value: Array | None, wanted: Any, start: Any = _ABSENT, *, types: Types) -> int | None:
     """Return the first subscript (from ``start`` on) of ``wanted``, or NULL; 0A000 for several dimensions."""
     if value is None:
@@ -213,7 +241,7 @@ def array_position(value: Array | None, wanted: Any, start: Any = _ABSENT, *, ty
     _searchable(value, types[0], "searching for")
     if start is None:
         raise SqlError("22004", "initial position must not be null")
-    low = 0 if types[0] in _VECTORS else 1
+    (low,) = lows_of(value, types[0]) or (1,)
     matches = _same(wanted, types[0])
     for number, item in enumerate(paced(value), low):
         if (start is _ABSENT or number >= start) and matches(item):
@@ -227,9 +255,8 @@ def array_positions(value: Array | None, wanted: Any, *, types: Types) -> Array 
         return None
     _searchable(value, types[0], "searching for")
     matches = _same(wanted, types[0])
-    return long_arrays.tupled(
-        [n for n, item in enumerate(paced(value), 0 if types[0] in _VECTORS else 1) if matches(item)]
-    )
+    (low,) = lows_of(value, types[0]) or (1,)
+    return long_arrays.tupled([n for n, item in enumerate(paced(value), low) if matches(item)])
 
 
 def array_remove(value: Array | None, wanted: Any, *, types: Types) -> Array | None:
@@ -238,7 +265,8 @@ def array_remove(value: Array | None, wanted: Any, *, types: Types) -> Array | N
         return None
     _searchable(value, types[0], "removing")
     matches = _same(wanted, types[0])
-    return long_arrays.tupled([item for item in paced(value) if not matches(item)])
+    left = long_arrays.tupled([item for item in paced(value) if not matches(item)])
+    return bounded(left, lows_of(value, types[0]))
 
 
 def array_replace(value: Array | None, wanted: Any, by: Any, *, types: Types) -> Array | None:
@@ -247,7 +275,8 @@ def array_replace(value: Array | None, wanted: Any, by: Any, *, types: Types) ->
         return None
     matches = _same(wanted, types[0])
     lengths = shape(value, types[0])
-    return nest([by if matches(item) else item for item in paced(flat(value, types[0]))], lengths)
+    made = nest([by if matches(item) else item for item in paced(flat(value, types[0]))], lengths)
+    return bounded(made, lows_of(value, types[0]))
 
 
 def _among(record: Any, array: Array, array_oid: int) -> bool:

@@ -10,9 +10,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from pgwire.bounded import bounded
 from pgwire.codecs import registry as codecs
 from pgwire.codecs import typmod as typmods
-from pgwire.codecs.domain import BIT
+from pgwire.codecs.domain import BIT, VECTORS
 from planner.builtins.large import foresee
 from planner.builtins.reg import NAMED, REG_TYPES, named_input, named_output
 from planner.builtins.registry import REGISTRY
@@ -76,7 +77,9 @@ def from_text(oid: int, text: str, session: EvalSession | None) -> Any:
 
 
 def relabelled(value: Any, source: int, target: int) -> Any:
-    """Return a value under a binary-coercible type: integer and oid read the same four bytes differently."""
+    """Return a value under a binary-coercible type: integer and oid read the same four bytes differently, a vector begins at 0."""
+    if source in VECTORS and target not in VECTORS and value is not None:
+        return bounded(value, (0,))
     if value is None or source == target or INT4 not in (source, target):
         return value
     if target == OID or target in REG_TYPES:

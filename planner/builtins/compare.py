@@ -5,7 +5,7 @@
 
 NULLs are not given to them. Strings compare by bytes, which for UTF-8 is the order of code points, Python's own.
 bpchar ignores trailing blanks; a float's or numeric's NaN equals itself and is above everything; intervals compare
-by their length of 30-day months; arrays element by element, then by length; records as ``record_keys`` says.
+by their length of 30-day months; arrays element by element, then by dimensions; records as ``record_keys`` says.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+from pgwire.bounded import lower_bounds
+from pgwire.codecs.array import dimensions, flatten
 from pgwire.codecs.ranges import comparable, range_type
 from pgwire.codecs.system import RecordValue
 from pgwire.give_way import give_way, paced, paced_iter
@@ -67,26 +69,16 @@ def _timetz(value: tuple[int, int]) -> tuple[int, int]:
     return value[0] + value[1] * 1_000_000, value[1]
 
 
-def _shape(value: Any) -> tuple[int, ...]:
-    return (len(value), *_shape(value[0])) if type(value) is tuple and value else ()
-
-
-def _flat(value: tuple[Any, ...]) -> tuple[Any, ...]:
-    if value and type(value[0]) is tuple:
-        return tuple(x for part in value for x in _flat(part))
-    return value
-
-
 def _array_key(element: Key | None, tuples: bool) -> Key:
-    """NULL elements equal each other and come last; then the number of dimensions and their sizes."""
+    """NULL elements equal each other and come last; then the number of dimensions, their sizes and lower bounds."""
 
     def key(value: tuple[Any, ...]) -> Any:
-        items = value if tuples else _flat(value)
-        shape = (len(value),) if tuples else _shape(value)
+        shape = dimensions(value, tuples)
+        items = flatten(value, len(shape)) if len(shape) > 1 else value
         keyed = tupled(
             [(1, 0) if x is None else (0, x if element is None else element(x)) for x in paced(items)]
         )
-        return keyed, len(shape), shape
+        return keyed, len(shape), shape, lower_bounds(value, len(shape))
 
     return key
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from pgwire.bounded import alike
 from pgwire.codecs.array import dimensions, flatten
 from pgwire.codecs.hstore import Pairs, first_of_each, pack, parse, show, unpack
 from pgwire.codecs.json import parse_jsonb
@@ -121,7 +122,7 @@ def _slice_array(value: bytes, keys: Any) -> Any:
 
     def picked(item: Any) -> Any:
         if isinstance(item, tuple):
-            return tuple([picked(part) for part in paced(item)])
+            return alike(tuple([picked(part) for part in paced(item)]), item)
         return None if item is None else pairs.get(item)
 
     return picked(keys)

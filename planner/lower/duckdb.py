@@ -13,6 +13,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
+from pgwire.bounded import BoundedArray
 from planner.errors import not_supported
 from planner.lower import build as b
 from planner.lower.build import Node
@@ -483,6 +484,8 @@ def _same(value: Any) -> object:
 def _flat_list(value: Any) -> object:
     if any(isinstance(item, tuple) for item in value):
         raise not_supported("an array parameter of several dimensions in this executor")
+    if type(value) is BoundedArray:
+        raise not_supported("an array parameter with other lower bounds than 1 in this executor")
     return list(value)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from pgwire.bounded import BoundedArray
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import give_way, paced, size_of
 from planner import facts as f
@@ -168,6 +169,8 @@ def constant(d: Dialect, value: object, type_: SqlType) -> Val:
             isinstance(item, tuple) and kind_of(element.oid) not in ("interval", "timetz") for item in value
         ):
             raise not_supported("an array of several dimensions in this executor")
+        if type(value) is BoundedArray:
+            raise not_supported("an array with other lower bounds than 1 in this executor")
         items = [_column_form(d, constant(d, item, element)).node for item in value]
         return Val(b.cast(b.array(*items), d.engine_type(type_)), type_, None, value)
     return Val(d.literal(value, kind), type_, None, value, declared_padding(type_))

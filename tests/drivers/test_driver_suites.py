@@ -66,7 +66,6 @@ SUITES: Final = {
         known={
             "tests/test_cache_invalidation.py::TestCacheInvalidation::test_type_cache_invalidation_on_change_attr": _ATTRIBUTE,
             "tests/test_cache_invalidation.py::TestCacheInvalidation::test_type_cache_invalidation_on_drop_type_attr": _ATTRIBUTE,
-            "tests/test_codecs.py::TestCodecs::test_arrays": "0A000: arrays with lower bounds other than 1",
             "tests/test_codecs.py::TestCodecs::test_unhandled_type_fallback": "0A000: extension isn",
             "tests/test_codecs.py::TestCodecs::test_unknown_type_text_fallback": "0A000: a range type over citext",
             "tests/test_execute.py::TestExecuteScript::test_execute_script_check_transactionality": "errors of constants come where they are computed (differences.md)",

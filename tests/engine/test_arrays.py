@@ -97,14 +97,9 @@ def test_what_an_array_cannot_hold_here_is_refused(server: ServerProcess) -> Non
     client = connect(server.port)
     client.run("CREATE TEMP TABLE ar (id int PRIMARY KEY, arr int[], j jsonb)")
     client.run("INSERT INTO ar VALUES (1, NULL, '{}')")
-    for assignment, state in (
-        ("arr[0] = 1", "0A000"), ("arr[2] = 1", "0A000"), ("arr[2:3] = '{1,2}'", "0A000"),
-    ):  # fmt: skip
-        assert client.fails(f"UPDATE ar SET {assignment}")["sqlstate"] == state, assignment
     client.run("UPDATE ar SET arr[2:1] = '{1}'")
     client.run("UPDATE ar SET arr[1] = 1")
     assert client.fails("UPDATE ar SET arr[100000000] = 1")["sqlstate"] == "54000"
-    assert client.fails("INSERT INTO ar (id, arr[2]) VALUES (2, 3)")["sqlstate"] == "0A000"
     assert client.run("SELECT * FROM ar").rows == [("1", "{1}", "{}")]
     client.close()
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from txn.types import PhysicalType
+from txn.columns import flatten_list
+from txn.types import PhysicalType, bounded
 
 P = PhysicalType
 
@@ -44,7 +45,11 @@ def _lists(element: PhysicalType) -> st.SearchStrategy[tuple[Any, ...]]:
         return st.tuples(*[rectangle(sizes[1:])] * sizes[0])
 
     shapes = st.lists(st.integers(1, 3), min_size=2, max_size=3).map(tuple)
-    return flat | shapes.flatmap(rectangle)
+    plain = flat | shapes.flatmap(rectangle)
+    lows = st.lists(st.sampled_from([1, 0, 2, -3, -(2**31), 2**31 - 4]), min_size=3, max_size=3)
+    return plain | st.builds(
+        lambda value, drawn: bounded(value, tuple(drawn[: len(flatten_list(value, element)[0])])), plain, lows
+    )
 
 
 def values(type_: PhysicalType) -> st.SearchStrategy[Any]:

@@ -8,7 +8,7 @@ in Python as they do in PostgreSQL; the rest are mapped:
     interval        its length in microseconds with 30-day months, as PostgreSQL compares intervals
     tailed          the bytes that are compared
     timetz          (UTC microseconds, zone)
-    list            (all elements mapped, number of dimensions, their sizes)
+    list            (all elements mapped, number of dimensions, their sizes), and lower bounds that are not all 1: ``key_dims``
 
 So ``1.0`` and ``1.00`` are one numeric key, and every index key hashes and sorts. Index keys never leave ``txn``.
 
@@ -23,10 +23,10 @@ from decimal import Decimal
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
-from txn.columns import NO_TAIL, flatten_list, without_tail
+from txn.columns import NO_TAIL, bound_by_key, flatten_list, key_dims, nested, without_tail
 from txn.entries import document_entries, entry_type
 from txn.intervals import node
-from txn.types import Key, PhysicalType, Row, ShardColumn, ShardIndex
+from txn.types import Key, PhysicalType, Row, ShardColumn, ShardIndex, bounded
 
 IndexKey: TypeAlias = Any
 
@@ -120,7 +120,8 @@ def value_mapper(type_: PhysicalType) -> Callable[[Any], Any] | None:
     def list_(value: Any) -> Any:
         dims, flat = flatten_list(value, element)
         mapped = [NULL_LAST if v is None else v if inner is None else inner(v) for v in flat]
-        return (tuple(mapped), len(dims), dims)
+        sizes, lows = key_dims(value, dims)
+        return (tuple(mapped), len(sizes), sizes, lows) if lows else (tuple(mapped), len(sizes), sizes)
 
     return list_
 
@@ -142,11 +143,12 @@ def value_unmapper(type_: PhysicalType) -> Callable[[Any], Any] | None:
     inner = None if type_.element is None else value_unmapper(type_.element)
 
     def list_(value: Any) -> Any:
-        flat, _count, dims = value
+        flat, _count, dims, *bounds = value
         level = tuple(None if v is NULL_LAST else v if inner is None else inner(v) for v in flat)
-        for size in reversed(dims[1:]):
-            level = tuple(level[i : i + size] for i in range(0, len(level), size))
-        return level
+        if not bounds:
+            return nested(level, dims)
+        sizes = (*dims[:-1], dims[-1] - bound_by_key(dims, len(flat)))
+        return bounded(nested(level, sizes), bounds[0])
 
     return list_
 

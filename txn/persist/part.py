@@ -68,6 +68,8 @@ GROUP_ROWS: Final = 1 << GROUP_BITS
 GROUP_BYTES: Final = 8 << 20  # of Arrow data, on average over a part
 SCAN_BYTES: Final = 4 << 20  # of a scan's rows, made at once
 FORMAT: Final = b"1"
+BOUNDED_FORMAT: Final = b"2"
+"""Of parts with arrays whose lower bounds are not all 1; else it is as format 1."""
 _CHUNK_ROWS: Final = 4096  # rows turned into tuples between two chances for other threads
 _TAKE_SHARE: Final = 32  # more than a 32nd of a group wanted: gather by column
 
@@ -574,8 +576,8 @@ async def open_part(ref: PartRef, blob: Blob, offload: Offload, cache: RowGroupC
         system = renewing(beside, lambda: SystemSidecar(beside), lambda: blob.renew(name))
         footer = renewing(path, lambda: load_footer(system), lambda: blob.renew(parquet_name(ref.name)))
         written = (footer.metadata or {}).get(b"holdfast.format")
-        if written != FORMAT:
-            raise UnknownFormat(f"{path} has format {written!r}; this server knows {FORMAT!r}")
+        if written not in (FORMAT, BOUNDED_FORMAT):
+            raise UnknownFormat(f"{path} has format {written!r}; this server knows {BOUNDED_FORMAT!r}")
         if not footer.num_rows == system.rows == ref.rows:
             raise DamagedFile(
                 path, f"it has {footer.num_rows} rows, its sidecar {system.rows}, not {ref.rows}"

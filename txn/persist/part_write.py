@@ -13,13 +13,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from txn.columns import column_arrays, column_fields, one_chunk
+from txn.columns import column_arrays, column_fields, has_bounds, one_chunk
 from txn.encode import encode_spec
 from txn.entries import entry_arrays
 from txn.intervals import node_array
 from txn.persist.checksum import Tee, write_blocks
 from txn.persist.location import Blob, Offload
-from txn.persist.part import FORMAT, Part, group_rows, index_codec, parquet_name, sidecar_name, system_name
+from txn.persist.part import (
+    BOUNDED_FORMAT,
+    FORMAT,
+    Part,
+    group_rows,
+    index_codec,
+    parquet_name,
+    sidecar_name,
+    system_name,
+)
 from txn.persist.sidecar import Buffers, build_key_sidecar, build_system_sidecar
 from txn.types import PartRef, ShardIndex, ShardSpec, Timestamp
 
@@ -121,8 +130,9 @@ async def write_part(
     def write_parquet(file: BinaryIO) -> None:
         row_bytes = ordered.nbytes // ordered.num_rows
         size = group_rows(row_bytes)
+        bounds = any(has_bounds(ordered.column(n)) for n in ordered.column_names if n.endswith("_dims"))
         metadata = {
-            b"holdfast.format": FORMAT, b"holdfast.spec": encode_spec(spec),
+            b"holdfast.format": BOUNDED_FORMAT if bounds else FORMAT, b"holdfast.spec": encode_spec(spec),
             b"holdfast.row_bytes": str(row_bytes).encode("ascii"),
         }  # fmt: skip
         marked = ordered.replace_schema_metadata(metadata)

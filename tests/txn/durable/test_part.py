@@ -40,7 +40,18 @@ from txn.persist.part import (
 )
 from txn.persist.part_write import delete_part, write_part
 from txn.persist.sidecar import KeySidecar, build_key_sidecar
-from txn.types import IndexId, KeyRange, PhysicalType, Row, RowId, ShardColumn, ShardId, ShardIndex, ShardSpec
+from txn.types import (
+    IndexId,
+    KeyRange,
+    PhysicalType,
+    Row,
+    RowId,
+    ShardColumn,
+    ShardId,
+    ShardIndex,
+    ShardSpec,
+    bounded,
+)
 
 T = TypeVar("T")
 SPEC = two_column_spec()
@@ -423,6 +434,27 @@ def test_damaged_or_unknown_files_are_refused(tmp_path: Path, name: str) -> None
             path.write_bytes(bad)
             with pytest.raises((UnknownFormat, DamagedFile)):
                 (await open_part(part.ref, blob, inline, RowGroupCache(0))).lookup(IndexId(1), (1,))
+
+    run(body)
+
+
+def test_a_part_with_lower_bounds_says_that_it_has_some(tmp_path: Path) -> None:
+    """A server that knows none refuses it by its format; parts without any are as they were."""
+
+    async def body() -> None:
+        spec = spec_of(P(kind="list", element=P(kind="int32")))
+        rows: dict[str, list[Row]] = {
+            "1": [((1, 2),), (((1,), (2,)),), (None,), ((),)],
+            "2": [((1, 2),), (None,), (bounded((1, 2), (0,)),), (bounded(((1,), (2,)), (1, -1)),)],
+        }
+        for name, values_ in rows.items():
+            part, _ = await make_part(tmp_path / name, spec, values_)
+            assert same(await all_rows(part, spec), values_)
+            path = LocalBlob(str(tmp_path / name), offload=inline).local_path(parquet_name(part.ref.name))
+            footer = pq.read_metadata(path).metadata
+            assert footer is not None
+            assert footer[b"holdfast.format"] == name.encode()
+        assert pq.read_table(path).column("c1_dims").to_pylist() == [None, None, [0, 2, 0], [0, 2, 1, 1, -1]]
 
     run(body)
 
