@@ -16,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Processes that share the test files; all tests that need a Spark JVM are one process's.
 JOBS ?= 2
 
-.PHONY: rights serve diff diff-spark test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench instructions tpch bench-tpch crash fuzz hostile hostile-short docs drivers clean
+.PHONY: rights views serve diff diff-spark test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench instructions tpch bench-tpch crash fuzz hostile hostile-short docs drivers clean
 
 install: $(COMPILED)
 
@@ -106,6 +106,11 @@ bench-tpch: $(COMPILED)
 # 5,000 random queries beside a private PostgreSQL 15, and all scripts on DuckDB too (tests/differential)
 diff: $(COMPILED)
 	HOLDFAST_DIFF=5000 $(BIN)/pytest -s -m "not spark" tests/differential
+
+# Every query of PostgreSQL's regression scripts as a view, altered under it, and in other ways, beside a private PostgreSQL 15; hours
+VIEWS ?= 1000000
+views: $(COMPILED)
+	HOLDFAST_DIFF=$(VIEWS) HOLDFAST_EVIDENCE=docs/evidence/views.json $(BIN)/pytest -s -m long tests/differential/test_views_of_queries.py
 
 # 500 queries of each of ten seeds on Spark, and 100 nested ones
 diff-spark: $(STAMP)

@@ -27,6 +27,8 @@ from planner.query import (
 )
 
 VALUES_NAME = "*VALUES*"
+CONVERTED_NAME = "*SELECT*"
+"""What is over VALUES with ORDER BY, and over an operand of a set operation whose columns are converted; no alias of a user's."""
 
 
 def unlike(wanted: str, taken: Collection[str | None]) -> str:

@@ -18,6 +18,7 @@ from planner.deparse_expr import (
     stored_function,
     subscripted,
 )
+from planner.deparse_syntax import sql_syntax, without_defaults
 from planner.errors import SqlError
 from planner.facts import (
     ANY,
@@ -30,7 +31,6 @@ from planner.facts import (
     REGPROCEDURE,
     REGROLE,
     REGTYPE,
-    TEXT,
     facts,
 )
 from planner.query import (
@@ -70,7 +70,6 @@ from planner.query import (
     Var,
     WindowFunc,
 )
-from planner.resolve import default_arguments
 from planner.rewrite import shift_levels
 from planner.typefacts import FIRST_USER_OID, element_of
 
@@ -133,39 +132,35 @@ def _func(p: Printer, e: FuncExpr, implicit: bool) -> None:
         p.paren(e.args[0], False, e)
     elif e.cast in ("implicit", "explicit"):
         p.cast(e.args[0], e.type.oid, e.type.typmod if len(e.args) > 1 else -1, e)
-    elif e.cast == "sql" and _sql_syntax(p, e):
+    elif e.cast == "sql" and sql_syntax(p, e):
         return
     else:
         name = facts().procs[e.proc].name
         p.out += (
             quote_identifier(name) if e.proc < FIRST_USER_OID else p.function_name(e.proc, "", name)
         ) + "("
-        _arguments(p, _without_defaults(e), e.variadic)
+        _arguments(p, e.args if e.named else without_defaults(e), e.variadic, e.named)
         p.out += ")"
 
 
 def _sql_call(p: Printer, e: SqlCall, implicit: bool) -> None:
     p.out += p.function_name(e.proc, e.schema, e.name) + "("
-    _arguments(p, e.args[: len(e.args) - e.defaulted], e.variadic)
+    args = e.args if e.named else e.args[: len(e.args) - e.defaulted]
+    _arguments(p, args, e.variadic, e.named)
     p.out += ")"
 
 
-def _without_defaults(e: FuncExpr) -> Sequence[Expr]:
-    """Return the arguments without trailing ones that have the parameter's default value."""
-    proc, args = facts().procs[e.proc], e.args
-    if not proc.defaults or e.variadic:
-        return args
-    for default in reversed(default_arguments(proc)):
-        if not args or args[-1] != default:
-            break
-        args = args[:-1]
-    return args
-
-
-def _arguments(p: Printer, args: Sequence[Expr], variadic: bool) -> None:
-    for index, arg in enumerate(args):
+def _arguments(
+    p: Printer, args: Sequence[Expr], variadic: bool, named: Sequence[tuple[int, str]] = ()
+) -> None:
+    names = [""] * len(args)
+    if named:
+        args, names = [args[place] for place, _ in named], [name for _, name in named]
+    for index, (name, arg) in enumerate(zip(names, args, strict=True)):
         if index:
             p.out += ", "
+        if name:
+            p.out += f"{quote_identifier(name)} => "
         if variadic and index == len(args) - 1:
             p.out += "VARIADIC "
         if isinstance(arg, Var) and arg.attnum == 0 and arg.type.oid == RECORD:
@@ -173,78 +168,6 @@ def _arguments(p: Printer, args: Sequence[Expr], variadic: bool) -> None:
             p.out += ".*"
         else:
             p.expr(arg)
-
-
-def _sql_syntax(p: Printer, e: FuncExpr) -> bool:
-    """Append a call in SQL's own syntax; False where the function has none."""
-    name = facts().procs[e.proc].name
-    args: Sequence[Expr] = e.args
-    if name == "timezone" and len(args) == 2:
-        p.out += "("
-        p.paren(args[1], False, e)
-        p.out += " AT TIME ZONE "
-        p.paren(args[0], False, e)
-        p.out += ")"
-    elif name == "overlaps":
-        p.out += "(("
-        p.list(args[:2], False)
-        p.out += ") OVERLAPS ("
-        p.list(args[2:], False)
-        p.out += "))"
-    elif name == "extract" and isinstance(args[0], Const):
-        p.out += f"EXTRACT({args[0].value} FROM "
-        p.expr(args[1], False)
-        p.out += ")"
-    elif name == "is_normalized":
-        args = _without_defaults(e)
-        p.out += "("
-        p.paren(args[0], False, e)
-        p.out += " IS" + (f" {_word(args[1])}" if len(args) > 1 else "") + " NORMALIZED)"
-    elif name == "normalize":
-        args = _without_defaults(e)
-        p.out += "NORMALIZE("
-        p.expr(args[0], False)
-        p.out += (f", {_word(args[1])}" if len(args) > 1 else "") + ")"
-    elif name == "pg_collation_for":
-        p.out += "COLLATION FOR ("
-        p.expr(args[0], False)
-        p.out += ")"
-    elif name == "overlay":
-        _infix(p, "OVERLAY", args, ("PLACING", "FROM", "FOR"))
-    elif name == "position":
-        p.out += "POSITION(("
-        p.expr(args[1], False)
-        p.out += ") IN ("
-        p.expr(args[0], False)
-        p.out += "))"
-    elif name == "substring" and len(args) == 3 and args[1].type.oid == TEXT:
-        _infix(p, "SUBSTRING", args, ("SIMILAR", "ESCAPE"))
-    elif name == "substring" and args[1].type.oid != TEXT:
-        _infix(p, "SUBSTRING", args, ("FROM", "FOR"))
-    elif name in ("btrim", "ltrim", "rtrim"):
-        p.out += "TRIM(" + {"b": "BOTH", "l": "LEADING", "r": "TRAILING"}[name[0]]
-        if len(args) > 1:
-            p.out += " "
-            p.expr(args[1], False)
-        p.out += " FROM "
-        p.expr(args[0], False)
-        p.out += ")"
-    else:
-        return False
-    return True
-
-
-def _word(expr: Expr) -> str:
-    return str(expr.value) if isinstance(expr, Const) else ""
-
-
-def _infix(p: Printer, name: str, args: Sequence[Expr], words: Sequence[str]) -> None:
-    p.out += f"{name}("
-    p.expr(args[0], False)
-    for word, arg in zip(words, args[1:], strict=False):
-        p.out += f" {word} "
-        p.expr(arg, False)
-    p.out += ")"
 
 
 def _cast_node(

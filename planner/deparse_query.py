@@ -14,50 +14,45 @@ from functools import partial
 
 from planner.deparse_expr import (
     INDENT_COLUMN,
-    INDENT_JOIN,
     INDENT_STEP,
-    Level,
     Printer,
     quote_identifier,
     stored_function,
 )
-from planner.deparse_names import VALUES_NAME, Names, is_called_otherwise, names_of, unlike
-from planner.facts import BOOL, INT4, NUMERIC, UNKNOWN, facts
+from planner.deparse_from import from_item, level_of, values
+from planner.deparse_names import CONVERTED_NAME, VALUES_NAME
+from planner.facts import BOOL, INT4, NUMERIC, UNKNOWN
 from planner.query import (
+    ArrayCoerce,
     CaseExpr,
     CoerceTypmod,
     CoerceViaIO,
     Const,
     Cte,
-    CteRange,
     Expr,
-    FromItem,
     FuncExpr,
-    FunctionRange,
     GroupingItem,
-    Join,
-    JoinKind,
     QueryBase,
     QueryExpr,
-    Range,
+    RangeColumn,
     RangeRef,
     RelabelType,
-    RelationRange,
     Select,
     SetOp,
     SortKey,
-    SqlCall,
     SubqueryRange,
+    Target,
     Values,
+    Var,
 )
 from planner.rewrite import shift_query
-from planner.types import SqlType
 
 
 def print_query(p: Printer, query: QueryExpr, names_visible: bool, names: Sequence[str] = ()) -> None:
     """Append a query. ``names_visible``: its output column names matter (not inside EXISTS, IN ...)."""
     outer_indent, outer_prefix = p.indent, p.prefix
     p.prefix = True
+    query = _named_values(p, query, names)
     level = level_of(p, query)
     p.levels.append(level)
     _with(p, query)
@@ -65,7 +60,7 @@ def print_query(p: Printer, query: QueryExpr, names_visible: bool, names: Sequen
         _set_operation(p, query, names_visible, names)
     elif isinstance(query, Values):
         _indent_query(p)
-        _values(p, query)
+        values(p, query)
     else:
         _select(p, query, names_visible, names)
     _tail(p, query)
@@ -73,29 +68,33 @@ def print_query(p: Printer, query: QueryExpr, names_visible: bool, names: Sequen
     p.indent, p.prefix = outer_indent, outer_prefix
 
 
-def level_of(p: Printer, query: QueryExpr) -> Level:
-    """Return the level that a query is below those of ``p``: its ranges under names that none of these has."""
-    outer = {name for level in p.levels for name in level.all_names()}
-    ranges: Sequence[Range] = query.ranges if isinstance(query, Select) else ()
-    made = names_of(ranges, query.from_ if isinstance(query, Select) else (), outer)
-    names = [one.name for one in made.ranges]
-    return Level(
-        ranges=[_under(item, one) for item, one in zip(ranges, made.ranges, strict=True)],
-        names=names,
-        select=query if isinstance(query, Select) else None,
-        ctes={cte.name: tuple(c.name for c in cte.columns) for cte in query.ctes},
-        unites=isinstance(query, SetOp),
-        made=made,
-        values=unlike(VALUES_NAME, outer) if isinstance(query, Values) else "",
+def _named_values(p: Printer, query: QueryExpr, names: Sequence[str]) -> QueryExpr:
+    """Return VALUES whose columns a view calls otherwise as the SELECT over them that PostgreSQL shows."""
+    own = [column.name for column in query.columns]
+    if not isinstance(query, Values) or p.function_name is stored_function or list(names) in ([], own):
+        return query
+    columns = [
+        RangeColumn(name=column.name, type=column.type, attnum=number)
+        for number, column in enumerate(query.columns, 1)
+    ]
+    rows = replace(query, ctes=(), order=(), limit=None, offset=None, with_ties=False, limit_all=False)
+    return Select(
+        columns=query.columns,
+        ctes=query.ctes,
+        order=query.order,
+        limit=query.limit,
+        offset=query.offset,
+        with_ties=query.with_ties,
+        limit_all=query.limit_all,
+        targets=tuple(
+            [
+                Target(expr=Var(type=c.type, range=0, attnum=c.attnum, name=c.name), name=c.name)
+                for c in columns
+            ]
+        ),
+        ranges=(SubqueryRange(alias=VALUES_NAME, columns=tuple(columns), query=shift_query(rows, 1)),),
+        from_=(RangeRef(range=0),),
     )
-
-
-def _under(item: Range, names: Names) -> Range:
-    """Return a range whose columns are called as they are printed."""
-    if all(column.name == name for column, name in zip(item.columns, names.columns, strict=True)):
-        return item
-    pairs = zip(item.columns, names.columns, strict=True)
-    return replace(item, columns=tuple([replace(column, name=name or "") for column, name in pairs]))
 
 
 def _indent_query(p: Printer) -> None:
@@ -253,16 +252,6 @@ def _order_item(p: Printer, query: QueryExpr, key: SortKey) -> int:
     return query.columns[key.target].type.oid
 
 
-def _values(p: Printer, query: Values) -> None:
-    p.out += "VALUES "
-    for index, row in enumerate(query.rows):
-        p.out += ", (" if index else "("
-        for position, cell in enumerate(row):
-            p.out += "," if position else ""
-            p.value(cell, False)
-        p.out += ")"
-
-
 def _select(p: Printer, query: Select, names_visible: bool, names: Sequence[str]) -> None:
     _indent_query(p)
     p.out += "SELECT"
@@ -278,10 +267,10 @@ def _select(p: Printer, query: Select, names_visible: bool, names: Sequence[str]
     for index, item in enumerate(query.from_):
         if index == 0:
             p.keyword(" FROM ", -INDENT_STEP, INDENT_STEP, 2)
-            _from_item(p, item, query)
+            from_item(p, item, query)
         else:
             p.out += ", "
-            _wrapped(p, partial(_from_item, p, item, query), True)
+            _wrapped(p, partial(from_item, p, item, query), True)
     if query.where is not None:
         p.keyword(" WHERE ", -INDENT_STEP, INDENT_STEP, 1)
         p.expr(query.where, False)
@@ -395,146 +384,13 @@ def _grouped(p: Printer, query: Select, members: Sequence[int]) -> None:
         p.sort_item(query.group[member])
 
 
-_JOIN_WORDS = {
-    JoinKind.INNER: " JOIN ",
-    JoinKind.LEFT: " LEFT JOIN ",
-    JoinKind.RIGHT: " RIGHT JOIN ",
-    JoinKind.FULL: " FULL JOIN ",
-}
-
-
-def _from_item(p: Printer, item: FromItem, query: Select) -> None:
-    made = p.levels[-1].made
-    assert made is not None
-    if isinstance(item, RangeRef):
-        _range(p, p.levels[-1].ranges[item.range], made.ranges[item.range])
-        return
-    written, names = item.written, made.joins[item.written.number]
-    p.out += "(" if not p.pretty or written.alias else ""
-    _from_item(p, item.left, query)
-    cross = item.kind == JoinKind.INNER and item.on is None
-    word = " CROSS JOIN " if cross else _JOIN_WORDS[item.kind]
-    p.keyword(word, -INDENT_STEP, INDENT_STEP, INDENT_JOIN)
-    right_paren = p.pretty and isinstance(item.right, Join) and not item.right.written.alias
-    p.out += "(" if right_paren else ""
-    _from_item(p, item.right, query)
-    p.out += ")" if right_paren else ""
-    if names.merged:
-        p.out += f" USING ({', '.join(map(quote_identifier, names.merged))})"
-        p.out += f" AS {quote_identifier(written.called)}" if written.called else ""
-    elif item.on is not None:
-        p.out += " ON "
-        p.open()
-        p.expr(item.on, False)
-        p.close()
-    elif not cross:
-        p.out += " ON TRUE"
-    p.out += ")" if not p.pretty or written.alias else ""
-    if written.alias:
-        p.out += f" {quote_identifier(names.name)}{_listed(p, names)}"
-
-
-def _listed(p: Printer, names: Names) -> str:
-    """Return the list of columns of an alias; stored texts name no more of them than they have to, so that the others follow their tables."""
-    if p.function_name is stored_function:
-        shown = names.visible[: names.needed]
-    else:
-        shown = names.visible if names.listed else []
-    return f"({', '.join(quote_identifier(name) for name, _ in shown)})" if shown else ""
-
-
-def _range(p: Printer, item: Range, names: Names) -> None:
-    columns = _listed(p, names)
-    shown = quote_identifier(names.name)
-    if isinstance(item, RelationRange):
-        p.out += "ONLY " if item.written.only else ""
-        p.out += _relation(p, item.schema, item.name)
-    elif isinstance(item, SubqueryRange) and item.view is not None:
-        _, schema, view = item.view
-        p.out += "ONLY " if item.written.only else ""
-        p.out += _relation(p, schema, view)
-    elif isinstance(item, SubqueryRange):
-        p.out += "LATERAL (" if item.lateral else "("
-        print_query(p, item.query, True)
-        p.out += ")"
-    elif isinstance(item, CteRange):
-        p.out += quote_identifier(item.name)
-    elif isinstance(item, FunctionRange):
-        p.out += "LATERAL " if item.lateral else ""
-        if len(item.functions) == 1 and not (item.ordinality and item.defined):
-            _function(p, item.functions[0])
-            if item.defined:
-                types = [type_ for _, type_ in item.defined[0]]
-                columns = f"({_definitions(p, list(zip([n for n, _ in names.visible], types, strict=True)))})"
-                shown = shown if names.name else "AS "
-        elif len(item.functions) > 1 and all(_is_unnest(f) for f in item.functions):
-            arguments = [f.args[0] for f in item.functions if isinstance(f, FuncExpr)]
-            p.out += "UNNEST("
-            for index, argument in enumerate(arguments):
-                p.out += ", " if index else ""
-                p.expr(argument, False)
-            p.out += ")"
-        else:
-            _rows_from(p, item)
-        p.out += " WITH ORDINALITY" if item.ordinality else ""
-    else:
-        raise TypeError(f"cannot print range {type(item).__name__}")
-    if names.name and (columns or is_called_otherwise(item, names)):
-        p.out += f" {shown}"
-    p.out += columns
-
-
-def _rows_from(p: Printer, item: FunctionRange) -> None:
-    """Append ROWS FROM (f(...) AS (a integer, ...), ...)."""
-    p.out += "ROWS FROM("
-    defined = item.defined or ((),) * len(item.functions)
-    for index, (function, columns) in enumerate(zip(item.functions, defined, strict=True)):
-        p.out += ", " if index else ""
-        _function(p, function)
-        if columns:
-            p.out += f" AS ({_definitions(p, columns)})"
-    p.out += ")"
-
-
-def _definitions(p: Printer, columns: Sequence[tuple[str, SqlType]]) -> str:
-    """Return a column definition list."""
-    return ", ".join(f"{quote_identifier(name)} {p.type_name(*type_)}" for name, type_ in columns)
-
-
-def _is_unnest(expr: Expr) -> bool:
-    """Tell whether a function of FROM is unnest of one array."""
-    return (
-        isinstance(expr, FuncExpr)
-        and not isinstance(expr, SqlCall)
-        and facts().procs[expr.proc].name == "unnest"
-        and len(expr.args) == 1
-    )
-
-
-def _function(p: Printer, expr: Expr) -> None:
-    """Append a function of FROM; what does not look like a call goes into CAST(...)."""
-    if isinstance(expr, FuncExpr) and expr.cast in ("implicit", "explicit"):
-        p.out += "CAST("
-        p.expr(expr.args[0], False)
-        p.out += f" AS {p.type_name(*expr.type)})"
-        return
-    p.expr(expr)
-
-
-def _relation(p: Printer, schema: str, name: str) -> str:
-    hidden = any(name in level.ctes for level in p.levels)
-    if hidden or p.qualify(schema, name):
-        return f"{quote_identifier(schema)}.{quote_identifier(name)}"
-    return quote_identifier(name)
-
-
 def _operands(query: QueryExpr) -> bool:
     """Tell whether an operand of a set operation needs parentheses of its own."""
     return bool(query.ctes or query.order or query.limit is not None or query.offset is not None)
 
 
 def _set_operation(p: Printer, query: SetOp, names_visible: bool, names: Sequence[str]) -> None:
-    left, right = query.left, query.right
+    left, right = _as_written(query.left), _as_written(query.right)
     left_set = isinstance(left, SetOp) and not _operands(left)
     same = isinstance(left, SetOp) and (left.op, left.all) == (query.op, query.all)
     paren = left_set and not same
@@ -559,6 +415,25 @@ def _set_operation(p: Printer, query: SetOp, names_visible: bool, names: Sequenc
         p.indent -= step
     if paren:
         p.keyword(")", 0, 0, 0)
+
+
+def _as_written(query: QueryExpr) -> QueryExpr:
+    """Return an operand of a set operation without what makes its columns of the operation's types (``planner.bind.query.coerce_output``)."""
+    if not isinstance(query, Select):
+        return query
+    first = query.ranges[0] if len(query.ranges) == 1 else None
+    if isinstance(first, SubqueryRange) and first.alias == CONVERTED_NAME and not first.written.aliased:
+        return shift_query(first.query, -1)
+    targets = [t if t.junk else replace(t, expr=_without_implicit(t.expr)) for t in query.targets]
+    return replace(query, targets=tuple(targets))
+
+
+def _without_implicit(expr: Expr) -> Expr:
+    if isinstance(expr, FuncExpr) and expr.cast == "implicit" and not isinstance(expr.args[0], Const):
+        return _without_implicit(expr.args[0])
+    if isinstance(expr, RelabelType | CoerceViaIO | ArrayCoerce) and not expr.explicit:
+        return _without_implicit(expr.arg) if not isinstance(expr.arg, Const) else expr
+    return expr
 
 
 def _operand(p: Printer, query: QueryExpr, names_visible: bool, names: Sequence[str]) -> None:

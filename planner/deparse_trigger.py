@@ -11,7 +11,7 @@ from typing import Final
 from planner.catalog import RelationDef
 from planner.catalog.trigger import TriggerDef
 from planner.deparse import STORED_READER, Reader
-from planner.deparse_expr import Level, Printer, quote_identifier, quote_literal
+from planner.deparse_expr import INDENT_STEP, Level, Printer, quote_identifier, quote_literal
 from planner.query import ComposeRow, Expr, Range, RangeColumn, Var
 
 TIMING_WORDS: Final = {"b": "BEFORE", "a": "AFTER", "i": "INSTEAD OF"}
@@ -48,6 +48,7 @@ def deparse_when(
         type_name=reader.type_name,
         function_name=reader.function_name,
         levels=[level],
+        indent=INDENT_STEP,
     )
     printer.expr(expr, False)
     return printer.out

@@ -21,7 +21,8 @@ from planner.builtins.system_definitions import reader_of
 from planner.comparisons import conjuncts_of
 from planner.deparse import Reader
 from planner.deparse_expr import Level, Printer, quote_identifier
-from planner.deparse_query import level_of, print_query
+from planner.deparse_from import level_of
+from planner.deparse_query import print_query
 from planner.query import (
     ArrayAssign,
     CursorValue,

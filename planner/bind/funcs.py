@@ -10,7 +10,7 @@ What a name means where users have functions, too: ``planner.bind.calls``. Argum
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner import ast
 from planner.bind.calls import is_users_function, make_call, resolve_call
@@ -109,7 +109,7 @@ def bind_call(scope: Scope, node: ast.FuncCall, *, in_from: bool = False) -> Exp
     if not _undecorated(node):
         raise _not_aggregate(node, name, span)
     if is_users_function(proc.oid):
-        return users_call(scope, found, args, sets_before if in_from else None, span)
+        return users_call(scope, found, args, sets_before if in_from else None, span, names)
     if proc.oid in restricted_functions():
         scope.context.flags.add(RESTRICTED)
     if proc.oid == COLLATION_FOR:
@@ -127,15 +127,31 @@ def bind_call(scope: Scope, node: ast.FuncCall, *, in_from: bool = False) -> Exp
         variadic=found.variadic,
         returns_set=proc.returns_set,
         cast="sql" if node.sql_syntax else "call",
+        named=_places(found, args, names) if names or (proc.defaults and not node.variadic) else (),
         span=span,
     )
 
 
+def _places(
+    found: ResolvedFunction, args: Sequence[Expr], names: Sequence[str]
+) -> tuple[tuple[int, str], ...]:
+    """Return which parameters the arguments are, the last of which were written with names."""
+    all_names = [*[""] * (len(args) - len(names)), *names]
+    return tuple([(found.sources.index(number), name) for number, name in enumerate(all_names)])
+
+
 def users_call(
-    scope: Scope, found: ResolvedFunction, args: Sequence[Expr], sets_in_from: bool | None, span: Span | None
+    scope: Scope,
+    found: ResolvedFunction,
+    args: Sequence[Expr],
+    sets_in_from: bool | None,
+    span: Span | None,
+    names: Sequence[str] = (),
 ) -> Expr:
     """Return the call of a user's function; ``sets_in_from``: it stands as a FROM item."""
     call = make_call(scope, found, args, span)
+    if names:
+        call = replace(call, named=_places(found, args, names))
     scope.context.flags.add("function")
     if call.returns_set:
         if sets_in_from is None:

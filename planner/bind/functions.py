@@ -222,7 +222,7 @@ def parameters_of(
                 raise SqlError("42P13", "only input parameters can have default values")
             expr = bind_kept(Scope(context=context), parameter.default, "PARAMETER DEFAULT")
             expr = _default_of(expr, oid, context.env)
-            defaults.append(deparse_expr(with_oids(context, expr)))
+            defaults.append(deparse_expr(with_oids(context, expr), indented=False))
         elif defaults and input_:
             raise SqlError("42P13", "input parameters after one with a default value must also have defaults")
         modes.append(parameter.mode)
@@ -490,4 +490,4 @@ def rebase_default(text: str, oid: int, before: Catalog, after: Catalog) -> str:
     if oid not in POLYMORPHIC:
         expr = coerce_type(expr, SqlType(oid), CastContext.ASSIGNMENT, context.env)
     made: Expr = renamed(expr, after)
-    return deparse_expr(made)
+    return deparse_expr(made, indented=False)

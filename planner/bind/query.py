@@ -30,7 +30,7 @@ from planner.bind.with_ import bind_with
 from planner.casts import CastContext, coerce_to_specific, coerce_type
 from planner.catalog import BorrowedView, RelationDef
 from planner.common_types import coerce_to_common, select_common_type, select_common_typmod
-from planner.deparse_names import VALUES_NAME
+from planner.deparse_names import CONVERTED_NAME, VALUES_NAME
 from planner.domains import base_oid
 from planner.errors import Span, SqlError
 from planner.exprs import reads_own_columns
@@ -579,7 +579,7 @@ def coerce_output(query: QueryExpr, types: Sequence[SqlType], word: str, scope: 
     return Select(
         columns=tuple([OutputColumn(name=t.name, type=t.expr.type) for t in targets_]),
         targets=targets_,
-        ranges=(SubqueryRange(alias="*SELECT*", columns=range_columns, query=shift_query(query, 1)),),
+        ranges=(SubqueryRange(alias=CONVERTED_NAME, columns=range_columns, query=shift_query(query, 1)),),
         from_=(RangeRef(range=0),),
     )
 

@@ -91,7 +91,7 @@ def _default(session: EvalSession, function: FunctionDef, number: int) -> str:
     value = default_values(function, session.catalog)[number]
     shown = deparse_expr(
         value, settings=built_in.shown_settings(session), type_name=built_in.type_namer(session),
-        function_name=namer(session),
+        function_name=namer(session), indented=False,
     )  # fmt: skip
     return built_in.for_reader(session, shown)
 

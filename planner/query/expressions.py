@@ -72,7 +72,8 @@ class FuncExpr(Expr):
     Casts that PostgreSQL does by a function are FuncExprs too. ``cast`` says how the call was written, for
     printing only: as a call, a cast (implicit ones do not print), or in SQL's own syntax (EXTRACT, TRIM ...).
     ``returns_set``: the function yields rows; allowed in FROM and at the top of a target. ``occurrence``: tells equal ones apart
-    (``planner.rules.occurrences``), as in Aggregate and WindowFunc; 0 where equal ones are one.
+    (``planner.rules.occurrences``), as in Aggregate and WindowFunc; 0 where equal ones are one. ``named``: of a call with
+    named arguments, or of a function with defaults, the place of each that was written, in that order, with its name, "" for those without.
     """
 
     proc: int
@@ -81,6 +82,7 @@ class FuncExpr(Expr):
     returns_set: bool = False
     occurrence: int = 0
     cast: Literal["call", "explicit", "implicit", "sql"] = field(default="call", compare=False)
+    named: tuple[tuple[int, str], ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,7 +70,11 @@ class Found:
 
 def ask(connection: psycopg.Connection[Any], sql: str) -> Answer:
     """Run a statement."""
-    done = connection.pgconn.exec_(sql.encode())
+    return answer_of(connection.pgconn.exec_(sql.encode()))
+
+
+def answer_of(done: psycopg.pq.abc.PGresult) -> Answer:
+    """Return what a statement gave."""
     if done.status == psycopg.pq.ExecStatus.FATAL_ERROR:
         state, message = (done.error_field(f) or b"" for f in (_Field.SQLSTATE, _Field.MESSAGE_PRIMARY))
         return Answer(state=state.decode(), message=message.decode())

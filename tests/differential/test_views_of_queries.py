@@ -1,7 +1,8 @@
 """Queries of all scripts, as views, beside PostgreSQL 15 (``views_of_queries`` tells what is compared).
 
 ``HOLDFAST_DIFF=5000`` asks about that many, of PostgreSQL's own regression scripts too where they lie beside the repository;
-``HOLDFAST_SEEDS`` as in ``test_generated`` chooses which.
+``HOLDFAST_SEEDS`` as in ``test_generated`` chooses which. ``make views`` asks about all queries of the regression scripts and keeps the
+figures (``HOLDFAST_EVIDENCE``); ``HOLDFAST_SUITES`` is where the suites lie.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import random
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -23,11 +25,13 @@ from tests.support.suites import ROOT
 
 __all__ = ["postgres"]
 
-COUNT = int(os.environ.get("HOLDFAST_DIFF", "12"))
+COUNT = int(os.environ.get("HOLDFAST_DIFF", "8"))
 SEEDS = seeds_of(os.environ.get("HOLDFAST_SEEDS", "1"))
 MOST = max(5, COUNT // len(SCRIPTS))
 DIFFERENT = {"functions-texts_of_values": "domains are shown as their base types beside || of any type"}
-REGRESSION = ROOT.parent / "shared" / "suites" / "postgres_regress"
+SUITES = Path(os.environ.get("HOLDFAST_SUITES", ROOT.parent / "shared" / "suites"))
+REGRESSION = SUITES / "postgres_regress"
+EVIDENCE = os.environ.get("HOLDFAST_EVIDENCE", "")
 
 
 @pytest.mark.timeout(0 if COUNT > 1000 else 300)
@@ -64,11 +68,12 @@ def test_queries_as_views(seed: int, postgres: str, server: ServerProcess) -> No
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_queries_of_postgresqls_own_scripts_as_views(seed: int, postgres: str, server: ServerProcess) -> None:
-    """The scripts one after another in a database, as they are meant to be run; ``MOST`` queries of each."""
+    """The scripts one after another in a database, as they are meant to be run; some queries of each."""
     if not REGRESSION.exists():
-        pytest.skip(f"no suites at {REGRESSION.parent}")
+        pytest.skip(f"no suites at {SUITES}")
     suite = json.loads((REGRESSION / "suite.json").read_text())
     some = random.Random(seed)
+    most = max(5, COUNT // len(suite["order"])) if EVIDENCE else MOST
     found = Found()
     loaded: set[str] = set()
     ours_at = f"host=127.0.0.1 port={server.port} user=postgres dbname="
@@ -89,8 +94,19 @@ def test_queries_of_postgresqls_own_scripts_as_views(seed: int, postgres: str, s
             for connection in (ours, theirs):
                 ask(connection, "SET statement_timeout = '30s'")
             script = (REGRESSION / "sql" / f"{name}.sql").read_text(encoding="latin1")
-            more = walk(ours, theirs, name, cut(script), some, MOST)
+            more = walk(ours, theirs, name, cut(script), some, most)
         found.differences += more.differences
         found.ends += more.ends
     print(f"seed {seed}: {dict(found.ends)}")
+    if EVIDENCE:
+        figures = {
+            "what": "queries of PostgreSQL's regression scripts as views and in other ways, beside PostgreSQL 15 (make views)",
+            "scripts": len(suite["order"]),
+            "queries of a script, at most": most,
+            "seed": seed,
+            "queries": found.ends["equal"] + found.ends["different"],
+            "ends": dict(sorted(found.ends.items())),
+            "different": [list(each) for each in found.differences],
+        }
+        Path(EVIDENCE).write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n")
     assert not found.differences, "\n\n".join("\n".join(each) for each in found.differences[:20])

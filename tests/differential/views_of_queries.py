@@ -3,7 +3,9 @@
     CREATE VIEW kept_view AS query           taken by both, or by neither
     pg_get_viewdef                           one text
     CREATE VIEW kept_again AS that text      prints the same text
+    CREATE VIEW kept_theirs AS PostgreSQL's  one answer, too, where its text is another
     query, kept_view, kept_again             one answer
+    the query in other ways                  one answer (``ways_of_queries``)
     ALTER TABLE of what is read, RENAME …    again one text and one answer on both
 
 All of it is in a transaction that is rolled back, so that a script goes on as if it had not been asked.
@@ -24,6 +26,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from tests.differential.compare_generated import Answer, ask
+from tests.differential.ways_of_queries import asked_in_all_ways
 
 UNSUPPORTED = "0A000"
 NAMED_TWICE = "42701"
@@ -182,15 +185,28 @@ def _compared(
         yield "unread", f"{again.message}\n{text}"
         return
     if (second := _text(ours, "kept_again")) != text:
-        yield "unequal", f"{text}\n{second}"
+        _spared(theirs, f"CREATE VIEW kept_again{names} AS {other.rstrip(';')}")
+        if text == other and second == _text(theirs, "kept_again"):
+            ends["read otherwise, as PostgreSQL does"] += 1
+        else:
+            yield "unequal", f"{text}\n{second}"
+        ask(theirs, "DROP VIEW IF EXISTS kept_again")
     rows = _rows(ours, sql)
     if rows != _rows(ours, sql):
         ends["volatile"] += 1
         return
-    for view in ("kept_view", "kept_again"):
+    if text != other:
+        made = _spared(ours, f"CREATE VIEW kept_theirs{names} AS {other.rstrip(';')}")
+        if made.state:
+            yield "PostgreSQL's unread", f"{made.message}\n{other}"
+            return
+    for view in ("kept_view", "kept_again", *(["kept_theirs"] if text != other else [])):
         if (shown := _rows(ours, f"SELECT * FROM {view}")) != rows:
             yield view, f"{rows}\n{shown}"
             return
+    yield from asked_in_all_ways(ours, theirs, sql, names, rows, ends)
+    if text != other:
+        ask(ours, "DROP VIEW kept_theirs")
     same = rows == _rows(theirs, "SELECT * FROM kept_view")
     yield from _altered(ours, theirs, same, text == other, ends)
 
