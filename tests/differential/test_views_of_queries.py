@@ -42,8 +42,8 @@ def test_queries_as_views(seed: int, postgres: str, server: ServerProcess) -> No
     ours_at = f"host=127.0.0.1 port={server.port} user=postgres dbname=postgres"
     for path in some.sample(SCRIPTS, len(SCRIPTS)):
         with (
-            psycopg.connect(ours_at, autocommit=True) as ours,
-            psycopg.connect(postgres, autocommit=True) as theirs,
+            psycopg.connect(ours_at, autocommit=True, prepare_threshold=None) as ours,
+            psycopg.connect(postgres, autocommit=True, prepare_threshold=None) as theirs,
         ):
             drops = [f'DROP SCHEMA IF EXISTS "{name}" CASCADE' for (name,) in theirs.execute(SCHEMAS)]
             for setup in (
@@ -84,8 +84,8 @@ def test_queries_of_postgresqls_own_scripts_as_views(seed: int, postgres: str, s
             root.execute("CREATE DATABASE kept_views")
     for name in suite["order"]:
         with (
-            psycopg.connect(f"{ours_at}kept_views", autocommit=True) as ours,
-            psycopg.connect(f"{theirs_at}kept_views", autocommit=True) as theirs,
+            psycopg.connect(f"{ours_at}kept_views", autocommit=True, prepare_threshold=None) as ours,
+            psycopg.connect(f"{theirs_at}kept_views", autocommit=True, prepare_threshold=None) as theirs,
         ):
             for needed in ("test_setup", *suite["deps"].get(name, [])):
                 if needed not in loaded and (REGRESSION / "support" / f"{needed}.sql").exists():
