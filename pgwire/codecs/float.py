@@ -61,18 +61,23 @@ def parse_float4(text: str, *, here: bool = False) -> float:
     body = text.strip(_SPACE)
     if not _DECIMAL.fullmatch(body):
         return round_float4(_parse_rare(text, body, "real"))
-    wide = float(body)
+    value = _rounded_once(body)
+    if math.isinf(value) or (value == 0.0 and _has_digit(body)):
+        raise DataError("22003", quoting("", text, " is out of range for type real"))
+    return value
+
+
+def _rounded_once(decimal: str) -> float:
+    """Return the float4 nearest to a decimal; infinite if it is too large."""
+    wide = float(decimal)
     value = round_float4(wide)
     if value != wide and not math.isinf(wide):
         # Rounding twice goes wrong only if the float8 lies exactly half way between two float4.
         bits = struct.unpack(">Q", _F8.pack(wide))[0]
         if bits & 0x1FFFFFFF == 0x10000000:
-            exact = Fraction(body)
+            exact = Fraction(decimal)
             if exact != wide:
-                nudged = math.nextafter(wide, math.inf if exact > wide else -math.inf)
-                value = round_float4(nudged)
-    if math.isinf(value) or (value == 0.0 and _has_digit(body)):
-        raise DataError("22003", quoting("", text, " is out of range for type real"))
+                return round_float4(math.nextafter(wide, math.inf if exact > wide else -math.inf))
     return value
 
 
@@ -172,7 +177,7 @@ def show_float4(value: float) -> str:
     text = ""
     for precision in range(1, 10):
         text = f"{value:.{precision - 1}e}"
-        if round_float4(float(text)) == value:
+        if _rounded_once(text) == value:
             break
     if math.frexp(value)[0] in (0.5, -0.5) or magnitude > 2**23:
         text = _shorter_at_power_of_two(value, _avoid_border(value, text, 9, _next_float4))
