@@ -66,8 +66,15 @@ def has_domains(oid: int, find: FindRow) -> bool:
 
 def decompose(expr: Expr, row: RowType) -> Expr:
     """Return a composite value as an anonymous row."""
-    if isinstance(expr, ComposeRow):
-        return expr.arg
+    if not isinstance(expr, ComposeRow):
+        return _taken_apart(expr, row)
+    inner = expr.arg
+    if isinstance(inner, DecomposeRow) and isinstance(inner.arg, ComposeRow):
+        return inner.arg.arg  # ``typed_row``
+    return inner
+
+
+def _taken_apart(expr: Expr, row: RowType) -> DecomposeRow:
     live = row.live
     return DecomposeRow(
         type=SqlType(RECORD), arg=expr, slots=row.slots, types=tuple(c.type.oid for c in live),
@@ -145,7 +152,8 @@ def typed_row(expr: Expr, target: int, env: CoerceEnv, *, explicit: bool, span: 
             f"cannot cast type {format_type(expr.type.oid)} to {format_type(target)}",
             span=span or expr.span,
         )
-    return compose(decompose(expr, source), row, explicit=explicit, span=span or expr.span)
+    # even of what was composed: that a row of the table was converted shows in what is printed
+    return compose(_taken_apart(expr, source), row, explicit=explicit, span=span or expr.span)
 
 
 def attribute_type(column: ColumnDef) -> SqlType:

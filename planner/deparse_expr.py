@@ -16,13 +16,13 @@ import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 from pgwire.codecs.registry import text_output
 from pgwire.codecs.settings import STORED_TEXT, CodecSettings
 from pgwire.give_way import give_way
 from planner.errors import JoinSpan, SqlError
-from planner.facts import BOOL, INT4, NUMERIC, RECORD, UNKNOWN, facts, rows
+from planner.facts import BOOL, INT4, NUMERIC, UNKNOWN, facts, rows
 from planner.query import (
     DOMAIN_VALUE,
     Aggregate,
@@ -258,12 +258,13 @@ class Printer:
     def value(self, expr: Expr, implicit: bool = True) -> None:
         """Append an expression where a star would stand for several columns."""
         self.expr(expr, implicit)
-        if isinstance(expr, RowExpr) and isinstance(expr.span, JoinSpan) and self.out.endswith(".*"):
-            self.out += "::record"
+        joined = isinstance(expr, RowExpr) and isinstance(expr.span, JoinSpan) and self.out.endswith(".*")
+        if joined or is_whole_row(expr.arg if isinstance(expr, ComposeRow) else expr):
+            self.out += f"::{self.type_name(expr.type.oid, -1)}"
 
     def var(self, var: Var, implicit: bool = True) -> str:
         """Append a column reference; returns the name the column would get as an output."""
-        if var.attnum == DOMAIN_VALUE:
+        if is_domain_value(var):
             self.out += "VALUE"
             return "value"
         level = self.levels[-1 - var.level]
@@ -271,7 +272,7 @@ class Printer:
         if var.attnum == 0:
             # in a query the bare name would be a column's, where there is one of that name or comes to be
             self.whole_row(var)
-            self.out += ".*::record" if var.type.oid == RECORD and level.select is not None else ""
+            self.out += ".*"
             return name
         column = _SYSTEM_COLUMNS.get(var.attnum) or next(
             (c.name for c in level.ranges[var.range].columns if c.attnum == var.attnum), var.name
@@ -332,7 +333,7 @@ class Printer:
         """Append an expression of ORDER BY, GROUP BY ...: constants labelled, calls in parentheses."""
         if isinstance(expr, Const):
             self.const(expr, 1)
-        elif isinstance(expr, Var):
+        elif isinstance(expr, Var) or (isinstance(expr, ComposeRow) and is_whole_row(expr.arg)):
             self.expr(expr)
         elif isinstance(expr.span, JoinSpan) and self.reference(expr) is not None:
             return
@@ -398,6 +399,16 @@ class Printer:
             self.expr(bound.offset, False)
             self.out += " "
         self.out += "CURRENT ROW" if bound.kind == "current" else bound.kind.replace("_", " ").upper()
+
+
+def is_whole_row(expr: Expr) -> TypeGuard[Var]:
+    """Tell whether ``expr`` is the whole row of a range."""
+    return isinstance(expr, Var) and expr.attnum == 0
+
+
+def is_domain_value(expr: Expr) -> bool:
+    """Tell whether ``expr`` is what a domain's CHECK calls VALUE."""
+    return isinstance(expr, Var) and expr.attnum == DOMAIN_VALUE
 
 
 def _level_of(expr: Expr) -> int:

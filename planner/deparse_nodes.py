@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from planner.casts import RECORD_ARRAY
 from planner.deparse_expr import (
     INDENT_COLUMN,
     NODES,
     Printer,
     collation_name,
+    is_domain_value,
+    is_whole_row,
     quote_identifier,
     stored_function,
     subscripted,
@@ -163,11 +166,7 @@ def _arguments(
             p.out += f"{quote_identifier(name)} => "
         if variadic and index == len(args) - 1:
             p.out += "VARIADIC "
-        if isinstance(arg, Var) and arg.attnum == 0 and arg.type.oid == RECORD:
-            p.whole_row(arg)
-            p.out += ".*"
-        else:
-            p.expr(arg)
+        p.expr(arg)
 
 
 def _cast_node(
@@ -176,8 +175,8 @@ def _cast_node(
     if isinstance(e, CoerceViaIO) and not e.explicit and _is_catalog_name(e, e.arg):
         p.const(e.arg, -1)  # type: ignore[arg-type]
         p.out += f"::{p.type_name(e.type.oid, None)}"
-    elif not e.explicit and not implicit:
-        p.paren(e.arg, False, e)
+    elif not e.explicit and (not implicit or e.type.oid == RECORD_ARRAY):
+        p.paren(e.arg, False, e)  # rows of any type are compared as they stand: no cast to records is written
     elif isinstance(e, CoerceToDomain):
         # the length that the domain has is not written
         arg = e.arg.arg if isinstance(e.arg, CoerceTypmod) else e.arg
@@ -326,23 +325,26 @@ def _row(p: Printer, e: RowExpr, implicit: bool) -> None:
 
 
 def _plain_row(p: Printer, e: RowExpr) -> None:
+    _listed_row(p, e.fields)
+
+
+def _listed_row(p: Printer, fields: Sequence[Expr]) -> None:
     p.out += "ROW("
-    for index, item in enumerate(e.fields):
+    for index, item in enumerate(fields):
         p.out += ", " if index else ""
         p.value(item)
     p.out += ")"
 
 
 def _compose(p: Printer, e: ComposeRow, implicit: bool) -> None:
-    if isinstance(e.arg, Var) and e.arg.attnum == 0:
-        # PostgreSQL's way; the cast keeps the star from being all columns
+    if is_whole_row(e.arg):
         p.whole_row(e.arg)
-        p.out += ".*" + (f"::{p.type_name(e.type.oid, -1)}" if e.explicit or implicit else "")
-    elif (e.explicit or implicit) and isinstance(e.arg, RowExpr):
-        _plain_row(p, e.arg)
-        p.out += f"::{p.type_name(e.type.oid, -1)}"
-    elif e.explicit:
-        p.cast(e.arg, e.type.oid, -1, e)
+        p.out += ".*"
+    elif isinstance(e.arg, RowExpr):
+        _plain_row(p, e.arg)  # what it is assigned or given to makes it of its type again
+        p.out += f"::{p.type_name(e.type.oid, -1)}" if e.explicit else ""
+    elif e.explicit or (implicit and isinstance(e.arg, DecomposeRow)):
+        p.cast(e.arg, e.type.oid, -1, e)  # a row of a typed table as one of the table's type
     else:
         p.paren(e.arg, False, e)
 
@@ -352,11 +354,11 @@ def _decompose(p: Printer, e: DecomposeRow, implicit: bool) -> None:
 
 
 def _row_compare(p: Printer, e: RowCompare, implicit: bool) -> None:
-    p.out += "(ROW("
-    p.list(e.lefts)
-    p.out += f") {e.kind} ROW("
-    p.list(e.rights)
-    p.out += "))"
+    p.out += "("
+    _listed_row(p, e.lefts)
+    p.out += f" {e.kind} "
+    _listed_row(p, e.rights)
+    p.out += ")"
 
 
 def _field(p: Printer, e: FieldSelect, implicit: bool) -> None:
@@ -393,7 +395,7 @@ def _subscript(p: Printer, e: Subscript, implicit: bool) -> None:
 def _subscripts(
     p: Printer, arg: Expr, indexes: Sequence[tuple[Expr | None, Expr | None]], is_slice: bool, implicit: bool
 ) -> None:
-    need = not isinstance(arg, Var | FieldSelect)
+    need = not isinstance(arg, Var | FieldSelect) or is_domain_value(arg)
     p.out += "(" if need else ""
     p.expr(arg, implicit)
     p.out += ")" if need else ""

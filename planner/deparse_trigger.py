@@ -12,26 +12,10 @@ from planner.catalog import RelationDef
 from planner.catalog.trigger import TriggerDef
 from planner.deparse import STORED_READER, Reader
 from planner.deparse_expr import INDENT_STEP, Level, Printer, quote_identifier, quote_literal
-from planner.query import ComposeRow, Expr, Range, RangeColumn, Var
+from planner.query import Expr, Range, RangeColumn
 
 TIMING_WORDS: Final = {"b": "BEFORE", "a": "AFTER", "i": "INSTEAD OF"}
 EVENT_WORDS: Final = {"i": "INSERT", "d": "DELETE", "u": "UPDATE", "t": "TRUNCATE"}
-
-
-class _RowPrinter(Printer):
-    """Prints whole rows as ``old.*``: in a condition, unlike among outputs, a star needs no cast to stay one value."""
-
-    def expr(self, expr: Expr, implicit: bool = True) -> None:
-        """Append an expression."""
-        if isinstance(expr, ComposeRow) and isinstance(expr.arg, Var) and expr.arg.attnum == 0:
-            expr = expr.arg
-        super().expr(expr, implicit)
-
-    def var(self, var: Var, implicit: bool = True) -> str:
-        """Append a column, or a row, of the old or the new version."""
-        name = super().var(var, implicit)
-        self.out += ".*" if var.attnum == 0 else ""
-        return name
 
 
 def deparse_when(
@@ -41,7 +25,7 @@ def deparse_when(
     columns = tuple([RangeColumn(name=c.name, type=c.type, attnum=c.attnum) for c in relation.columns])
     names = ("old", "new")
     level = Level(ranges=tuple([Range(alias=name, columns=columns) for name in names]), names=names)
-    printer = _RowPrinter(
+    printer = Printer(
         pretty=pretty,
         prefix=True,
         settings=reader.settings,
