@@ -188,13 +188,14 @@ def key_definition(
 
 
 def exclusion_definition(
-    method: str, keys: Sequence[str], operators: Sequence[str], where: str, include: Sequence[str] = ()
+    index: IndexDef, keys: Sequence[str], operators: Sequence[str], where: str, include: Sequence[str] = ()
 ) -> str:
     """Return pg_get_constraintdef's text for an EXCLUDE constraint; ``keys`` and ``where`` as they print, "" for no condition."""
     items = [f"{key} WITH {operator}" for key, operator in zip(keys, operators, strict=True)]
-    text = f"EXCLUDE USING {method} ({', '.join(items)})"
+    text = f"EXCLUDE USING {index.method} ({', '.join(items)})"
     if include:
         text += f" INCLUDE ({', '.join(quote_identifier(c) for c in include)})"
+    text += _with_options(index)
     return f"{text} WHERE ({where})" if where else text
 
 
@@ -271,11 +272,15 @@ def index_definition(
         text += f" INCLUDE ({', '.join(quote_identifier(columns[a]) for a in index.include)})"
     if index.nulls_not_distinct:
         text += " NULLS NOT DISTINCT"
-    if index.options:
-        text += f" WITH ({', '.join(_option_text(*item) for item in index.options.items())})"
+    text += _with_options(index)
     if index.where_sql:
         text += f" WHERE {_over_table(index.where_sql, table, pretty=pretty, reader=reader)[0]}"
     return text
+
+
+def _with_options(index: IndexDef) -> str:
+    shown = ", ".join(_option_text(*item) for item in index.options.items())
+    return f" WITH ({shown})" if shown else ""
 
 
 def _option_text(name: str, value: str) -> str:

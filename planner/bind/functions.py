@@ -235,6 +235,8 @@ def _default_of(expr: Expr, oid: int, env: CoerceEnv) -> Expr:
     """Return a parameter's default as one of its type. Raises SqlError 42804, 0A000 for a literal of an array or a range that nobody knows."""
     if oid not in POLYMORPHIC:
         return coerce_to_specific(expr, oid, "DEFAULT", env)
+    if isinstance(expr, Const) and expr.value is None and expr.type.oid == oid != ANYENUM:
+        expr = replace(expr, type=SqlType(UNKNOWN))  # NULL::anyarray, as definitions show a plain NULL
     unknown = expr.type.oid == UNKNOWN
     if unknown and (
         takes_unknown(oid) or (isinstance(expr, Const) and expr.value is None and oid != ANYENUM)

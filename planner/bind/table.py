@@ -49,7 +49,7 @@ from planner.bind.typed import type_of_table, typed_columns
 from planner.catalog import ColumnDef, RelationDef
 from planner.collations import COLLATE_HINT, query_collations, type_collation
 from planner.errors import Span, SqlError, not_supported
-from planner.facts import UNKNOWN
+from planner.facts import INT8, UNKNOWN
 from planner.query import QueryExpr
 from planner.typefacts import format_type
 from planner.typenames import check_column_type
@@ -85,8 +85,14 @@ def add_like(context: BindContext, parts: TableParts, node: ast.TableLike) -> No
             if every or "identity" in words:
                 drawn = context.catalog.relation_by_oid(drawn_from(column) or 0)
                 if drawn is not None and drawn.sequence is not None:
+                    # of the widest type, whatever the column's is, with the bounds that it had
                     copied = replace(
-                        drawn.sequence, generation=0, restart=None, owner_table=0, owner_attnum=0
+                        drawn.sequence,
+                        type_oid=INT8,
+                        generation=0,
+                        restart=None,
+                        owner_table=0,
+                        owner_attnum=0,
                     )
                     spec = replace(spec, identity=column.identity, sequence=st.ColumnSequence(copied))
         elif (every or "defaults" in words) and column.default_sql is not None:

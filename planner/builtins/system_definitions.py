@@ -300,7 +300,7 @@ def constraint_text(
             for position in range(len(index.attnums))
         ]
         include = [names[a] for a in index.include]
-        return exclusion_definition(index.method, keys, operators, where, include) + timing
+        return exclusion_definition(index, keys, operators, where, include) + timing
     return (
         key_definition(
             constraint.kind == "p",

@@ -10,6 +10,7 @@ AS $function$SELECT a + 1$function$
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from planner.builtins import system_definitions as built_in
@@ -20,8 +21,10 @@ from planner.builtins.system import qualifier, type_name
 from planner.catalog import FunctionDef
 from planner.deparse_expr import quote_literal
 from planner.errors import SqlError
-from planner.facts import facts
+from planner.facts import UNKNOWN, facts
+from planner.polymorphic import POLYMORPHIC, takes_unknown
 from planner.textsearch import names as search_names
+from planner.types import SqlType
 
 _LISTS: Final = ("search_path", "session_preload_libraries", "temp_tablespaces", "local_preload_libraries")
 _ITEM: Final = re.compile(r'"((?:[^"]|"")*)"|([^,\s"]+)')
@@ -89,6 +92,9 @@ def _default(session: EvalSession, function: FunctionDef, number: int) -> str:
     from planner.deparse import deparse_expr
 
     value = default_values(function, session.catalog)[number]
+    declared = function.inputs[len(function.inputs) - len(function.defaults) + number]
+    if value.type.oid == UNKNOWN and declared in POLYMORPHIC and not takes_unknown(declared):
+        value = replace(value, type=SqlType(declared))
     shown = deparse_expr(
         value, settings=built_in.shown_settings(session), type_name=built_in.type_namer(session),
         function_name=namer(session), indented=False,
