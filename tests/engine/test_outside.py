@@ -87,6 +87,27 @@ def test_a_call_runs_in_a_process_while_others_go_on() -> None:
     run(body)
 
 
+def test_a_process_that_nobody_wants_has_nothing_of_its_last_call() -> None:
+    def resident(pid: int) -> int:
+        with open(f"/proc/{pid}/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    async def body() -> None:
+        async with processes() as outside:
+            await asyncio.to_thread(parse_jsonb, f'["{LARGE}"]')
+            (pid,) = outside.pids
+            before = resident(pid)
+            text = "x" * 40_000_000
+            assert len(await asyncio.to_thread(parse_jsonb, f'["{text}"]')) == len(text) + 4
+            end = asyncio.get_running_loop().time() + 20
+            while resident(pid) > before + (20 << 20) and asyncio.get_running_loop().time() < end:
+                await asyncio.sleep(0.02)
+            assert outside.pids == {pid}
+            assert resident(pid) <= before + (20 << 20)
+
+    run(body)
+
+
 @pytest.mark.parametrize("how", ["cancel", "close"])
 def test_it_is_killed_with_its_statement(how: str) -> None:
     """A list of ten million numbers takes some ten seconds to read."""
