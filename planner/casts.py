@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -49,6 +50,7 @@ from planner.facts import (
     OIDVECTOR,
     RECORD,
     REGCLASS,
+    REGCOLLATION,
     REGNAMESPACE,
     REGOPER,
     REGOPERATOR,
@@ -91,7 +93,7 @@ MAX_PARAMS = 65535
 _TAKES_ANYTHING = frozenset((ANY, ANYELEMENT, ANYNONARRAY, ANYCOMPATIBLE, ANYCOMPATIBLENONARRAY))
 _DATETIME = frozenset((DATE, TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ, INTERVAL))
 _BY_CATALOG = frozenset(
-    (REGCLASS, REGNAMESPACE, REGROLE, REGTYPE, REGPROC, REGPROCEDURE, REGOPER, REGOPERATOR)
+    (REGCLASS, REGNAMESPACE, REGROLE, REGTYPE, REGPROC, REGPROCEDURE, REGOPER, REGOPERATOR, REGCOLLATION)
 )
 _MOVING_WORDS = ("now", "today", "tomorrow", "yesterday")
 
@@ -498,7 +500,7 @@ def read_literal(const: Const, target: SqlType, env: CoerceEnv, *, span: Span | 
         return Const(type=SqlType(oid, typmod), value=None, span=where)
     text = str(const.value)
     base = element_of(oid) or oid
-    if base in _BY_CATALOG and not _is_oid_text(text):
+    if base in _BY_CATALOG and not is_oid_text(text, array=base != oid):
         try:
             env.check_name(oid, text)
         except SqlError as error:
@@ -526,9 +528,13 @@ def read_literal(const: Const, target: SqlType, env: CoerceEnv, *, span: Span | 
     return Const(type=SqlType(oid, typmod), value=value, span=where)
 
 
-def _is_oid_text(text: str) -> bool:
-    stripped = text.strip()
-    return stripped == "-" or (stripped.isascii() and stripped.isdigit())
+def is_oid_text(text: str, *, array: bool) -> bool:
+    """Tell whether a text is a value of a reg* type, or an array of them as it is printed, that needs no catalog to be read: numbers."""
+    return (_OIDS if array else _OID).fullmatch(text.strip()) is not None
+
+
+_OID = re.compile(r"-|[0-9]+")
+_OIDS = re.compile(r"\{(?:[0-9{},-]|NULL)*\}")
 
 
 def _catalog_name(text: str, oid: int, span: Span | None) -> Expr:

@@ -1,6 +1,7 @@
 """Which users' objects a stored text names by oid.
 
     CAST(a AS pg_catalog."#16400")    "#16410"(a)    to_tsvector('"#16420"'::regconfig, b)      names 16400, 16410, 16420
+    '16400'::regtype    '16410'::regproc    '16430'::regnamespace                               names 16400, 16410, 16430
     '"#16400"'::text    "#16400"                                                               a literal, a column: nothing
 
 Such texts are PostgreSQL's syntax as ``planner.deparse`` prints it: strings double their quotes and have no escapes.
@@ -11,9 +12,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from planner.typefacts import FIRST_USER_OID
+
 _TOKEN: Final = re.compile(
     r"""
-    '(?P<string>(?:[^']|'')*)'(?P<reg>(?:::|\s+AS\s+)(?:pg_catalog\.)?reg(?:config|dictionary)\b)?
+    '(?P<string>(?:[^']|'')*)'(?P<reg>(?:::|\s+AS\s+)(?:pg_catalog\.)?reg(?:config|dictionary|type|proc|procedure|namespace)\b(?!\[))?
     | pg_catalog\."\#(?P<type>\d+)"
     | "(?:\#(?P<call>\d+)"(?=\() | (?:[^"]|"")*")
     """,
@@ -36,14 +39,27 @@ def used_oids(text: str | None) -> set[int]:
 
 
 def named_oids(text: str | None) -> set[int]:
-    """Return the oids of users' types, functions and text search objects that a stored text names."""
-    if text is None or '"#' not in text:
+    """Return the oids of users' types, functions, text search objects and schemas that a stored text names."""
+    if text is None or ('"#' not in text and text.count("::reg") == text.count("::regclass")):
         return set()
+    return _named(text, constants=True)
+
+
+def needed_oids(text: str | None) -> set[int]:
+    """Return those that a text cannot be read without: constants that are numbers are no more than that to who reads it."""
+    return set() if text is None or '"#' not in text else _named(text, constants=False)
+
+
+def _named(text: str, *, constants: bool) -> set[int]:
     found: set[int] = set()
     for token in _TOKEN.finditer(text):
         named = token["type"] or token["call"]
         if named:
             found.add(int(named))
-        elif token["reg"] and (by_oid := _BY_OID.fullmatch(token["string"])):
-            found.add(int(by_oid[1]))
+        elif token["reg"]:
+            written = token["string"]
+            if by_oid := _BY_OID.fullmatch(written):
+                found.add(int(by_oid[1]))
+            elif constants and written.isdecimal() and int(written) >= FIRST_USER_OID:
+                found.add(int(written))
     return found

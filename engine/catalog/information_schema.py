@@ -11,7 +11,8 @@ from engine.catalog.virtual import RowDict, by_name, of_each, relation
 from planner import facts as f
 from planner.bind.sequence import drawn_from
 from planner.bind.updatable import updatable_columns
-from planner.builtins.system_definitions import shown_expression, view_text, with_names
+from planner.builtins.named_constants import with_names
+from planner.builtins.system_definitions import shown_expression, view_text
 from planner.catalog import ColumnDef, RelationDef
 from planner.collations import collation_names, collation_of
 from planner.named_oids import relations_in_text
@@ -186,11 +187,11 @@ def _of_domain(session: Session, column: ColumnDef) -> RowDict:
 
 
 def _default(session: Session, relation: RelationDef, column: ColumnDef) -> str | None:
-    """Return a default as text; relations outside of public are named with their schema, whoever asks."""
+    """Return a default as text; what is not in public is named with their schema, whoever asks."""
     if column.default_sql is None or column.identity:
         return None
     text = shown_expression(session, column.default_sql, relation)
-    return with_names(text, session.catalog, lambda found: found.schema == "public")
+    return with_names(text, session.catalog)
 
 
 def _identity(session: Session, column: ColumnDef) -> RowDict:

@@ -89,7 +89,7 @@ def users_aggregates(session: Session) -> Iterator[RowDict]:
 
 
 def _named(session: Session, text: str | None) -> list[tuple[int, int]]:
-    """Return the users' functions that a stored text calls and the text search objects that it names: catalog and oid, oldest first."""
+    """Return the users' functions that a stored text calls, and the types, schemas and text search objects that it names: catalog and oid, oldest first."""
     found: list[tuple[int, int]] = []
     for oid in sorted(named_oids(text)):
         search = session.catalog.text_search_by_oid(oid)
@@ -97,12 +97,23 @@ def _named(session: Session, text: str | None) -> list[tuple[int, int]]:
             found.append((CLASSES[search.named_by], oid))
         elif session.catalog.function_by_oid(oid) is not None:
             found.append((PG_PROC_OID, oid))
+        elif session.catalog.type_by_oid(oid) is not None:
+            found.append((PG_TYPE_OID, oid))
+        elif session.catalog.schema_by_oid(oid) is not None:
+            found.append((PG_NAMESPACE_OID, oid))
     return found
+
+
+def objects_named(session: Session, text: str | None) -> list[tuple[int, int]]:
+    """Return all that a stored text names: what ``_named`` does, and the relations that constants name."""
+    there = sorted({oid for oid in relations_in_text(text) if oid >= FIRST_USER_OID})
+    relations = [oid for oid in there if session.catalog.relation_by_oid(oid) is not None]
+    return [*((PG_CLASS_OID, oid) for oid in relations), *_named(session, text)]
 
 
 @of_each("pg_depend", keys={"refobjid": by_referred_function})
 def relations_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
-    """Yield pg_depend of views, defaults, generated columns, constraints and indexes: on functions and text search objects."""
+    """Yield pg_depend of views, defaults, generated columns, constraints, indexes and keys of partitions: on functions and on what they name."""
     if item.kind == "i":
         return  # with its table
     if item.kind in "vm":
@@ -115,21 +126,24 @@ def relations_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
         class_, made = PG_CONSTRAINT_OID, constraint.oid
         if constraint.kind == "x":
             class_, made = PG_CLASS_OID, constraint.index_oid
-        for of, oid in _named(session, constraint.check_sql):
+        for of, oid in objects_named(session, constraint.check_sql):
             yield depends(class_, made, of, oid)
     for index in item.indexes:
-        for of, oid in _named(session, " ".join((*index.expressions, index.where_sql))):
+        for of, oid in objects_named(session, " ".join((*index.expressions, index.where_sql))):
             yield depends(PG_CLASS_OID, index.oid, of, oid)
+    if item.partition_key is not None:
+        for of, oid in objects_named(session, " ".join(item.partition_key.expressions)):
+            yield depends(PG_CLASS_OID, item.oid, of, oid)
 
 
 @relation("pg_depend", "catalog")
 def domains_depend_on_functions(session: Session) -> Iterator[RowDict]:
-    """Yield pg_depend of domains and their constraints: on functions and text search objects."""
+    """Yield pg_depend of domains and their constraints: on functions and on what they name."""
     for made in session.catalog.user_types():
         for of, oid in _named(session, made.default_sql):
             yield depends(PG_TYPE_OID, made.oid, of, oid)
         for check in made.checks:
-            for of, oid in _named(session, check.check_sql):
+            for of, oid in objects_named(session, check.check_sql):
                 yield depends(PG_CONSTRAINT_OID, check.oid, of, oid)
 
 

@@ -12,11 +12,14 @@ from engine.catalog.virtual import RowDict, by_index_oid, by_name, by_oid, of_ea
 from engine.connection.setting_classes import EFFECTIVE, REASONS
 from engine.connection.setting_defs import OURS, PLPGSQL
 from pgwire.codecs.zone import ABBREVIATIONS, abbreviation_offset_at
+from planner.builtins.named_constants import with_names
 from planner.builtins.system_definitions import reader_of, view_text
 from planner.deparse import index_definition
+from planner.named_oids import relations_in_text
 from planner.rights import Rights
 
 if TYPE_CHECKING:
+    from engine.catalog.state import CatalogSnapshot
     from engine.connection.session import Session
     from planner.catalog import RelationDef
 
@@ -98,13 +101,21 @@ def pg_sequences(session: Session) -> Iterator[RowDict]:
             }  # fmt: skip
 
 
-@of_each("pg_indexes", keys={"tablename": by_name})
+def _named_by_indexes(catalog: CatalogSnapshot, item: RelationDef) -> list[int]:
+    """Return the relations that expressions and conditions of indexes name by constants."""
+    texts = [text for index in item.indexes for text in (*index.expressions, index.where_sql)]
+    return [oid for text in texts for oid in relations_in_text(text)]
+
+
+@of_each("pg_indexes", keys={"tablename": by_name}, needs=_named_by_indexes)
 def pg_indexes(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_indexes."""
     for index in item.indexes:
         yield {
             "schemaname": item.schema, "tablename": item.name, "indexname": index.name,
-            "indexdef": index_definition(index, item, reader=reader_of(session)),
+            "indexdef": with_names(
+                index_definition(index, item, reader=reader_of(session)), session.catalog
+            ),
         }  # fmt: skip
 
 

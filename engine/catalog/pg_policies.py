@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from engine.catalog.dependency_rows import depends
+from engine.catalog.pg_functions import objects_named
 from engine.catalog.referred import with_policies
-from engine.catalog.stored import PG_CLASS_OID, PG_POLICY_OID, PG_PROC_OID
+from engine.catalog.stored import PG_CLASS_OID, PG_POLICY_OID
 from engine.catalog.virtual import RowDict, by_oid, of_each, relation
 from engine.ddl.policies import columns_of
 from planner.builtins.system_definitions import get_expr
 from planner.catalog import RelationDef
 from planner.catalog.policy import COMMAND_WORDS, EVERYBODY
-from planner.named_oids import named_oids
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -52,7 +52,7 @@ def pg_policies(session: Session) -> Iterator[RowDict]:
 
 @of_each("pg_depend", keys={"refobjid": with_policies})
 def pg_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
-    """Yield pg_depend: policies on their tables, on what they read and call."""
+    """Yield pg_depend: policies on their tables, on what they read, call and name."""
     for policy in item.policies:
         yield depends(PG_POLICY_OID, policy.oid, PG_CLASS_OID, item.oid, "a")
         columns = columns_of(policy, item, session.catalog)
@@ -61,6 +61,6 @@ def pg_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
         for oid in policy.depends_on:
             if all(oid != table for table, _ in columns):
                 yield depends(PG_POLICY_OID, policy.oid, PG_CLASS_OID, oid)
-        for oid in sorted(named_oids(f"{policy.using_sql} {policy.check_sql}")):
-            if session.catalog.function_by_oid(oid) is not None:
-                yield depends(PG_POLICY_OID, policy.oid, PG_PROC_OID, oid)
+        for of, oid in objects_named(session, f"{policy.using_sql} {policy.check_sql}"):
+            if oid not in policy.depends_on:
+                yield depends(PG_POLICY_OID, policy.oid, of, oid)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from engine.catalog.pg_functions import objects_named
 from engine.catalog.referred import by_referred_in_triggers
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import PG_CLASS_OID, PG_CONSTRAINT_OID, PG_PROC_OID, PG_TRIGGER_OID
@@ -40,7 +41,7 @@ def pg_trigger(session: Session, item: RelationDef) -> Iterator[RowDict]:
 
 @of_each("pg_depend", keys={"refobjid": by_referred_in_triggers})
 def pg_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
-    """Yield pg_depend: triggers on their tables and functions."""
+    """Yield pg_depend: triggers on their tables and functions, and on what their conditions name."""
     for trigger in item.triggers:
         head = {"classid": PG_TRIGGER_OID, "objid": trigger.oid}
         yield {**head, "refclassid": PG_CLASS_OID, "refobjid": item.oid, "refobjsubid": 0, "deptype": "a"}
@@ -55,6 +56,8 @@ def pg_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
             yield {**head, "refclassid": PG_CLASS_OID, "refobjid": item.oid, "refobjsubid": attnum, "deptype": "n"}  # fmt: skip
         if trigger.function >= FIRST_USER_OID:
             yield {**head, "refclassid": PG_PROC_OID, "refobjid": trigger.function, "refobjsubid": 0, "deptype": "n"}  # fmt: skip
+        for of, oid in objects_named(session, trigger.when_sql):
+            yield {**head, "refclassid": of, "refobjid": oid, "refobjsubid": 0, "deptype": "n"}
 
 
 _MANIPULATIONS: Final = "idu"  # TRUNCATE is not the standard's

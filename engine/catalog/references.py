@@ -47,7 +47,7 @@ from planner.catalog import (
 )
 from planner.catalog.policy import PolicyDef
 from planner.catalog.trigger import TriggerDef
-from planner.named_oids import named_oids
+from planner.named_oids import needed_oids
 from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
 
@@ -79,7 +79,7 @@ def _oids(where: str, value: Iterable[int]) -> _Found:
 
 
 def _text(where: str, value: str | None) -> _Found:
-    yield from _oids(where, named_oids(value))
+    yield from _oids(where, needed_oids(value))
 
 
 def _texts(where: str, value: Iterable[str | None]) -> _Found:

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from engine.catalog.state import CatalogSnapshot
+from pgwire.give_way import give_way
 from planner.catalog import RelationDef
-from planner.named_oids import named_oids, relations_in_text
+from planner.named_oids import relations_in_text, used_oids
 from planner.typefacts import FIRST_USER_OID
 
 
@@ -62,10 +63,16 @@ def by_referred_type(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationD
 
 
 def by_referred_function(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef]:
-    """Return the relations that call a user's function, or name a text search object."""
-    if catalog.function_by_oid(value) is None and catalog.text_search_by_oid(value) is None:
-        return ()
-    return [r for r in _made(catalog) if any(value in named_oids(text) for text in _texts(r))]
+    """Return the relations whose texts call a user's function, or name a type, a schema, a text search object or, by a constant, a relation."""
+    known = catalog.derived.get(by_referred_function)
+    if known is None:
+        found: dict[int, list[RelationDef]] = {}
+        for item in _made(catalog):
+            for oid in set[int]().union(*map(used_oids, _texts(item))):
+                found.setdefault(oid, []).append(item)
+            give_way()
+        known = catalog.derived[by_referred_function] = found
+    return cast("dict[int, list[RelationDef]]", known).get(value, ())
 
 
 def with_policies(catalog: CatalogSnapshot, value: Any) -> Sequence[RelationDef]:
@@ -77,13 +84,15 @@ def with_policies(catalog: CatalogSnapshot, value: Any) -> Sequence[RelationDef]
 
 
 def by_referred_in_triggers(catalog: CatalogSnapshot, value: Any) -> Sequence[RelationDef]:
-    """Return the tables that have triggers on, of or calling an object: themselves, triggers, functions, tables that a foreign key refers to."""
+    """Return the tables that have triggers on, of, calling or naming an object: themselves, triggers, functions, tables that a foreign key refers to, what conditions name."""
     known = catalog.derived.get(by_referred_in_triggers)
     if known is None:
         found: dict[int, dict[int, RelationDef]] = {}
         for item in _made(catalog):
             for trigger in item.triggers:
-                for oid in (item.oid, trigger.oid, trigger.from_table, trigger.function):
+                for oid in (
+                    item.oid, trigger.oid, trigger.from_table, trigger.function, *used_oids(trigger.when_sql),
+                ):  # fmt: skip
                     found.setdefault(oid, {})[item.oid] = item
         known = catalog.derived[by_referred_in_triggers] = {
             oid: tuple(items.values()) for oid, items in found.items()
@@ -106,6 +115,8 @@ def _texts(item: RelationDef) -> Iterable[str | None]:
     for index in item.indexes:
         yield from index.expressions
         yield index.where_sql
+    if item.partition_key is not None:
+        yield from item.partition_key.expressions
 
 
 def _readers(catalog: CatalogSnapshot) -> Mapping[int, Sequence[RelationDef]]:

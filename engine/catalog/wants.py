@@ -8,7 +8,6 @@ Names are keys of their own, ``name/schema/name``, so that two who make the same
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -34,7 +33,7 @@ from engine.constraints.references import references_to, with_partitions
 from pgwire.give_way import give_way, paced, paced_iter
 from planner import statements as st
 from planner.catalog import AclDef, ConfigurationDef, ConstraintDef, DictionaryDef, RelationDef, TypeDef
-from planner.named_oids import relations_in_text
+from planner.named_oids import named_oids, relations_in_text
 from planner.partition import ancestors
 from planner.typefacts import FIRST_USER_OID
 
@@ -42,9 +41,6 @@ NAME: Final = "name/"
 ROLE_NAME: Final = "role-name/"
 WHOLE: Final[StoredKey] = ("everything", 0, 0)
 """Stands for all that a database's catalog has by itself."""
-
-
-_NAMED_TYPE: Final = re.compile(r'"#(\d+)"')  # planner.typefacts.stored_type
 
 
 def name_key(schema: str, name: str) -> StoredKey:
@@ -243,18 +239,20 @@ def type_keys(catalog: CatalogSnapshot, oid: int) -> Iterator[StoredKey]:
 
 
 def named_in(catalog: CatalogSnapshot, *texts: str | None) -> Iterator[StoredKey]:
-    """Yield the keys of the users' types, functions and text search objects and of the relations that stored texts name."""
+    """Yield the keys of the users' types, functions, schemas and text search objects and of the relations that stored texts name."""
     for text in texts:
         if not text:
             continue
-        for oid in _NAMED_TYPE.findall(text):
-            type_ = catalog.type_by_oid(int(oid))
+        for oid in named_oids(text):
+            type_ = catalog.type_by_oid(oid)
             if type_ is not None:
                 yield key_of(type_)
-            elif catalog.function_by_oid(int(oid)) is not None:
-                yield ("function", int(oid), 0)
-            elif (search := catalog.text_search_by_oid(int(oid))) is not None:
+            elif catalog.function_by_oid(oid) is not None:
+                yield ("function", oid, 0)
+            elif (search := catalog.text_search_by_oid(oid)) is not None:
                 yield key_of(search)
+            elif (schema := catalog.schema_by_oid(oid)) is not None:
+                yield key_of(schema)
         for oid in relations_in_text(text):
             yield ("relation", oid, 0)
 
@@ -313,6 +311,8 @@ def _references_of(catalog: CatalogSnapshot, relation: RelationDef) -> set[Store
     for index in relation.indexes:
         found.update(named_in(catalog, *index.expressions, index.where_sql))
     found.update(("relation", oid, 0) for oid in relation.depends_on)
+    if relation.partition_key is not None:
+        found.update(named_in(catalog, *relation.partition_key.expressions))
     if relation.partition_of:
         found.add(("relation", relation.partition_of, 0))
     found.update(("relation", c.foreign.table, 0) for c in relation.constraints if c.foreign is not None)

@@ -65,12 +65,13 @@ _NAMED_BY_OID: Final = frozenset(
 )
 _TOKEN: Final = re.compile(
     r"""'"#(?P<search>\d+)"'(?=::reg(?:config|dictionary)\b)"""  # '"#16530"'::regconfig
-    r"""|'(?P<object>\d+)'(?=::reg(?:class|namespace|procedure|proc|type)\b)"""  # '16504'::regclass
+    r"""|'(?P<objects>\d+|\{[\dNUL{},-]*\})'(?=::reg(?:class|namespace|procedure|proc|type)\b)"""  # '16504'::regclass
     r"""|pg_catalog\."#(?P<type>\d+)\""""  # pg_catalog."#16510", a type
     r"""|"#(?P<function>\d+)"(?=\()"""  # "#16520"(1), a function
     r"""|'(?:[^']|'')*'|"(?:[^"]|"")*\""""  # other literals and names, whatever is in them
 )
-"""Where a stored text names an object by its oid (``planner.typefacts``, ``planner.bind.calls``)."""
+"""Where a stored text names objects by their oids (``planner.typefacts``, ``planner.bind.calls``)."""
+_NUMBER: Final = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +237,7 @@ class Oids:
         kind = found.lastgroup
         if kind is None:
             return found[0]
-        return found[0].replace(found[kind], str(self[int(found[kind])]))
+        return _NUMBER.sub(lambda number: str(self[int(number[0])]), found[0])
 
     def type(self, type_: SqlType) -> SqlType:
         """Return a type of a column."""

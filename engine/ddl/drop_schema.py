@@ -43,7 +43,7 @@ from engine.ddl.types import (
 from engine.sequences.define import drawing_columns
 from pgwire.give_way import between, openly, paced
 from planner import statements as st
-from planner.catalog import DictionaryDef, RelationDef, SchemaDef
+from planner.catalog import DictionaryDef, FunctionDef, RelationDef, SchemaDef
 from planner.errors import SqlError
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ async def drop_schemas(session: Session, statement: st.Drop) -> None:
 
 
 async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool) -> None:
+    from engine.ddl.function_uses import drop_parts  # which drops columns
+
     catalog = session.catalog
     names = {schema.name for schema in schemas}
     oids = {schema.oid for schema in schemas}
@@ -106,7 +108,8 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
     asking, links = asked_by(session, searching)
     found += links
     words: dict[Any, str] = {schema.oid: f"schema {schema.name}" for schema in schemas}
-    hanging = openly(_hanging, session, inside, [i.oid for i in (*called, *searching, *asking)], found)
+    named = [*oids, *(i.oid for i in (*called, *searching, *asking))]
+    views, hanging = openly(_hanging, session, inside, named, found)
     namings = openly(Namings, catalog)
     uses, called_so = openly(type_dependencies, session, types, namings)
     within = {oid for relation in inside for oid in (relation.oid, *part_oids(relation))}
@@ -120,7 +123,8 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
         raise still_needed(what, [line(session, one, words) for one in told])
     if told:
         notice_cascade(session, [one.what for one in told])
-        await drop_relations(session, inside, cascade=True, quiet=True)
+        await drop_relations(session, [*inside, *views], cascade=True, quiet=True)
+        await drop_parts(session, oids)
         await depends.drop_functions(session, [*called, *hanging], cascade=True, quiet=True)
         left = [t for t in map(session.catalog.type_by_oid, [t.oid for t in types]) if t is not None]
         await drop_types(session, left, cascade=True, quiet=True)
@@ -135,13 +139,13 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
 
 
 def _hanging(
-    session: Session, inside: Sequence[RelationDef], functions: Sequence[int], found: list[Dependency]
-) -> list[Any]:
-    """Add to ``found`` what hangs on relations, functions and text search objects; return the functions among that."""
+    session: Session, inside: Sequence[RelationDef], named: Sequence[int], found: list[Dependency]
+) -> tuple[list[RelationDef], list[FunctionDef]]:
+    """Add to ``found`` what hangs on relations, schemas, functions and text search objects; return the views and functions among that."""
     from engine.ddl.function_uses import links_to_relations  # which drops columns
 
     oids = {relation.oid for relation in inside}
-    _, hanging, links = depends.dependents(session, {*oids, *functions})
+    views, hanging, links = depends.dependents(session, {*oids, *named})
     found += view_dependencies(session, [r for r in inside if r.kind in "vm"]) + links
     found += key_dependencies(session, define.dependents(session, oids))
     found += policy_dependencies(session, policies_over(session.catalog, oids))
@@ -151,7 +155,7 @@ def _hanging(
         for sequence, t, c in drawing_columns(session, oids)
         if t.oid not in oids
     ]
-    return hanging
+    return views, hanging
 
 
 def _uses_of_rows(

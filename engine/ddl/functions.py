@@ -278,7 +278,7 @@ def dependents(
 ) -> tuple[list[RelationDef], list[FunctionDef], list[Dependency]]:
     """Return the views and functions that need any of ``roots``, directly or not, oldest first, and how they hang together.
 
-    What of tables and domains calls these functions is among the dependencies; ``forget_functions`` drops it. ``roots``: oids of relations, types and functions. A dependency on what is none of ``roots`` and hangs on none is left out.
+    What of tables and domains calls these functions is among the dependencies; ``forget_functions`` drops it. ``roots``: oids of relations, types, functions and schemas. A dependency on what is none of ``roots`` and hangs on none is left out.
     """
     catalog = session.catalog
     roots = frozenset(roots)
@@ -327,7 +327,10 @@ def dependents(
         oid
         for oid in gone
         if isinstance(oid, int)
-        and (catalog.function_by_oid(oid) is not None or catalog.text_search_by_oid(oid) is not None)
+        and any(
+            find(oid) is not None
+            for find in (catalog.function_by_oid, catalog.text_search_by_oid, catalog.schema_by_oid)
+        )
     }
     links += links_to(session, called, roots)
     ordered = [made[key] for key in sorted(found)]

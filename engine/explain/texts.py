@@ -15,6 +15,7 @@ from typing import Any
 
 from engine.explain.estimate import Estimator, width_of_types
 from engine.explain.tree import PlanNode
+from planner.builtins.named_constants import for_reader
 from planner.builtins.session import EvalSession
 from planner.builtins.system import qualifier
 from planner.builtins.system_definitions import reader_of
@@ -142,7 +143,7 @@ class Texts:
         """Return an expression's text."""
         printer = self._printer()
         printer.expr(expr, False)
-        return printer.out.strip()
+        return for_reader(self.session, printer.out.strip())
 
     def all_of(self, conjuncts: Sequence[Expr]) -> str:
         """Return the text of conditions that all have to hold."""
@@ -167,7 +168,7 @@ class Texts:
                 printer.out = quote_identifier(query.columns[key.target].name)
                 oid = query.columns[key.target].type.oid
                 printer.order_suffix(oid, key.descending, key.nulls_first, 0)
-            made.append(printer.out)
+            made.append(for_reader(self.session, printer.out))
         return made
 
     def grouping(self, exprs: Sequence[Expr]) -> list[str]:
@@ -176,7 +177,7 @@ class Texts:
         for expr in exprs:
             printer = self._printer()
             printer.sort_item(expr)
-            made.append(printer.out)
+            made.append(for_reader(self.session, printer.out))
         return made
 
     # --- ranges ---------------------------------------------------------------------------------

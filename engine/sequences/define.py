@@ -246,8 +246,8 @@ def drawing_columns(
     for table in paced_iter(session.catalog.user_relations()):
         for column in table.live:
             text = column.default_sql
-            if text is None or "::regclass" not in text:
-                continue
+            if text is None or "::regclass" not in text or column.generated:
+                continue  # a generated column goes whole (``engine.ddl.uses``)
             if not any(int(number) in oids for number in _NUMBER.findall(text)):
                 continue  # so that few texts are bound
             for oid in relations_of_default(column):

@@ -22,6 +22,7 @@ from engine.catalog.index_parts import part_of
 from engine.catalog.tids import tid_of
 from engine.large_objects.shards import NAMES
 from pgwire.codecs.registry import CodecSettings, text_output
+from planner.builtins.named_constants import with_names
 from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.deparse import Reader, index_key_text
 from planner.deparse_expr import quote_identifier
@@ -113,7 +114,7 @@ def key_word(catalog: Catalog, relation: RelationDef, index: IndexDef, position:
     if attnum:
         return quote_identifier(relation.column(attnum).name)
     reader = Reader(function_name=lambda _oid, _schema, name: quote_identifier(name), catalog=catalog)
-    return index_key_text(index, relation, position, pretty=True, reader=reader)
+    return with_names(index_key_text(index, relation, position, pretty=True, reader=reader), catalog)
 
 
 def equalities(catalog: Catalog, relation: RelationDef, index: IndexDef, key: Key) -> str:

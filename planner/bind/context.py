@@ -337,7 +337,7 @@ def make_context(
             settings=settings,
             params=params,
             row_type=row_type,
-            check_name=(lambda oid, text: None) if stored else names.check,
+            check_name=(lambda oid, text: None) if stored else names.read,
             search_name=read_stored if stored else names.search_name,
             extensions=WITH_OPERATORS if stored else with_operators(catalog, path),
         ),

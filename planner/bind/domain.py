@@ -112,7 +112,7 @@ def _default(context: BindContext, written: ast.Expression | None, domain: str, 
     """Return a default's canonical text; DEFAULT NULL is no default, unless it hides that of a domain below."""
     if written is None:
         return None
-    expr = bind_default(context, written, domain, base)
+    expr = with_oids(context, bind_default(context, written, domain, base))
     runnable(expr, context.catalog)  # it has to be, later
     if isinstance(expr, Const) and expr.value is None and not is_domain(base.oid):
         return None

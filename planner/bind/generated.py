@@ -19,7 +19,7 @@ from planner import ast
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_kept
 from planner.bind.runnable import runnable
-from planner.bind.stored import coerce_default, stored_context, table_scope, without_spans
+from planner.bind.stored import coerce_default, stored_context, table_scope, with_oids, without_spans
 from planner.catalog import Catalog, RelationDef
 from planner.errors import SqlError
 from planner.parse import parse_expression
@@ -42,11 +42,11 @@ def bind_generation(
     Raises SqlError 42P17 (not immutable, another generated column, the whole row), 42P10 (a system column), 42804, and
     what its clause may not hold: 0A000 (sub-queries, sets, what ``runnable`` refuses), 42803, 42P20.
     """
-    expr = bind_kept(table_scope(context, relation), node, "GENERATED")
+    expr: Expr = bind_kept(table_scope(context, relation), node, "GENERATED")
     for item in walk(expr):
         if isinstance(item, Var):
             _check_column(item, relation)
-    expr = coerce_default(expr, column, type_, context.env)
+    expr = with_oids(context, coerce_default(expr, column, type_, context.env))
     if not is_immutable(expr):
         raise SqlError("42P17", "generation expression is not immutable")
     runnable(expr, context.catalog)  # it has to be, later

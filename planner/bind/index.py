@@ -18,7 +18,7 @@ from planner.bind.naming import MAX_NAME_BYTES, clip
 from planner.bind.options import check_storage_options
 from planner.bind.output_names import UNNAMED, column_name
 from planner.bind.runnable import runnable
-from planner.bind.stored import stored_context, table_scope, without_spans
+from planner.bind.stored import stored_context, table_scope, with_oids, without_spans
 from planner.bind.table_parts import (
     PLURALS,
     check_tablespace,
@@ -309,9 +309,9 @@ def dropped_column(column: ColumnDef) -> ColumnDef:
 
 
 def _predicate(context: BindContext, table: RelationDef, node: ast.Expression) -> Expr:
-    where = bind_kept(table_scope(context, table), node, "INDEX WHERE")
+    where: Expr = bind_kept(table_scope(context, table), node, "INDEX WHERE")
     _check_columns(where)
-    where = coerce_to_boolean(where, "WHERE", context.env)
+    where = with_oids(context, coerce_to_boolean(where, "WHERE", context.env))
     if not _always_same(context, where):
         raise SqlError("42P17", "functions in index predicate must be marked IMMUTABLE")
     return where
@@ -397,7 +397,8 @@ def index_expression(
 
     Raises SqlError 0A000 for system columns and whole rows, 42P16 for its type, 42P17 where it is not immutable.
     """
-    expr = resolve_unknown(bind_kept(table_scope(context, table), node, "INDEX"), context.env)
+    bound = bind_kept(table_scope(context, table), node, "INDEX")
+    expr: Expr = with_oids(context, resolve_unknown(bound, context.env))
     name = column_name(node, without_collate(expr))
     name = "expr" if name == UNNAMED else name
     _check_columns(expr)

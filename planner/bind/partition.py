@@ -15,7 +15,7 @@ from planner import ast
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_clause, bind_kept
 from planner.bind.extension_operators import check_class_made
-from planner.bind.stored import bind_check, stored_context, table_scope, without_spans
+from planner.bind.stored import bind_check, stored_context, table_scope, with_oids, without_spans
 from planner.bind.table_parts import column_collation
 from planner.builtins.compare import sort_key
 from planner.casts import CastContext, resolve_unknown, try_coerce
@@ -126,7 +126,7 @@ def _key_element(context: BindContext, element: ast.PartitionElement, table: Rel
             )
         return Var(type=column.type, range=0, attnum=column.attnum, name=column.name)
     bound = bind_kept(table_scope(context, table), element.expr, "PARTITION BY")
-    made: Expr = without_spans(resolve_unknown(bound, context.env))
+    made: Expr = without_spans(with_oids(context, resolve_unknown(bound, context.env)))
     used = [node for node in walk(made) if isinstance(node, Var)]
     if any(node.attnum == WHOLE_ROW for node in used):
         raise not_supported("a whole row in PARTITION BY", span=element.span)

@@ -17,15 +17,12 @@ from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.options import boolean_option
-from planner.bind.stored import calls_functions, stored_default
 from planner.catalog import ColumnDef, RelationDef, SequenceDef
 from planner.errors import Span, SqlError
-from planner.facts import INT2, INT4, INT8, REGCLASS
+from planner.facts import INT2, INT4, INT8
 from planner.named_oids import relations_in_text
-from planner.query import Const
 from planner.typefacts import format_type
 from planner.typenames import resolve_type
-from planner.walk import walk
 
 BOUNDS: Mapping[int, tuple[int, int]] = {
     INT2: (-(2**15), 2**15 - 1),
@@ -120,15 +117,7 @@ def drawn_from(column: ColumnDef) -> int | None:
 
 def relations_of_default(column: ColumnDef) -> list[int]:
     """Return the oids of the relations that a column's default names (``nextval('s'::regclass)``)."""
-    if column.default_sql is None or "::regclass" not in column.default_sql:
-        return []
-    if calls_functions(column.default_sql):
-        return relations_in_text(column.default_sql)
-    return [
-        item.value
-        for item in walk(stored_default(column.default_sql, column.type))
-        if isinstance(item, Const) and item.type.oid == REGCLASS and isinstance(item.value, int)
-    ]
+    return relations_in_text(column.default_sql)
 
 
 # --- options ----------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from pgwire.kept import kept
 from planner import ast
 from planner.bind.context import BindContext, make_context
 from planner.bind.expr import bind_kept
+from planner.builtins.reg import NAMED, NamesOf
 from planner.casts import (
     CastContext,
     CoerceEnv,
@@ -50,8 +51,7 @@ from planner.deparse import deparse_expr, deparse_query
 from planner.domain_checks import default_sql
 from planner.domains import base_oid
 from planner.errors import Span, SqlError, not_supported
-from planner.facts import BOOL, INT2, INT4, INT8, NUMERIC, REGCLASS
-from planner.identifiers import split_identifier
+from planner.facts import BOOL, INT2, INT4, INT8, NUMERIC, REGCLASS, REGROLE
 from planner.parse import parse_expression
 from planner.query import (
     TABLEOID,
@@ -242,22 +242,28 @@ _NUMBERS = frozenset((INT2, INT4, INT8, NUMERIC))
 
 
 def with_oids(context: BindContext, node: Any) -> Any:
-    """Return a tree in which ``'name'::regclass`` is the relation it names now, whatever that is called later.
+    """Return a tree in which ``'name'::regclass``, or another type of names, is what it names now, whatever that is called later.
 
-    Raises SqlError 42P01 where there is none of that name.
+    Raises SqlError 42P01, 42704 and so on where there is none of that name, 0A000 for a role, on which nothing can be kept to depend.
     """
     node = replace_children(node, lambda child: with_oids(context, child))
     if isinstance(node, FuncExpr) and node.proc == _REGCLASS_OF_TEXT and node.cast == "implicit":
-        [name] = node.args
-        if isinstance(name, Const) and isinstance(name.value, str) and not _NUMBER_OR_NONE.match(name.value):
-            names = split_identifier(name.value)
-            relation = context.relation(names[-2] if len(names) > 1 else "", names[-1], node.span)
-            return Const(type=node.type, value=relation.oid)
+        node = _named_now(context, node, node.args[0])
+    elif isinstance(node, CoerceViaIO) and node.type.oid in NAMED and not node.explicit:
+        node = _named_now(context, node, node.arg)
+    if isinstance(node, Const) and node.type.oid == REGROLE and node.value is not None:
+        raise SqlError("0A000", "constant of the type regrole cannot be used here")
     return node
 
 
 _REGCLASS_OF_TEXT = 1079
-_NUMBER_OR_NONE = re.compile(r"\d+$|-$")  # regclass takes oids as they are, and a dash for 0
+
+
+def _named_now(context: BindContext, node: Expr, name: Expr) -> Expr:
+    if not (isinstance(name, Const) and isinstance(name.value, str)):
+        return node
+    names = NamesOf(context.catalog, context.search_path, context.database, context.closed)
+    return Const(type=node.type, value=names.read(node.type.oid, name.value))
 
 
 def _settled_rows(expr: Expr) -> Expr:

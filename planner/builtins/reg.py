@@ -22,6 +22,7 @@ from planner.catalog import RelationDef, TextSearchDef, row_type_named
 from planner.errors import SqlError, not_supported
 from planner.facts import (
     REGCLASS,
+    REGCOLLATION,
     REGCONFIG,
     REGDICTIONARY,
     REGNAMESPACE,
@@ -44,7 +45,6 @@ from planner.textsearch.names import (
 )
 from planner.typefacts import FIRST_USER_OID, array_of, format_type
 
-REGCOLLATION = 4191
 REG_TYPES = frozenset(
     (
         REGCLASS,
@@ -81,12 +81,12 @@ class NamesOf:
     database: str
     closed_schemas: frozenset[str] = frozenset()
 
-    def check(self, oid: int, text: str) -> None:
-        """Raise what reading ``text`` as a value of a type in NAMED would raise, and SqlError 42501 for a closed schema."""
+    def read(self, oid: int, text: str) -> Any:
+        """Read a value of a type in NAMED. Raises SqlError 42501 for a closed schema, and what reading raises."""
         for schema in self.closed_schemas:
             if schema in text and schema in split_identifier(text.partition("(")[0])[:-1]:
                 raise SqlError("42501", f"permission denied for schema {schema}")
-        named_input(cast("EvalSession", self), oid, text)
+        return named_input(cast("EvalSession", self), oid, text)
 
     def search_name(self, oid: int, text: str) -> int:
         """Read a regconfig or regdictionary. Raises SqlError 42501 for a closed schema, and as ``planner.textsearch.names.read_name``."""

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pgwire.codecs.settings import CodecSettings
+from planner.builtins.named_constants import for_reader
 from planner.builtins.reg import find_relation, quote_ident
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.builtins.system import qualifier, relation_visible, type_name
-from planner.catalog import Catalog, ConstraintDef, IndexDef, RelationDef, TypeDef
+from planner.catalog import ConstraintDef, IndexDef, RelationDef, TypeDef
 from planner.deparse_expr import depends_on_styles
 from planner.errors import SqlError, not_supported
 from planner.facts import FLOAT8, ProcFact, facts, rows
@@ -36,7 +37,6 @@ _ATOM = re.compile(
     r"(?:'(?:[^']|'')*'(?:::[a-z][a-z ]*(?:\(\d+\))?)?|-?\d+(?:\.\d+)?|true|false|\w+\(\)|[A-Z_]+)"
 )
 _BOUND = re.compile(r"FOR VALUES |DEFAULT$")
-_REGCLASS = re.compile(r"'((?:[^']|'')*)'::regclass")  # an oid in defaults, a name in views and checks
 
 
 # --- expressions ----------------------------------------------------------------------------------
@@ -131,42 +131,6 @@ def _bind(session: EvalSession, sql: str, relation: RelationDef) -> Expr:
     return expr if column is None else coerce_default(expr, column.name, column.type, context.env)
 
 
-def for_reader(session: EvalSession, text: str) -> str:
-    """Write relations named by regclass literals as the reader's search path shows them; what the reader cannot find, as it stands."""
-
-    def find(name: str) -> RelationDef | None:
-        if name.isdigit():
-            return session.catalog.relation_by_oid(int(name))
-        try:
-            return find_relation(session, name)
-        except SqlError:  # of a schema that is gone, closed to the reader, or another session's temporary one
-            return None
-
-    return _named(text, find, lambda relation: relation_visible(session, relation))
-
-
-def with_names(text: str, catalog: Catalog, plain: Callable[[RelationDef], bool]) -> str:
-    """Return a stored default with the names of the relations it means; ``plain``: whether one goes without schema."""
-
-    def find(name: str) -> RelationDef | None:
-        return catalog.relation_by_oid(int(name)) if name.isdigit() else None
-
-    return _named(text, find, plain)
-
-
-def _named(text: str, find: Callable[[str], RelationDef | None], plain: Callable[[RelationDef], bool]) -> str:
-    def shown(match: re.Match[str]) -> str:
-        relation = find(match.group(1).replace("''", "'"))
-        if relation is None:
-            return match.group()
-        name = quote_ident(relation.name)
-        if not plain(relation):
-            name = f"{quote_ident(relation.schema)}.{name}"
-        return "'" + name.replace("'", "''") + "'::regclass"
-
-    return _REGCLASS.sub(shown, text) if "::regclass" in text else text
-
-
 def get_expr(session: EvalSession, tree: str, relation_oid: int, pretty: bool = False) -> str | None:
     """SQL's ``pg_get_expr``: a default or check; NULL when the relation is gone; 0 for text that needs none."""
     if relation_oid == 0:
@@ -205,7 +169,7 @@ def partition_key_definitions(session: EvalSession) -> Callable[[int], str | Non
             return None  # as for nearly all: an import, even one done before, takes longer than the question
         from planner.bind.partition import key_definition
 
-        return key_definition(relation, catalog)
+        return for_reader(session, key_definition(relation, catalog))
 
     return definition
 
@@ -215,7 +179,10 @@ def partition_constraint_definition(session: EvalSession, oid: int) -> str | Non
     from planner.bind.partition import shown_condition
 
     relation = session.catalog.relation_by_oid(oid)
-    return None if relation is None else shown_condition(relation, session.catalog, shown_settings(session))
+    if relation is None:
+        return None
+    shown = shown_condition(relation, session.catalog, shown_settings(session))
+    return None if shown is None else for_reader(session, shown)
 
 
 # --- constraints and indexes ----------------------------------------------------------------------
@@ -254,12 +221,13 @@ def shown_value(session: EvalSession, sql: str) -> str:
     from planner.scope import Scope
 
     expr = bind_clause(Scope(context=stored_context(session.catalog, sql)), parse_expression(sql), "DEFAULT")
-    return deparse_expr(
+    shown = deparse_expr(
         expr,
         settings=shown_settings(session),
         type_name=type_namer(session),
         function_name=function_namer(session),
     )
+    return for_reader(session, shown)
 
 
 def constraint_text(
@@ -296,7 +264,9 @@ def constraint_text(
         operators = [facts().operators[oid].name for oid in constraint.operators]
         assert index is not None
         keys = [
-            index_key_text(index, table, position, pretty=pretty, reader=reader_of(session))
+            for_reader(
+                session, index_key_text(index, table, position, pretty=pretty, reader=reader_of(session))
+            )
             for position in range(len(index.attnums))
         ]
         include = [names[a] for a in index.include]
@@ -328,7 +298,9 @@ def whole_index_definition(session: EvalSession, oid: int) -> str | None:
     from planner.deparse import index_definition
 
     found = find_index(session, oid)
-    return None if found is None else index_definition(found[1], found[0], reader=reader_of(session))
+    if found is None:
+        return None
+    return for_reader(session, index_definition(found[1], found[0], reader=reader_of(session)))
 
 
 def index_definition_part(session: EvalSession, oid: int, position: int, pretty: bool) -> str | None:
@@ -340,14 +312,16 @@ def index_definition_part(session: EvalSession, oid: int, position: int, pretty:
         return None
     table, index = found
     if position == 0:
-        return index_definition(
+        shown = index_definition(
             index, table, pretty=pretty, qualify=qualifier(session), reader=reader_of(session)
         )
+        return for_reader(session, shown)
     attnums = index.attnums + index.include
     if not 1 <= position <= len(attnums):
         return ""
     if position <= len(index.attnums):
-        return index_key_text(index, table, position - 1, pretty=pretty, reader=reader_of(session))
+        shown = index_key_text(index, table, position - 1, pretty=pretty, reader=reader_of(session))
+        return for_reader(session, shown)
     return quote_ident(next(c.name for c in table.columns if c.attnum == attnums[position - 1]))
 
 

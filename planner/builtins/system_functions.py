@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from planner.builtins import system_definitions as built_in
+from planner.builtins.named_constants import for_reader
 from planner.builtins.reg import quote_ident, search_object_name
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
@@ -99,7 +100,7 @@ def _default(session: EvalSession, function: FunctionDef, number: int) -> str:
         value, settings=built_in.shown_settings(session), type_name=built_in.type_namer(session),
         function_name=namer(session), indented=False,
     )  # fmt: skip
-    return built_in.for_reader(session, shown)
+    return for_reader(session, shown)
 
 
 def _arguments(session: EvalSession, function: FunctionDef, *, defaults: bool) -> str:
@@ -192,12 +193,12 @@ def function_body(session: EvalSession, oid: int) -> str | None:
             expr, settings=settings, qualify=qualifier(session), type_name=types, function_name=names,
             parameters=parameters, indented=False,
         )  # fmt: skip
-        return f"RETURN {built_in.for_reader(session, text)}"
+        return f"RETURN {for_reader(session, text)}"
     text = deparse_query(
         query, settings=settings, qualify=qualifier(session), type_name=types, function_name=names,
         function=function.name, parameters=parameters, names_visible=False,
     )  # fmt: skip
-    lines = built_in.for_reader(session, text).replace("\n", "\n ")
+    lines = for_reader(session, text).replace("\n", "\n ")
     return f"BEGIN ATOMIC\n{lines};\nEND"
 
 

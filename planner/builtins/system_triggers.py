@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planner.builtins import system_definitions as built_in
+from planner.builtins.named_constants import for_reader
 from planner.builtins.reg import quote_ident
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
@@ -49,7 +50,7 @@ def condition_text(session: EvalSession, table: RelationDef, trigger: TriggerDef
     if expr is None:
         return ""
     shown = deparse_when(expr, table, pretty=pretty, reader=built_in.reader_of(session))
-    return built_in.for_reader(session, shown)
+    return for_reader(session, shown)
 
 
 def function_text(session: EvalSession, trigger: TriggerDef) -> str:

@@ -36,7 +36,7 @@ _CATALOG_READERS = ("planner.builtins.system", "planner.builtins.reg")
 """Modules whose functions look at the catalog and the server, which belong to the event loop."""
 _CATALOG_TYPES = frozenset(
     (f.REGPROC, f.REGCLASS, f.REGCONFIG, f.REGDICTIONARY, f.REGTYPE, f.REGNAMESPACE, f.REGROLE, f.REGPROCEDURE, f.REGOPER,
-     f.REGOPERATOR)
+     f.REGOPERATOR, f.REGCOLLATION)
 )  # fmt: skip
 _ONE_FORM = frozenset(
     ("bool", "int16", "int32", "int64", "text", "bytes", "uuid", "date", "time", "timestamp", "timestamptz")

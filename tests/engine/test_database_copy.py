@@ -31,6 +31,8 @@ SCHEMA = """
     INSERT INTO people (m, p, moods) SELECT 'happy', 5, '{sad,so-so}' FROM generate_series(1, 3);
     INSERT INTO people (p, about) VALUES (99, 'letters');
     INSERT INTO letters (person) SELECT id FROM people;
+    CREATE VIEW called AS SELECT 's.mood'::regtype AS a, 's'::regnamespace AS b, 's.opposite(s.mood)'::regprocedure AS c,
+        '{s.mood,int}'::regtype[] AS d, 'people'::regclass AS e;
     CREATE MATERIALIZED VIEW counted AS SELECT m, count(*) AS n FROM people GROUP BY m;
     ALTER TABLE people ADD COLUMN late s.mood DEFAULT 'sad';
     ALTER TABLE people DROP COLUMN gone;
@@ -67,6 +69,7 @@ SEEN = (
     "SELECT * FROM letters ORDER BY id",
     "SELECT * FROM happy ORDER BY id",
     "SELECT * FROM counted ORDER BY m",
+    "SELECT a::text, b::text, c::text, d::text, e::text, pg_get_viewdef('called'::regclass) FROM called",
     "SELECT count(*), sum(k), min(t) FROM many",
     "SELECT relname, relkind, relnatts, relacl::text, obj_description(oid, 'pg_class') FROM pg_class WHERE oid >= 16384 ORDER BY 1",
     "SELECT conname, pg_get_constraintdef(oid), obj_description(oid, 'pg_constraint') FROM pg_constraint WHERE oid >= 16384 ORDER BY 1",

@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import pytest
 
+from pgwire.oids import REGTYPE, REGTYPE_ARRAY
 from planner import statements as st
 from planner.bind import bind_check, deparse_check, rebase_view
 from planner.bind.naming import choose_name
 from planner.bind.stored import stored_default
 from planner.catalog import ColumnDef, ConstraintDef, IndexDef
-from planner.deparse import index_definition, key_definition
+from planner.deparse import deparse_expr, index_definition, key_definition
 from planner.errors import SqlError
-from planner.query import Const
+from planner.query import CoerceViaIO, Const
 from planner.typefacts import format_type
 from planner.types import SqlType
 from tests.planner.tables import bind, make_catalog
@@ -73,7 +74,7 @@ def test_default_null_is_no_default() -> None:
         ("text DEFAULT 5", "5"),
         ("int[] DEFAULT '{1,2}'", "'{1,2}'::integer[]"),
         ("bool DEFAULT true", "true"),
-        ("regtype DEFAULT 'int4'", "'int4'::regtype"),
+        ("regtype DEFAULT 'int4'", "'23'::regtype"),
         ("text DEFAULT lower('X') || 'y'", "(lower('X'::text) || 'y'::text)"),
     ],
 )
@@ -81,6 +82,13 @@ def test_stored_defaults_read_back_as_values_of_the_column(clause: str, text: st
     [column] = table(f"CREATE TABLE n (a {clause})").columns
     assert column.default_sql == text
     assert stored_default(text, column.type).type == column.type
+
+
+def test_texts_that_were_stored_with_names_are_read_as_they_were() -> None:
+    for text in ("'later'::regtype", "'{later,integer}'::regtype[]"):
+        made = stored_default(text, SqlType(REGTYPE_ARRAY if text.endswith("[]") else REGTYPE))
+        assert isinstance(made, CoerceViaIO)
+        assert deparse_expr(made) == text
 
 
 def test_temporary_tables_go_to_their_schema() -> None:

@@ -25,7 +25,8 @@ __all__ = ["postgres", "server"]
 SCRIPTS = Path(__file__).parents[2] / "differential" / "scripts"
 NAMES = (
     "statements/attribute_numbers", "statements/dependencies_told", "statements/computed_indexes", "constraints/exclusion_expressions",
-    "functions/procedures_end", "functions/record_views", "partitions/referential_actions", "types/composite_columns",
+    "functions/procedures_end", "functions/record_views", "partitions/referential_actions", "statements/names_by_oid_left",
+    "types/composite_columns",
 )  # fmt: skip
 
 

@@ -246,6 +246,10 @@ REFERRED = (
     "CREATE TRIGGER changed BEFORE UPDATE OF m, d ON a FOR EACH ROW WHEN (twice(NEW.d) > 1) EXECUTE FUNCTION fired()",
     "CREATE CONSTRAINT TRIGGER late AFTER INSERT ON s.c FROM s.b DEFERRABLE FOR EACH ROW EXECUTE FUNCTION fired()",
     "CREATE TRIGGER each AFTER INSERT ON p FOR EACH ROW EXECUTE FUNCTION fired()",
+    "CREATE VIEW named AS SELECT 'mood'::regtype AS a, 's'::regnamespace AS b, 'twice'::regproc AS c, 'small'::regtype AS d",
+    "CREATE TRIGGER named BEFORE INSERT ON a FOR EACH ROW WHEN (NEW.id::oid <> 'mood'::regtype) EXECUTE FUNCTION fired()",
+    "CREATE POLICY two ON s.c USING (n::oid <> 'p1'::regclass AND n::oid <> 'pair'::regtype)",
+    "CREATE TABLE keyed (x int) PARTITION BY LIST ((x::oid = 'q'::regclass))", "CREATE INDEX ON p1 ((k::oid = 's.b'::regclass))",
 )  # fmt: skip
 
 

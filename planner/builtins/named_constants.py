@@ -1,0 +1,62 @@
+"""Constants of reg* types in stored texts, which hold oids, as readers see them: by name.
+
+    nextval('16385'::regclass)    nextval('s'::regclass)        '{16400,23}'::regtype[]    '{mood,integer}'::regtype[]
+
+Names follow their objects; those that the reader's search path does not find have their schema.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, cast
+
+from pgwire.codecs.registry import text_input
+from planner.builtins.reg import NAMED, REG_ARRAYS, NamesOf, find_relation, named_output
+from planner.builtins.session import EvalSession
+from planner.casts import is_oid_text
+from planner.catalog import Catalog, RelationDef
+from planner.deparse_expr import quote_literal
+from planner.errors import SqlError
+from planner.facts import REGCLASS
+from planner.textsearch.names import SEARCH_NAMES
+from planner.typefacts import format_type
+
+# literals, of which those of reg* types count, and quoted names, whatever is in them
+_TOKEN: Final = re.compile(
+    r"""'(?P<text>(?:[^']|'')*)'(?:::(?P<label>reg[a-z]+\b(?:\[\])?))?|"(?:[^"]|"")*\""""
+)
+# regconfig and regdictionary are printed by name (``planner.deparse_expr``)
+_TYPES: Final = {format_type(oid): oid for oid in NAMED if oid not in SEARCH_NAMES}
+
+
+def for_reader(session: EvalSession, text: str) -> str:
+    """Write what constants of reg* types name as the reader's search path shows it; what the reader cannot find, as it stands."""
+
+    def shown(match: re.Match[str]) -> str:
+        label = match["label"]
+        type_ = None if label is None else _TYPES.get(label)
+        if type_ is None:
+            return match.group()
+        written = match["text"].replace("''", "'")
+        if is_oid_text(written, array=type_ in REG_ARRAYS):
+            value = text_input(type_, written)
+        elif type_ == REGCLASS and (relation := _found(session, written)) is not None:
+            value = relation.oid
+        else:
+            return match.group()
+        return f"{quote_literal(named_output(session, type_, value))}::{label}"
+
+    return _TOKEN.sub(shown, text) if "::reg" in text else text
+
+
+def with_names(text: str, catalog: Catalog) -> str:
+    """Return a text with what its constants name as who has no search path of theirs sees it: what is not in public with its schema."""
+    return for_reader(cast("EvalSession", NamesOf(catalog, ("pg_catalog", "public"), "")), text)
+
+
+def _found(session: EvalSession, name: str) -> RelationDef | None:
+    """Return the relation that a text names which was stored by its name, as views and checks once were."""
+    try:
+        return find_relation(session, name)
+    except SqlError:  # of a schema that is gone, closed to the reader, or another session's temporary one
+        return None
