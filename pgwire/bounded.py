@@ -7,17 +7,22 @@
 Only the outermost level is one, with a bound for each dimension; it is never empty, and never are all its bounds 1 (``bounded`` sees
 to it). So whoever makes a new array of its items gets one that begins at 1, and says otherwise where the bounds are to stay.
 
+Values of row types are bytes (``pgwire.codecs.composite``). Those with such an array in them say so where their attributes begin, so that what is
+stored of them can be marked without a type at hand: a server that knows no lower bounds has to refuse it by its format.
+
 Two arrays that differ in their bounds alone are unequal; their order is decided by the bounds last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, final
+from typing import Any, Final, final
 
 Lows = tuple[int, ...]
 
 _ONES: tuple[Lows, ...] = tuple((1,) * count for count in range(7))
+ROW_MARK: Final = b"\xdd\0\0"
+"""How a row's attributes begin then: MessagePack's header of a long array, which no other row has, being short."""
 
 
 @final
@@ -92,3 +97,19 @@ def plain(value: tuple[Any, ...]) -> tuple[Any, ...]:
 def alike(items: tuple[Any, ...], value: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return an array of these items with the lower bounds of ``value``, which has as many dimensions."""
     return bounded(items, value.lows) if type(value) is BoundedArray else items
+
+
+def row_keeps_bounds(value: bytes) -> bool:
+    """Return whether a row's value says that there is an array with lower bounds in it.
+
+    Other bytes may happen to say so: then what holds them is refused by older servers without need.
+    """
+    size = int.from_bytes(value[-4:], "big")
+    return 4 < size <= len(value) - 4 and value.startswith(ROW_MARK, len(value) - 4 - size)
+
+
+def keeps_bounds(value: Any) -> bool:
+    """Return whether there is an array with lower bounds in a value, however deep."""
+    if isinstance(value, tuple):
+        return type(value) is BoundedArray or any(map(keeps_bounds, value))
+    return type(value) is bytes and row_keeps_bounds(value)

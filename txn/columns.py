@@ -23,7 +23,16 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn.types import BoundedArray, PhysicalType, Row, ShardColumn, ShardSpec, bounded
+from txn.types import (
+    ROW_MARK,
+    BoundedArray,
+    PhysicalType,
+    Row,
+    ShardColumn,
+    ShardSpec,
+    bounded,
+    row_keeps_bounds,
+)
 
 JOINED_BYTES: Final = 1 << 16
 """Tables whose rows are larger, on average, are joined without being copied."""
@@ -206,6 +215,16 @@ def has_bounds(dims: Any) -> bool:
     return dims.null_count < len(dims) and bool(
         pc.any(pc.equal(pc.list_element(dims.drop_null(), 0), 0)).as_py()
     )
+
+
+def has_bounded_rows(column: Any, type_: PhysicalType) -> bool:
+    """Return whether any value of a row type in a column has an array with lower bounds other than 1 in it."""
+    if type_.kind == "list" and type_.element is not None:
+        return has_bounded_rows(pc.list_flatten(column), type_.element)
+    if type_.kind != "tailed":
+        return False
+    likely = column.filter(pc.match_substring(column, ROW_MARK))
+    return any(row_keeps_bounds(value.as_py()) for value in likely)
 
 
 # A key orders by elements, number of dimensions, sizes, bounds. But one last size fits the number of elements, so that one next to it

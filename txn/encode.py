@@ -15,6 +15,8 @@ Values of the value domain are self-describing, so that no schema is needed to r
     Decimal                          extension 1: its text, which keeps scale, NaN and infinities
     tuple (arrays, intervals ...)    extension 2: a MessagePack array, encoded by the same rules
     BoundedArray                     extension 3: a MessagePack array of the lower bounds and the items, encoded so
+    bytes of a row type's value      extension 4 where an array with lower bounds is inside (``row_keeps_bounds``), so that a server
+                                     that knows none refuses it by that number
 
 A write set is encoded when it is submitted, before its timestamp is known, so that a value that cannot be
 encoded fails that transaction alone and a batch is put together without touching rows again.
@@ -35,7 +37,7 @@ from msgspec.msgpack import Ext
 
 from txn.errors import DamagedEntry, DamagedFile, UnknownFormat
 from txn.records import Batch, PartSwap, RowOp, SchemaChange, ShardWrites, WriteSet
-from txn.types import BoundedArray, ShardId, ShardSpec, Timestamp, bounded
+from txn.types import BoundedArray, Row, ShardId, ShardSpec, Timestamp, bounded, row_keeps_bounds
 
 FORMAT = 1
 FORMAT_BYTE = bytes([FORMAT])
@@ -48,6 +50,7 @@ _SEEDS = {b"\x02": crc32(b"\x02"), ENTRY_FORMAT_BYTE: SEED}  # of the formats th
 _EXT_DECIMAL = 1
 _EXT_TUPLE = 2
 _EXT_BOUNDED = 3
+_EXT_BOUNDED_ROW = 4
 CHUNK_OPS = 2000  # operations encoded in one go: about a millisecond
 _NO_TS = Timestamp(0)
 
@@ -84,6 +87,8 @@ def _ext_hook(code: int, data: memoryview) -> Any:
     if code == _EXT_BOUNDED:
         lows, items = _tuple_decoder.decode(data)
         return bounded(items, lows)
+    if code == _EXT_BOUNDED_ROW:
+        return bytes(data)
     raise UnknownFormat(f"a stored value has the unknown extension type {code}")
 
 
@@ -105,15 +110,24 @@ def disk_value(value: Any) -> Any:
         return Ext(_EXT_TUPLE, _encode([disk_value(v) for v in value]))
     if kind is BoundedArray:
         return Ext(_EXT_BOUNDED, _encode([disk_value(value.lows), disk_value(tuple(value))]))
+    if kind is bytes and row_keeps_bounds(value):
+        return Ext(_EXT_BOUNDED_ROW, value)
     return value
 
 
 _SPECIAL = frozenset((Decimal, tuple, BoundedArray))
 
 
+def _same_on_disk(values: Row) -> bool:
+    """Tell whether MessagePack is given a row's values as they are."""
+    if not _SPECIAL.isdisjoint(map(type, values)):
+        return False
+    return bytes not in map(type, values) or not any(type(v) is bytes and row_keeps_bounds(v) for v in values)
+
+
 def _disk_op(op: RowOp) -> RowOp:
     values = op.values
-    if values is None or _SPECIAL.isdisjoint(map(type, values)):
+    if values is None or _same_on_disk(values):
         return op
     return RowOp(op.row_id, op.replaced, tuple([disk_value(v) for v in values]))
 
@@ -155,7 +169,7 @@ def _is_plain(writes: WriteSet) -> bool:
             return False
         for op in shard.ops:
             values = op.values
-            if values is not None and not _SPECIAL.isdisjoint(map(type, values)):
+            if values is not None and not _same_on_disk(values):
                 return False
     return True
 
@@ -202,7 +216,7 @@ def decode_write_set(data: bytes, ts: Timestamp, name: str = "write set") -> Wri
         raise DamagedFile(name, "its checksum is not that of its content")
     try:
         found = _write_set_decoder.decode(content)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnknownFormat) as error:
         raise UnknownFormat(f"{name} cannot be read: {error}") from error
     return _stamped(found, ts)
 
@@ -255,7 +269,7 @@ def decode_entry(data: bytes, name: str = "log entry") -> LogEntry:
     body, head = _checked_body(data, name)
     try:
         entry = _entry_decoder.decode(body)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnknownFormat) as error:
         raise UnknownFormat(f"{name} cannot be read: {error}") from error
     writes = tuple([(ts, w) if type(w) is str else _stamped(w, ts) for ts, w in entry.writes])
     upper = max((ts for ts, _writes in entry.writes), default=None)
@@ -354,11 +368,11 @@ def encode_spec(spec: ShardSpec) -> bytes:
 _spec_decoder = msgspec.msgpack.Decoder(ShardSpec, ext_hook=_ext_hook)
 
 
-def decode_spec(data: bytes) -> ShardSpec:
-    """Decode a schema. Raises UnknownFormat."""
+def decode_spec(data: bytes, name: str = "schema") -> ShardSpec:
+    """Decode a schema, that of ``name``. Raises UnknownFormat."""
     if data[:1] != FORMAT_BYTE:
-        raise UnknownFormat(f"schema has format {data[:1].hex() or 'none'}; this server knows {FORMAT}")
+        raise UnknownFormat(f"{name} has format {data[:1].hex() or 'none'}; this server knows {FORMAT}")
     try:
         return _spec_decoder.decode(memoryview(data)[1:])
-    except msgspec.MsgspecError as error:
-        raise UnknownFormat(f"schema cannot be read: {error}") from error
+    except (msgspec.MsgspecError, UnknownFormat) as error:
+        raise UnknownFormat(f"{name} cannot be read: {error}") from error

@@ -37,8 +37,10 @@ from typing import Any, Literal, NewType, TypeAlias
 
 import msgspec
 
+from pgwire.bounded import ROW_MARK as ROW_MARK
 from pgwire.bounded import BoundedArray as BoundedArray
 from pgwire.bounded import bounded as bounded
+from pgwire.bounded import row_keeps_bounds as row_keeps_bounds
 
 Timestamp = NewType("Timestamp", int)
 ShardId = NewType("ShardId", int)

@@ -56,8 +56,9 @@ def encode(offset: msgspec.Struct) -> bytes:
 
 def decode(body: bytes, kind: type[T]) -> T:
     """Read a stored offset; UnknownFormat for a newer format."""
-    if body[0] != FORMAT:
-        raise UnknownFormat(f"offset of a source in format {body[0]}; this server knows {FORMAT}")
+    if body[:1] != bytes([FORMAT]):
+        found = body[:1].hex() or "none"
+        raise UnknownFormat(f"offset of a source has format {found}; this server knows {FORMAT:02x}")
     return msgspec.msgpack.decode(body[1:], type=kind)
 
 

@@ -92,10 +92,12 @@ def encode(record: Record) -> tuple[str, bytes]:
     return record.name, bytes([FORMAT]) + msgspec.msgpack.encode(record)
 
 
-def decode(body: bytes) -> Record:
-    """Read a row's body; UnknownFormat for a newer format."""
-    if body[0] != FORMAT:
-        raise UnknownFormat(f"named subscription of format {body[0]}; this server knows {FORMAT}")
+def decode(name: str, body: bytes) -> Record:
+    """Read the body of a subscription's row; UnknownFormat for a newer format."""
+    if body[:1] != bytes([FORMAT]):
+        raise UnknownFormat(
+            f'subscription "{name}" has format {body[:1].hex() or "none"}; this server knows {FORMAT:02x}'
+        )
     return msgspec.msgpack.decode(body[1:], type=Record)
 
 
@@ -136,7 +138,7 @@ class NamedSubscriptions:
                         self._damage = store.lost_files(SHARD)[0]
                         _log.error("subscription %s is lost: %s", row.values[0], self._damage)
                         continue
-                    record = decode(row.values[1])
+                    record = decode(*row.values)
                     self._all[record.name] = Named(record, self._held(record))
             txn.rollback()
         store.started()
@@ -204,7 +206,7 @@ class NamedSubscriptions:
         values = self._db.store.latest_hot(SHARD, row)
         if named is None or values is None:  # not in memory: not changed
             return
-        before, named.record = named.hold, decode(values[1])
+        before, named.record = named.hold, decode(*values)
         if before is not None and named.record.position > before.ts:
             position = Timestamp(named.record.position)
             named.hold = self._db.store.hold(position, durable=True, timeline=named.record.timeline)
@@ -225,7 +227,7 @@ class NamedSubscriptions:
         try:
             row = await locked_row(txn, name)
             if row is not None:
-                record = msgspec.structs.replace(decode(row.values[1]), lost=True)
+                record = msgspec.structs.replace(decode(*row.values), lost=True)
                 txn.on_applied(lambda _ts: self.moved(name, row.row_id))
                 await settle(txn.update(SHARD, [(row.row_id, encode(record))]))
             await settle(txn.commit())

@@ -134,7 +134,7 @@ async def acknowledge(
     row = await locked_row(txn, name)
     if row is None:
         raise SqlError("42704", f'subscription "{name}" does not exist')
-    record = decode(row.values[1])
+    record = decode(*row.values)
     if ts >= record.position and (ts > record.position or record.snapshot):
         record = msgspec.structs.replace(record, position=int(ts), snapshot=False)
         txn.on_applied(lambda _ts: session.db.named.moved(name, row.row_id))

@@ -4,7 +4,8 @@ r"""Composite types: values as bytes that order as the types do, and their text 
     key      what is compared (``pgwire.codecs.composite_keys``)
     attributes   msgpack: one value for each attribute by its number, dropped ones included, nil for NULL; numerics are
                  extension 1 (their text), since comparison forgets their display scale; an array with lower bounds other than
-                 1 is extension 2 (the bounds, then the items)
+                 1 is extension 2 (the bounds, then the items). Where there is one, here or in an attribute's attribute, the header is that
+                 of a long array (``pgwire.bounded.ROW_MARK``)
 
     (1,"a b",)      (1,"{""x,y"",z}","(2,""q"")")
 
@@ -23,7 +24,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pgwire.bounded import BoundedArray, bounded
+from pgwire.bounded import ROW_MARK, BoundedArray, bounded, keeps_bounds
 from pgwire.codecs.composite_keys import row_key
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import quoting
@@ -105,6 +106,8 @@ def pack_row(values: Sequence[Any], slots: Sequence[int], types: Sequence[int], 
     for slot, value in zip(slots, values, strict=True):
         placed[slot] = _plain(value)
     tail = _encode(placed)
+    if any(map(keeps_bounds, values)):
+        tail = ROW_MARK + width.to_bytes(2, "big") + tail[1 if width < 16 else 3 :]
     return row_key(values, types) + tail + len(tail).to_bytes(4, "big")
 
 

@@ -218,7 +218,7 @@ class ManifestStore:
             raise DamagedFile(key, f"it is the manifest of shard {stored.shard}")
         manifest = Manifest(
             shard=stored.shard,
-            spec=decode_spec(stored.spec),
+            spec=decode_spec(stored.spec, f"the schema in {key}"),
             generation=stored.generation,
             flushed_through=stored.flushed_through,
             next_row_id=stored.next_row_id,

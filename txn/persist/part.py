@@ -70,6 +70,9 @@ SCAN_BYTES: Final = 4 << 20  # of a scan's rows, made at once
 FORMAT: Final = b"1"
 BOUNDED_FORMAT: Final = b"2"
 """Of parts with arrays whose lower bounds are not all 1; else it is as format 1."""
+BOUNDED_ROWS_FORMAT: Final = b"3"
+"""Of parts with such arrays inside values of row types; else it is as format 2."""
+_KNOWN: Final = (FORMAT, BOUNDED_FORMAT, BOUNDED_ROWS_FORMAT)
 _CHUNK_ROWS: Final = 4096  # rows turned into tuples between two chances for other threads
 _TAKE_SHARE: Final = 32  # more than a 32nd of a group wanted: gather by column
 
@@ -215,7 +218,7 @@ class Part:
     ) -> None:  # fmt: skip
         """Use ``open_part``."""
         self.ref = ref
-        self.spec: ShardSpec = decode_spec(footer.metadata[b"holdfast.spec"])
+        self.spec: ShardSpec = decode_spec(footer.metadata[b"holdfast.spec"], f"the schema in {ref.path}")
         """The schema that the part was written under."""
         self.remote = blob.remote
         """Whether the file has to be held (``hold``) while engines read it by its path."""
@@ -576,8 +579,8 @@ async def open_part(ref: PartRef, blob: Blob, offload: Offload, cache: RowGroupC
         system = renewing(beside, lambda: SystemSidecar(beside), lambda: blob.renew(name))
         footer = renewing(path, lambda: load_footer(system), lambda: blob.renew(parquet_name(ref.name)))
         written = (footer.metadata or {}).get(b"holdfast.format")
-        if written not in (FORMAT, BOUNDED_FORMAT):
-            raise UnknownFormat(f"{path} has format {written!r}; this server knows {BOUNDED_FORMAT!r}")
+        if written not in _KNOWN:
+            raise UnknownFormat(f"{path} has format {written!r}; this server knows {_KNOWN[-1]!r}")
         if not footer.num_rows == system.rows == ref.rows:
             raise DamagedFile(
                 path, f"it has {footer.num_rows} rows, its sidecar {system.rows}, not {ref.rows}"

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from txn.columns import column_arrays, column_fields, has_bounds, one_chunk
+from txn.columns import column_arrays, column_fields, has_bounded_rows, has_bounds, one_chunk
 from txn.encode import encode_spec
 from txn.entries import entry_arrays
 from txn.intervals import node_array
@@ -21,6 +21,7 @@ from txn.persist.checksum import Tee, write_blocks
 from txn.persist.location import Blob, Offload
 from txn.persist.part import (
     BOUNDED_FORMAT,
+    BOUNDED_ROWS_FORMAT,
     FORMAT,
     Part,
     group_rows,
@@ -111,6 +112,20 @@ def _leaves(path: str, values: Any) -> Iterator[tuple[str, Any]]:
         yield path, values
 
 
+def _format_of(table: Any, spec: ShardSpec) -> bytes:
+    """Return the format of a part: the lowest that has all that is in its columns."""
+    names = frozenset(table.column_names)
+    if any(
+        has_bounded_rows(table.column(f"c{c.attnum}"), c.type)
+        for c in spec.columns
+        if f"c{c.attnum}" in names
+    ):
+        return BOUNDED_ROWS_FORMAT
+    if any(has_bounds(table.column(name)) for name in names if name.endswith("_dims")):
+        return BOUNDED_FORMAT
+    return FORMAT
+
+
 async def write_part(
     blob: Blob, offload: Offload, name: str, spec: ShardSpec, table: Any, *, sort: bool = True
 ) -> PartRef:
@@ -130,9 +145,8 @@ async def write_part(
     def write_parquet(file: BinaryIO) -> None:
         row_bytes = ordered.nbytes // ordered.num_rows
         size = group_rows(row_bytes)
-        bounds = any(has_bounds(ordered.column(n)) for n in ordered.column_names if n.endswith("_dims"))
         metadata = {
-            b"holdfast.format": BOUNDED_FORMAT if bounds else FORMAT, b"holdfast.spec": encode_spec(spec),
+            b"holdfast.format": _format_of(ordered, spec), b"holdfast.spec": encode_spec(spec),
             b"holdfast.row_bytes": str(row_bytes).encode("ascii"),
         }  # fmt: skip
         marked = ordered.replace_schema_metadata(metadata)
