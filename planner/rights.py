@@ -69,7 +69,7 @@ def relation_acl(catalog: SystemCatalog, relation: RelationDef) -> tuple[AclItem
 
 def grantable_columns(relation: RelationDef) -> dict[int, str]:
     """Return the columns of a relation on which there are rights, system columns first, with their names."""
-    system = SYSTEM_COLUMNS if relation.kind in "rmp" and not relation.virtual else {}
+    system = SYSTEM_COLUMNS if relation.kind in "rmpS" and not relation.virtual else {}
     return system | {column.attnum: column.name for column in relation.live}
 
 

@@ -205,7 +205,7 @@ def _column_acl(item: RelationDef, attnum: int, acls: Session | None) -> tuple[s
 def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = None) -> Iterator[RowDict]:
     domains = column_domains()
     for item in relations:
-        if item.kind in "rmp":
+        if item.kind in "rmpS":
             for name, oid, number in _SYSTEM_COLUMNS:
                 length, by_value, align, storage = _storage_of(oid)
                 yield {

@@ -228,17 +228,17 @@ def _grantor(
     if not letters and not set(have) & set(ALL[target.kind]):
         what = named if found.column else f"{found.what} {found.name}".strip()
         raise SqlError("42501", f"permission denied for {what}")
+    every = target.every or (target.kind == "column" and target.letters == ALL["column"])
+    if tell and (not letters or (letters != target.letters and not every)):
+        which = "not all" if letters else "no"
+        done = "were granted" if statement.is_grant else "could be revoked"
+        session.warning(f"{which} privileges {done} for {named}", "01007" if statement.is_grant else "01006")
     if (
         not statement.is_grant
         and target.kind in ("relation", "sequence")
         and set(target.letters) & set(ALL["column"])
     ):
         _refuse_columns(session, target, roles, have + letters)
-    every = target.every or (target.kind == "column" and target.letters == ALL["column"])
-    if tell and (not letters or (letters != target.letters and not every)):
-        which = "not all" if letters else "no"
-        done = "were granted" if statement.is_grant else "could be revoked"
-        session.warning(f"{which} privileges {done} for {named}", "01007" if statement.is_grant else "01006")
     return grantor, letters
 
 

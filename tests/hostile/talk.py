@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from tests.support.fields import FieldsClient, connect, fields_of
 
@@ -78,6 +80,14 @@ class Talk:
                 client.send_raw(piece)
         except (ConnectionError, BrokenPipeError):
             pass
+
+    @contextmanager
+    def sending(self, client: FieldsClient, data: bytes) -> Iterator[None]:
+        """Send while the caller reads: neither side may wait for the other to read more than the sockets take."""
+        writer = threading.Thread(target=self.send, args=(client, [data]), daemon=True)
+        writer.start()
+        yield
+        writer.join()
 
     def states(self, client: FieldsClient) -> list[str]:
         """Read up to ReadyForQuery or the end; return the SQLSTATEs of errors."""

@@ -96,7 +96,7 @@ QUERIES: dict[str, tuple[str, list[tuple[str | None, ...]]]] = {
     # arrays of types by three conversions of each element (pgcli)
     "pgcli functions": (
         "SELECT coalesce(proallargtypes::regtype[], proargtypes::regtype[])::text[] FROM pg_proc WHERE oid = 1397",
-        [("{integer}",)],
+        [("[0:0]={integer}",)],
     ),
     # privileges by composed names (Metabase)
     "metabase privileges": (

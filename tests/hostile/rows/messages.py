@@ -152,38 +152,38 @@ def parses(talk: Talk, n: int) -> None:
         parse(f"SELECT a.id + {i}, b.n FROM numbers a JOIN numbers b USING (id) WHERE a.n = {i}")
         for i in range(n)
     )
-    talk.send(client, [one + SYNC])
-    assert not talk.states(client)
+    with talk.sending(client, one + SYNC):
+        assert not talk.states(client)
 
 
 def syncs(talk: Talk, n: int) -> None:
     """Nothing but Sync."""
     client = talk.client()
-    talk.send(client, [SYNC * n])
-    for _ in range(n):
-        assert not talk.states(client)
+    with talk.sending(client, SYNC * n):
+        for _ in range(n):
+            assert not talk.states(client)
 
 
 def flushes(talk: Talk, n: int) -> None:
     """Nothing but Flush and Close of what is not there."""
     client = talk.client()
-    talk.send(client, [(frame(b"H") + frame(b"C", b"Sno\0")) * n + SYNC])
-    assert not talk.states(client)
+    with talk.sending(client, (frame(b"H") + frame(b"C", b"Sno\0")) * n + SYNC):
+        assert not talk.states(client)
 
 
 def describes(talk: Talk, n: int) -> None:
     """Describe of one statement, again and again."""
     client = talk.client()
-    talk.send(client, [parse("SELECT * FROM pg_class") + frame(b"D", b"S\0") * n + SYNC])
-    assert not talk.states(client)
+    with talk.sending(client, parse("SELECT * FROM pg_class") + frame(b"D", b"S\0") * n + SYNC):
+        assert not talk.states(client)
 
 
 def queries(talk: Talk, n: int) -> None:
     """Queries that do not wait for answers."""
     client = talk.client()
-    talk.send(client, [frame(b"Q", b"SELECT 1\0") * n])
-    for _ in range(n):
-        assert not talk.states(client)
+    with talk.sending(client, frame(b"Q", b"SELECT 1\0") * n):
+        for _ in range(n):
+            assert not talk.states(client)
 
 
 def startup_flood(talk: Talk, n: int) -> None:

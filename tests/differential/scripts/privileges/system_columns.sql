@@ -63,4 +63,18 @@ drop materialized view kept;
 drop view shown;
 drop table rows_of, parted;
 drop owned by reader_of_ctid, with_option;
-drop role reader_of_ctid, with_option
+drop role reader_of_ctid, with_option;
+-- those of sequences, and what is told before REVOKE goes on to columns
+create sequence sq;
+create role sq_group;
+create role sq_member in role sq_group;
+grant select (tableoid), select (ctid), select (last_value) on sq to sq_group;
+select attname, attacl::text from pg_attribute where attrelid = 'sq'::regclass and attacl is not null order by attnum;
+revoke select (tableoid), select (ctid), select (last_value) on sq from sq_group;
+grant usage on sequence sq to sq_group;
+set role sq_member;
+revoke all on sequence sq from sq_group;
+revoke usage on sequence sq from sq_group;
+reset role;
+drop sequence sq;
+drop role sq_member, sq_group;
