@@ -124,9 +124,12 @@ def let_go(*held: Sized) -> None:
 
     For the last words of a function: what its caller has stays whole, and would go as one later.
     """
-    large = [one for one in held if len(one) > LARGE]
-    if large:
-        _queue.add(large)
+    for one in held:
+        if len(one) > LARGE:
+            break
+    else:  # short statements come by here
+        return
+    _queue.add([one for one in held if len(one) > LARGE])
 
 
 def release_all(container: Any) -> None:

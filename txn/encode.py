@@ -116,18 +116,19 @@ def disk_value(value: Any) -> Any:
 
 
 _SPECIAL = frozenset((Decimal, tuple, BoundedArray))
+_LOOKED_AT = _SPECIAL | {bytes}
 
 
 def _same_on_disk(values: Row) -> bool:
-    """Tell whether MessagePack is given a row's values as they are."""
-    if not _SPECIAL.isdisjoint(map(type, values)):
-        return False
-    return bytes not in map(type, values) or not any(type(v) is bytes and row_keeps_bounds(v) for v in values)
+    """Tell whether MessagePack is given a row's values, some of which are ``_LOOKED_AT``, as they are."""
+    return _SPECIAL.isdisjoint(map(type, values)) and not any(
+        type(v) is bytes and row_keeps_bounds(v) for v in values
+    )
 
 
 def _disk_op(op: RowOp) -> RowOp:
     values = op.values
-    if values is None or _same_on_disk(values):
+    if values is None or _LOOKED_AT.isdisjoint(map(type, values)) or _same_on_disk(values):
         return op
     return RowOp(op.row_id, op.replaced, tuple([disk_value(v) for v in values]))
 
@@ -169,7 +170,9 @@ def _is_plain(writes: WriteSet) -> bool:
             return False
         for op in shard.ops:
             values = op.values
-            if values is not None and not _same_on_disk(values):
+            if values is None or _LOOKED_AT.isdisjoint(map(type, values)):
+                continue
+            if not _same_on_disk(values):
                 return False
     return True
 

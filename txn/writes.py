@@ -87,7 +87,8 @@ def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[
     except BaseException:
         undo_to(txn, mark)
         raise
-    txn.core.let_go(entered, full)
+    if len(full) > 1:
+        txn.core.let_go(entered, full)
     return ids
 
 
@@ -332,7 +333,8 @@ def change(
         undo_to(txn, mark)
         raise
     found = [base is not None for base in bases]
-    txn.core.let_go(bases, staged, entered)
+    if len(found) > 1:
+        txn.core.let_go(bases, staged, entered)
     return found
 
 
