@@ -274,7 +274,7 @@ async def _with_foreign_keys(session: Session, child: RelationDef, parent: Relat
         mapped = tuple(attnums[a] for a in key.attnums)
         foreign = replace(key.foreign, delete_attnums=tuple(attnums[a] for a in key.foreign.delete_attnums))
         same = next(
-            (c for c in child.foreign_keys if not c.parent and c.attnums == mapped and c.foreign == foreign
+            (c for c in child.foreign_keys if not c.parent and c.validated and c.attnums == mapped and c.foreign == foreign
              and (c.deferrable, c.deferred) == (key.deferrable, key.deferred)), None,
         )  # fmt: skip
         if same is not None:

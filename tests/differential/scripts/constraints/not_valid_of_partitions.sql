@@ -1,0 +1,26 @@
+-- a key of a partition that was not looked at is not its parent's
+create table ref (a int primary key);
+insert into ref values (1);
+create table pp (a int, b int) partition by range (a);
+create table pp1 partition of pp for values from (0) to (10);
+insert into pp values (1, 1), (2, 5);
+alter table pp1 add foreign key (b) references ref not valid;
+alter table pp add foreign key (b) references ref;
+delete from pp where b = 5;
+alter table pp add foreign key (b) references ref;
+select conrelid::regclass::text, conname, convalidated, conparentid <> 0 from pg_constraint where conrelid in ('pp'::regclass, 'pp1'::regclass) order by 1, 2;
+alter table pp1 validate constraint pp1_b_fkey;
+insert into pp values (3, 7);
+create table pp2 (a int, b int);
+insert into pp2 values (11, 9);
+alter table pp2 add constraint own foreign key (b) references ref not valid;
+alter table pp attach partition pp2 for values from (10) to (20);
+delete from pp2;
+alter table pp attach partition pp2 for values from (10) to (20);
+select conrelid::regclass::text, conname, convalidated, conparentid <> 0 from pg_constraint where conrelid = 'pp2'::regclass order by 1, 2;
+create table pp3 (a int, b int references ref);
+alter table pp attach partition pp3 for values from (20) to (30);
+select conname, convalidated, conparentid <> 0 from pg_constraint where conrelid = 'pp3'::regclass order by 1, 2;
+alter table pp detach partition pp1;
+select conname, convalidated, conparentid <> 0 from pg_constraint where conrelid = 'pp1'::regclass order by 1, 2;
+drop table pp, pp1, ref;
