@@ -10,7 +10,7 @@ select max(age(datfrozenxid)) between 0 and 200000000, max(mxid_age(datminmxid))
 select count(*) from pg_stat_bgwriter;
 select archived_count, last_archived_wal, failed_count, stats_reset is not null from pg_stat_archiver;
 select wal_records >= 0, wal_bytes >= 0, stats_reset is not null from pg_stat_wal;
-select (pg_stat_get_wal()).wal_records >= 0, (pg_stat_get_archiver()).archived_count, pg_stat_get_bgwriter_maxwritten_clean();
+select (pg_stat_get_wal()).wal_records >= 0, (pg_stat_get_archiver()).archived_count, pg_stat_get_bgwriter_maxwritten_clean() >= 0;
 select ssl, version, cipher, bits, client_dn, client_serial, issuer_dn from pg_stat_ssl where pid = pg_backend_pid();
 select gss_authenticated, principal, encrypted from pg_stat_gssapi where pid = pg_backend_pid();
 show ssl;
