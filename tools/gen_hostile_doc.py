@@ -17,7 +17,7 @@ HEAD = """# Hostile clients
 
 What `make hostile` found ([testing.md](testing.md#hostile-clients) says how it measures): commit `{commit}`, {processors} processors, {system}, Python
 {python}. The longest wait of a client that runs `SELECT 1` beside each row, how long a cancel and `statement_timeout` took, and the largest
-proportional set of the server and its helpers. {rows} rows in all; what is not within the bounds is named below.
+proportional set of the server and its helpers. {rows} rows in all; what is not within the bounds is named below.{machine}
 """
 
 
@@ -26,10 +26,24 @@ def _most(rows: list[dict[str, Any]], what: str) -> str:
     return f"{max(found):.0f}" if found else "–"
 
 
+def _machine(rows: list[dict[str, Any]]) -> str:
+    """Say how even the machine was, where that was measured."""
+    if not rows or "loop_ms" not in rows[0]:
+        return ""
+    loops, pages = (sorted(row[what] for row in rows) for what in ("loop_ms", "page_us"))
+    again = sum(row["tries"] > 1 for row in rows)
+    middle = len(rows) // 2
+    return (
+        f"\n\nMeanwhile the machine took {loops[0]:.1f} to {loops[-1]:.1f} ms (half of the time at most {loops[middle]:.1f}) for a loop of 100,000 rounds, and"
+        f"\n{pages[0]:.1f} to {pages[-1]:.1f} microseconds (at most {pages[middle]:.1f}) for a page that is touched for the first time; {again} rows were measured more than once."
+    )
+
+
 def page(document: dict[str, Any]) -> str:
     """Return the page of some figures."""
     by_memory: dict[str, list[dict[str, Any]]] = document["rows"]
-    parts = [HEAD.format(**{**document, "rows": sum(map(len, by_memory.values()))})]
+    every = [row for rows in by_memory.values() for row in rows]
+    parts = [HEAD.format(**{**document, "rows": len(every), "machine": _machine(every)})]
     for memory, rows in by_memory.items():
         parts.append(
             f"\n## With {memory}\n\n| kind | rows | longest wait, ms | cancel, ms | time-out, ms | memory, MB |\n|---|---|---|---|---|---|\n"

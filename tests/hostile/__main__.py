@@ -3,6 +3,7 @@
     --memory 512MB --memory 2GB     servers it is run against, one after the other
     --kind regex, --row NAME        some rows alone
     --out docs/evidence/hostile.json
+    --more                          rows alone that the file lacks of this commit, or that were not within the bounds
 
 Figures go to the file row by row; docs/hostile.md is made of those in docs/evidence once all rows have run. The process ends with 1
 if a row is not as it should be.
@@ -19,14 +20,19 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
 from tests.hostile.known import KNOWN
+from tests.hostile.long import TRIES as TIMES
 from tests.hostile.long import Figures, Stand
+from tests.hostile.row import Row
 from tests.hostile.rows import KINDS
 from tests.hostile.short import TRIES, Found, TimedServer, judge, try_row
 
+Measured = dict[str, dict[tuple[str, str], Figures]]
+"""By the server's memory, then by kind and name."""
 KNOWN_FILE = Path(__file__).parent / "known.py"
 FIGURES = Path(__file__).resolve().parents[2] / "docs" / "evidence" / "hostile.json"
 
@@ -37,24 +43,30 @@ def main() -> int:
     parser.add_argument("--kind", action="append", choices=list(KINDS), help="rows of this kind alone")
     parser.add_argument("--row", action="append", help="this row alone")
     parser.add_argument("--out", type=Path, help="where figures go")
+    parser.add_argument(
+        "--more", action="store_true", help="rows that --out lacks of this commit, or that failed"
+    )
     parser.add_argument("--short", action="store_true", help="the short form")
     parser.add_argument("--known", action="store_true", help="with --short: write known.py")
     parser.add_argument("--failing", action="store_true", help="with --short: rows in known.py alone")
     arguments = parser.parse_args()
     if arguments.short:
         return _short(arguments)
-    found: dict[str, list[Figures]] = {}
+    return _long(arguments)
+
+
+def _long(arguments: argparse.Namespace) -> int:
+    found = _kept(arguments.out) if arguments.more else {}
     for memory in arguments.memory or ["512MB", "2GB"]:
-        stand = Stand(memory)
-        found[memory] = []
-        for kind, rows in KINDS.items():
-            for row in rows:
-                if (arguments.kind and kind not in arguments.kind) or (
-                    arguments.row and row.name not in arguments.row
-                ):
+        rows = found.setdefault(memory, {})
+        for _ in range(TIMES):
+            stand = Stand(memory)
+            for kind, row in _chosen(arguments):
+                before = rows.get((kind, row.name))
+                if before is not None and (not before.problem or before.tries >= TIMES):
                     continue
                 figures = stand.run(kind, row)
-                found[memory].append(figures)
+                rows[kind, row.name] = figures if before is None else before.better(figures)
                 if (
                     arguments.out is not None
                 ):  # what was measured is kept where a run does not come to its end
@@ -65,39 +77,58 @@ def main() -> int:
                 print(
                     f"{memory:>6} {kind}: {row.name}: {figures.said}, others {figures.longest_ms} ms, cancel "
                     f"{figures.cancel_ms} ms, time-out {figures.timeout_ms} ms, {figures.peak_mb} MB"
+                    f" (machine: loop {figures.loop_ms} ms, page {figures.page_us} us)"
                     + (f" -- {figures.problem}" if figures.problem else ""),
                     flush=True,
                 )
-        stand.close()
+            stand.close()
     if arguments.out is not None and arguments.out.resolve() == FIGURES:
         subprocess.run([sys.executable, "tools/gen_hostile_doc.py"], check=True, cwd=FIGURES.parents[2])
-    wrong = [figures for rows in found.values() for figures in rows if figures.problem]
+    wrong = [figures for rows in found.values() for figures in rows.values() if figures.problem]
     print(f"{sum(map(len, found.values()))} rows, {len(wrong)} not as they should be")
     return 1 if wrong else 0
+
+
+def _chosen(arguments: argparse.Namespace) -> Iterator[tuple[str, Row]]:
+    for kind, rows in KINDS.items():
+        if not arguments.kind or kind in arguments.kind:
+            for row in rows:
+                if not arguments.row or row.name in arguments.row:
+                    yield kind, row
+
+
+def _kept(out: Path | None) -> Measured:
+    """Return what a file has of this commit."""
+    if out is None or not out.exists():
+        return {}
+    document = json.loads(out.read_text())
+    if document["commit"] != _commit():
+        return {}
+    return {
+        memory: {(row["kind"], row["name"]): Figures(**row) for row in rows}
+        for memory, rows in document["rows"].items()
+    }
 
 
 def _short(arguments: argparse.Namespace) -> int:
     known = dict(KNOWN)
     server = TimedServer()
-    for kind, rows in KINDS.items():
-        for row in rows:
-            unwanted = arguments.kind and kind not in arguments.kind
-            unwanted = unwanted or (arguments.row and row.name not in arguments.row)
-            if unwanted or (arguments.failing and row.name not in KNOWN):
-                continue
-            tries: list[Found] = []
-            problem = "not tried"
-            while problem and len(tries) < TRIES and not (tries and tries[-1].held):
-                tries.append(try_row(server, row))
-                problem = judge(row, tries)
-            known.pop(row.name, None)
-            if problem:
-                known[row.name] = problem.splitlines()[0][:120]
-            best = min(tries, key=lambda one: one.longest_ms)
-            print(
-                f"{kind}: {row.name}: {best.said}, {best.longest_ms:.1f} ms, {best.bytes >> 20} MB -- {problem[:2000]}",
-                flush=True,
-            )
+    for kind, row in _chosen(arguments):
+        if arguments.failing and row.name not in KNOWN:
+            continue
+        tries: list[Found] = []
+        problem = "not tried"
+        while problem and len(tries) < TRIES and not (tries and tries[-1].held):
+            tries.append(try_row(server, row))
+            problem = judge(row, tries)
+        known.pop(row.name, None)
+        if problem:
+            known[row.name] = problem.splitlines()[0][:120]
+        best = min(tries, key=lambda one: one.longest_ms)
+        print(
+            f"{kind}: {row.name}: {best.said}, {best.longest_ms:.1f} ms, {best.bytes >> 20} MB -- {problem[:2000]}",
+            flush=True,
+        )
     server.close()
     if arguments.known:
         head = KNOWN_FILE.read_text().split("KNOWN: Final", 1)[0]
@@ -111,16 +142,19 @@ def _short(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _document(found: dict[str, list[Figures]]) -> dict[str, object]:
-    commit = subprocess.run(
+def _commit() -> str:
+    return subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True
     ).stdout.strip()
+
+
+def _document(found: Measured) -> dict[str, object]:
     return {
-        "commit": commit,
+        "commit": _commit(),
         "processors": os.cpu_count(),
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
-        "rows": {memory: [asdict(figures) for figures in rows] for memory, rows in found.items()},
+        "rows": {memory: [asdict(figures) for figures in rows.values()] for memory, rows in found.items()},
     }
 
 
