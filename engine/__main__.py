@@ -174,6 +174,7 @@ async def serve_forever(config: Config) -> None:
             room=database.messages,
         )
         database.terminate = server.terminate
+        database.interrupt = server.interrupt
         database.turns = server.turns
         database.store.on_long_turn(server.turns.yield_to_readers)
         loop.add_signal_handler(signal.SIGHUP, database.reload)

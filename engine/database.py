@@ -165,6 +165,7 @@ class Database:
         self._preloading: asyncio.Future[None] | None = None
         # ends a session by its pid, with a report other than 57P01 if one is given; False if there is none
         self.terminate: Callable[..., bool] = lambda pid, report=None: False
+        self.interrupt: Callable[[int], bool] = lambda pid: False  # cancels what a session runs
         self.turns = Turns()  # the server's, once there is one: whose work gives way to whose
         self._random = random.Random(secrets.randbits(128))
         self._version = 0

@@ -282,6 +282,12 @@ class Backend(Protocol):
     def cancel(self) -> None:
         """A CancelRequest with this connection's key arrived; may be called at any time."""
 
+    def unmet(self) -> ErrorReport | None:
+        """Return what answers the next message of a batch if the last cancel has met nothing: what ran had ended, or could not be interrupted.
+
+        Asked between two messages, once for a cancel.
+        """
+
     def close(self) -> MaybeAwaitable[None]:
         """The connection ended (Terminate, EOF or a fatal error): release everything."""
 

@@ -210,6 +210,17 @@ class Connection:
         frames = self._frames
         return frames.data[frames.pos : frames.pos + 1] == b"S"
 
+    @property
+    def upcoming(self) -> int:
+        """The next message's type, if it is here as a whole and means something in this state; else NO_FRAME."""
+        frames = self._frames
+        if self._left or frames.waiting or not frames.has(5):
+            return NO_FRAME
+        kind: int
+        kind, length = HEADER.unpack_from(frames.data, frames.pos)
+        known = kind in ACTED_ON[self.state] and 4 <= length <= self._limits[kind]
+        return kind if known and length < len(frames) else NO_FRAME
+
     def next_frame(self) -> int:
         """Return the next message's type and make its transition; NO_FRAME if there is none to act on, DROPPING to be asked again.
 

@@ -225,6 +225,13 @@ class Server:
         session.cancel()
         return True
 
+    def interrupt(self, pid: int) -> bool:
+        """Cancel what session ``pid`` runs (pg_cancel_backend); False if there is none."""
+        session = self._sessions.get(pid)
+        if session is not None:
+            session.cancel()
+        return session is not None
+
     def terminate(self, pid: int, report: ErrorReport = ADMIN_SHUTDOWN) -> bool:
         """End session ``pid`` with ``report``, cancelling what it runs (pg_terminate_backend, timeouts)."""
         session = self._sessions.get(pid)

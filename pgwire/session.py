@@ -33,7 +33,7 @@ from pgwire.direct import Direct, read_ahead
 from pgwire.errors import BackendError, ErrorReport, RemoteProtocolError, fatal
 from pgwire.give_way import SLICE_S
 from pgwire.responder import WireResponder
-from pgwire.state import AUTH, CLOSED, READY, SIMPLE, SKIP_UNTIL_SYNC, STARTUP, SYNCING
+from pgwire.state import AUTH, CLOSED, EXTENDED, READY, SIMPLE, SKIP_UNTIL_SYNC, STARTUP, SYNCING
 
 if TYPE_CHECKING:
     from pgwire.server import Server
@@ -49,6 +49,11 @@ CANCEL_GRACE_S: Final = 5.0  # what a cancelled statement gets to end by itself
 FIRST_LOOK_S: Final = 0.1  # until a client that sends no more is first looked for
 LAST_LOOK_S: Final = 60.0  # between two such looks at most
 CLOSE_GRACE_S: Final = 10.0  # what a peer gets to take the last bytes
+
+# What is answered with a cancel that came between two messages, and what is handled before that is decided: Sync, and what is
+# not here yet, let it be forgotten.
+REFUSED: Final = frozenset(b"PBDEQF")
+PASSED_OVER: Final = frozenset(b"CH")
 
 # What a reader's message may begin with for it to be handled in the middle of others' work: Bind, Parse, Query.
 READS_AHEAD: Final = frozenset(b"BPQ")
@@ -94,6 +99,7 @@ class Session:
         "_put_off",
         "_reading_paused",
         "_task",
+        "_withdrawn",
         "backend",
         "connection",
         "exchange",
@@ -148,6 +154,7 @@ class Session:
             None  # until it is asked whether a silent client is there
         )
         self._between = False  # others have their turn between two messages
+        self._withdrawn = False  # a cancel has come, and may have met nothing
         self._abort_timer: asyncio.TimerHandle | None = None  # until a closing socket is cut
         self._auth_timer: asyncio.TimerHandle | None = self._loop.call_later(
             config.authentication_timeout_s, self._authentication_timed_out
@@ -227,7 +234,9 @@ class Session:
         """Handle what has arrived while others went first."""
         self._put_off = False
         if self._task is None and self.connection.state is not CLOSED:
-            step = self._pump()
+            step = self._withdraw() if self._withdrawn else None
+            if step is None:
+                step = self._pump()
             if step is not None:
                 self.start(step)
             else:
@@ -302,7 +311,13 @@ class Session:
         return self.connection.state is READY and self.backend.status() == "I"
 
     def cancel(self) -> None:
-        """Cancel the running statement, if any."""
+        """Cancel the running statement, if any, and where it has ended or cannot be met what comes next of the same batch.
+
+        Short statements are met in no other way: this is called where others have their turn, and there none of them runs. Where one
+        batch has ended and the next has arrived it is the one that the cancel meets.
+        """
+        if self.busy and self.connection.state in (READY, EXTENDED):
+            self._withdrawn = True
         self._cancel_backend()
 
     def terminate(self, report: ErrorReport = ADMIN_SHUTDOWN, *, when_idle: bool = False) -> None:
@@ -434,12 +449,16 @@ class Session:
                     await step
                     step = None
                 except Exception as error:
+                    self._withdrawn = False  # met, or the batch has ended anyway
                     step = self._failure(error)
                 if step is None:
                     if self.connection.buffered and perf_counter() >= ends:
                         await self._take_turns()
                         ends = perf_counter() + SLICE_S
-                    step = self._pump()
+                    if self._withdrawn:
+                        step = self._withdraw()
+                    if step is None:
+                        step = self._pump()
         except asyncio.CancelledError:
             self._abandon()
             step = None
@@ -472,6 +491,26 @@ class Session:
         self._between = False
         if self.responder.paused:
             await self.responder.drain()
+
+    def _withdraw(self) -> Step | None:
+        """Answer what comes next of a batch, or of many, with the cancel that nothing has met; forget it where nothing comes."""
+        self._withdrawn = False
+        connection = self.connection
+        step: Step | None = None
+        self._pumping = True
+        try:
+            while (kind := connection.upcoming) in PASSED_OVER and step is None:
+                connection.next_frame()
+                step = _HANDLERS[kind](self, connection.data, connection.start, connection.stop)
+            report = self.backend.unmet() if kind in REFUSED and step is None else None
+            if report is not None:
+                connection.next_frame()
+                connection.has_read()
+                raise BackendError(report)
+        except Exception as error:
+            step = self._failure(error)
+        self._pumping = False
+        return step
 
     def _failure(self, error: Exception) -> Step | None:
         """Answer for a handler that raised; return what is left to do."""

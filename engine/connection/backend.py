@@ -24,7 +24,7 @@ from engine import run
 from engine.connection import extended, long_messages, shared_portals, simple
 from engine.connection.cursors import Cursors
 from engine.connection.function_call import run_function
-from engine.connection.interrupts import Interrupts
+from engine.connection.interrupts import CANCELED, Interrupts
 from engine.connection.limits import TRANSACTION_TIMEOUT, IdleLimit
 from engine.connection.output import field_descriptions
 from engine.connection.portal import Cursor, Portal, Prepared
@@ -130,6 +130,13 @@ class Connection:
     def cancel(self) -> None:
         """CancelRequest: interrupts the running statement, if any."""
         self.interrupts.cancel()
+
+    def unmet(self) -> ErrorReport | None:
+        """See ``pgwire.backend.Backend``."""
+        if not self.interrupts.unmet():
+            return None
+        self.session.cancelled.decided = False  # what was committed is answered
+        return self.report(SqlError("57014", CANCELED))
 
     def is_short(self, plan: Plan) -> bool:
         """Tell whether what a plan computes surely takes no time worth naming; a COMMIT may have checks and triggers to run."""

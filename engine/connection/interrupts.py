@@ -9,6 +9,7 @@ in the middle of a call (``engine.loop.strands``): interrupting it cancels the t
 taken back while it is queued; once its log entry is being written a cancel no longer reaches it (``engine.transaction.block``). From then
 until the statement is answered nothing does: what is durable is answered with success (``CancelFlag.decided``). An interrupt that comes
 meanwhile is met where the Query message or the procedure goes on behind the commit, and forgotten where nothing follows, as in PostgreSQL.
+Short statements are never met while they run: a cancel that comes between two messages is kept for the next one of the batch (``unmet``).
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TIMEOUT: Final = "canceling statement due to statement timeout"
+CANCELED: Final = "canceling statement due to user request"
 
 
 class CancelFlag:
@@ -95,7 +97,7 @@ class CancelFlag:
 class Interrupts:
     """The running statement of one connection."""
 
-    __slots__ = ("_begun", "_session", "_task", "_timer", "_unending")
+    __slots__ = ("_begun", "_late", "_session", "_task", "_timer", "_unending")
 
     def __init__(self, session: Session) -> None:
         """Nothing runs."""
@@ -104,6 +106,7 @@ class Interrupts:
         self._timer: asyncio.TimerHandle | None = None
         self._unending = False  # what runs is not meant to end: statement_timeout does not count
         self._begun = False  # something has begun whose task, made in the next turn of the loop, has still to take its first step
+        self._late = False  # the last cancel came where nothing ran
 
     def reset(self) -> None:
         """A new statement comes: what concerned the one before is forgotten."""
@@ -260,9 +263,18 @@ class Interrupts:
         """CancelRequest: interrupt the running statement, if any, or the commit that a Sync waits for."""
         txn = self._session.block.txn
         if self._task is not None or self._begun:
-            self._interrupt("canceling statement due to user request")
-        elif txn is not None and not self._session.out.lost:
-            txn.withdraw()
+            self._late = not self._interrupt(CANCELED)
+        else:
+            self._late = txn is None or self._session.out.lost or not txn.withdraw()
+
+    def unmet(self) -> bool:
+        """Tell, once, whether the last cancel is still to be met: nothing ran, or what ran has ended, past being interrupted."""
+        cancelled = self._session.cancelled
+        unmet = self._late or cancelled.reason == CANCELED
+        self._late = False
+        if unmet:
+            cancelled.reason = ""
+        return unmet
 
     def end_transaction(self) -> bool:
         """transaction_timeout has passed: interrupt what runs; False if nothing does."""
@@ -276,14 +288,18 @@ class Interrupts:
         if self._task is not None:
             self._task.cancel()
 
-    def _interrupt(self, reason: str) -> None:
+    def _interrupt(self, reason: str) -> bool:
+        """Have what runs end; False where it has, and only its outcome is still to be handed on."""
+        cancelled = self._session.cancelled
         if self._begun:
-            self._session.cancelled.reason = reason
-        elif self._task is not None and not self._task.done():
-            cancelled = self._session.cancelled
             cancelled.reason = reason
-            if not cancelled.decided:
-                self._task.cancel()
+            return True
+        if self._task is None or self._task.done():
+            return False
+        cancelled.reason = reason
+        if not cancelled.decided:
+            self._task.cancel()
+        return True
 
     def _cancelled(self) -> SqlError | BackendError:
         cancelled = self._session.cancelled

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from engine.catalog.tids import PAGE_BYTES, blocks
 from engine.connection.advisory import SessionAdvisory
+from engine.connection.interrupts import CANCELED
 from engine.connection.server_directory import log_files, names, temporary_files
 from engine.large_objects.session import SessionLargeObjects
 from engine.sequences.session import SessionSequences
 from engine.transaction import snapshots
 from planner.catalog import RelationDef
+from planner.errors import SqlError
 from planner.facts import PG_CATALOG_OID
 from txn import inspect
 from txn.api import ShardStats
@@ -210,11 +212,10 @@ class SystemView:
         self._session.warning(message)
 
     def cancel_backend(self, pid: int) -> bool:
-        """Cancel what a session runs; False if there is no such session."""
-        connection = self._session.db.sessions.get(pid)
-        if connection is not None:
-            connection.cancel()
-        return connection is not None
+        """Cancel what a session runs; False if there is no such session. SqlError 57014 for its own."""
+        if pid == self._session.pid:
+            raise SqlError("57014", CANCELED)
+        return self._session.db.interrupt(pid)
 
     def terminate_backend(self, pid: int) -> bool:
         """End a session; False if there is no such session."""

@@ -85,6 +85,7 @@ async def opened(folder: Path, *options: str) -> AsyncIterator[tuple[Database, S
     try:
         server = Server(database, ServerConfig())
         database.terminate = server.terminate
+        database.interrupt = server.interrupt
         yield database, server
     finally:
         await database.close()

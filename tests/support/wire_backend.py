@@ -427,6 +427,12 @@ class TinyBackend:
         self.calls.append("cancel")
         self.cancelled.set()
 
+    def unmet(self) -> ErrorReport | None:
+        if not self.cancelled.is_set():
+            return None
+        self.cancelled.clear()
+        return failure("57014", "canceling statement due to user request").report
+
     def close(self) -> Any:
         self.calls.append("close")
         self.closed += 1
