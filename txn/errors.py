@@ -13,13 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from txn.types import IndexId, Key, RowId, ShardId, Timestamp
+
+E = TypeVar("E", bound=Exception)
 
 
 class TxnError(Exception):
     """Base of expected failures."""
+
+
+def anew(error: E) -> E:
+    """Return an error that is remembered, to raise it: what it was raised by before is not kept, and does not add up."""
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
 
 
 class WriteConflict(TxnError):
@@ -226,6 +234,10 @@ class OutOfSpace(TxnError):
 
     needed: int | None = None
     free: int | None = None
+    lacking: str | None = None
+    """What is lacking that is not bytes of the device: a quota, a longer file, another file; None: it is those."""
+    helped: bool = True
+    """Whether it helps to make bytes free: they are no longer file, and no other one."""
     store: str | None = None
     """The object store that is full; None: the file system of the data directory."""
 

@@ -38,7 +38,7 @@ from txn.encode import (
     stamp_parts,
     written_shards,
 )  # fmt: skip
-from txn.errors import CommitUnknown, Fenced, OutOfSpace, TimestampPassed, TxnError
+from txn.errors import CommitUnknown, Fenced, OutOfSpace, TimestampPassed, TxnError, anew
 from txn.oracle import TimestampOracle
 from txn.persist.reserve import Reserve, makes_room, small_change
 from txn.records import Batch, PartSwap, WriteSet
@@ -180,7 +180,7 @@ class Committer:
         """
         self._accepting()
         if self.refusal is not None:
-            raise self.refusal
+            raise anew(self.refusal)
         reserve = self.reserve
         if reserve is not None and reserve.short and not self._goes_on(writes):
             reserve.check(0)
@@ -377,7 +377,7 @@ class Committer:
                 return await self._txns.append(payload)
             except OutOfSpace as again:
                 error = again
-        if self.reserve is not None:
+        if self.reserve is not None and error.lacking is None:
             raise self.reserve.refusal(len(payload)) from error
         raise error
 

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from txn.api import ShardStats
 from txn.columns import int64_array, rows_to_table, table_schema
+from txn.errors import anew
 from txn.mvcc.generation import Cold
 from txn.mvcc.hotlog import Segment
 from txn.mvcc.intents import OwnWrites
@@ -357,7 +358,7 @@ def stats(txn: StoreTransaction, shard: ShardId) -> ShardStats:
         if entry is None or entry.generation is None:
             raise KeyError(shard)
         if entry.generation.damage is not None and history.domain is txn.timeline:
-            raise entry.generation.damage
+            raise anew(entry.generation.damage)
         rows, hot, size = entry.generation.counts()
         return ShardStats(
             rows=rows,

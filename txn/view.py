@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from txn.errors import CrossesTimelines, SchemaChanged
+from txn.errors import CrossesTimelines, SchemaChanged, anew
 from txn.mvcc.generation import Generation, Padding
 from txn.mvcc.intents import OwnWrites
 from txn.mvcc.keys import IndexKey, KeyMaker
@@ -101,7 +101,7 @@ def look_at(txn: StoreTransaction, shard: ShardId, *, even_damaged: bool = False
         core = txn.core
         damaged = core.log.damaged
         if damaged and shard in damaged and shard not in core.shards:
-            raise damaged[shard]
+            raise anew(damaged[shard])
         history = core.shards[shard]
         if (
             history.domain is not txn.timeline
@@ -114,7 +114,7 @@ def look_at(txn: StoreTransaction, shard: ShardId, *, even_damaged: bool = False
             raise KeyError(shard)
         if entry.generation.damage is not None:
             if not even_damaged and shard not in core.read_damaged:
-                raise entry.generation.damage
+                raise anew(entry.generation.damage)
             return View(shard, entry.generation, entry.spec, txn.own.get(shard))
         view = View(shard, entry.generation, entry.spec, txn.own.get(shard))
         if txn.writing and shard not in txn.owner.held:

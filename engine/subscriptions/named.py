@@ -36,7 +36,7 @@ from planner.catalog import DEFAULT_TIMELINE
 from planner.errors import SqlError
 from planner.parse import parse
 from txn.api import Transaction
-from txn.errors import DamagedFile, ReadBelowSince, TxnError, UnknownFormat
+from txn.errors import DamagedFile, ReadBelowSince, TxnError, UnknownFormat, anew
 from txn.holds import Hold
 from txn.types import (
     IndexId,
@@ -181,7 +181,7 @@ class NamedSubscriptions:
         named = self._all.get(name)
         if named is None:
             if self._damage is not None:
-                raise self._damage
+                raise anew(self._damage)
             raise SqlError("42704", f'subscription "{name}" does not exist')
         if session.database_oid != named.record.database:
             raise SqlError("55000", f'subscription "{name}" was not created in this database')

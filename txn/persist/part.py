@@ -36,6 +36,7 @@ from txn.errors import (
     MissingFile,
     TxnError,
     UnknownFormat,
+    anew,
 )
 from txn.keycodec import KeyCodec
 from txn.persist.checksum import check_file, check_footer
@@ -473,7 +474,7 @@ class Part:
     async def verify(self) -> None:
         """Check the whole file, once: engines that read it by themselves check less. Raises DamagedFile."""
         if self.damage is not None:
-            raise self.damage
+            raise anew(self.damage)
         if not self.verified:
             held = await self.hold() if self.remote else None
 

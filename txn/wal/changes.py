@@ -29,6 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn.columns import int64_array
+from txn.errors import anew
 from txn.mvcc.generation import Generation, Padding
 from txn.mvcc.history import ShardHistory
 from txn.mvcc.hotlog import Segment
@@ -85,7 +86,7 @@ class Window:
         for generation, end in ends.items():
             if end > lo:
                 if generation.damage is not None:
-                    raise generation.damage
+                    raise anew(generation.damage)
                 self._lives.append(
                     _Life(
                         generation.log.capture(),
