@@ -22,7 +22,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -78,7 +78,8 @@ def next_window(done: int, last: int, done_bytes: int, cores: int, total: int) -
 class _Window:
     """Partitions ``first`` .. ``end - 1``, written to ``folder``.
 
-    ``done``: the job has ended well. ``read``: bytes of files that were read and deleted.
+    ``done``: the job has ended well. ``read``: bytes of files that were read and deleted. ``there``: what had files when it was done,
+    counted from ``first``: one that is missing later has been taken away, it was not empty.
     """
 
     folder: Path
@@ -86,6 +87,7 @@ class _Window:
     end: int
     done: bool = False
     read: int = 0
+    there: frozenset[int] = frozenset()
 
 
 def file_of(folder: Path, index: int) -> Path | None:
@@ -94,11 +96,15 @@ def file_of(folder: Path, index: int) -> Path | None:
         names = os.listdir(folder)
     except FileNotFoundError:
         return None
+    return next((folder / name for name in names if list(_indexes([name])) == [index]), None)
+
+
+def _indexes(names: Iterable[str]) -> Iterator[int]:
+    """Yield the partition of each file of a window, counted from its first."""
     for name in names:
         match = _PART.match(name)
-        if match is not None and int(match.group(1)) == index:
-            return folder / name
-    return None
+        if match is not None:
+            yield int(match.group(1))
 
 
 class Spool:
@@ -171,6 +177,7 @@ class Spool:
             )
         self._bytes += window.read + sum(_size(path) for path in _files(window.folder))
         self._written = end
+        window.there = frozenset(_indexes(os.listdir(window.folder)))
         window.done = True
 
     # -- reading -------------------------------------------------------------------------------------
@@ -179,6 +186,9 @@ class Spool:
         """Return the file of the next partition that has rows once it is there, None while it is not.
 
         Empty partitions have no file, which is known when their window is done; ``at_end`` tells the end.
+
+        Raises:
+            SqlError: 58030 if somebody has removed a file.
         """
         while self._next < self.partitions:
             window = self._window(self._next)
@@ -190,6 +200,11 @@ class Spool:
                 return found
             if not done:
                 return None
+            if self._next - window.first in window.there:
+                raise SqlError(
+                    "58030",
+                    f'a file of a result of Spark was removed from "{window.folder}" before it was read',
+                )
             self._next += 1
         return None
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from engine.spark.spool import AHEAD_BYTES, GROWTH, MAX_WINDOW, Spool, _Window, free_broadcasts, next_window
 from engine.spark.stream import KEPT_BYTES, Collected
+from planner.errors import SqlError
 
 SCHEMA = pa.schema([("n", pa.int64()), ("t", pa.string())])
 JSON = '{"type":"struct","fields":[{"name":"a"},{"name":"a"}]}'
@@ -128,6 +129,51 @@ def test_discard_leaves_nothing(tmp_path: Path) -> None:
     writer.file(writer.window(0, 2), 1, 5)
     writer.spool.discard()
     assert list(tmp_path.iterdir()) == []
+
+
+class Session:
+    """Stands for a SparkSession whose jobs write the partitions of ``rows`` that have any."""
+
+    def __init__(self, writer: Writer, rows: dict[int, int]) -> None:
+        self.writer, self.rows = writer, rows
+
+    def internalCreateDataFrame(self, *_: object) -> Session:
+        return self
+
+    def write(self) -> Session:
+        return self
+
+    def option(self, *_: object) -> Session:
+        return self
+
+    def parquet(self, uri: str) -> None:
+        window = self.writer.spool._windows[-1]
+        window.folder.mkdir(parents=True)
+        for index, rows in self.rows.items():
+            self.writer.file(window, index, rows)
+
+
+def test_a_file_that_was_removed_is_not_an_empty_partition(tmp_path: Path) -> None:
+    writer = Writer(tmp_path, 4)
+    immutable = {"Range$": SimpleNamespace(MODULE=0)}
+    writer.jvm.scala = SimpleNamespace(collection=SimpleNamespace(immutable=SimpleNamespace(**immutable)))
+    range_ = SimpleNamespace(apply=lambda first, end: SimpleNamespace(toSet=lambda: range(first, end)))
+    setattr(immutable["Range$"], "MODULE$", range_)
+    spark = writer.jvm.org.apache.spark
+    spark.rdd = SimpleNamespace(PartitionPruningRDD=SimpleNamespace(create=lambda rdd, wanted: rdd))
+    writer.spool._session = Session(writer, {0: 5, 2: 7})
+    writer.spool.write(4)
+    assert writer.spool.complete
+    path = writer.spool.next_file()
+    assert path is not None
+    assert sum(batch.num_rows for batch in writer.spool.read(path)) == 5
+    [left] = [p for p in path.parent.iterdir() if p.suffix == ".parquet"]
+    for gone in (left.unlink, lambda: path.parent.rename(tmp_path / "elsewhere")):
+        gone()
+        with pytest.raises(SqlError, match="was removed") as removed:
+            writer.spool.next_file()
+        assert removed.value.sqlstate == "58030"
+    assert not writer.spool.at_end
 
 
 class Batches:
