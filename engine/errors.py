@@ -7,6 +7,7 @@ connection (N8, Q13).
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -33,6 +34,8 @@ from planner.evaluate_env import Suspend
 from txn import errors as txn_errors
 from txn.locks.advisory import MAX_NUMBERS
 from txn.persist.location import StoreUnavailable
+from txn.persist.regular import NotRegularFile
+from txn.persist.trouble import number_of, said
 from txn.selection import FUTURE_MS
 from txn.time import moment_text
 
@@ -44,6 +47,22 @@ TROUBLES: Final[Mapping[txn_errors.TroubleKind, str]] = {
     "space": "53100",
 }
 """SQLSTATEs of what the system may be short of."""
+
+_OF_FILES: Final[Mapping[int, str]] = {
+    **dict.fromkeys((errno.EPERM, errno.EACCES, errno.EROFS), "42501"),
+    errno.ENOENT: "58P01",
+    errno.EEXIST: "58P02",
+    **dict.fromkeys((errno.ENOTDIR, errno.EISDIR, errno.ENOTEMPTY), "42809"),
+}
+
+
+def file_state(error: OSError) -> str:
+    """Return the SQLSTATE of what the system says to a file or directory that a statement names: PostgreSQL's, and 58030 for its XX000."""
+    if isinstance(error, NotRegularFile):
+        return "42809"
+    number = number_of(error)
+    return _OF_FILES.get(number or 0) or TROUBLES[said(number).kind]
+
 
 MOST_CHARACTERS: Final = 1 << 20
 """Of a text of a report."""
@@ -242,7 +261,7 @@ _TXN: dict[type[Exception], Make] = {
         if e.store
         else _report(
             "53100",
-            "could not write the commit: no space left on device",
+            f"could not write the commit: {e.lacking or 'no space left on device'}",
             detail="The transaction was rolled back; reads go on."
             + ("" if e.needed is None else f" {e.needed} bytes have to be free, {e.free} are."),
             hint="Free space on the data directory's file system and retry. DROP, TRUNCATE, DELETE, VACUUM and CHECKPOINT go on.",

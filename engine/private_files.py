@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from engine.config import ConfigError
-from txn.persist.trouble import opened
+from txn.persist.trouble import again, opened
 
 log = logging.getLogger("holdfast")
 
@@ -69,14 +69,22 @@ def prepare_data_directory(path: Path) -> None:
 def stored_secret(path: Path) -> bytes:
     """Return the secret that the salts of unknown users derive from, made at the first start.
 
-    With another one at each start these salts would change where those of roles stay. One that cannot be kept is good for this start.
+    With another one at each start these salts would change where those of roles stay. One that cannot be kept, or read, is good for
+    this start: what the system will not read now is not written over.
     """
     file = path / SECRET
-    try:
+
+    def read() -> bytes:
         with opened(str(file)) as found:
-            secret = found.read(_SECRET_BYTES + 1)
-    except OSError:
+            return found.read(_SECRET_BYTES + 1)
+
+    try:
+        secret = again(read)
+    except FileNotFoundError:
         secret = b""
+    except OSError as error:
+        log.warning("could not read %s: %s", file, error.strerror)
+        return secrets.token_bytes(_SECRET_BYTES)
     if len(secret) == _SECRET_BYTES:
         return secret
     secret = secrets.token_bytes(_SECRET_BYTES)

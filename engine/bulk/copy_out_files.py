@@ -27,6 +27,7 @@ from engine.bulk.server_files import Roots, exists_error, file_error, target
 from engine.bulk.write_rows import Sheet, Sink, write_file
 from engine.connection.pieces import cut
 from engine.connection.portal import RowReader
+from engine.errors import file_state
 from engine.writes.progress import CopyProgress
 from pgwire.codecs.sizes import measure_of
 from planner.errors import SqlError
@@ -89,7 +90,7 @@ async def _opened(name: str, work: Callable[[], Any]) -> Any:
 
 
 async def fill(file: BinaryIO, sheet: Sheet, reader: RowReader, progress: CopyProgress, session: Any) -> int:
-    """Write a result to a local file, durably; return the number of rows. Raises SqlError 53100, 58030."""
+    """Write a result to a local file, durably; return the number of rows. Raises SqlError as ``file_state``."""
     try:
         sink = Sink(file, sheet, session)
         measure = measure_of(sheet.oids)
@@ -101,9 +102,7 @@ async def fill(file: BinaryIO, sheet: Sheet, reader: RowReader, progress: CopyPr
         sink.close()
         await asyncio.to_thread(_sync, file)
     except OSError as error:
-        raise SqlError(
-            "53100" if error.errno == 28 else "58030", f"could not write to COPY file: {error.strerror}"
-        ) from None
+        raise SqlError(file_state(error), f"could not write to COPY file: {error.strerror}") from None
     return sink.rows
 
 

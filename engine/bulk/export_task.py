@@ -13,6 +13,7 @@ import pyarrow as pa
 from engine.bulk.copy_out_files import Written
 from engine.bulk.objects import words_of
 from engine.bulk.write_rows import Sheet
+from engine.errors import file_state
 from pgwire.codecs.errors import DataError
 from planner.errors import SqlError
 
@@ -50,7 +51,7 @@ class ExportTask:
             yield "failed", (error.sqlstate, error.message, error.detail)
             return
         except OSError as error:
-            state, words = ("58030", error.strerror) if error.errno is not None else words_of(error)
+            state, words = (file_state(error), error.strerror) if error.errno is not None else words_of(error)
             yield "failed", (state, f"could not write to COPY file: {words}", None)
             return
         yield "written", (name, rows, size)

@@ -31,12 +31,11 @@ from engine.bulk.objects import (
     words_of,
 )
 from engine.bulk.regular import NotRegularFile
+from engine.errors import file_state
 from planner.errors import SqlError
 from txn.persist.object_url import ObjectUrl, is_object_url, parse_object_url
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_CODES = {"FileNotFoundError": "58P01", "NotADirectoryError": "58P01", "PermissionError": "42501",
-          "FileExistsError": "58P02", "IsADirectoryError": "42809"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,7 @@ def file_error(error: OSError, name: str, what: str) -> SqlError:
     known = type(error).__name__
     side = ("FROM", "read") if what == "reading" else ("TO", "write")
     return SqlError(
-        _CODES.get(known, "58030"),
+        file_state(error),
         f'could not open file "{name}" for {what}: {error.strerror}',
         hint=f"COPY {side[0]} instructs the PostgreSQL server process to {side[1]} a file. "
         "You may want a client-side facility such as psql's \\copy."

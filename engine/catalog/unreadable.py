@@ -12,6 +12,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from txn.persist.blobfs import write_durably
 from txn.persist.trouble import opened, whole
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def note(data: Path, spaces: Spaces) -> None:
     file = data / FILE
     try:
         if found:
-            file.write_text(json.dumps(found, indent=1))
+            write_durably(str(file), json.dumps(found, indent=1))
         else:
             file.unlink(missing_ok=True)
     except OSError as error:

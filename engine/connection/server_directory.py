@@ -15,12 +15,12 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Final, NamedTuple
 
+from engine.errors import file_state
 from pgwire.give_way import give_way
 from planner.errors import SqlError
 
 _LOG: Final = "log.sqlite"
 _SPILLED: Final = ("duckdb-spill", "spark/spool")
-_CODES: Final = {FileNotFoundError: "58P01", NotADirectoryError: "42809", PermissionError: "42501"}
 
 
 class DirectoryFile(NamedTuple):
@@ -77,6 +77,5 @@ def names(data_dir: Path, path: str, *, missing_ok: bool, dots: bool) -> Sequenc
     except OSError as error:
         if missing_ok and isinstance(error, FileNotFoundError):
             return ()
-        code = _CODES.get(type(error), "58030")
-        raise SqlError(code, f'could not open directory "{path}": {error.strerror}') from None
+        raise SqlError(file_state(error), f'could not open directory "{path}": {error.strerror}') from None
     return listed

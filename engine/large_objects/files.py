@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.bulk.regular import open_regular, read_regular
 from engine.bulk.server_files import permitted
+from engine.errors import file_state
 from engine.large_objects import access
 from planner.acl import READ_SERVER_FILES, WRITE_SERVER_FILES
 from planner.errors import SqlError
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 _PIECE_BYTES: Final = 1 << 20
-_CODES: Final = {"FileNotFoundError": "58P01", "NotADirectoryError": "58P01", "PermissionError": "42501",
-                 "IsADirectoryError": "42809", "NotRegularFile": "42809"}  # fmt: skip
 
 
 def check_allowed(session: Session, function: str) -> None:
@@ -42,8 +41,7 @@ def _path(session: Session, name: str, verb: str) -> str:
 
 
 def _refused(error: OSError, name: str, verb: str) -> SqlError:
-    code = _CODES.get(type(error).__name__, "58030")
-    return SqlError(code, f'could not {verb} server file "{name}": {error.strerror}')
+    return SqlError(file_state(error), f'could not {verb} server file "{name}": {error.strerror}')
 
 
 async def import_file(session: Session, name: str, number: int) -> int:

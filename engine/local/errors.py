@@ -16,6 +16,7 @@ from engine.executor import EngineLimit
 from planner.errors import SqlError
 from planner.lower.dialect import ERROR_END, ERROR_MARK, error_of
 from planner.lower.numeric import OVERFLOW
+from txn.errors import MissingFile
 from txn.persist.trouble import number_in, said
 
 _MARKED = re.compile(re.escape(ERROR_MARK) + r"([0-9A-Z]{5}):(.*)", re.DOTALL)
@@ -23,6 +24,7 @@ _MARKED = re.compile(re.escape(ERROR_MARK) + r"([0-9A-Z]{5}):(.*)", re.DOTALL)
 _SMALLEST = re.compile(r"Overflow (?:on abs\(|in division of )(-\d+)\b")
 _OF_SMALLEST = {str(-(2**15)): "smallint", str(-(2**31)): "integer", str(-(2**63)): "bigint"}
 _FAR_DATE = re.compile(r"Type INT32 with value \d+-\d\d-\d\d\b.* INT64")  # a date is made a timestamp
+_NO_FILE = re.compile(r'No files found that match the pattern "([^"]+)"')
 _WIDE = re.compile(r"DECIMAL|INT128|HUGEINT")
 _INTEGERS = {"INT8": "tinyint", "INT16": "smallint", "INT32": "integer", "INT64": "bigint"}
 _MESSAGES: tuple[tuple[str, str, str], ...] = (
@@ -68,6 +70,12 @@ def to_sql_error(error: Exception) -> SqlError:
     if isinstance(error, duckdb.InternalException | duckdb.FatalException):
         return EngineLimit("XX000", f"the local executor failed: {first}", lasting=True)
     return SqlError("0A000", f"the local executor cannot run this query: {first}")
+
+
+def missing_part(error: Exception) -> MissingFile | None:
+    """Return what other executors raise where DuckDB does not find the file of a part; None where it is something else."""
+    found = _NO_FILE.search(str(error)) if isinstance(error, duckdb.IOException) else None
+    return None if found is None else MissingFile(found.group(1))
 
 
 def _message(text: str) -> str:

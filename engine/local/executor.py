@@ -13,6 +13,7 @@ there are not enough it is another executor's, or 53000.
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import threading
 from collections.abc import Mapping
@@ -31,8 +32,8 @@ from engine.explain.logical import custom_scan
 from engine.explain.texts import Texts
 from engine.explain.tree import PlanNode
 from engine.local.callouts import Callouts
-from engine.local.errors import to_sql_error
-from engine.local.instance import open_instance, opened_at_most
+from engine.local.errors import missing_part, to_sql_error
+from engine.local.instance import open_instance, opened_at_most, spill_folder
 from engine.local.relations import Sources, relation_sql
 from engine.loop.descriptors import Descriptors
 from engine.loop.threads import stand_back
@@ -54,6 +55,8 @@ from planner.walk import walk
 from txn.persist import trouble
 from txn.persist.trouble import TRIES, number_in, said
 from txn.types import ShardId, Snapshot
+
+log = logging.getLogger("holdfast")
 
 BATCH_ROWS = 16_384
 VECTOR_ROWS = 2048  # DuckDB computes so many at a time
@@ -272,6 +275,18 @@ class LocalExecutor:
         with self._opening:
             self._instance = None
 
+    def made_spill_again(self) -> bool:
+        """Make the folder for spilled data where somebody has removed it (DuckDB makes it once); tell whether that was so."""
+        folder = spill_folder(self._blob_dir, self._spill)
+        if not self.is_open or folder.is_dir():
+            return False
+        try:
+            folder.mkdir(mode=0o700, parents=True)
+        except OSError as error:
+            log.warning("could not make %s again: %s", folder, error.strerror)
+            return False
+        return True
+
     @property
     def pool(self) -> ThreadPoolExecutor:
         """The threads queries compute in."""
@@ -370,7 +385,12 @@ class _Running(EngineQuery):
             error, duckdb.FatalException | duckdb.InternalException
         ):  # either may leave an instance that fails for all
             self._owner.give_up_instance()
-        self.may_pass = isinstance(error, duckdb.IOException) and said(number_in(str(error))).passing
+        missing = missing_part(error)
+        if missing is not None:
+            return missing
+        self.may_pass = isinstance(error, duckdb.IOException) and (
+            said(number_in(str(error))).passing or self._owner.made_spill_again()
+        )
         return to_sql_error(error) if isinstance(error, duckdb.Error) else error
 
     def _release(self) -> None:

@@ -27,6 +27,11 @@ def opened_at_most(scans: Iterable[int], threads: int) -> int:
     return sum(min(2 * files, most) for files in scans)
 
 
+def spill_folder(blob_dir: Path, spill: Path | None) -> Path:
+    """Return the folder for spilled data: ``spill``, or one inside ``blob_dir``."""
+    return blob_dir / "duckdb-spill" if spill is None else spill
+
+
 def open_instance(blob_dir: Path, *, memory_bytes: int, threads: int, spill: Path | None = None) -> Any:
     """Return a connection to a new in-memory instance.
 
@@ -36,8 +41,7 @@ def open_instance(blob_dir: Path, *, memory_bytes: int, threads: int, spill: Pat
         memory_bytes: what DuckDB may use before it spills.
         threads: worker threads of all queries together, at least 1.
     """
-    if spill is None:
-        spill = blob_dir / "duckdb-spill"
+    spill = spill_folder(blob_dir, spill)
     connection = duckdb.connect(
         ":memory:",
         config={

@@ -33,7 +33,13 @@ from txn.types import Row
 
 SLICE_ROWS: Final = 2000
 _WHOLE: Final = 1 << 62
-_MAY_PASS: Final = ("58P01", "58030")  # gone since it was listed; the disk or the network
+_MAY_PASS: Final = (
+    "58P01",
+    "58030",
+    "53000",
+    "53100",
+    "53200",
+)  # gone since it was listed; the disk, the network, what is short
 _UNREADABLE: Final = ("42501", "42809")
 
 Rows = AsyncGenerator[list[Row]]

@@ -7,6 +7,7 @@ What is left over is a query that Spark refuses: 0A000 with its first line.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -118,8 +119,8 @@ def from_text(text: str, overflowed: Overflowed = _unknown) -> SqlError:
     number = number_in(text)
     if number is not None and said(number).kind in ("files", "memory"):
         return SqlError(TROUBLES[said(number).kind], f"Spark cannot use its files: {first}")
-    if "No space left on device" in text:
-        return SqlError("53100", "could not write a temporary file of Spark: No space left on device")
+    if number is not None and said(number).kind == "space":
+        return SqlError("53100", f"could not write a temporary file of Spark: {os.strerror(number)}")
     if "FileNotFoundException" in text or "FAILED_READ_FILE" in text:
         return SqlError("58030", f"Spark cannot read its files: {first}")
     if "java.lang.ArithmeticException" in text or "overflow" in first:

@@ -18,6 +18,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.errors import TROUBLES
 from engine.reads.engine_query import EngineQuery, forget
 from engine.spark.errors import lost, to_sql_error
 from engine.spark.overflow import type_of
@@ -37,6 +38,7 @@ from engine.spark.tasks import cancel_jobs
 from engine.spark.workers import prepare_workers
 from planner.errors import SqlError
 from txn.errors import TxnError
+from txn.persist.trouble import number_of, said
 
 if TYPE_CHECKING:
     from engine.executor import ExecContext
@@ -346,7 +348,10 @@ class Running(EngineQuery):
         if interrupted:
             return SqlError("57014", "canceling statement due to user request")
         if isinstance(error, OSError) and not lost(error):
-            return SqlError("58030", f"could not use a temporary file of Spark: {error.strerror or error}")
+            return SqlError(
+                TROUBLES[said(number_of(error)).kind],
+                f"could not use a temporary file of Spark: {error.strerror or error}",
+            )
         if not self._live.gateway.alive or lost(error):
             if self._runtime.ready and self._live.gateway.alive:
                 return to_sql_error(error, self._overflowed)

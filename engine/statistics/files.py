@@ -81,5 +81,9 @@ class StatisticsFiles:
         self._folder.mkdir(mode=0o700, exist_ok=True)
         path = self._folder / name
         temporary = self._folder / f"{name}.new"
-        temporary.write_bytes(self._head + zlib.crc32(data).to_bytes(4, "big") + data)
-        temporary.replace(path)
+        try:
+            temporary.write_bytes(self._head + zlib.crc32(data).to_bytes(4, "big") + data)
+            temporary.replace(path)
+        except OSError:
+            temporary.unlink(missing_ok=True)  # half of one would take what a full disk has left
+            raise

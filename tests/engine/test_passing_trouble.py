@@ -16,19 +16,22 @@ from typing import Any, Final
 import duckdb
 import pytest
 
+from engine.bulk.server_files import file_error
 from engine.connection import kept_rows
 from engine.connection.rows import RowBatch
+from engine.errors import file_state
 from engine.local.errors import to_sql_error
 from engine.local.executor import _streamed
 from engine.spark.errors import from_text
 from planner.errors import SqlError
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
-from txn.errors import DamagedFile, FileTrouble, OutOfSpace, StorageError
+from txn.errors import DamagedFile, FileTrouble, OutOfSpace, StorageError, anew
 from txn.persist import blobfs, checksum, mapping, part, sidecar, trouble
 from txn.persist.blobfs import Files, LocalBlob
 from txn.persist.location import Indeterminate
 from txn.persist.memory import MemoryDisk
+from txn.persist.regular import NotRegularFile
 
 STATES: Final = {"io": "58030", "files": "53000", "memory": "53200", "space": "53100"}
 
@@ -140,6 +143,7 @@ class Short:
 
     def __init__(self, real: Callable[..., Any], gives: bytes | None) -> None:
         self.real, self.gives, self.times, self.asked = real, gives, 0, 0
+        self.given: list[Any] = []
 
     def __call__(self, *args: Any) -> Any:
         self.asked += 1
@@ -160,6 +164,11 @@ class Short:
             def read(_, size: int | None = -1, /) -> Any:
                 return self.gives
 
+            def close(self) -> None:
+                found.close()
+                super().close()
+
+        self.given.append(found)
         return Odd(bytes(size))
 
 
@@ -213,6 +222,7 @@ def test_a_read_that_gives_too_little_passes_and_is_not_damage(
                 assert told.value.kind == "io"
                 assert short.asked in (2, trouble.TRIES)  # on the loop, in a thread
             assert file.damage is None
+        assert all(given.closed for given in short.given), "a descriptor stays with a read that failed"
         short.times = 0
         await ask()
         await database.close()
@@ -374,6 +384,43 @@ def test_what_cannot_be_deleted_is_trouble_of_its_kind(
             assert await blob.get("a/b") is None
 
     run(main)
+
+
+def test_what_a_statement_names_is_told_as_postgres_tells_it() -> None:
+    """elog.c of PostgreSQL 15, ``errcode_for_file_access``; its XX000 is 58030 here."""
+    states = {
+        "42501": (errno.EPERM, errno.EACCES, errno.EROFS), "58P01": (errno.ENOENT,), "58P02": (errno.EEXIST,),
+        "42809": (errno.ENOTDIR, errno.EISDIR, errno.ENOTEMPTY), "53000": (errno.ENFILE, errno.EMFILE),
+        "53100": (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "53200": (errno.ENOMEM, errno.ENOBUFS),
+    }  # fmt: skip
+    told = {number: state for state, numbers in states.items() for number in numbers}
+    for number in errno.errorcode:
+        error = OSError(number, os.strerror(number))
+        expected = told.get(number, "58030")
+        assert file_state(error) == expected
+        for what in ("reading", "writing"):
+            assert file_error(error, "/a", what).sqlstate == expected
+    assert file_state(NotRegularFile.at("/a")) == "42809"
+
+
+def test_a_remembered_error_does_not_grow() -> None:
+    damage = DamagedFile("a", "it is wrong")
+
+    def meet() -> None:
+        try:
+            raise ValueError
+        except ValueError as error:
+            raise anew(damage) from error
+
+    for _ in range(100):
+        with pytest.raises(DamagedFile):
+            meet()
+    frames = 0
+    at = damage.__traceback__
+    while at is not None:
+        frames, at = frames + 1, at.tb_next
+    assert frames < 10
+    assert isinstance(damage.__cause__, ValueError)  # of the last time
 
 
 def test_a_library_that_tells_no_number_tells_of_no_damage(tmp_path: Path) -> None:
