@@ -23,6 +23,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 from weakref import WeakValueDictionary
@@ -193,9 +194,9 @@ class DurableLog:
             except BaseException:
                 await stores.close()
                 raise
-        if config.reserve_bytes:
-            make_way(path, config.reserve_bytes)
-        lock = await asyncio.to_thread(DirectoryLock.acquire, path, clock)
+        lock = await asyncio.to_thread(
+            DirectoryLock.acquire, path, clock, room=partial(make_way, path, config.reserve_bytes)
+        )
         consensus: SqliteConsensus | None = None
         try:
             reserve = await asyncio.to_thread(Reserve, path, config.reserve_bytes)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import fcntl
 import os
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -42,8 +43,12 @@ class DirectoryLock:
         self._directory = directory
 
     @classmethod
-    def acquire(cls, path: str, clock: Clock, kind: str = DATA) -> DirectoryLock:
+    def acquire(
+        cls, path: str, clock: Clock, kind: str = DATA, room: Callable[[], None] | None = None
+    ) -> DirectoryLock:
         """Create the directory if need be, lock it, check its format and that it is of ``kind``.
+
+        ``room``: makes space, where there is none, for what is written in it; called once the directory is locked.
 
         Raises:
             DataDirectoryInUse: another process (or another lock of this one) holds it.
@@ -63,6 +68,8 @@ class DirectoryLock:
             ):  # a network file system may not lock directories: then the file alone counts
                 if not _locked(directory):
                     raise DataDirectoryInUse(path, "a process whose lock file was removed")
+            if room is not None:
+                room()
             text = f"pid {os.getpid()} on {socket.gethostname()}, started at Unix ms {clock.now_ms()}\n"
             os.ftruncate(fd, 0)
             os.pwrite(fd, text.encode(), 0)

@@ -113,7 +113,13 @@ async def open_shared(config: SharedConfig, path: str, clock: Clock, ids: IdGen)
         else:
             root = str(config.blob)
             await asyncio.to_thread(_check_cluster, root, consensus.cluster, fresh)
-            blob = await asyncio.to_thread(LocalBlob, root, writer=f"{leadership.epoch}-{ids.next_id()}")
+            lease = leadership.lease
+            blob = await asyncio.to_thread(
+                LocalBlob,
+                root,
+                writer=f"{leadership.epoch}-{ids.next_id()}",
+                leads=None if lease is None else lease.valid,
+            )
         return SharedStores(
             lock=lock, consensus=consensus, blob=blob, leadership=leadership, append_attempts=APPEND_ATTEMPTS
         )

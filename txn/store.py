@@ -392,9 +392,9 @@ class ShardStore:
             try:
                 await self._flusher.flush(shard, history=history)
                 return
-            except OutOfSpace:  # what is asked for makes room in the end
+            except OutOfSpace as full:  # what is asked for makes room in the end
                 reserve = self.core.log.committer.reserve
-                if reserve is None or not reserve.give_to_flush():
+                if reserve is None or not full.helped or not reserve.give_to_flush():
                     raise
 
     async def idle(self) -> None:

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import os
+import resource
 import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import psycopg
 import pytest
 
+from engine.errors import report_of
+from planner.catalog import Catalog
 from sqllogictest.client import ServerError
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
 from tests.support.server import ServerProcess
-from txn.errors import OutOfSpace
+from txn.durable import DurableLog, StorageConfig
+from txn.errors import DataDirectoryInUse, OutOfSpace
+from txn.leadership import DirectoryLock
+from txn.persist import reserve as reserve_module
+from txn.persist import trouble
 from txn.persist.memory import MemoryDisk
 from txn.persist.reserve import NAME, SMALL_CHANGE_BYTES, STEPS, Reserve, make_way
+from txn.time import SystemClock, SystemIdGen, SystemRng
 
 SIZE = 60_000
 
@@ -223,3 +234,69 @@ def test_a_log_longer_than_the_reserve_goes_once_its_tables_are_empty(small_disk
     server.sql("INSERT INTO kept VALUES (2)")
     assert server.sql("SELECT a FROM kept ORDER BY a") == [("1",), ("2",)]
     server.stop()
+
+
+def test_a_reserve_is_no_longer_than_files_may_be(tmp_path: Path) -> None:
+    """With a limit below its size it could not be allocated: nothing was ever written, for want of bytes of which there were plenty."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
+    try:
+        reserve = Reserve(str(tmp_path), 1 << 16)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not reserve.short
+    assert (tmp_path / NAME).stat().st_size == 10_000
+
+
+def test_a_reserve_takes_what_a_quota_leaves_and_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = 20_000
+    allocate = os.posix_fallocate
+
+    def quota(fd: int, offset: int, size: int) -> None:
+        if size > left:
+            raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+        allocate(fd, offset, size)
+
+    monkeypatch.setattr(os, "posix_fallocate", quota)
+    monkeypatch.setattr(Reserve, "free", lambda self: 1 << 30)
+    reserve = Reserve(str(tmp_path), 1 << 16)
+    assert not reserve.short
+    assert (tmp_path / NAME).stat().st_size == 1 << 14
+    left = 0
+    while reserve.give_some("a test"):
+        pass
+    with pytest.raises(OutOfSpace) as refused:
+        reserve.check(1)
+    assert (refused.value.lacking, refused.value.needed) == ("disk quota exceeded", None)
+
+
+def test_a_second_server_leaves_the_reserve_of_the_first_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def start() -> None:
+        config = StorageConfig(path=tmp_path, reserve_bytes=1 << 16)
+        await (await DurableLog.open(config, SystemClock(), SystemRng(), SystemIdGen())).close()
+
+    asyncio.run(start())
+    whole = (tmp_path / NAME).stat().st_size
+    lock = DirectoryLock.acquire(str(tmp_path), SystemClock())
+    monkeypatch.setattr(reserve_module, "free_bytes", lambda folder: 0)
+    with pytest.raises(DataDirectoryInUse):
+        asyncio.run(start())
+    assert (tmp_path / NAME).stat().st_size == whole == 1 << 16
+    lock.release()
+    asyncio.run(start())
+    assert (tmp_path / NAME).stat().st_size < whole
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_what_cannot_be_written_names_what_is_lacking(number: int) -> None:
+    full = trouble.refused("a data file", OSError(number, os.strerror(number)))
+    assert isinstance(full, OutOfSpace)
+    report = report_of(full, cast(Catalog, None))
+    assert report is not None
+    assert report.sqlstate == "53100"
+    assert report.message == f"could not write the commit: {os.strerror(number).lower()}"
+    assert full.helped == (number != errno.EFBIG)

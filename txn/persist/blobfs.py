@@ -3,7 +3,8 @@
     write  tmp/<n>   ->  fsync file  ->  rename to its name  ->  fsync the directory
 
 A crash leaves at most files in ``tmp``, which the next opening removes. Other processes write by a grant, which is a
-folder in ``tmp``: what they have begun there cannot get its name once the folder has been renamed away. System calls go through a ``Files``
+folder in ``tmp``: what they have begun there cannot get its name once the folder has been renamed away. Folders that somebody has removed
+under a running server are made again, but for those whose absence says that one may write no more. System calls go through a ``Files``
 object, so that tests can make each of them fail (no space, I/O error). Names are never overwritten.
 """
 
@@ -15,13 +16,15 @@ import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar, cast
 
 from txn.errors import FileTrouble
 from txn.persist.location import Indeterminate, Offload, in_thread
 from txn.persist.regular import regular
+from txn.persist.sized import Sized, not_written
 from txn.persist.trouble import again, number_of, opened, reading, reason_of, refused, said, whole
 
+T = TypeVar("T")
 _NAME = re.compile(r"[0-9a-z._-]+(/[0-9a-z._-]+)*\Z")
 
 
@@ -58,10 +61,14 @@ class Files:
 def write_durably(path: str, text: str) -> None:
     """Write a small text file whole or not at all; it and its directory's name are durable on return."""
     files = Files()
-    with open(path + ".new", "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with open(path + ".new", "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        _discard(path + ".new")
+        raise
     files.rename(path + ".new", path)
     folder = os.path.dirname(os.path.abspath(path))
     files.sync_directory(folder)
@@ -74,12 +81,19 @@ class LocalBlob:
     remote = False
 
     def __init__(
-        self, root: str, *, writer: str = "", files: Files | None = None, offload: Offload = in_thread
+        self,
+        root: str,
+        *,
+        writer: str = "",
+        leads: Callable[[], bool] | None = None,
+        files: Files | None = None,
+        offload: Offload = in_thread,
     ) -> None:
         """Removes what an earlier owner left in ``tmp``.
 
         ``writer``: this owner's folder in there, where owners share the directory. One that was deposed and does
-        not know it yet finds its own removed, and can publish nothing more.
+        not know it yet finds its own removed, and can publish nothing more. ``leads``: tells, in any thread, that no other can have
+        removed it yet, so that it is made again; None: nobody can tell that where there is a ``writer``, and without one it always holds.
         """
         self._root = os.path.abspath(root)
         self._files = files or Files()
@@ -87,6 +101,7 @@ class LocalBlob:
         self._tmp = os.path.join(self._root, "tmp")
         self._counter = 0
         self._known_directories = {self._root}
+        self._leads = leads or (lambda: not writer)
         os.makedirs(self._tmp, exist_ok=True)
         for name in os.listdir(self._tmp):
             path = os.path.join(self._tmp, name)
@@ -114,28 +129,58 @@ class LocalBlob:
         if os.path.exists(path):
             raise FileExistsError(path)
         renamed = False
+        sized: Sized | None = None
         try:
-            with again(lambda: self._files.open_new(tmp)) as file:
-                write(file)
+            with self._made_again(lambda: again(lambda: self._files.open_new(tmp))) as file:
+                sized = Sized(file)
+                write(cast(BinaryIO, sized))
+                sized.check()
                 self._files.sync(file)
                 size = file.tell()
-            self._make_directory(os.path.dirname(path))
-            self._files.rename(tmp, path)
+            self._rename(tmp, path)
             renamed = True
             self._files.sync_directory(os.path.dirname(path))
         except OSError as error:
             if renamed:  # under its name it may or may not outlast a power failure: nobody may refer to it
                 raise Indeterminate(f"could not write a data file: {error}") from error
             _discard(tmp)
-            raise refused("a data file", error) from error
+            raise not_written(error, sized, self._root) from error
         except BaseException:
             if not renamed:
                 _discard(tmp)
             raise
         return size
 
+    def _made_again(self, work: Callable[[], T]) -> T:
+        """Do ``work`` in this owner's folder; where somebody has removed that, once more, unless a successor may have."""
+        try:
+            return work()
+        except FileNotFoundError:
+            if os.path.isdir(self._own_tmp) or not self._leads():
+                raise
+            os.makedirs(self._own_tmp, exist_ok=True)
+            self._known_directories = {os.path.dirname(self._root)}
+            if not self._leads():  # a successor may have looked by now, and relies on it that there is none
+                with suppress(OSError):
+                    os.rmdir(self._own_tmp)
+                raise
+        return work()
+
+    def _rename(self, tmp: str, path: str) -> None:
+        """Give a finished file its name; a directory that somebody has removed is made again."""
+        folder = os.path.dirname(path)
+        self._make_directory(folder)
+        try:
+            self._files.rename(tmp, path)
+        except FileNotFoundError:
+            if os.path.isdir(folder):
+                raise  # it is the file that is gone
+            self._known_directories = {os.path.dirname(self._root)}
+            self._make_directory(folder)
+            self._files.rename(tmp, path)
+
     def _make_directory(self, path: str) -> None:
-        """Create a directory and its parents up to the root, each name durable in its parent."""
+        """Create a directory and its parents up to one that is known, each name durable in its parent."""
         if path in self._known_directories:
             return
         parent = os.path.dirname(path)
@@ -179,7 +224,7 @@ class LocalBlob:
 
         def make() -> None:
             try:
-                os.mkdir(folder)
+                self._made_again(lambda: os.mkdir(folder))
             except OSError as error:
                 raise refused("a data file", error) from error
 
@@ -239,6 +284,7 @@ class _LentBlob(LocalBlob):
         self._own_tmp = os.path.join(folder, worker)
         self._counter = 0
         self._known_directories = {root}
+        self._leads = _never  # that its folder is gone is how it learns that the grant has ended
         try:
             os.mkdir(self._own_tmp)
         except OSError as error:
@@ -255,6 +301,10 @@ class LocalGrant:
     def open(self, worker: str) -> LocalBlob:
         """See BlobGrant."""
         return _LentBlob(self.root, self.folder, worker)
+
+
+def _never() -> bool:
+    return False
 
 
 def _walk(root: str, skip: str, prefix: str) -> list[str]:

@@ -23,6 +23,18 @@ _SPARE_BYTES: Final = (
 _WRITES: Final = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
 
 
+def free_bytes(folder: str) -> int:
+    """Return how many bytes the file system of a directory has for us."""
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize
+
+
+def no_more_files(folder: str) -> bool:
+    """Tell whether the file system of a directory has no room for another file, however many bytes it has."""
+    found = os.statvfs(folder)
+    return bool(found.f_files) and not found.f_favail
+
+
 def no_space(path: str, error: sqlite3.Error, size: int) -> bool:
     """Tell whether an append of ``size`` bytes to the log at ``path`` failed because they have no room."""
     code = getattr(error, "sqlite_errorcode", 0)

@@ -55,8 +55,10 @@ class MemoryDisk:
 
     def reserve(self, size: int) -> None:
         """Raise OutOfSpace if ``size`` more bytes exceed the capacity."""
-        if self.capacity is not None and self.used() + size > self.capacity:
-            raise OutOfSpace("no space left on the simulated device")
+        if self.capacity is not None and (used := self.used()) + size > self.capacity:
+            full = OutOfSpace("no space left on the simulated device")
+            full.needed, full.free = size, max(self.capacity - used, 0)
+            raise full
 
     def crash(self) -> None:
         """Kill every open handle; whatever had not returned is lost (or was done: both are possible)."""

@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, BinaryIO, Final, TypeVar
+from typing import Any, BinaryIO, Final, TypeVar, cast
 from zlib import crc32
 
 from txn.errors import DamagedFile, OutOfSpace
@@ -37,8 +37,8 @@ from txn.persist.answers import answer_of
 from txn.persist.blobfs import checked_name
 from txn.persist.file_cache import FileCache
 from txn.persist.location import Indeterminate, Offload, StoreUnavailable
-from txn.persist.log_space import NO_SPACE
 from txn.persist.object_url import ObjectUrl
+from txn.persist.sized import Sized, not_written
 from txn.persist.trouble import TRIES, again, exactly, opened
 
 T = TypeVar("T")
@@ -144,10 +144,13 @@ class ObjectBlob:
 
     def _publish(self, name: str, key: str, write: Callable[[BinaryIO], None]) -> int:
         path = self.cache.new_file()
+        sized: Sized | None = None
         try:
             try:
                 with open(path, "x+b", buffering=1 << 20) as file:
-                    write(file)
+                    sized = Sized(file)
+                    write(cast(BinaryIO, sized))
+                    sized.check()
                     left = size = file.seek(0, os.SEEK_END)
                     file.seek(0)
                     crc = 0
@@ -156,9 +159,7 @@ class ObjectBlob:
                         crc = crc32(piece, crc)
                         left -= len(piece)
             except OSError as error:
-                if error.errno in NO_SPACE:
-                    raise OutOfSpace(f"could not write a data file: {error.strerror}") from error
-                raise Indeterminate(f"could not write a data file: {error}") from error
+                raise not_written(error, sized, self.cache.root) from error
             self._asked("write", name, lambda: self._upload_file(key, path, crc))
             self._note(name)
             if not name.startswith("txn/"):  # a large write set is read at the next start only

@@ -14,12 +14,15 @@ from __future__ import annotations
 
 import logging
 import os
+import resource
 import stat
 from contextlib import suppress
 from typing import Final
 
 from txn.errors import OutOfSpace
+from txn.persist.log_space import free_bytes
 from txn.persist.regular import NotRegularFile, open_regular
+from txn.persist.trouble import number_of, reason_of
 from txn.records import WriteSet
 from txn.types import ShardId
 
@@ -38,6 +41,9 @@ _log = logging.getLogger(__name__)
 class Reserve:
     """The reserve of one data directory. ``size`` 0: there is none, and nothing is ever ``short``."""
 
+    _met: str | None = None
+    """Why it could not be allocated, the last time."""
+
     def __init__(self, folder: str, size: int) -> None:
         """Allocate it, or what there is space for; without any, only what makes room is written.
 
@@ -45,7 +51,8 @@ class Reserve:
         """
         self._folder = folder
         self._path = os.path.join(folder, NAME)
-        self.size = size
+        longest, _hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        self.size = size = size if longest == resource.RLIM_INFINITY else min(size, longest)
         self.short = False
         if not size:
             self._resize(0)
@@ -68,8 +75,7 @@ class Reserve:
 
     def free(self) -> int:
         """Return how many bytes the server could write, besides the reserve."""
-        found = os.statvfs(self._folder)
-        return found.f_bavail * found.f_frsize
+        return free_bytes(self._folder)
 
     def give_up(self, why: str) -> bool:
         """Make the space of the reserve free, but for its last bytes. False: there are none beside those."""
@@ -110,8 +116,11 @@ class Reserve:
     def refusal(self, bytes_needed: int) -> OutOfSpace:
         """Return the error of a commit of so many bytes."""
         error = OutOfSpace("the device is full")
-        error.needed = max(bytes_needed, self.wanted if self.short else 0)
-        error.free = self.free()
+        needed, free = max(bytes_needed, self.wanted if self.short else 0), self.free()
+        if free >= needed and self._met is not None:  # what is free is not the server's to have
+            error.lacking = self._met
+        else:
+            error.needed, error.free = needed, free
         return error
 
     def _resize(self, size: int) -> None:
@@ -127,7 +136,12 @@ class Reserve:
         size = min(self.size, held + max(free - START_BYTES, 0))
         if size < self.size // 4 or (self.short and free < START_BYTES):
             return False
-        return held >= size or self._allocate(size, held)
+        while held < size and not self._allocate(size, held):
+            size //= 2  # a quota may leave less than is free
+            if size < self.size // 4:
+                return False
+        self._met = None
+        return True
 
     def _held(self) -> int:
         """Return the size of the file, 0 if there is none."""
@@ -139,13 +153,15 @@ class Reserve:
     def _allocate(self, size: int, held: int) -> bool:
         try:
             fd = open_regular(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError:
+        except OSError as error:
+            self._met = f"its reserve cannot be opened ({reason_of(error, number_of(error)).lower()})"
             return False
         try:
             os.posix_fallocate(fd, 0, size)
             return True
-        except OSError:
+        except OSError as error:
             os.ftruncate(fd, held)
+            self._met = reason_of(error, number_of(error)).lower()
             return False
         finally:
             os.close(fd)
@@ -163,14 +179,16 @@ def shrink(path: str, size: int) -> None:
 
 
 def make_way(folder: str, size: int) -> None:
-    """Give the reserve (of ``size`` bytes when it is whole) of a stopped server up, some of it, where not even its start would find space."""
+    """Give the reserve (of ``size`` bytes when it is whole) up, some of it, where not even a start would find space. Of a locked directory."""
+    if not size:
+        return
     path = os.path.join(folder, NAME)
     try:
-        found = os.statvfs(folder)
+        free = free_bytes(folder)
         held = os.stat(path).st_size
     except FileNotFoundError:
         return
-    if found.f_bavail * found.f_frsize < START_BYTES:
+    if free < START_BYTES:
         last = min(size // 4, MAX_LAST)
         shrink(path, last if held > last else max(held - last // STEPS, 0))
 

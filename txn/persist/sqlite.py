@@ -253,10 +253,12 @@ class SqliteConsensus:
         except sqlite3.Error:
             pass  # SQLite had rolled back by itself
         if no_space(self._path, error, size):
-            full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
-            return OutOfSpace(
-                f"could not write the log: {'the device is full' if full else 'a quota or a limit on the size of files is exceeded'}"
-            )
+            lacking = None
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_FULL:
+                lacking = "a quota or a limit on the size of files is exceeded"
+            made = OutOfSpace(f"could not write the log: {lacking or 'the device is full'}")
+            made.lacking = lacking
+            return made
         return _trouble("could not write the log", error)
 
     def _meta(self, name: str) -> int:

@@ -256,7 +256,11 @@ def refused(what: str, error: OSError) -> StorageError | OutOfSpace:
     number = number_of(error)
     meant = said(number)
     if meant.kind == "space":
-        return OutOfSpace(f"could not write {what}: {reason_of(error, number)}")
+        full = OutOfSpace(f"could not write {what}: {reason_of(error, number)}")
+        if number != errno.ENOSPC:
+            full.lacking = reason_of(error, number).lower()
+            full.helped = number != errno.EFBIG
+        return full
     made = Indeterminate(f"could not write {what}: {error}")
     made.kind = meant.kind
     return made
