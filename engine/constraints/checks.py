@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from engine.constraints.exclusion import check_whole
 from engine.constraints.foreign_key import ForeignKey, Keys, compiled
+from engine.constraints.owners import ask_child, ask_parent
 from engine.constraints.setwise import check_table
 from engine.constraints.timing import Waiting
 from engine.eager import settle
@@ -82,6 +83,7 @@ async def _make(session: Session, check: Waiting) -> None:
     elif check.side == "exclusion":
         await check_whole(session, table, constraint)
     elif check.side == "whole table":
+        ask_parent(session, compiled(session, table, constraint))
         await check_table(session, table, constraint)
     else:
         key = compiled(session, table, constraint)
@@ -94,7 +96,8 @@ async def _make(session: Session, check: Waiting) -> None:
 
 
 async def check_referencing(session: Session, key: ForeignKey, keys: Keys) -> None:
-    """Raise 23503 if rows refer to one of ``keys`` (values of their columns) and no referenced row has it."""
+    """Raise 23503 if rows refer to one of ``keys`` (values of their columns) and no referenced row has it; 42501 as ``ask_parent``."""
+    ask_parent(session, key)
     txn = session.block.ensure_txn()
     missing = await key.missing(txn, keys)
     if missing:
@@ -108,11 +111,14 @@ async def check_referencing(session: Session, key: ForeignKey, keys: Keys) -> No
 async def check_referenced(session: Session, key: ForeignKey, keys: Keys, *, restrict: bool = False) -> None:
     """Raise 23503 if rows refer to one of ``keys`` (values of the referenced columns) that no row has any more.
 
-    ``restrict``: it does not help that another row has the key now.
+    ``restrict``: it does not help that another row has the key now. 42501 as ``ask_parent`` and ``ask_child``.
     """
     txn = session.block.ensure_txn()
+    if not restrict:
+        ask_parent(session, key)
     gone = keys if restrict else await key.vanished(txn, keys)
     if gone:
+        ask_child(session, key)
         there = {key.child_key(row.values) for row in await key.children(txn, gone, of_parent=True)}
         for canonical, shown in gone.items():
             if canonical in there:

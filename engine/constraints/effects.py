@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.constraints.checks import check_referenced, check_referencing
 from engine.constraints.exclusion import check_new
 from engine.constraints.foreign_key import Canonical, ForeignKey, Keys, incoming, outgoing
+from engine.constraints.owners import ask_to_act
+from engine.constraints.reference_texts import delete_text, reset_columns, update_text
 from engine.constraints.references import references_to, with_partitions
 from engine.constraints.values import same_image
 from engine.eager import settle
@@ -327,6 +329,7 @@ async def _follow_gone(
     elif action in "ar":
         await check_referenced(session, key, gone, restrict=action == "r")
     else:
+        _ask_to_act(session, key, action, None if change.new is None else renamed)
         in_use = session.timing.in_use
         in_use.append(change.relation.oid)  # the action is a trigger to PostgreSQL, and to what it fires
         try:
@@ -339,6 +342,15 @@ async def _follow_gone(
             session.block.ensure_txn().next_statement()
             for one in leaves or (key,):
                 await check_referenced(session, one, gone)
+
+
+def _ask_to_act(session: Session, key: ForeignKey, action: str, renamed: dict[Canonical, Row] | None) -> None:
+    deletes = action == "c" and renamed is None
+    try:
+        ask_to_act(session, key, None if deletes else _assigned(key, action, renamed))
+    except SqlError as error:
+        _within(error, delete_text(key) if deletes else update_text(key, action, of_delete=renamed is None))
+        raise
 
 
 def _as_owner(session: Session, child: RelationDef) -> AbstractContextManager[None]:
@@ -374,10 +386,10 @@ async def _act(
         try:
             await _delete_children(session, child, rows, queue)
         except (SqlError, DataError) as error:
-            _within(error, _delete_text(key))
+            _within(error, delete_text(key))
             raise
         return
-    where = _statement_text(key, action, of_delete=renamed is None)
+    where = update_text(key, action, of_delete=renamed is None)
     firing = None
     if child.triggers:
         assigned = _assigned(key, action, renamed)
@@ -424,9 +436,7 @@ async def _act_on_partitions(
             lambda root, rows: _new_rows(session, root, action, rows, renamed), queue.begin,
         )  # fmt: skip
     except (SqlError, DataError) as error:
-        _within(
-            error, _delete_text(key) if deletes else _statement_text(key, action, of_delete=renamed is None)
-        )
+        _within(error, delete_text(key) if deletes else update_text(key, action, of_delete=renamed is None))
         raise
     for change in changes:
         queue.put(change)
@@ -434,7 +444,11 @@ async def _act_on_partitions(
 
 def _assigned(key: ForeignKey, action: str, renamed: dict[Canonical, Row] | None) -> Sequence[int]:
     """Return the columns that an action sets."""
-    return key.constraint.attnums if action == "c" else [i + 1 for i in _reset_columns(key, renamed)]
+    return (
+        key.constraint.attnums
+        if action == "c"
+        else [i + 1 for i in reset_columns(key, of_delete=renamed is None)]
+    )
 
 
 def _within(error: DataError, where: str) -> None:
@@ -479,16 +493,14 @@ async def _new_rows(
                 cells[i] = None if value is None else assign(value)
             changes.append((row.row_id, tuple(cells)))
         return changes
-    values = {i: _reset_value(session, key.child.columns[i], action) for i in _reset_columns(key, renamed)}
+    values = {
+        i: _reset_value(session, key.child.columns[i], action)
+        for i in reset_columns(key, of_delete=renamed is None)
+    }
     for row in rows:
         pause()
         changes.append((row.row_id, tuple(values.get(i, cell) for i, cell in enumerate(row.values))))
     return changes
-
-
-def _reset_columns(key: ForeignKey, renamed: dict[Canonical, Row] | None) -> list[int]:
-    chosen = key.definition.delete_attnums if renamed is None else ()
-    return [a - 1 for a in chosen] or key.child_at
 
 
 def _reset_value(session: Session, column: ColumnDef, action: str) -> Any:
@@ -497,39 +509,6 @@ def _reset_value(session: Session, column: ColumnDef, action: str) -> Any:
         return None
     make = compile_expr(default)
     return make((), Env((), session, shared=Shared()))
-
-
-def _statement_text(key: ForeignKey, action: str, *, of_delete: bool) -> str:
-    """Return the CONTEXT of an error in an action: the statement PostgreSQL would run."""
-    child = key.child
-    name = f"{quoted(child.schema)}.{quoted(child.name)}"
-    columns = [quoted(child.columns[i].name) for i in key.child_at]
-    if action == "c":
-        sets = [f"{c} = ${n}" for n, c in enumerate(columns, 1)]
-        first = len(columns) + 1
-    else:
-        word = "NULL" if action == "n" else "DEFAULT"
-        changed = _reset_columns(key, None if of_delete else {})
-        sets = [f"{quoted(child.columns[i].name)} = {word}" for i in changed]
-        first = 1
-    where = [f"${n} OPERATOR(pg_catalog.=) {c}" for n, c in enumerate(columns, first)]
-    only = "" if child.kind == "p" else "ONLY "
-    return f'SQL statement "UPDATE {only}{name} SET {", ".join(sets)} WHERE {" AND ".join(where)}"'
-
-
-def _delete_text(key: ForeignKey) -> str:
-    """As ``_statement_text``, for a DELETE."""
-    child = key.child
-    columns = [quoted(child.columns[i].name) for i in key.child_at]
-    where = [f"${n} OPERATOR(pg_catalog.=) {c}" for n, c in enumerate(columns, 1)]
-    name = f"{quoted(child.schema)}.{quoted(child.name)}"
-    only = "" if child.kind == "p" else "ONLY "
-    return f'SQL statement "DELETE FROM {only}{name} WHERE {" AND ".join(where)}"'
-
-
-def quoted(name: str) -> str:
-    """Return an identifier in double quotes, needed or not."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def shape_of(session: Session, relation: RelationDef) -> TableShape:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.constraints.foreign_key import ForeignKey, compiled
+from engine.constraints.owners import ask_parent
 from engine.reads.plans import Plan
 from engine.reads.query import collect, context, run_query
 from planner.bind import bind_statement
@@ -64,11 +65,12 @@ async def _is_empty(session: Session, table: RelationDef) -> bool:
 
 
 async def check_bulk(session: Session, table: RelationDef) -> None:
-    """Check, or let wait, the foreign keys of a table into which rows were loaded in bulk. Raises 23503."""
+    """Check, or let wait, the foreign keys of a table into which rows were loaded in bulk. Raises 23503, and 42501 as ``ask_parent``."""
     for constraint in () if table.keys_off or session.derived.replica else table.foreign_keys:
         if session.timing.is_deferred(constraint):
             session.timing.note(constraint, table.oid, "whole table", {})
         else:
+            ask_parent(session, compiled(session, table, constraint))
             await check_table(session, table, constraint)
 
 

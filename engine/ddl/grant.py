@@ -98,7 +98,7 @@ class _Object:
             self.whole = self.items = function_acl(catalog, function)
         elif target.kind == "large object":
             row = large[target.oid]
-            self.owner, self.name, self.what = row.values[2], f"large object {target.oid}", ""
+            self.owner, self.name, self.what = row.values[2], f"large object {target.oid}", "large object"
             self.whole = self.items = acl_of(session, row)
         else:
             database = catalog.database_by_oid(target.oid)

@@ -24,6 +24,27 @@ OWN_NAMES: Final = ("current_user", "current_role", "session_user")
 """Names that mean a role of the session's."""
 
 
+def refuse_reserved_role(name: str) -> None:
+    """Raise SqlError 42939 for a name that no role may get."""
+    if name.startswith("pg_"):
+        raise SqlError(
+            "42939",
+            f'role name "{name}" is reserved',
+            detail='Role names starting with "pg_" are reserved.',
+        )
+
+
+def refuse_new_name(session: Session, role: RoleDef, new: str) -> None:
+    """Raise SqlError for what no right makes up for in a RENAME: 0A000 for one's own role, 42939 for reserved names, 42710 for one that is taken."""
+    for whose, user in (("session", session.identity.session), ("current", session.identity.current)):
+        if role.oid == user:
+            raise SqlError("0A000", f"{whose} user cannot be renamed")
+    refuse_reserved_role(role.name)
+    refuse_reserved_role(new)
+    if session.catalog.role(new) is not None:
+        raise SqlError("42710", f'role "{new}" already exists')
+
+
 def named_role(session: Session, name: str) -> RoleDef:
     """Return the role an OWNER TO names, current_user and session_user included; 42704 if there is none."""
     if name in ("current_user", "current_role"):

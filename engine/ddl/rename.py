@@ -19,8 +19,8 @@ from engine.ddl.databases import rename_database
 from engine.ddl.drop import table_of
 from engine.ddl.field_names import rename_fields
 from engine.ddl.held_rows import renew_holders
+from engine.ddl.members import refuse_new_name
 from engine.ddl.policies import rebase_policies
-from engine.ddl.roles import refuse_reserved_role
 from engine.ddl.stored_queries import rebase_queries
 from engine.ddl.types import check_free
 from engine.eager import settle
@@ -59,13 +59,7 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
         role = catalog.role(statement.old)
         if role is None:
             raise SqlError("42704", f'role "{statement.old}" does not exist')
-        for whose, user in (("session", session.identity.session), ("current", session.identity.current)):
-            if role.oid == user:
-                raise SqlError("0A000", f"{whose} user cannot be renamed")
-        refuse_reserved_role(role.name)
-        refuse_reserved_role(new)
-        if catalog.role(new) is not None:
-            raise SqlError("42710", f'role "{new}" already exists')
+        refuse_new_name(session, role, new)
         await session.view.change([replace(role, name=new)])
         return Command(plan.bound.tag)
     relation = table_of(session, statement.relation)

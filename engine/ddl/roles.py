@@ -21,7 +21,7 @@ from engine.catalog.stored import (
     predefined_roles,
 )
 from engine.connection.portal import Command, Outcome
-from engine.ddl.members import changed_members
+from engine.ddl.members import changed_members, refuse_reserved_role
 from engine.ddl.policies import role_targets
 from engine.large_objects import statements as large_objects
 from engine.reads.plans import Plan
@@ -129,16 +129,6 @@ def _verifier(session: Session, password: str | None) -> str | None:
         session.notice("empty string is not a valid password, clearing password")
         return None
     return password if verifier is not None else str(make_verifier(password, session.random_bytes(16)))
-
-
-def refuse_reserved_role(name: str) -> None:
-    """Raise SqlError 42939 for a name that no role may get."""
-    if name.startswith("pg_"):
-        raise SqlError(
-            "42939",
-            f'role name "{name}" is reserved',
-            detail='Role names starting with "pg_" are reserved.',
-        )
 
 
 async def _create(session: Session, statement: RoleStatement) -> None:

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias, get_type_hints
 from engine.catalog.stored import predefined_roles
 from engine.ddl.definition_needs import DefinitionNeeds
 from engine.ddl.kinds import KIND_WORDS
-from engine.ddl.members import named_role
+from engine.ddl.members import named_role, refuse_new_name
 from engine.ddl.needs import denied
 from planner import statements as st
 from planner.acl import READ_SERVER_FILES, WRITE_SERVER_FILES, may_admit
@@ -149,8 +149,10 @@ class SharedNeeds(DefinitionNeeds):
                 raise SqlError("42501", "must be superuser to drop superusers")
 
     def rename_role(self, statement: st.Rename) -> None:
-        """CREATEROLE; of a superuser to be one."""
+        """CREATEROLE; of a superuser to be one. What no right makes up for is told first."""
         role = self.catalog.role(statement.old)
+        if role is not None:
+            refuse_new_name(self.session, role, statement.new)
         if role is not None and role.superuser:
             self._be_superuser("must be superuser to rename superusers")
         self._may_create_roles("permission denied to rename role")

@@ -115,13 +115,22 @@ SELECT log_first, next_seq FROM s
 """
 
 
+_HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%]*\]|[^:\[\]]*)(?::[0-9]*)?")
+
+
 def shown(url: str) -> str:
-    """Return a connection URL without its password and parameters, for messages."""
+    """Return a connection URL without its password and parameters, for messages.
+
+    Nothing is shown of one that may be divided in the wrong place: a password with a ``/``, ``?`` or ``#`` that is not escaped ends the
+    part that has it, and would be taken for a port and a path.
+    """
     try:
         parts = urlsplit(url)
     except ValueError:
         return "a malformed URL"
     user, at, hosts = parts.netloc.rpartition("@")
+    if not all(map(_HOST.fullmatch, hosts.split(","))) or "@" in parts.path + parts.query + parts.fragment:
+        return "a malformed URL"
     return urlunsplit((parts.scheme, user.partition(":")[0] + at + hosts, parts.path, "", ""))
 
 
@@ -282,8 +291,8 @@ class PostgresConsensus:
                     "jit": "off",
                 },
             )
-        except ValueError as error:  # asyncpg's text may quote the URL
-            raise Indeterminate(f"cannot use the consensus URL {shown(self._url)}") from error
+        except ValueError:  # asyncpg's text may quote the URL, so a traceback must not have it either
+            raise Indeterminate(f"cannot use the consensus URL {shown(self._url)}") from None
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 row = await connection.fetchrow(

@@ -365,6 +365,9 @@ def test_several_first_starts_at_once_agree_on_one_cluster(postgres: str) -> Non
 def test_passwords_do_not_reach_messages() -> None:
     url = "postgresql://me:s3cret@127.0.0.1:1/db?password=s3cret&sslmode=disable"
     assert shown(url) == "postgresql://me@127.0.0.1:1/db"
+    assert shown("postgresql://me:s3cret@[::1]:1,b:2/db") == "postgresql://me@[::1]:1,b:2/db"
+    for sign in "/?#[":  # not escaped, they end the part that has the password
+        assert "s3" not in shown(f"postgresql://me:s3{sign}cret@127.0.0.1:1/db")
 
     async def work() -> None:
         for bad in (url, "postgresql://me:s3cret@127.0.0.1:port/db", "nonsense://me:s3cret@x/db"):
