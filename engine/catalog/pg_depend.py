@@ -14,6 +14,7 @@ from engine.catalog.dependency_rows import PG_ATTRDEF_OID, PG_REWRITE_OID, attrd
 from engine.catalog.information_schema import relations_read
 from engine.catalog.information_usage import columns_named
 from engine.catalog.referred import by_referred, by_referred_in_views
+from engine.catalog.rule_text import NOTHING, select_rule
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import PG_CLASS_OID, PG_CONSTRAINT_OID, PG_NAMESPACE_OID
 from engine.catalog.virtual import RowDict, by_oid, of_each
@@ -134,11 +135,15 @@ def views_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
             yield depends(PG_REWRITE_OID, rule, PG_CONSTRAINT_OID, oid, "n")
 
 
-@of_each("pg_rewrite", keys={"ev_class": by_oid})
+@of_each("pg_rewrite", keys={"ev_class": by_oid}, needs=_reads)
 def pg_rewrite(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_rewrite: the _RETURN rule of each view."""
     if item.kind in "vm":
+        action = NOTHING  # as long as it reads what is not there any more, or in another form
+        with suppress(SqlError):
+            query = bind_view(stored_context(session.catalog, item.view_sql, item.view_path), item)
+            action = select_rule([column.name for column in item.live], query)
         yield {
             "oid": rewrite_oid(item.oid), "rulename": "_RETURN", "ev_class": item.oid, "ev_type": "1",
-            "ev_enabled": "O", "is_instead": True, "ev_qual": "<>", "ev_action": "<>",
+            "ev_enabled": "O", "is_instead": True, "ev_qual": NOTHING, "ev_action": action,
         }  # fmt: skip

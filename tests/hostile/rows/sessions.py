@@ -150,7 +150,7 @@ ROWS = (
     Row(name="advisory locks", talk=locks_flood, short=5000, full=5_000_000),
     Row(name="an advisory lock taken again", talk=flood("SELECT pg_advisory_lock(1)"), short=60, full=1_000_000),
     Row(name="advisory locks that end with the session", sql="SELECT pg_advisory_unlock_all()",
-        setup=("SELECT count(pg_advisory_lock(g)) FROM generate_series(1, <n>) g",), short=5000, full=1_000_000),
+        setup=("SELECT count(pg_advisory_lock(g)) FROM generate_series(1, <n>) g",), short=5000, full=90_000),
     Row(name="temporary tables", talk=flood("CREATE TEMP TABLE t# (a int)"), short=40, full=20_000),
     Row(name="temporary tables that come and go", talk=flood("CREATE TEMP TABLE t (a int); DROP TABLE t"), short=30, full=10_000),
     Row(name="DISCARD ALL", talk=flood("DISCARD ALL", at_once=1), short=300, full=100_000),

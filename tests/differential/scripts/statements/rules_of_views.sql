@@ -1,0 +1,26 @@
+-- which column of which table each column of a view shows: pg_rewrite's action, as PostgREST and postgres-meta read it
+create table zt (id int primary key, "n,a {m}" text, "1st" int references zt);
+create view v1 as select id, "n,a {m}", "1st" from zt;
+create view v2(a, b) as select x.id, y."n,a {m}" || 'x' from zt x join zt y on y.id = x."1st";
+create view v3 as select a, b, v1.* from v2 join v1 on a = id;
+create view v4 as select id from zt union select 1;
+create view v5 as with w as (select id as wid, "1st" from zt) select wid, "1st", count(*) as c from w group by 1, 2 order by count(*);
+create view v6 as select s.q, s.id from (select id as q, id from zt) s;
+create view v8 as select id from zt a natural join zt b;
+create view v9 as select b.id from zt a left join zt b using (id);
+create view v10 as select id as c from zt x left join zt y using (id);
+create view v11 as select f.a from generate_series(1,2) f(a);
+create view v12 as select (select id from zt limit 1) s, id from zt;
+create view v13 as select from zt;
+create materialized view m1 as select id k from zt;
+create view v14 as select relname, oid from pg_class;
+create view v15 as values (1);
+create view v16 as with recursive r as (select id from zt union all select id+1 from r where id < 3) select id from r;
+create view v17 as select distinct on (id) id, "1st" from zt order by id, "1st";
+select c.relname, e[1]::int n, e[2], (select relname from pg_class o where o.oid=e[3]::oid), e[4] from pg_rewrite r join pg_class c on c.oid=r.ev_class and relnamespace='public'::regnamespace, regexp_matches(regexp_replace(ev_action::text,'^.* :targetList ',''), ':resno (\d+) :resname ((?:[^ \\]|\\.)+) :ressortgroupref \d+ :resorigtbl (\d+) :resorigcol (\d+)','g') e where c.relname not in ('v5','v12') order by 1,2;
+alter view v1 rename column id to key;
+alter table zt rename column id to ident;
+create or replace view v1 as select ident as key, "n,a {m}", "1st", ident + 1 as more from zt;
+select c.relname, e[1]::int n, e[2], (select relname from pg_class o where o.oid=e[3]::oid), e[4] from pg_rewrite r join pg_class c on c.oid=r.ev_class and relnamespace='public'::regnamespace, regexp_matches(regexp_replace(ev_action::text,'^.* :targetList ',''), ':resno (\d+) :resname ((?:[^ \\]|\\.)+) :ressortgroupref \d+ :resorigtbl (\d+) :resorigcol (\d+)','g') e where c.relname in ('v1', 'v3') order by 1,2;
+drop view v3;
+select (ev_action::text like '%:targetList <>%') from pg_rewrite where ev_class = 'v13'::regclass;
