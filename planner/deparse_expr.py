@@ -292,13 +292,14 @@ class Printer:
         oid = const.type.oid
         label = self.type_name(oid, const.type.typmod)
         if const.value is None:
+            label = "unknown" if const.untyped else label
             self.out += "NULL" + (f"::{label}" if show_type >= 0 else "")
             return
         text = const.value if oid == UNKNOWN else text_output(oid, const.value, self.settings)
         if oid in SEARCH_NAMES:
             text = self._search_name(oid, cast("int", const.value))
         text = str(text)
-        need = oid not in (BOOL, UNKNOWN, INT4, NUMERIC)
+        need = oid not in (BOOL, UNKNOWN, INT4, NUMERIC) and not const.untyped
         if oid == BOOL:
             self.out += "true" if const.value else "false"
         elif oid == INT4 and not text.startswith("-"):

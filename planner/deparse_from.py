@@ -22,13 +22,17 @@ from planner.deparse_expr import (
 from planner.deparse_names import VALUES_NAME, Names, is_called_otherwise, names_of, unlike
 from planner.facts import facts
 from planner.query import (
+    CoalesceExpr,
     CteRange,
+    CurrentSetting,
     Expr,
     FromItem,
     FuncExpr,
     FunctionRange,
     Join,
     JoinKind,
+    MinMaxExpr,
+    NullIf,
     QueryExpr,
     Range,
     RangeRef,
@@ -120,7 +124,7 @@ def from_item(p: Printer, item: FromItem, query: Select) -> None:
 
 def _listed(p: Printer, names: Names) -> str:
     """Return the list of columns of an alias; stored texts name no more of them than they have to, so that the others follow their tables."""
-    if p.function_name is stored_function:
+    if p.function_name is stored_function or names.brief:
         shown = names.visible[: names.needed]
     else:
         shown = names.visible if names.listed else []
@@ -206,13 +210,14 @@ def _is_unnest(expr: Expr) -> bool:
 
 
 def _function(p: Printer, expr: Expr) -> None:
-    """Append a function of FROM; what does not look like a call goes into CAST(...)."""
-    if isinstance(expr, FuncExpr) and expr.cast in ("implicit", "explicit"):
-        p.out += "CAST("
-        p.expr(expr.args[0], False)
-        p.out += f" AS {p.type_name(*expr.type)})"
+    """Append a function of FROM; what does not look like a call goes into CAST(...), which was how it could be written there."""
+    called = isinstance(expr, FuncExpr) and expr.cast not in ("implicit", "explicit")
+    if called or isinstance(expr, CoalesceExpr | MinMaxExpr | NullIf | CurrentSetting):
+        p.expr(expr)
         return
-    p.expr(expr)
+    p.out += "CAST("
+    p.expr(expr, False)
+    p.out += f" AS {p.type_name(*expr.type)})"
 
 
 def _relation(p: Printer, schema: str, name: str) -> str:

@@ -46,7 +46,8 @@ class Names:
 
     ``columns`` has "" for those that are gone and None for those without a name yet; ``fresh`` counts the last of them, which the query
     did not have when it was bound. ``visible``: the columns as the text has them, each with whether it is one of these.
-    ``listed``: the names that its alias is printed with, the first ``needed`` of them because they differ from what they would be.
+    ``listed``: the names that its alias is printed with, the first ``needed`` of them because they differ from what they would be;
+    ``brief``: no others are printed, of a function whose row type has got columns since.
     ``merged``: names after USING.
     """
 
@@ -55,6 +56,7 @@ class Names:
     fresh: int = 0
     visible: list[tuple[str, bool]] = field(default_factory=list)
     listed: bool = False
+    brief: bool = False
     needed: int = 0
     merged: list[str] = field(default_factory=list)
     above: tuple[str, ...] = ()
@@ -189,7 +191,8 @@ def _name_columns(made: LevelNames, item: Range, names: Names) -> None:
     names.fresh = item.written.fresh
     own = item.written.own or tuple([column.name for column in item.columns])
     changed = False
-    for place, (column, called) in enumerate(zip(item.columns, own, strict=True)):
+    for place in item.written.order or range(len(own)):
+        column, called = item.columns[place], own[place]
         if not called:
             names.columns[place] = ""
             continue
@@ -203,12 +206,17 @@ def _name_columns(made: LevelNames, item: Range, names: Names) -> None:
         if place < item.written.named:
             names.needed = len(names.visible)
     if isinstance(item, FunctionRange):
-        names.listed = True
-        names.needed = len(names.visible)
+        names.listed = names.brief = True
+        names.needed = _last_of_query(names.visible)
     elif isinstance(item, RelationRange) or (isinstance(item, SubqueryRange) and item.view is not None):
         names.listed = changed
     else:
         names.listed = changed or item.written.named > 0
+
+
+def _last_of_query(visible: Sequence[tuple[str, bool]]) -> int:
+    """Return how many columns there are up to the last one that the query had when it was bound."""
+    return max((count for count, (_, fresh) in enumerate(visible, 1) if not fresh), default=0)
 
 
 def _name_joined(made: LevelNames, join: Join) -> None:

@@ -208,7 +208,10 @@ def _bool(p: Printer, e: BoolExpr, implicit: bool) -> None:
 def _null_test(p: Printer, e: NullTest, implicit: bool) -> None:
     p.open()
     p.paren(e.arg, True, e)
-    p.out += " IS NOT NULL" if e.negated else " IS NULL"
+    if e.whole:
+        p.out += " IS DISTINCT FROM NULL" if e.negated else " IS NOT DISTINCT FROM NULL"
+    else:
+        p.out += " IS NOT NULL" if e.negated else " IS NULL"
     p.close()
 
 

@@ -210,7 +210,7 @@ def _boolean(unit: Unit, expr: BoolExpr, depth: int) -> str:
 def _null_test(unit: Unit, expr: NullTest, depth: int) -> str:
     """IS [NOT] NULL."""
     source = unit.value(expr.arg, depth + 1)
-    if _row_like(expr.arg.type.oid) or isinstance(expr.arg, RowExpr):
+    if not expr.whole and (_row_like(expr.arg.type.oid) or isinstance(expr.arg, RowExpr)):
         function = row_not_null if expr.negated else row_null
         return f"{unit.name(function, 'nul')}({source})"
     return f"({source} is {'not ' if expr.negated else ''}None)"

@@ -374,6 +374,8 @@ class _Printer:
                 return f"not {self.operand(only)}"
             case BoolExpr():
                 return f" {expr.kind} ".join([self.operand(arg) for arg in expr.args])
+            case NullTest(whole=True):
+                return f"{self.operand(expr.arg)} is {'' if expr.negated else 'not '}distinct from null"
             case NullTest():
                 return f"{self.operand(expr.arg)} is {'not ' if expr.negated else ''}null"
             case BooleanTest():

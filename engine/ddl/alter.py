@@ -462,7 +462,7 @@ async def _drop_views_on(
 
 async def _set_schema(session: Session, relation: RelationDef, name: str) -> None:
     """SET SCHEMA: the relation with its indexes moves; views that read it name it anew."""
-    from engine.ddl.rename import rebase_views
+    from engine.ddl.stored_queries import rebase_queries
 
     schema = session.catalog.schema(name)
     if schema is None and name != "pg_temp":
@@ -482,4 +482,4 @@ async def _set_schema(session: Session, relation: RelationDef, name: str) -> Non
     await store_definition(session, replace(relation, schema=name, schema_oid=schema.oid))
     if owned:
         await session.view.change([replace(s, schema=name, schema_oid=schema.oid) for s in owned])
-    await rebase_views(session, {relation.oid}, before)
+    await rebase_queries(session, {relation.oid}, before)

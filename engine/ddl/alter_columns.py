@@ -32,6 +32,7 @@ from engine.ddl.rewrite import (
     validate_checks,
 )
 from engine.ddl.roles import function_words
+from engine.ddl.row_readers import reading
 from engine.ddl.stored_queries import rebase_queries
 from engine.reads.plans import Plan
 from engine.reads.query import context
@@ -357,8 +358,9 @@ def views_that_break(session: Session, before: RelationDef, after: RelationDef) 
     """Return the views that can be bound, but no longer once ``after`` replaces ``before``: as they would be written then."""
     trial = session.catalog.with_changes([after], [], session.db.next_catalog_version())
     broken = []
+    reads = reading(session.catalog, {before.oid})
     for view in session.catalog.user_relations():
-        if view.kind in "vm" and before.oid in view.depends_on:
+        if view.kind in "vm" and reads(view.depends_on, view.view_sql):
             try:
                 text = rebase_view(view, session.catalog, trial, settings=session.bind_settings)
                 rebase_view(replace(view, view_sql=text), trial, trial, settings=session.bind_settings)

@@ -24,7 +24,8 @@ from planner.bind.functions import rebase_body, rebase_default
 from planner.bind.generated import stored_generation
 from planner.bind.index import rebound_indexes
 from planner.bind.policy import rebound_policies
-from planner.bind.stored import rebase_default_text, rebase_readable_view, renamed
+from planner.bind.renaming import renamed
+from planner.bind.stored import rebase_default_text, rebase_readable_view
 from planner.bind.trigger import rebound_triggers
 from planner.catalog import FunctionDef, RelationDef, TypeDef
 from planner.deparse import deparse_expr

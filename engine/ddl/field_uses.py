@@ -20,6 +20,7 @@ from engine.catalog.state import CatalogSnapshot
 from engine.connection.session import Session
 from engine.ddl.dependents import Dependency
 from engine.ddl.field_names import mentions
+from engine.ddl.row_readers import reading
 from engine.ddl.uses import Use, dependency, drop_use
 from pgwire.give_way import give_way, openly
 from planner.bind import bind_check
@@ -102,13 +103,14 @@ def field_uses(
         return False
 
     found = FieldUses([], [], [], [])
+    reads = reading(catalog, {table} if table else set())
     broken: set[int] = set()  # views, those of who drops the column included
     for relation in catalog.user_relations():
         if relation.oid == table:
             continue
         if relation.kind in "vm" and breaks(relation.view_sql, partial(rebase_view, relation, trial, trial)):
             broken.add(relation.oid)
-            if table not in relation.depends_on:
+            if not reads(relation.depends_on, relation.view_sql):
                 found.views.append(relation)
                 continue
         if relation.kind in "rmp":
@@ -119,7 +121,7 @@ def field_uses(
             if breaks(check.check_sql, bind):
                 found.checks.append((made, check))
     for function in catalog.functions():
-        if table not in function.depends_on and _function_breaks(function, trial, breaks):
+        if not reads(function.depends_on, function.body_sql) and _function_breaks(function, trial, breaks):
             found.functions.append(function)
     # Others go with these.
     found.views[:] = [view for view in found.views if broken.isdisjoint(view.depends_on)]

@@ -21,6 +21,7 @@ from engine.ddl.dependents import Dependency, in_report_order, kept_by_extension
 from engine.ddl.members import named_role
 from engine.ddl.needs import denied
 from engine.ddl.roles import function_words
+from engine.ddl.row_readers import reading
 from engine.ddl.temporary import refuse_temporary_move
 from engine.plpgsql.extra_checks import tell_extra
 from engine.reads.plans import Plan
@@ -450,8 +451,9 @@ def functions_that_break(session: Session, before: RelationDef, after: RelationD
     """Return the functions whose bodies can no longer be bound once ``after`` replaces ``before``."""
     trial = session.catalog.with_changes([after], [], session.db.next_catalog_version())
     broken = []
+    reads = reading(session.catalog, {before.oid})
     for function in session.catalog.functions():
-        if before.oid in function.depends_on:
+        if function.body_sql and reads(function.depends_on, function.body_sql):
             try:
                 text = rebase_body(function, session.catalog, trial)
                 rebase_body(replace(function, body_sql=text), trial, trial)
@@ -462,10 +464,11 @@ def functions_that_break(session: Session, before: RelationDef, after: RelationD
 
 async def rebase_functions(session: Session, oids: Set[int], before: CatalogSnapshot) -> None:
     """Name relations anew in the bodies that read them: they were called otherwise in ``before``."""
+    reads = reading(before, oids)
     changed = [
         replace(function, body_sql=rebase_body(function, before, session.catalog))
         for function in session.catalog.functions()
-        if not oids.isdisjoint(function.depends_on)
+        if function.body_sql and reads(function.depends_on, function.body_sql)
     ]
     if changed:
         await session.view.change(changed)

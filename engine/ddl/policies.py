@@ -19,11 +19,12 @@ from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import PG_POLICY_OID, Stored, StoredKey
 from engine.connection.portal import Command, Outcome
 from engine.ddl.members import named_role
+from engine.ddl.row_readers import reading
 from engine.eager import settle
 from engine.reads.plans import Plan
 from planner import statements as st
 from planner.bind.policy import expressions, of_table, rebound_policies
-from planner.bind.stored import renamed
+from planner.bind.renaming import renamed
 from planner.catalog import Catalog, RelationDef
 from planner.catalog.policy import EVERYBODY, PolicyDef
 from planner.errors import SqlError
@@ -198,19 +199,25 @@ def policies_on(
 
 
 async def rebase_policies(session: Session, oids: Set[int], before: CatalogSnapshot) -> None:
-    """Write policies anew that read one of some relations, it or a column of which got another name."""
+    """Write policies anew that read one of some relations which have other names or columns than in ``before``."""
 
     def change(expr: Expr) -> Expr:
         made: Expr = renamed(expr, session.catalog)
         return made
 
     changed: list[Stored] = []
+    reads = reading(before, oids)
     for table in session.catalog.user_relations():
-        if any(table.oid in oids or not oids.isdisjoint(p.depends_on) for p in table.policies):
+        if any(
+            table.oid in oids or reads(policy.depends_on, policy.using_sql + policy.check_sql)
+            for policy in table.policies
+        ):
             old = before.relation_by_oid(table.oid)
             if old is not None:
-                # those of the table itself may have been written anew already
-                policies = rebound_policies(old, replace(table, policies=old.policies), before, change)
+                # those of the table itself may have been written anew already, others of it are gone
+                left = {policy.oid for policy in table.policies}
+                kept = tuple([policy for policy in old.policies if policy.oid in left])
+                policies = rebound_policies(old, replace(table, policies=kept), before, change)
                 version = session.db.next_catalog_version()
                 changed.append(replace(table, policies=policies, version=version))
     if changed:

@@ -1,12 +1,11 @@
 """ALTER ... RENAME: relations, columns, constraints, schemas, roles, databases.
 
 What names a renamed thing is stored as text (views, bodies, checks, policies, triggers), so it is bound against the catalog of before the change
-and printed against the one after it: ``rebase_views``.
+and printed against the one after it: ``rebase_queries``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,6 @@ from engine.ddl.drop import table_of
 from engine.ddl.field_names import rename_fields
 from engine.ddl.held_rows import renew_holders
 from engine.ddl.members import refuse_new_name
-from engine.ddl.policies import rebase_policies
 from engine.ddl.stored_queries import rebase_queries
 from engine.ddl.types import check_free
 from engine.eager import settle
@@ -31,7 +29,7 @@ from planner.bind.generated import stored_generation
 from planner.bind.index import rebound_indexes
 from planner.bind.partition import with_key_named
 from planner.bind.policy import rebound_policies
-from planner.bind.stored import renamed
+from planner.bind.renaming import renamed
 from planner.bind.trigger import rebound_triggers
 from planner.catalog import RelationDef
 from planner.errors import SqlError
@@ -74,7 +72,7 @@ async def rename(conn: Connection, plan: Plan, statement: st.Rename, params: Par
             await _rename_index(session, owner, relation.name, new)
         else:
             await session.view.change([replace(relation, name=new, version=version)])
-            await rebase_views(session, {relation.oid}, catalog)
+            await rebase_queries(session, {relation.oid}, catalog)
         return Command(plan.bound.tag)
     if statement.what == "column":
         await rename_column(session, relation, statement.old, new)
@@ -121,7 +119,7 @@ async def _rename_column(session: Session, relation: RelationDef, old: str, new:
     changed = with_key_named(relation, changed, catalog)
     await session.view.change([changed])
     await renew_holders(session, changed)
-    await rebase_views(session, {relation.oid}, catalog)
+    await rebase_queries(session, {relation.oid}, catalog)
     await rename_fields(session, catalog, old, renamed_table=relation.oid)
 
 
@@ -179,12 +177,6 @@ def _rename_in_checks(
     return rebound_indexes(before, after, session.catalog, change)
 
 
-async def rebase_views(session: Session, oids: Set[int], before: CatalogSnapshot) -> None:
-    """Rewrite the texts of views, functions and policies that read one of some renamed relations, or a renamed column of it."""
-    await rebase_queries(session, oids, before)
-    await rebase_policies(session, oids, before)
-
-
 async def _rename_schema(session: Session, statement: st.Rename) -> None:
     catalog = session.catalog
     schema = catalog.schema(statement.old)
@@ -201,4 +193,4 @@ async def _rename_schema(session: Session, statement: st.Rename) -> None:
     moved += [replace(f, schema=statement.new) for f in catalog.functions_in(statement.old)]
     moved += [replace(i, schema=statement.new) for i in catalog.text_search() if i.schema == statement.old]
     await session.view.change(moved)
-    await rebase_views(session, {relation.oid for relation in relations}, catalog)
+    await rebase_queries(session, {relation.oid for relation in relations}, catalog)

@@ -1,4 +1,4 @@
-"""Texts of views and of functions' bodies, written anew when what they read is called otherwise or has other columns.
+"""Texts of views, of functions' bodies and of policies, written anew when what they read is called otherwise or has other columns.
 
 RENAME, SET SCHEMA      the new names
 ADD COLUMN              a list of columns that an alias has, or a join, goes on naming the same ones: t x(p, q) becomes x(p, q, c)
@@ -14,22 +14,26 @@ from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import Stored
 from engine.connection.session import Session
 from engine.ddl.functions import rebase_functions
+from engine.ddl.policies import rebase_policies
+from engine.ddl.row_readers import reading
 from planner.bind.stored import rebase_readable_view
 
 
 async def rebase_queries(session: Session, oids: Set[int], before: CatalogSnapshot) -> None:
-    """Rewrite the texts of views and functions that read one of some relations which have other names or columns than in ``before``.
+    """Rewrite the texts of views, functions and policies that read one of some relations which have other names or columns than in ``before``.
 
     A view's text names what it reads, so it is bound against the catalog of before the change and
     printed against the one after it.
     """
     version = session.db.next_catalog_version()
     changed: list[Stored] = []
+    reads = reading(before, oids)
     for view in session.catalog.user_relations():
-        if view.kind in "vm" and not oids.isdisjoint(view.depends_on):
+        if view.kind in "vm" and reads(view.depends_on, view.view_sql):
             text = rebase_readable_view(view, before, session.catalog)
             if text != view.view_sql:
                 changed.append(replace(view, view_sql=text, version=version))
     if changed:
         await session.view.change(changed)
     await rebase_functions(session, oids, before)
+    await rebase_policies(session, oids, before)

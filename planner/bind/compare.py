@@ -19,7 +19,7 @@ from planner.bind.expr import bind_expr, operator_name, register
 from planner.bind.extension_operators import bind_operator
 from planner.casts import CastContext, can_coerce, coerce_to_boolean
 from planner.common_types import coerce_to_common, common_type
-from planner.composite import decomposed
+from planner.composite import is_composite
 from planner.errors import Span, SqlError
 from planner.exprs import reads_own_columns
 from planner.facts import BOOL, RECORD, UNKNOWN, facts
@@ -249,8 +249,9 @@ def _distinct(scope: Scope, node: ast.Distinct) -> Expr:
         return whole
     for side, other in ((node.right, node.left), (node.left, node.right)):
         if isinstance(side, ast.Constant) and side.kind == "null":
-            arg = decomposed(bind_expr(scope, other), scope.context.env.row_type)
-            return NullTest(type=_BOOLEAN, arg=arg, negated=not node.negated, span=node.span)
+            arg = bind_expr(scope, other)
+            row = arg.type.oid == RECORD or is_composite(arg.type.oid)
+            return NullTest(type=_BOOLEAN, arg=arg, negated=not node.negated, whole=row, span=node.span)
     result = _one_distinct(scope, bind_expr(scope, node.left), bind_expr(scope, node.right), node.span)
     return replace(result, negated=node.negated)
 

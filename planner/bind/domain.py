@@ -15,7 +15,7 @@ from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_kept
-from planner.bind.runnable import runnable
+from planner.bind.runnable import check_runnable, runnable
 from planner.bind.stored import bind_default, stored_context, with_oids, without_spans
 from planner.bind.table_parts import declared_collation
 from planner.bind.types import creation_schema_of, users_type
@@ -113,7 +113,7 @@ def _default(context: BindContext, written: ast.Expression | None, domain: str, 
     if written is None:
         return None
     expr = with_oids(context, bind_default(context, written, domain, base))
-    runnable(expr, context.catalog)  # it has to be, later
+    check_runnable(expr, context.catalog)  # it has to be, later
     if isinstance(expr, Const) and expr.value is None and not is_domain(base.oid):
         return None
     if any(item.type.oid == REGCLASS for item in walk(expr) if isinstance(item, Expr)):
@@ -143,7 +143,7 @@ def _bound_check(context: BindContext, node: ast.Expression, base: SqlType) -> E
     index = scope.add_range(made, [(0, 0)])
     scope.add_namespace([scope.item(index)])
     check = coerce_to_boolean(bind_kept(scope, node, "CHECK"), "CHECK", context.env)
-    runnable(check, context.catalog)  # it has to be, later
+    check_runnable(check, context.catalog)  # it has to be, later
     return check
 
 

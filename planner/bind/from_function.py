@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from dataclasses import replace
 
+from pgwire.codecs.settings import STORED_TEXT
 from planner import ast
 from planner.bind.columns import function_columns
 from planner.bind.expr import bind_clause
@@ -56,11 +58,15 @@ def bind_function(scope: Scope, node: ast.FunctionRef) -> tuple[int, Item]:
             )
         columns.append(RangeColumn(name="ordinality", type=SqlType(INT8), attnum=len(columns) + 1))
     slots = tuple(_attribute_places(scope, expr) for expr, _, _ in calls)
+    written = written_as(columns, node.alias)
+    if written.named and scope.context.env.settings is STORED_TEXT:
+        # stored texts name all columns that there were; those behind came to the row type since
+        written = replace(written, fresh=len(columns) - written.named)
     made = FunctionRange(
         alias=alias_name,
         slots=slots if any(places is not None for places in slots) else (),
         columns=under_alias(columns, node.alias, alias_name),
-        written=written_as(columns, node.alias),
+        written=written,
         functions=tuple([expr for expr, _, _ in calls]),
         widths=tuple(widths),
         defined=tuple(defined) if any(defined) else (),
@@ -76,9 +82,18 @@ def bind_function(scope: Scope, node: ast.FunctionRef) -> tuple[int, Item]:
         and len(columns) == 1
         and slots[0] is None
     )
-    if single and not node.ordinality and slots[0] is not None:
-        item.row = base_oid(calls[0][0].type.oid)
+    if single and not node.ordinality:
+        item.row = _row_type(scope, calls[0][0])
     return index, item
+
+
+def _row_type(scope: Scope, expr: Expr) -> int:
+    """Return the composite type of what a function gives, 0 for any other."""
+    oid = expr.type.oid
+    if isinstance(expr, SqlCall) and oid == RECORD:
+        function = scope.context.catalog.function_by_oid(expr.proc)
+        oid = oid if function is None or function.outputs else function.result
+    return base_oid(oid) if is_composite(oid) and scope.context.env.row_type(base_oid(oid)) else 0
 
 
 def _attribute_places(scope: Scope, expr: Expr) -> tuple[int, ...] | None:

@@ -257,14 +257,13 @@ def _settled(scope: Scope, proc: ProcFact, args: tuple[Expr, ...]) -> tuple[Expr
         return args
     from planner.query import Const
 
-    return tuple(
-        [
-            coerce_type(arg, SqlType(TEXT), CastContext.IMPLICIT, scope.context.env)
-            if arg.type.oid == UNKNOWN and isinstance(arg, Const)
-            else arg
-            for arg in args
-        ]
-    )
+    def settled(arg: Expr) -> Expr:
+        if arg.type.oid != UNKNOWN or not isinstance(arg, Const):
+            return arg
+        made = coerce_type(arg, SqlType(TEXT), CastContext.IMPLICIT, scope.context.env)
+        return replace(made, untyped=True) if isinstance(made, Const) else made
+
+    return tuple([settled(arg) for arg in args])
 
 
 def call_on(scope: Scope, name: str, arg: Expr, span: Span | None) -> Expr | None:

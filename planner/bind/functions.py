@@ -22,7 +22,8 @@ from planner.bind.context import Arguments, BindContext, make_context
 from planner.bind.ddl import relations_named
 from planner.bind.expr import bind_kept
 from planner.bind.query import bind_query
-from planner.bind.stored import renamed, stored_context, with_oids
+from planner.bind.renaming import renamed
+from planner.bind.stored import stored_context, with_oids
 from planner.bind.table_parts import creation_schema
 from planner.bind.utility import bind_set
 from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_to_specific, coerce_type

@@ -116,9 +116,9 @@ def stored_policy(context: BindContext, sql: str, relation: RelationDef) -> Expr
 def expressions(
     policy: PolicyDef, relation: RelationDef, catalog: Catalog
 ) -> tuple[Expr | None, Expr | None]:
-    """Return USING and WITH CHECK of a policy, None for what it has not."""
+    """Return USING and WITH CHECK of a policy, None for what it has not; spans tell which join a column is of, so that it prints as one."""
     using, check = (
-        stored_policy(stored_context(catalog, sql), sql, relation) if sql else None
+        _bound(stored_context(catalog, sql), parse_expression(sql), relation) if sql else None
         for sql in (policy.using_sql, policy.check_sql)
     )
     return using, check

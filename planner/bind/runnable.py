@@ -58,13 +58,26 @@ def runnable(expr: Expr, catalog: Catalog, functions: set[int] | None = None) ->
     return made
 
 
+def check_runnable(expr: Expr, catalog: Catalog) -> None:
+    """Raise SqlError 0A000 where ``runnable`` refuses an expression that is being defined.
+
+    Whether a body finds what it names is not asked yet: a restore makes what functions call before what these read.
+    """
+    try:
+        runnable(expr, catalog)
+    except SqlError as error:
+        if error.sqlstate == "0A000":
+            raise
+
+
 def runnable_or_called(expr: Expr, catalog: Catalog, functions: set[int] | None = None) -> Expr:
-    """As ``runnable``; where that refuses, the expression as it is kept: calls in it wait for the query that it becomes part of."""
+    """As ``runnable``; the expression as it is kept where that refuses, or a body does not find what it names.
+
+    Calls in it wait for the query that it becomes part of, which says what is wrong with them.
+    """
     try:
         return runnable(expr, catalog, functions)
-    except SqlError as error:
-        if error.sqlstate != "0A000":
-            raise
+    except SqlError:
         return expr
 
 

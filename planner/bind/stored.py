@@ -23,6 +23,7 @@ from pgwire.kept import kept
 from planner import ast
 from planner.bind.context import BindContext, make_context
 from planner.bind.expr import bind_kept
+from planner.bind.renaming import renamed
 from planner.builtins.reg import NAMED, NamesOf
 from planner.casts import (
     CastContext,
@@ -49,7 +50,6 @@ from planner.catalog import (
 from planner.collations import COLLATIONS, mixing, without_collations
 from planner.deparse import deparse_expr, deparse_query
 from planner.domain_checks import default_sql
-from planner.domains import base_oid
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import BOOL, INT2, INT4, INT8, NUMERIC, REGCLASS, REGROLE
 from planner.parse import parse_expression
@@ -65,15 +65,12 @@ from planner.query import (
     FuncExpr,
     OutputColumn,
     QueryExpr,
-    Range,
     RangeColumn,
     RangeRef,
     RelationRange,
     RowExpr,
     Select,
-    SqlCall,
     SubLink,
-    SubqueryRange,
     Target,
     Var,
 )
@@ -358,7 +355,7 @@ def without_spans(node: Any) -> Any:
 
 def bind_check_expr(context: BindContext, node: ast.Expression, relation: RelationDef) -> Expr:
     """Bind a CHECK over ``relation``'s columns; 0A000 for sub-queries and what ``runnable`` refuses, 42804 unless boolean."""
-    from planner.bind.runnable import runnable
+    from planner.bind.runnable import check_runnable
 
     scope = table_scope(context, relation)
     expr = bind_kept(scope, node, "CHECK")
@@ -370,7 +367,7 @@ def bind_check_expr(context: BindContext, node: ast.Expression, relation: Relati
                 span=item.span,
             )
     made = coerce_to_boolean(expr, "CHECK", context.env)
-    runnable(made, context.catalog)  # it has to be, later
+    check_runnable(made, context.catalog)  # it has to be, later
     return made
 
 
@@ -491,78 +488,6 @@ def rebase_default_text(sql: str, type_: SqlType, before: Catalog, after: Catalo
     """Return the text of a stored default as it must read under ``after``."""
     made: Expr = renamed(_bound_default(sql, type_, before), after)
     return deparse_expr(made)
-
-
-def renamed(node: Any, catalog: Catalog) -> Any:
-    """Give relations, their columns and the fields of composite values the names that ``catalog`` has for oids and numbers.
-
-    FROM items that call functions keep theirs: they are printed with a list of them.
-    """
-    node = replace_children(node, lambda child: renamed(child, catalog))
-    if isinstance(node, DecomposeRow | ComposeRow):
-        row = catalog.row_type(base_oid((node.arg if isinstance(node, DecomposeRow) else node).type.oid))
-        if row is not None and row.slots == node.slots:
-            node = replace(node, names=tuple(column.name for column in row.live))
-    elif isinstance(node, SqlCall):
-        row = _row_of_call(node, catalog)
-        if row is not None and len(row.live) == len(node.outputs):
-            outputs = zip(node.outputs, row.live, strict=True)
-            node = replace(node, outputs=tuple(replace(o, name=c.name) for o, c in outputs))
-    elif isinstance(node, RelationRange):
-        relation = _still_there(catalog, node.oid, node.name)
-        node = replace(
-            node,
-            alias=relation.name if _follows(node, node.name) else node.alias,
-            schema=relation.schema,
-            name=relation.name,
-            **_columns_now(relation, node),
-        )
-    elif isinstance(node, SubqueryRange) and node.view is not None:
-        oid, _, name = node.view
-        relation = _still_there(catalog, oid, name)
-        node = replace(
-            node,
-            alias=relation.name if _follows(node, name) else node.alias,
-            view=(oid, relation.schema, relation.name),
-            **_columns_now(relation, node),
-        )
-    return node
-
-
-def _row_of_call(call: SqlCall, catalog: Catalog) -> RowType | None:
-    """Return the composite type of what a function returns, None for other types and for OUT parameters."""
-    function = catalog.function_by_oid(call.proc)
-    return None if function is None or function.outputs else catalog.row_type(function.result)
-
-
-def _still_there(catalog: Catalog, oid: int, name: str) -> RelationDef:
-    relation = catalog.relation_by_oid(oid)
-    if relation is None:
-        raise SqlError("42P01", f'relation "{name}" does not exist')
-    return relation
-
-
-def _follows(item: Range, name: str) -> bool:
-    """Tell whether a range is called as its relation: an alias that only brings a list of columns is not of the user's."""
-    return not item.written.aliased or (item.written.named > 0 and item.alias == name)
-
-
-def _columns_now(relation: RelationDef, item: Range) -> dict[str, Any]:
-    """Return the columns of a relation's range, and how they are written: those that are gone have no name, new ones are the last."""
-    names = {column.attnum: column.name for column in relation.live}
-    old = item.columns
-    own = [names.pop(column.attnum, "") for column in old]
-    columns = [
-        column if place < item.written.named and called else replace(column, name=called)
-        for place, (column, called) in enumerate(zip(old, own, strict=True))
-    ]
-    added = [column for column in relation.live if column.attnum in names]
-    columns += [RangeColumn(name=c.name, type=c.declared, attnum=c.attnum) for c in added]
-    own += [column.name for column in added]
-    return {
-        "columns": tuple(columns),
-        "written": replace(item.written, own=tuple(own), fresh=item.written.fresh + len(added)),
-    }
 
 
 # --- arguments of EXECUTE -------------------------------------------------------------------------

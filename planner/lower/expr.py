@@ -273,7 +273,7 @@ def _bool_expr(lw: Lowering, expr: q.BoolExpr) -> Val:
 
 
 def _null_test(lw: Lowering, expr: q.NullTest) -> Val:
-    if isinstance(expr.arg, q.RowExpr):
+    if isinstance(expr.arg, q.RowExpr) and not expr.whole:
         return boolean(b.and_(*(b.is_null(lower(lw, field).node, expr.negated) for field in expr.arg.fields)))
     if expr.arg.type.oid == f.RECORD:
         raise not_supported("IS NULL of a row value in this executor", span=expr.span)

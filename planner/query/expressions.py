@@ -38,9 +38,10 @@ class Expr:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Const(Expr):
-    """A value in the domain of ``planner.types``; None is NULL."""
+    """A value in the domain of ``planner.types``; None is NULL. ``untyped``: of a literal that is text as nothing decided its type."""
 
     value: object
+    untyped: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,10 +183,11 @@ class BoolExpr(Expr):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NullTest(Expr):
-    """``IS [NOT] NULL``; on a row value it looks at every field."""
+    """``IS [NOT] NULL``; on a row value it looks at every field, unless that counts as one value (``whole``: IS DISTINCT FROM NULL)."""
 
     arg: Expr
     negated: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,7 @@ class Written:
 
     ``aliased``: with an alias, whose list of columns had ``named`` names; ``own``: what the columns are called without it, () if they are
     called the same, "" for one that is gone. ``fresh``: how many of the last columns came after the query. ``only``: ONLY stood before it.
+    ``order``: the places of the columns as the text has them, where fresh ones are not its last (ROWS FROM); else ().
     """
 
     aliased: bool = False
@@ -40,6 +41,7 @@ class Written:
     own: tuple[str, ...] = ()
     fresh: int = 0
     only: bool = False
+    order: tuple[int, ...] = ()
 
 
 PLAIN: Final = Written()

@@ -1,0 +1,20 @@
+-- what is defined with calls of functions whose bodies name what is not there yet: told when they are called
+set check_function_bodies = off;
+create function later(int) returns int language sql immutable as 'select later_still($1) + 1';
+create function reads() returns int language sql as 'select max(n) from counters';
+create table ck (a int check (later(a) > 1), d int default later(5), r int default reads());
+create domain positive as int default later(3) check (later(value) > 0);
+create table dom (a int, p positive);
+alter table ck add column e int default reads();
+insert into ck (a, d, r, e) values (1, 1, 1, 1);
+insert into ck (d, r, e) values (1, 1, 1);
+insert into dom values (1, 1);
+create function later_still(int) returns int language sql immutable as 'select $1 * 2';
+insert into ck (a, r, e) values (1, 1, 1) returning a, d;
+insert into ck (a) values (1);
+create table counters (n int);
+insert into counters values (7);
+insert into ck (a) values (2) returning *;
+insert into ck (a, r, e) values (0, 1, 1);
+insert into dom values (1, 1), (0, default) returning *;
+insert into dom values (2, -1);
