@@ -63,7 +63,8 @@ async def insert_each(
         if made is not None:
             txn = session.block.ensure_txn()
             [row_id] = await settle(txn.insert(shape.shard, [made]))
-            openly(shape.check_views, [made], env)
+            if checks is not None:
+                await checks.stored(shape, [made], env)
             stored.append((row_id, made))
     return stored
 
@@ -92,7 +93,8 @@ async def update_each(
             txn = session.block.ensure_txn()
             if not all(await settle(txn.update(shape.shard, [(row_id, made)]))):
                 raise changed_already(verb)
-            openly(shape.check_views, [made], env)
+            if checks is not None:
+                await checks.stored(shape, [made], env)
             changed.append(Changed(at, old, made))
     return changed
 

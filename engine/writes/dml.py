@@ -142,7 +142,7 @@ class InsertPlan:
         self.statement = statement
         self.row = _only_row(statement.source)
         shape = TableShape.of(relation, session, routed=parent is not None)
-        self.shape = shape.through(statement.through).showing(statement.given)
+        self.shape = shape.showing(statement.given)
         self.returning = returning_of(session, relation, statement.returning, statement.columns)
         positions: list[int | None] = [None] * self.shape.width
         for source_position, attnum in enumerate(statement.attnums):
@@ -178,7 +178,8 @@ class InsertPlan:
         self.effects = bool(self.reach or self.firing or self.updating) or relation.checks_late
         # Rows only have to be made and stored: nothing is to be done with them afterwards, nor with others in their place.
         updates = self.conflict is not None and self.conflict.action != "nothing"
-        self.plain = not (self.effects or updates or self.shape.views or statement.returning or self.checks)
+        asked = bool(self.checks) or self.checks.views
+        self.plain = not (self.effects or updates or asked or statement.returning)
         each = self.conflict is None and not (self.firing is not None and self.firing.before_row)
         self.in_turn = each and parent is None and bool(self.shape.shards) and computed_in_turn(statement)
         self.source = statement.source
@@ -278,7 +279,12 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
     if plan.dml is None:
         made = plan.dml = made_openly(session, plan, lambda: InsertPlan(session, statement))
         plan.one_row = made.row is not None and made.returning is None
-        plan.short = plan.one_row and made.shape.short and not made.effects and is_short(statement)
+        plan.short = (
+            plan.one_row
+            and made.shape.short
+            and not (made.effects or made.checks.views)
+            and is_short(statement)
+        )
         plan.leaves_little = plan.short and made.shape.bounded
         if plan.short and made.plain and not varies:
             plan.alone = insert_alone
@@ -352,9 +358,7 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
     def checked(some: Sequence[Row]) -> Sequence[Row]:
         full = insert.complete(some, env)
         completed.extend(full)
-        made = shape.made(full, env)
-        shape.check_views(made, env)
-        return made
+        return shape.made(full, env)
 
     if insert.firing is not None and insert.firing.before_row:
         whole = await in_slices(source, lambda some: insert.complete(some, env))
@@ -365,11 +369,12 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
             if insert.checks:
                 completed += await in_slices(source, lambda some: insert.complete(some, env))
                 rows = list(await insert.checks.made("insert", shape, completed, env))
-                openly(shape.check_views, rows, env)
             elif plan.short:  # of one row
                 rows = list(checked(source))
             else:
                 rows = await in_slices(source, checked)
+            if insert.checks.views:
+                await insert.checks.stored(shape, rows, env)
         except DataError as error:
             if error.sqlstate.startswith(
                 OF_ROWS
@@ -377,7 +382,7 @@ async def run_insert(session: Session, plan: Plan, statement: Insert, params: tu
                 for row in completed:
                     [new] = await insert.checks.made("insert", shape, [row], env)
                     await settle(txn.insert(shape.shard, [new]))
-                    openly(shape.check_views, [new], env)
+                    await insert.checks.stored(shape, [new], env)
             raise
         inserting = txn.insert(shape.shard, rows)
         row_ids = inserting if isinstance(inserting, list) else await inserting
@@ -403,7 +408,7 @@ async def _insert_in_turn(session: Session, insert: InsertPlan, result: Result, 
     async for values in each_row(session, result):
         [row] = await insert.checks.made("insert", shape, openly(insert.complete, [values], env), env)
         [row_id] = await settle(txn.insert(shape.shard, [row]))
-        openly(shape.check_views, [row], env)
+        await insert.checks.stored(shape, [row], env)
         rows.append(row)
         if insert.returning is not None:
             returned += await insert.returning.rows([(row_id, row, ())], env)
@@ -466,8 +471,8 @@ async def insert_on_conflict(
         if isinstance(existing, Awaitable):
             existing = await existing
         if isinstance(existing, int):
-            if shape.views:
-                openly(shape.check_views, [row], env)
+            if insert.checks.views:
+                await insert.checks.stored(shape, [row], env)
             for one in standing:
                 one.add(row)
             touched.add(RowId(existing))
@@ -503,7 +508,7 @@ async def insert_on_conflict(
         else:
             [new] = await insert.checks.made("update", shape, [tuple(cells)], env)
         await settle(txn.update(shape.shard, [(existing.row_id, new)]))
-        openly(shape.check_views, [new], env)
+        await insert.checks.stored(shape, [new], env)
         touched.add(existing.row_id)
         done.append(("UPDATE", existing.row_id, existing.values, new))
     let_go(touched)

@@ -61,11 +61,11 @@ class BulkSource:
         return not (
             insert.conflict
             or insert.checks
+            or insert.checks.views
             or insert.returning
             or insert.defaults
             or insert.shape.checks
             or insert.shape.demands
-            or insert.shape.views
         )
 
     async def few(self, limit: int) -> list[Row] | None:

@@ -328,7 +328,7 @@ async def insert_routed(session: Session, plan: Plan, statement: Insert, params:
         updating = statement_firing(session, made.parent, "UPDATE", assigned)
     firing = statement_firing(session, made.parent, "INSERT")
     await begin(session, firing, updating)
-    stored, count = await store(session, made, rows, env, [firing, updating])
+    stored, count = await store(session, made, rows, env, [updating, firing])
     returned = await made.returned(stored, env)
     let_go(source, rows, stored)
     return outcome("INSERT", count, made.returning, returned)
@@ -442,12 +442,15 @@ async def store_in(
     row_ids: list[RowId] = await settle(session.block.ensure_txn().insert(part.shape.shard, full))
     if session.parts is not None:
         session.parts.touched_in(part.shape.shard).update(row_ids)
+    await part.checks.stored(part.shape, full, env)
     return list(zip(row_ids, full, strict=True))
 
 
 async def _store_many(session: Session, part: Part, rows: Sequence[Row], env: Env) -> bool:
     """Insert rows of one partition as parts, and check all, if they are so many that it pays, and nobody asks for them; tell whether."""
     if len(rows) <= BULK_ROWS or session.parts is not None or not effects.may_bulk_load(session, part.leaf):
+        return False
+    if part.checks.views:
         return False
     full = await part.made("insert", rows, env)
     await session.block.ensure_txn().bulk_insert(part.shape.shard, batches_of(part.leaf, full))

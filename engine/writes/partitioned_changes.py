@@ -100,6 +100,7 @@ class Changes:
             await self.stage()
             if not all(await settle(session.block.ensure_txn().update(part.shape.shard, [(row_id, full)]))):
                 raise changed_already(self._verb or "updated")
+            await part.checks.stored(part.shape, [full], self._env)
         else:
             self._changed.setdefault(part.leaf.oid, []).append((row_id, full))
         self._noted.add(part, "UPDATE", own, before, full)
@@ -212,6 +213,9 @@ class Changes:
             await self._session.cancelled.turn()
         for oid, changes in changed.items():
             await settle(txn.update(ShardId(oid), changes))
+            part = self._made.parts[oid]
+            if part.checks.views:
+                await part.checks.stored(part.shape, [new for _, new in changes], self._env)
             await self._session.cancelled.turn()
         for (oid, by), rows in come.items():
             for start in range(0, len(rows), SLICE_ROWS):

@@ -1,5 +1,7 @@
 """What row-level security, and the views on the way, ask of rows that a statement stores or changes (``planner.query.RowCheck``).
 
+    computed columns ──> row-level security (42501) ──> constraints ──> stored, keys (23505) ──> WITH CHECK OPTION (44000)
+
 It is compiled once per plan.
 """
 
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.index.plan import Planning
 from engine.index.state import value_of
+from engine.slices import pause
 from engine.writes.shape import TableShape, table_layout
 from pgwire.give_way import openly
 from planner.catalog import RelationDef
@@ -33,7 +36,7 @@ _WORDS: Final[dict[RowCheckKind, tuple[str, str]]] = {
 class RowChecks:
     """The row checks of one statement on a table; none of a statement that has none."""
 
-    __slots__ = ("_checks", "_named", "_relation", "_whole")
+    __slots__ = ("_checks", "_named", "_relation", "_stored")
 
     def __init__(
         self,
@@ -50,13 +53,30 @@ class RowChecks:
         layout = table_layout(relation, parent)
         layout.subplan = Planning(session.catalog).sublink
         self._relation = relation
-        self._checks: list[tuple[RowCheck, RowFunction]] = [
-            (check, compile_expr(check.condition, layout)) for check in checks
-        ]
+        compiled = [(check, compile_expr(check.condition, layout)) for check in checks]
+        self._checks: list[tuple[RowCheck, RowFunction]] = [c for c in compiled if c[0].kind != "stored"]
+        self._stored: list[tuple[RowCheck, RowFunction]] = [c for c in compiled if c[0].kind == "stored"]
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Whether there are any to be asked before rows are stored."""
         return bool(self._checks)
+
+    @property
+    def views(self) -> bool:
+        """Whether views with WITH CHECK OPTION are on the way, which ask of what is stored."""
+        return bool(self._stored)
+
+    async def stored(self, shape: TableShape, rows: Sequence[Row], env: Env) -> None:
+        """Raise SqlError 44000 for the first row that a view with WITH CHECK OPTION, which it came through, would not show."""
+        for check, condition in self._stored:
+            for row in rows:
+                pause()
+                if await value_of(condition, (*row, self._relation.oid, None), env) is not True:
+                    raise SqlError(
+                        "44000",
+                        f'new row violates check option for view "{check.view}"',
+                        detail=shape.failing_row(row),
+                    )
 
     async def check(self, kind: RowCheckKind, rows: Sequence[Row], env: Env) -> None:
         """Raise SqlError 42501 or 55000 for the first row for which a check of a kind is not TRUE; and what evaluating it raises."""

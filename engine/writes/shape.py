@@ -26,7 +26,7 @@ from planner.evaluate import Env, Layout, RowFunction, Shared, compile_expr
 from planner.evaluate_runtime import record_maker
 from planner.partition import ancestors, column_map
 from planner.partition_rows import slots_of
-from planner.query import CTID, TABLEOID, Expr, ThroughViews
+from planner.query import CTID, TABLEOID, Expr
 from planner.rights import Rights
 from planner.rules.plain import without_domains
 from planner.short import is_short
@@ -85,7 +85,7 @@ class TableShape:
 
     __slots__ = (
         "bounded", "checks", "demands", "generated", "not_null", "oid", "refusals", "relation", "session", "settings", "shard", "shards", "short", "shown",
-        "told", "views", "width",
+        "told", "width",
     )  # fmt: skip
 
     def __init__(
@@ -118,7 +118,6 @@ class TableShape:
         self.short = not demands and is_short(*[expr for _, expr in (*checks, *generated)])
         # whether each row is small, whatever is stored
         self.bounded = all(is_bounded(c.type.oid, c.type.typmod) for c in relation.live)
-        self.views: list[tuple[str, RowFunction]] = []
         self.demands = [(attnum - 1, demand) for attnum, demand in demands]
         self.told = relation.live  # the columns of a row that DETAIL shows, in order
         self.shown = ALL_SHOWN
@@ -170,18 +169,10 @@ class TableShape:
         self.told = tuple([self.relation.column(attnums[column.attnum]) for column in parent.live])
         return self
 
-    def through(self, views: ThroughViews | None) -> TableShape:
-        """Add the conditions of the views that rows come through; returns itself."""
-        if views is not None:
-            layout = table_layout(self.relation)
-            self.short = self.short and not views.checks
-            self.views = [(name, compile_expr(expr, layout)) for name, expr in views.checks]
-        return self
-
     @property
     def by_row(self) -> bool:
         """Whether there is something to compute from each row before it is stored."""
-        return bool(self.checks or self.generated or self.views or self.demands)
+        return bool(self.checks or self.generated or self.demands)
 
     def complete(
         self, rows: Sequence[Row], env: Env, only: Sequence[tuple[int, RowFunction]] | None = None
@@ -198,17 +189,6 @@ class TableShape:
                 cells[position] = make(seen, env)
             result.append(tuple(cells))
         return result
-
-    def check_views(self, rows: Sequence[Row], env: Env) -> None:
-        """Raise 44000 for the first row that a view with WITH CHECK OPTION, which it comes through, would not show."""
-        for name, predicate in self.views:
-            for row in paced(rows):
-                if predicate((*row, self.oid), env) is not True:
-                    raise SqlError(
-                        "44000",
-                        f'new row violates check option for view "{name}"',
-                        detail=self.failing_row(row),
-                    )
 
     def made(self, rows: Sequence[Row], env: Env) -> Sequence[Row]:
         """Return rows as they are stored: ``complete`` and ``check``."""

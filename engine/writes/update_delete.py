@@ -60,8 +60,7 @@ class ChangePlan:
         self.deletes = isinstance(statement, Delete)
         self.verb = "DELETE" if self.deletes else "UPDATE"
         self.none, self.one = Command(f"{self.verb} 0"), Command(f"{self.verb} 1")
-        through = statement.through if isinstance(statement, Update) else None
-        self.shape = TableShape.of(relation, session, stores=not self.deletes).through(through)
+        self.shape = TableShape.of(relation, session, stores=not self.deletes)
         self.returning = returning_of(session, relation, statement.returning, statement.columns)
         checks = statement.row_checks if isinstance(statement, Update) else ()
         self.checks = RowChecks(session, relation, checks)
@@ -91,7 +90,7 @@ class ChangePlan:
         self.reach = effects.Reach(session, relation, "delete" if self.deletes else "update", changed)
         self.effects = bool(self.reach or self.firing) or relation.checks_late
         # Nothing needs the rows themselves: not the old ones, nor, but for NOT NULL and CHECK, the new ones.
-        self.plain = not (self.effects or statement.returning or self.checks)
+        self.plain = not (self.effects or statement.returning or self.checks or self.checks.views)
         self.assigned_attnums = changed
         # the row executor's plan of a statement whose rows one key finds, once it has run: then nothing is left to decide
         self.by_key: IndexPlan | None = None
@@ -110,7 +109,7 @@ class ChangePlan:
         known: IndexPlan | None = query.compiled.get("index")
         point = None if known is None else known.point
         by_key = known is not None and point is not None and known.is_small and not query.virtual
-        alone = not (self.effects or self.checks or plan.locking)
+        alone = not (self.effects or self.checks or self.checks.views or plan.locking)
         if by_key and alone and len(self.source.ranges) == 1 and query.tables:
             self.by_key = known
             found = self.source if point is not None and point.short else None
@@ -123,8 +122,6 @@ class ChangePlan:
         """Return what an UPDATE makes of source rows, checked."""
         build, shape = self.new, self.shape
         made = shape.made([build(row) for row in rows], env)
-        if shape.views:
-            shape.check_views(made, env)
         return [(RowId(row[0]), new) for row, new in zip(rows, made, strict=True)]
 
     async def old_rows(self, rows: Sequence[Row]) -> list[Row]:
@@ -134,11 +131,11 @@ class ChangePlan:
     async def all_changed(self, session: Session, rows: Sequence[Row], env: Env) -> list[tuple[RowId, Row]]:
         """As ``changed``, of many rows, row-level security included; the first row that has an error decides which it is."""
         try:
-            if not self.checks:
+            if not (self.checks or self.checks.views):
                 return await in_slices(rows, lambda some: self.changed(some, env))
             built = await in_slices(rows, lambda some: [self.new(row) for row in some])
             made = await self.checks.made("update", self.shape, built, env)
-            openly(self.shape.check_views, made, env)
+            await self.checks.stored(self.shape, made, env)
             return [(RowId(row[0]), new) for row, new in zip(rows, made, strict=True)]
         except DataError as error:
             if error.sqlstate.startswith(OF_ROWS):
@@ -151,7 +148,7 @@ class ChangePlan:
         for row in rows:
             [made] = await self.checks.made("update", self.shape, [openly(self.new, row)], env)
             await settle(txn.update(self.shape.shard, [(RowId(row[0]), made)]))
-            openly(self.shape.check_views, [made], env)
+            await self.checks.stored(self.shape, [made], env)
 
 
 def _picker(slots: list[int | None]) -> Callable[[Row], Row]:
@@ -275,7 +272,7 @@ async def run_update(session: Session, plan: Plan, statement: Update, params: tu
         return await change_by_key(session, plan, change, params)
     query, ctx = await _start(session, plan, change, params)
     change.note_key(plan, query)
-    checked = change.shape.checks or change.shape.views or change.shape.demands
+    checked = change.shape.checks or change.shape.demands
     bulky = change.plain and not checked and not plan.locking and session.parts is None and not change.in_turn
     if bulky:
         count = await update_on_spark(session, change, query, ctx)

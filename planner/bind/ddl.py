@@ -26,10 +26,9 @@ from planner.collations import COLLATE_HINT, query_collations, type_collation
 from planner.deparse import deparse_query
 from planner.errors import SqlError, not_supported
 from planner.facts import CID, TID
-from planner.query import Expr, OutputColumn, QueryExpr, RelationRange, Select, SubLink, SubqueryRange
+from planner.query import Expr, OutputColumn, QueryExpr, RelationRange, SubqueryRange
 from planner.rewrite import replace_children
 from planner.typenames import check_column_type
-from planner.walk import walk
 
 # --- schemas ----------------------------------------------------------------------------------------
 
@@ -161,18 +160,12 @@ def view_options(nodes: Sequence[ast.Option]) -> dict[str, str]:
 
 
 def check_checkable(query: QueryExpr) -> None:
-    """Refuse WITH CHECK OPTION for what cannot be written through (0A000), and for conditions with sub-selects."""
+    """Refuse WITH CHECK OPTION for what cannot be written through (0A000)."""
     why = obstacle_of(query)
     if why is not None:
         raise SqlError(
             "0A000", "WITH CHECK OPTION is supported only on automatically updatable views", hint=why
         )
-    if (
-        isinstance(query, Select)
-        and query.where is not None
-        and any(isinstance(node, SubLink) for node in walk(query.where))
-    ):
-        raise not_supported("WITH CHECK OPTION of a view whose condition has a sub-select")
 
 
 def check_view_column(name: str, column: OutputColumn) -> None:

@@ -39,6 +39,7 @@ from planner.bind.updatable import (
     ViewTarget,
     assigned_of,
     conflict_checks,
+    stored_checks,
     through_views,
     view_item,
     view_target,
@@ -134,8 +135,9 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
     through = None
     row_checks: tuple[RowCheck, ...] = ()
     if view is not None:
+        row_checks = stored_checks(view)
         if on_conflict is not None and on_conflict.action == "update":
-            row_checks = conflict_checks(view)
+            row_checks = (*conflict_checks(view), *row_checks)
         changed = node.on_conflict.assignments if node.on_conflict is not None else ()
         through = through_views(view, [column.attnum for column in of_view], assigned_of(view, changed))
     return Insert(
@@ -316,6 +318,7 @@ def bind_update(context: BindContext, node: ast.Update) -> Update:
         assigned=tuple(attnum for attnum, _ in values),
         returning=returning,
         columns=outputs,
+        row_checks=() if view is None else stored_checks(view),
         current_of=isinstance(node.where, ast.CurrentOf),
     )
 

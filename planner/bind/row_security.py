@@ -329,7 +329,7 @@ class _Securing:
         checks.add("update", "w")
         if reads:
             checks.add("update", "r", using=True)
-        return replace(made, row_checks=checks.made())
+        return replace(made, row_checks=(*checks.made(), *made.row_checks))
 
     def _delete(self, node: Delete, target: _Target) -> Delete:
         commands: Sequence[PolicyCommand] = ("d", "r") if self._reads(node, target.relation) else ("d",)

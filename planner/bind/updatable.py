@@ -370,14 +370,19 @@ def through_views(
             read=None if use.read is None else level.reads,
         )
         uses.append(use)
-    checks: list[tuple[str, Expr]] = []
+    return ThroughViews(uses=tuple(uses))
+
+
+def stored_checks(target: ViewTarget) -> tuple[RowCheck, ...]:
+    """Return what WITH CHECK OPTION asks of rows that are stored through views: the innermost first."""
+    checks: list[RowCheck] = []
     cascaded = False
     for level in target.levels:
         option = level.view.options.get("check_option", "")
         cascaded = cascaded or option == "cascaded"
         if (option or cascaded) and level.where is not None:
-            checks.insert(0, (level.view.name, level.where))
-    return ThroughViews(uses=tuple(uses), checks=tuple(checks))
+            checks.insert(0, RowCheck(kind="stored", condition=level.where, view=level.view.name))
+    return tuple(checks)
 
 
 def conflict_checks(target: ViewTarget) -> tuple[RowCheck, ...]:

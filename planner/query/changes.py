@@ -46,26 +46,26 @@ class TargetUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThroughViews:
-    """DML through views: ``uses`` of those on the way, outermost first, and at last of the table; what new rows must be TRUE for (view, over range 0).
+    """DML through views: ``uses`` of those on the way, outermost first, and at last of the table.
 
     Each is used as who owns the one before (``planner.bind.readers``). Of what a view is over all columns are read that its query
     names, where the statement reads any column at all (PostgreSQL's rule).
     """
 
     uses: tuple[TargetUse, ...]
-    checks: tuple[tuple[str, Expr], ...]
 
 
-RowCheckKind: TypeAlias = Literal["insert", "update", "conflict", "merge update", "merge delete"]
-"""When a row is looked at: before it is stored, by an insert or an update; or the row that is there already, before ON CONFLICT or MERGE
-changes it."""
+RowCheckKind: TypeAlias = Literal["insert", "update", "conflict", "merge update", "merge delete", "stored"]
+"""When a row is looked at: before it is stored, by an insert or an update; the row that is there already, before ON CONFLICT or MERGE
+changes it; or once it is stored, its keys included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowCheck:
     """What a row (range 0) has to meet: row-level security, else 42501 (``policy``: the restrictive one of this name).
 
-    ``view``: the condition of the view of this name, which a row that ON CONFLICT changes through it has to meet, else 55000.
+    ``view``: the condition of the view of this name, which a row that ON CONFLICT changes through it has to meet, else 55000, or which
+    WITH CHECK OPTION asks of what is stored through it, else 44000.
     """
 
     kind: RowCheckKind
