@@ -31,7 +31,7 @@ from engine.eager import settle
 from engine.reads.plans import Replan
 from engine.routines.acting import acting_as
 from engine.slices import pause
-from engine.triggers.firing import Firing, Operation, Transitions, firing_of, updated_columns
+from engine.triggers.firing import Firing, Held, Operation, Transitions, firing_of, updated_columns
 from engine.triggers.rows import delete_each, update_each
 from engine.writes.shape import TableShape
 from pgwire.codecs.errors import DataError
@@ -54,7 +54,7 @@ class Change:
 
     ``firing``: the triggers of it, if any; ``ends``: those of its statement fire behind it; ``tables``: what REFERENCING names, made of
     ``shown``, old rows and new ones, where these are not its own. ``moves``: deleted rows that come to another partition of a table,
-    of which foreign keys to that table hear as of an update.
+    of which foreign keys to that table hear as of an update. ``held``: for which rows the conditions of ``firing`` hold, once asked.
     """
 
     relation: RelationDef
@@ -65,6 +65,7 @@ class Change:
     tables: Transitions | None = None
     moves: bool = False
     shown: tuple[Sequence[Row], Sequence[Row]] | None = None
+    held: Held | None = None
 
     def let_go(self) -> None:
         """Have its rows freed in slices, once nobody else has them."""
@@ -157,17 +158,20 @@ async def follow(session: Session, changes: Sequence[Change]) -> None:
     """Check and follow up the changes of a whole statement now. Raises as ``updated``."""
     queue = _Queue(changes)
     firsts = set(changes)
+    queue.ask(session)
     while queue.waiting:
         change = queue.waiting.popleft()
         firing = change.firing
         if change.new if change.old is None else change.old:
+            held = change.held or {}
             if firing is not None:
                 queue.close(change, firing.shows_rows(early=True))
-                await firing.after(session, change.old, change.new, change.tables, early=True)
+                await firing.after(session, change.old, change.new, change.tables, held, early=True)
             await _check(session, change, queue)
+            queue.ask(session)
             if firing is not None:
                 queue.close(change, firing.shows_rows(early=False))
-                await firing.after(session, change.old, change.new, change.tables, early=False)
+                await firing.after(session, change.old, change.new, change.tables, held, early=False)
         if firing is not None and change.ends:
             queue.close(change, True)
             await firing.after_statement(session, change.tables)
@@ -202,6 +206,15 @@ class _Queue:
         if before is not None:  # its statement triggers fire behind this one
             before.ends = False
         self._ends[key] = change
+
+    def ask(self, session: Session) -> None:
+        """Ask the conditions of the AFTER ROW triggers of changes that have come. Raises what they raise."""
+        for change in reversed(self.waiting):
+            if change.held is not None:
+                break  # those before it have been asked, too
+            change.held = (
+                {} if change.firing is None else change.firing.holding(session, change.old, change.new)
+            )
 
     def close(self, change: Change, shown: bool) -> None:
         """Close the transition tables of a change if functions are now ``shown`` them: what comes later is as of another statement."""

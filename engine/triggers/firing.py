@@ -3,6 +3,7 @@
     BEFORE STATEMENT
       for each row:   BEFORE ROW ──> the row goes on, changed or not, or is left out
                       generated columns, NOT NULL, CHECK, keys ──> staged (``engine.triggers.rows``)
+    conditions of AFTER ROW triggers, for all rows
     foreign keys and their actions, AFTER ROW for all rows         ┐ at the statement's end
     AFTER STATEMENT                                                ┘ (``engine.constraints.effects``)
 
@@ -12,11 +13,11 @@ What is compiled is kept with the catalog. A row is here as it is stored, indexe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from engine.plpgsql.event import TriggerEvent
 from engine.slices import pause
@@ -46,6 +47,10 @@ _CONSTRAINTS: Final = "RI_ConstraintTrigger"
 
 ROWS_A_TURN: Final = 50
 """Rows, with what their triggers do, between two turns of the event loop."""
+
+
+Held: TypeAlias = Mapping[int, bytearray]
+"""Of AFTER ROW triggers with conditions, by oid: for each row of a change 1 where its condition holds, else 0."""
 
 
 class Compiled(NamedTuple):
@@ -172,26 +177,45 @@ class Firing:
                 new = self._stored(found)
         return old if new is None else new
 
+    def holding(self, session: Session, old: Sequence[Row] | None, new: Sequence[Row] | None) -> Held:
+        """Return for which rows of a change the conditions of AFTER ROW triggers hold, before any of these fires.
+
+        So PostgreSQL does, which keeps no row for a trigger whose condition it fails. Raises what conditions raise.
+        """
+        asked = [one for one in self.after_row if one.when is not None]
+        held = {one.trigger.oid: bytearray() for one in asked}
+        if asked:
+            for before, now in _versions(old, new):
+                pause()
+                for one in asked:
+                    held[one.trigger.oid].append(self._holds(session, one, before, now))
+        return held
+
     async def after(
         self,
         session: Session,
         old: Sequence[Row] | None,
         new: Sequence[Row] | None,
         tables: Transitions | None,
+        held: Held,
         *,
         early: bool,
     ) -> None:
         """Fire AFTER ROW for rows of one change; ``early``: those that come before foreign keys, else the others.
 
-        ``tables``: what of the statement REFERENCING names; there for triggers that have it.
+        ``tables``: what of the statement REFERENCING names; there for triggers that have it. ``held``: what ``holding`` returned.
         """
-        firing = [one for one in self.after_row if (one.trigger.name < _CONSTRAINTS) == early]
+        firing = [
+            (one, held.get(one.trigger.oid))
+            for one in self.after_row
+            if (one.trigger.name < _CONSTRAINTS) == early
+        ]
         if not firing:
             return
-        for before, now in _versions(old, new):
+        for at, (before, now) in enumerate(_versions(old, new)):
             pause()
-            for one in firing:
-                if self._holds(session, one, before, now):
+            for one, holds in firing:
+                if holds is None or holds[at]:
                     event = self._event(session, one, "AFTER", before, now, tables)
                     if one.constraint is not None and session.timing.is_deferred(one.constraint):
                         later = partial(_call_later, one.trigger.oid, event)

@@ -1,0 +1,61 @@
+-- WHEN of AFTER ROW triggers is asked for all rows before any of them fires; statement triggers of ON CONFLICT.
+create function told(what text) returns boolean language plpgsql as $$ begin raise notice 'asked %', what; return what <> 'b'; end $$;
+create function fired() returns trigger language plpgsql as $$ begin raise notice '% % % %', tg_name, tg_when, tg_op, coalesce(new, old); return coalesce(new, old); end $$;
+create function fired_statement() returns trigger language plpgsql as $$ begin raise notice '% % %', tg_name, tg_when, tg_op; return null; end $$;
+create table t (a int primary key, b text);
+create trigger t1 after insert on t for each row when (told(new.b)) execute function fired();
+create trigger t2 after insert or update on t for each row execute function fired();
+create trigger t3 after update on t for each row when (told(old.b) or told(new.b)) execute function fired();
+create trigger t4 after delete on t for each row when (told(old.b)) execute function fired();
+insert into t values (1, 'a'), (2, 'b'), (3, 'c');
+update t set b = b || 'x' where a < 3;
+update t set b = 'b' where a = 3;
+delete from t where a < 3;
+merge into t using (values (3, 'm'), (4, 'n')) v(a, b) on t.a = v.a when matched then update set b = v.b when not matched then insert values (v.a, v.b);
+insert into t values (4, 'o'), (5, 'p') on conflict (a) do update set b = excluded.b;
+with gone as (delete from t where a = 5 returning *) insert into t select a + 10, b from gone;
+-- what an earlier trigger changes is not asked about again
+create table log (n int);
+create function quiet() returns boolean language sql as 'select count(*) = 0 from log';
+create function noted() returns trigger language plpgsql as $$ begin insert into log values (new.a); return null; end $$;
+create table u (a int);
+create trigger u1 after insert on u for each row execute function noted();
+-- constraints, before and behind the trigger's name; deferred ones
+create table p (a int primary key);
+create table c (a int references p on update cascade on delete cascade deferrable initially immediate);
+create trigger "A" after insert or update on c for each row when (told('A' || new.a)) execute function fired();
+create trigger z after insert or update on c for each row when (told('z' || new.a)) execute function fired();
+insert into p values (1), (2);
+insert into c values (1), (2);
+insert into c values (1), (7);
+update p set a = a + 10;
+create constraint trigger later after insert on c deferrable initially deferred for each row when (told('later' || new.a)) execute function fired();
+begin;
+insert into c values (11), (12);
+select 'now';
+commit;
+-- partitions
+create table pt (a int, b text) partition by list (a);
+create table pt1 partition of pt for values in (1);
+create table pt2 (b text, a int);
+alter table pt attach partition pt2 for values in (2);
+create trigger each_row after insert or update on pt for each row when (told(new.b)) execute function fired();
+create trigger of_two after insert on pt2 for each row when (told('two ' || new.b)) execute function fired();
+insert into pt values (1, 'a'), (2, 'b'), (1, 'c'), (2, 'd');
+update pt set a = 3 - a where b = 'd';
+-- statement triggers of ON CONFLICT DO UPDATE: those of UPDATE end first, of partitioned tables, too
+create table s (a int primary key, b int);
+create table sp (a int primary key, b int) partition by range (a);
+create table sp1 partition of sp for values from (0) to (100);
+create trigger i before insert on s execute function fired_statement();
+create trigger i2 after insert on s execute function fired_statement();
+create trigger u before update on s execute function fired_statement();
+create trigger u2 after update on s execute function fired_statement();
+create trigger i before insert on sp execute function fired_statement();
+create trigger i2 after insert on sp execute function fired_statement();
+create trigger u before update on sp execute function fired_statement();
+create trigger u2 after update on sp execute function fired_statement();
+insert into s values (1, 1), (2, 2) on conflict (a) do update set b = 0;
+insert into s values (1, 1), (3, 2) on conflict (a) do update set b = 0;
+insert into sp values (1, 1), (2, 2) on conflict (a) do update set b = 0;
+insert into sp values (1, 1), (3, 2) on conflict (a) do update set b = 0;
