@@ -17,6 +17,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.catalog.state import CatalogSnapshot
 from engine.connection.portal import Command
 from engine.connection.rows import ReadyRows
 from engine.eager import OnStrand, Started, eager
@@ -27,12 +28,13 @@ from engine.routines.acting import acting_as
 from engine.routines.inner import run_inner
 from engine.routines.where import tell_where
 from pgwire.give_way import between, closed_step, end_step, openly
-from planner.bind.bodies import bind_called
-from planner.bind.context import make_context
+from planner.bind.bodies import bind_called, bind_utility
+from planner.bind.context import BindContext, make_context
 from planner.catalog import FunctionDef
 from planner.errors import SqlError, not_supported
 from planner.evaluate_runtime import record_maker
 from planner.facts import RECORD, VOID
+from planner.parse import Parsed
 from planner.query import OutputColumn, SqlCall
 from txn.types import Row
 
@@ -58,13 +60,17 @@ class Running:
 
 
 class Body:
-    """The statements of a function, bound for types of inputs, as plans."""
+    """The statements of a function, bound for types of inputs, as plans; what is no query is bound anew whenever its turn comes."""
 
     __slots__ = ("function", "plans")
 
-    def __init__(self, function: FunctionDef, plans: list[Plan]) -> None:
+    def __init__(self, function: FunctionDef, plans: list[Plan | Parsed]) -> None:
         self.function = function
         self.plans = plans
+
+    def fresh(self, catalog: CatalogSnapshot) -> bool:
+        """Tell whether the plans still mean the same under ``catalog``."""
+        return all(plan.fresh(catalog) for plan in self.plans if isinstance(plan, Plan))
 
 
 class _Called:
@@ -260,7 +266,8 @@ class Routines:
         self, body: Body, number: int, call: SqlCall, args: Row
     ) -> tuple[Sequence[OutputColumn], Sequence[Row]]:
         def plan() -> tuple[Plan, Row]:
-            return body.plans[number], args
+            found = body.plans[number]
+            return (found if isinstance(found, Plan) else self._utility(body.function, call, found)), args
 
         def again() -> None:
             body.plans = self._bound(body.function, call)
@@ -281,31 +288,47 @@ class Routines:
             session.plan_key,
         )
         body = self._bodies.get(key)
-        if body is None or body.function != function or not all(p.fresh(session.catalog) for p in body.plans):
+        if body is None or body.function != function or not body.fresh(session.catalog):
             body = Body(function, self._bound(function, call))
             if len(self._bodies) >= MAX_KEPT:
                 self._bodies.clear()
             self._bodies[key] = body
         return body
 
-    def _bound(self, function: FunctionDef, call: SqlCall) -> list[Plan]:
+    def _bound(self, function: FunctionDef, call: SqlCall) -> list[Plan | Parsed]:
         session = self.session
-        session.view.renew()
-        catalog = session.catalog  # others may change it while binding gives way
-        context = make_context(
-            catalog,
-            session.bind_path,
-            settings=session.bind_settings,
-            database=session.database,
-            security=session.row_security,
-        )
+        catalog, context = self._context()
         wanted = (call.outputs or None) if call.type.oid == RECORD else call.type
         try:
             statements = openly(bind_called, context, function, [arg.type.oid for arg in call.args], wanted)
         except SqlError as error:
             error.span = None  # it stands in another text
             raise
-        return [Plan(bound, catalog, session.search_path) for bound in statements]
+        return [
+            one if isinstance(one, Parsed) else Plan(one, catalog, session.search_path) for one in statements
+        ]
+
+    def _utility(self, function: FunctionDef, call: SqlCall, parsed: Parsed) -> Plan:
+        catalog, context = self._context()
+        types = [arg.type.oid for arg in call.args]
+        try:
+            bound = openly(bind_utility, context, function, types, parsed)
+        except SqlError as error:
+            error.span = None  # it stands in another text
+            raise
+        return Plan(bound, catalog, self.session.search_path)
+
+    def _context(self) -> tuple[CatalogSnapshot, BindContext]:
+        session = self.session
+        session.view.renew()
+        catalog = session.catalog  # others may change it while binding gives way
+        return catalog, make_context(
+            catalog,
+            session.bind_path,
+            settings=session.bind_settings,
+            database=session.database,
+            security=session.row_security,
+        )
 
     # -- rights and settings -----------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
     SELECT $1 * 3                              one query                       bind_body ──> a query over $n
     INSERT INTO log VALUES ($1) RETURNING n    changes data, locks rows        bind_called ──> bound statements,
     UPDATE ...; SELECT ...                     several statements                              the last one gives the result
+    TRUNCATE log; SELECT ...                   a definition, or any other that is no query     bind_utility, when its turn comes
 
 Both convert what the last statement returns to what the function is declared to return. A function that has SECURITY DEFINER or
 SET runs under other rights or settings than the statement around it, so it is called in any case.
@@ -54,7 +55,6 @@ Wanted = Sequence[OutputColumn] | SqlType | None
 
 _QUERIES = ast.Select | ast.SetOp | ast.Values
 _CHANGES = ast.Insert | ast.Update | ast.Delete | ast.Merge
-_COMMANDS = ast.Truncate | ast.Notify | ast.LockTable
 
 
 def is_called(function: FunctionDef) -> bool:
@@ -98,11 +98,11 @@ def bind_called(
     columns: Wanted,
     *,
     defining: bool = False,
-) -> tuple[st.BoundStatement, ...]:
-    """Bind the statements of a body that a call runs, in order; ``$n`` are its inputs.
+) -> tuple[st.BoundStatement | Parsed, ...]:
+    """Bind the queries and changes of a body that a call runs, in order; ``$n`` are its inputs. Others are returned as they are written.
 
     What they are bound against is noted in ``context``, and in its flags ``volatile`` (they call volatile functions) and
-    ``changes`` (they write).
+    ``changes`` (they write, or are no queries).
 
     Raises SqlError 42P13 where the last one does not fit ``columns``; 0A000 for statements that cannot be in a function, and (unless
     ``defining``) for those that write in one that is not VOLATILE; what binding raises.
@@ -117,16 +117,22 @@ def bind_called(
         parsed = parse(inner.text)
         if not _is_void(columns) and not (parsed and isinstance(parsed[-1].statement, _QUERIES | _CHANGES)):
             raise _no_result(context, function)
-        made: list[st.BoundStatement] = []
+        made: list[st.BoundStatement | Parsed] = []
         for number, one in enumerate(parsed, 1):
+            _check_statement(one, defining=defining)
+            if not isinstance(one.statement, _QUERIES | _CHANGES):
+                if not defining and function.volatility != "v":
+                    raise _not_volatile(command_tag(one.statement))
+                inner.flags.add("changes")
+                made.append(one)
+                continue
             own = replace(inner, text=one.text, reads=set(), flags=set(), functions=set(), versions={})
-            _check_statement(one)
             bound = bind_node(own, one.statement)
             if number == len(parsed):
                 bound = _fitted_statement(own, function, bound, columns)
             done = envelope(one.statement, one.text, own, bound)
             if not defining and function.volatility != "v" and done.class_ is not st.StatementClass.READ_ONLY:
-                raise SqlError("0A000", f"{done.tag} is not allowed in a non-volatile function")
+                raise _not_volatile(done.tag)
             inner.versions.update(own.versions)
             inner.flags |= own.flags & {"volatile", "changes"}
             if done.class_ is not st.StatementClass.READ_ONLY:
@@ -141,20 +147,37 @@ def bind_called(
     return tuple(made)
 
 
+def bind_utility(
+    context: BindContext, function: FunctionDef, types: Sequence[int], parsed: Parsed
+) -> st.BoundStatement:
+    """Bind a statement of a body that is no query, as the statements before it have left the catalog. Raises what binding raises."""
+    from planner.bind import bind_node, envelope
+
+    inner = replace(context.for_function(function, types), text=parsed.text)
+    return envelope(parsed.statement, parsed.text, inner, bind_node(inner, parsed.statement))
+
+
 def check_body(function: FunctionDef) -> None:
     """Check what can be known of the body of a polymorphic function before it is called. Raises SqlError 42601, 0A000."""
     for parsed in parse(function.source):
-        _check_statement(parsed)
+        _check_statement(parsed, defining=True)
 
 
-def _check_statement(parsed: Parsed) -> None:
+def _check_statement(parsed: Parsed, *, defining: bool) -> None:
+    """Raise SqlError 0A000 for what cannot stand in a body or, unless ``defining``, cannot run in one."""
     node = parsed.statement
-    if isinstance(node, ast.Transaction):
-        raise SqlError("0A000", f"{command_tag(node)} is not allowed in an SQL function")
     if parsed.as_of is not None:
         raise not_supported("AS OF SYSTEM TIME in an SQL function")
-    if not isinstance(node, _QUERIES | _CHANGES | _COMMANDS):
-        raise not_supported(f"{command_tag(node)} in an SQL function")
+    if defining:
+        return
+    if isinstance(node, ast.Transaction):
+        raise SqlError("0A000", f"{command_tag(node)} is not allowed in an SQL function")
+    if isinstance(node, ast.Copy) and node.filename is None:
+        raise SqlError("0A000", "cannot COPY to/from client in an SQL function")
+
+
+def _not_volatile(tag: str) -> SqlError:
+    return SqlError("0A000", f"{tag} is not allowed in a non-volatile function")
 
 
 def _nothing(type_: SqlType) -> Select:

@@ -4,8 +4,8 @@
                                  run       a * 2 < 100                what rows are checked by, wherever that happens
 
 Such expressions are evaluated row by row in many places (by the server, in tasks of other processes), none of which can wait for
-a call that runs statements. So a function that stands in one has to have a body that is an expression of its inputs, or be one in
-PL/pgSQL that never has to wait (``planner.plpgsql.pure``), which is called on the spot; every other is refused by name. A body that is a text finds names in its function's own schema and in public, whatever the search path
+a call that runs statements. So a function that stands in one has to have a body that is an expression of its inputs, or be one
+that never has to wait (``planner.plpgsql.pure``), which is called on the spot; every other is refused by name. A body that is a text finds names in its function's own schema and in public, whatever the search path
 is of whoever stores a row: what is stored does not depend on it.
 
 A column's DEFAULT may be more: where an INSERT or UPDATE puts it into its source (``planner.bind.dml``), any call can be made.
@@ -99,6 +99,10 @@ def _shown(function: FunctionDef) -> str:
     return f'{language} function "{function.name}"'
 
 
+def _has_sub_select(body: Select) -> bool:
+    return any(isinstance(item, SubLink) for item in walk(body))
+
+
 class _Expressions(Inliner):
     """Puts bodies in the place of calls where the result is an expression again."""
 
@@ -115,10 +119,10 @@ class _Expressions(Inliner):
         if function.language == "plpgsql" and not call.returns_set and needs_no_wait(self.context, function):
             return self._on_the_spot(call, field)
         function, body = self._body(call)
-        if body is None or not isinstance(body, Select) or not is_simple(body) or call.returns_set:
-            raise self._refused(_shown(function))
-        if any(isinstance(item, SubLink) for item in walk(body)):
-            raise self._refused(_shown(function))
+        if not isinstance(body, Select) or not is_simple(body) or call.returns_set or _has_sub_select(body):
+            if call.returns_set or not needs_no_wait(self.context, function):
+                raise self._refused(_shown(function))
+            return self._on_the_spot(call, field)
         if call.type.oid == RECORD and not call.outputs:
             raise self._refused(_shown(function))
         self._check_evaluated_once(function, body, call)
@@ -141,10 +145,10 @@ class _Expressions(Inliner):
                 raise self._refused(f'a volatile argument of SQL function "{function.name}"')
 
     def _note_call(self, function: FunctionDef, call: SqlCall) -> None:
-        raise self._refused(_shown(function))
+        """It stays a call only where it is made on the spot."""
 
     def _refused(self, what: str) -> Exception:
         return not_supported(
             f"{what} in an expression that is evaluated row by row",
-            hint="Functions whose body is an expression of their inputs may stand in it, and those in PL/pgSQL that read no table.",
+            hint="Functions whose body is an expression of their inputs may stand in it, and those that read no table.",
         )

@@ -129,7 +129,6 @@ def test_a_dropped_function_cannot_be_called_by_what_was_prepared(server: Server
     ("sql", "construct"),
     [
         ("CREATE FUNCTION n() RETURNS int LANGUAGE c AS 'n'", "LANGUAGE c"),
-        ("CREATE FUNCTION n() RETURNS void LANGUAGE sql AS 'CREATE TABLE x (a int)'", "CREATE TABLE in an SQL function"),
         ("CREATE FUNCTION n() RETURNS void BEGIN ATOMIC DELETE FROM nt; END", "DELETE in BEGIN ATOMIC"),
         ("CREATE FUNCTION n() RETURNS int BEGIN ATOMIC SELECT 1; SELECT 2; END", "BEGIN ATOMIC of several statements"),
         ("DECLARE c CURSOR WITH HOLD FOR SELECT n_wipe()", "a function that changes data in a cursor"),

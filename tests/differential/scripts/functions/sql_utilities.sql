@@ -1,0 +1,58 @@
+-- Functions in SQL that run other statements than queries and changes.
+create table log (n int, what text default current_setting('application_name', true));
+create function made() returns int language sql as 'create table x (a int); select 1';
+select made();
+select * from x;
+select made();
+drop table x;
+create function put() returns int language sql as 'create table x (a int); insert into x values (1); select 1';
+create function gone() returns void language sql as 'drop table if exists x; drop table if exists y';
+select gone();
+create function emptied() returns bigint language sql as 'select count(*) from log; truncate log; select count(*) from log';
+insert into log values (1), (2);
+select emptied();
+create function indexed(int) returns void language sql as 'create index if not exists log_n on log (n); comment on table log is ''kept''';
+select indexed(1), indexed(2);
+select obj_description('log'::regclass);
+create function seen(text) returns text language sql as 'set application_name = ''within''; select current_setting(''application_name'')';
+begin;
+select seen('a');
+rollback;
+create function granted() returns void language sql as 'grant select on log to public';
+select granted();
+select has_table_privilege('log', 'select');
+-- a cursor with inputs
+create function opened(int) returns void language sql as 'declare oc cursor for select g from generate_series(1, $1) g';
+create function opened_by_name(many int) returns void language sql as 'declare od cursor for select g from generate_series(1, many) g';
+begin;
+select opened(3), opened_by_name(2);
+fetch all from oc;
+fetch all from od;
+close oc;
+rollback;
+-- what cannot be
+create function ends() returns void language sql as 'commit';
+create function copies() returns void language sql as 'copy log to stdout';
+create function analyzed() returns int language sql stable as 'analyze log; select 1';
+select analyzed();
+select ends();
+select copies();
+create function last_one() returns int language sql as 'select 1; analyze log';
+create function vacuumed() returns void language sql as 'vacuum log';
+select vacuumed();
+create function fails() returns int language sql as 'create table fresh (a int); drop table nosuch; select 1';
+select fails();
+select to_regclass('fresh');
+create function first_fails() returns int language sql as 'drop table nosuch; select 1';
+do $$ begin perform first_fails(); exception when undefined_table then raise notice 'none'; end $$;
+-- called within others, and from procedures and triggers
+create procedure pr(n int) language sql as 'create temp table if not exists tt (a int); lock table log in share mode; insert into log values (n)';
+call pr(5);
+select n from log;
+create function both() returns int language plpgsql as $$ begin perform gone(); perform emptied(); return (select count(*) from log); end $$;
+select both();
+create function deep() returns int language sql as 'select made(); alter table x add column b int default 7; select 2';
+select deep();
+select * from x;
+create function explained() returns void language sql as 'explain select 1; show search_path';
+select explained();
