@@ -274,7 +274,7 @@ def index_definition(
         text += " NULLS NOT DISTINCT"
     text += _with_options(index)
     if index.where_sql:
-        text += f" WHERE {_over_table(index.where_sql, table, pretty=pretty, reader=reader)[0]}"
+        text += f" WHERE {over_table(index.where_sql, table, pretty=pretty, reader=reader)[0]}"
     return text
 
 
@@ -316,7 +316,7 @@ def index_key_text(
     attnum = index.key_columns[position]
     if attnum:
         return quote_identifier(table.column(attnum).name)
-    text, expr = _over_table(index.expressions[position], table, pretty=pretty, reader=reader)
+    text, expr = over_table(index.expressions[position], table, pretty=pretty, reader=reader)
     called = isinstance(expr, FuncExpr) and (
         expr.cast == "call" or (expr.cast == "sql" and not text.startswith("("))
     )
@@ -325,7 +325,7 @@ def index_key_text(
     return f"({text})"
 
 
-def _over_table(sql: str, table: RelationDef, *, pretty: bool, reader: Reader) -> tuple[str, Expr]:
+def over_table(sql: str, table: RelationDef, *, pretty: bool, reader: Reader) -> tuple[str, Expr]:
     """Return a stored expression over a table's columns as text, and bound."""
     from planner.bind.expr import bind_clause
     from planner.bind.stored import EMPTY_CATALOG, stored_context, table_scope

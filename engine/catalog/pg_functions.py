@@ -140,7 +140,7 @@ def relations_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
 def domains_depend_on_functions(session: Session) -> Iterator[RowDict]:
     """Yield pg_depend of domains and their constraints: on functions and on what they name."""
     for made in session.catalog.user_types():
-        for of, oid in _named(session, made.default_sql):
+        for of, oid in objects_named(session, made.default_sql):
             yield depends(PG_TYPE_OID, made.oid, of, oid)
         for check in made.checks:
             for of, oid in objects_named(session, check.check_sql):

@@ -114,7 +114,10 @@ def _naming(session: Session, relations: Collection[int]) -> tuple[list[Relation
     domains = [
         made
         for made in session.catalog.user_types()
-        if any(not oids.isdisjoint(relations_in_text(check.check_sql)) for check in made.checks)
+        if any(
+            not oids.isdisjoint(relations_in_text(text))
+            for text in (made.default_sql, *(check.check_sql for check in made.checks))
+        )
     ]
     return tables, sorted(domains, key=lambda made: made.oid)
 
@@ -148,7 +151,13 @@ def links_to_relations(session: Session, relations: Collection[int]) -> list[Dep
             after = without_columns(use.relation, {int(use.what)})
             for view in views_that_break(session, use.relation, after):
                 found.append(Dependency(view.oid, view.oid, described(session, view), one.key))
+    namings = Namings(session.catalog) if domains else None
     for made in domains:
+        on = set(relations_in_text(made.default_sql)).intersection(relations)
+        if on and namings is not None:
+            found.append(Dependency(("type", made.oid), made.oid, type_words(session, made), min(on)))
+            found += type_dependencies(session, [made], namings)[0]
+            continue
         for check in made.checks:
             on = set(relations_in_text(check.check_sql)).intersection(relations)
             if on:
@@ -163,9 +172,15 @@ async def drop_naming(session: Session, relations: Collection[int]) -> None:
     if tables:
         uses = uses_of(session, relations, tables)
         await _drop_uses(session, [use for use in uses if use.relation.oid not in relations])
+    lost = [
+        made.oid for made in domains if not set(relations_in_text(made.default_sql)).isdisjoint(relations)
+    ]
     for made in domains:
         kept = tuple(c for c in made.checks if set(relations_in_text(c.check_sql)).isdisjoint(relations))
-        await session.view.change([replace(made, checks=kept)])
+        default = None if made.oid in lost else made.default_sql
+        await session.view.change([replace(made, checks=kept, default_sql=default)])
+    types = [found for oid in lost if (found := session.catalog.type_by_oid(oid)) is not None]
+    await drop_types(session, types, cascade=True, quiet=True)
 
 
 def _is_there(session: Session, use: Use) -> bool:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from engine.writes.shape import Shown, TableShape, runnable_check, table_layout
 from pgwire.codecs.registry import text_output
-from planner.bind.partition import partition_check
+from planner.bind.partition import partition_check, shown_key
+from planner.builtins.system_definitions import reader_of
 from planner.catalog import RelationDef
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, compile_expr
@@ -65,10 +66,7 @@ class Routing:
         detail = None
         shown = Shown.of(table, session).attnums
         if shown is None or all(attnum in shown for attnum in made.attnums):
-            names = [
-                table.column(attnum).name if attnum else text
-                for attnum, text in zip(made.attnums, made.expressions, strict=True)
-            ]
+            names = shown_key(table, reader_of(session))
             values = [
                 "null" if value is None else text_output(type_.oid, value, session.codec_settings)
                 for value, type_ in zip(key, made.types, strict=True)

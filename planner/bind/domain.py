@@ -25,7 +25,7 @@ from planner.deparse import deparse_expr
 from planner.domain_checks import default_sql
 from planner.domains import is_domain
 from planner.errors import SqlError, not_supported
-from planner.facts import RECORD, REGCLASS, facts
+from planner.facts import RECORD, facts
 from planner.parse import parse_expression
 from planner.query import DOMAIN_VALUE, Const, Expr, RangeColumn, RelationRange
 from planner.rules.plain import without_domains
@@ -33,7 +33,6 @@ from planner.scope import Scope
 from planner.typefacts import FIRST_USER_OID
 from planner.typenames import check_column_type, type_name_text
 from planner.types import SqlType
-from planner.walk import walk
 
 _NO_CONSTRAINTS = {
     "unique": "unique",
@@ -116,8 +115,6 @@ def _default(context: BindContext, written: ast.Expression | None, domain: str, 
     check_runnable(expr, context.catalog)  # it has to be, later
     if isinstance(expr, Const) and expr.value is None and not is_domain(base.oid):
         return None
-    if any(item.type.oid == REGCLASS for item in walk(expr) if isinstance(item, Expr)):
-        raise not_supported("a relation in the default of a domain")
     return deparse_expr(expr)
 
 

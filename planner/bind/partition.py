@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from pgwire.codecs.settings import CodecSettings
 from planner import ast
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_clause, bind_kept
@@ -21,7 +20,7 @@ from planner.builtins.compare import sort_key
 from planner.casts import CastContext, resolve_unknown, try_coerce
 from planner.catalog import Catalog, PartitionBound, PartitionKey, RelationDef
 from planner.collations import COLLATE_HINT, collation_of, expr_collation, without_collate
-from planner.deparse import deparse_expr
+from planner.deparse import Reader, deparse_expr, over_table
 from planner.deparse_expr import collation_name, quote_identifier, quote_literal
 from planner.domains import base_oid, plain_type
 from planner.errors import Span, SqlError, not_supported
@@ -165,16 +164,34 @@ def with_key_named(before: RelationDef, after: RelationDef, catalog: Catalog) ->
     return replace(after, partition_key=replace(key, expressions=tuple(texts)))
 
 
-def key_definition(parent: RelationDef, catalog: Catalog) -> str:
-    """Return what ``pg_get_partkeydef`` shows: ``RANGE (a, lower(b))``."""
+def key_definition(parent: RelationDef, catalog: Catalog, reader: Reader) -> str:
+    """Return what ``pg_get_partkeydef`` shows to a reader: ``RANGE (a, lower(b))``."""
     key = parent.partition_key
     assert key is not None
     words = {"r": "RANGE", "l": "LIST", "h": "HASH"}
-    return f"{words[key.strategy]} ({', '.join(_operands(parent, catalog, definition=True))})"
+    return f"{words[key.strategy]} ({', '.join(_operands(parent, catalog, reader))})"
 
 
-def _operands(parent: RelationDef, catalog: Catalog, *, definition: bool = False) -> list[str]:
-    """Return the SQL text of each key over the parent's columns; in a definition expressions that are no calls are in parentheses."""
+def shown_key(parent: RelationDef, reader: Reader) -> list[str]:
+    """Return each key as a message names it: a column, or an expression."""
+    key = parent.partition_key
+    assert key is not None
+    return [
+        quote_identifier(parent.column(attnum).name)
+        if attnum
+        else _shown_key(text, parent, reader, pretty=True)
+        for attnum, text in zip(key.attnums, key.expressions, strict=True)
+    ]
+
+
+def _shown_key(text: str, parent: RelationDef, reader: Reader, *, pretty: bool = False) -> str:
+    """Return an expression of a key for a reader, in parentheses unless it is a call."""
+    shown = over_table(text, parent, pretty=pretty, reader=reader)[0]
+    return shown if shown.endswith(")") and not shown.startswith("(") else f"({shown})"
+
+
+def _operands(parent: RelationDef, catalog: Catalog, reader: Reader | None = None) -> list[str]:
+    """Return the SQL text of each key over the parent's columns; for a reader, as in a definition: expressions that are no calls are in parentheses."""
     key = parent.partition_key
     assert key is not None
     found: list[str] = []
@@ -182,12 +199,11 @@ def _operands(parent: RelationDef, catalog: Catalog, *, definition: bool = False
         if attnum:
             shown = quote_identifier(parent.column(attnum).name)
         else:
-            called = definition and text.endswith(")") and not text.startswith("(")
-            shown = text if called else f"({text})"
+            shown = f"({text})" if reader is None else _shown_key(text, parent, reader)
         collation = key.collations[number]
-        if definition and collation and collation != _own_collation(parent, attnum, text, catalog):
+        if reader is not None and collation and collation != _own_collation(parent, attnum, text, catalog):
             shown += f" COLLATE {collation_name(collation)}"
-        if definition and key.opclasses and key.opclasses[number]:
+        if reader is not None and key.opclasses and key.opclasses[number]:
             shown += f" {quote_identifier(key.opclasses[number])}"
         found.append(shown)
     return found
@@ -425,10 +441,16 @@ def partition_check(partition: RelationDef, catalog: Catalog) -> Expr | None:
     return bind_check(text, partition, catalog) if text else None
 
 
-def shown_condition(partition: RelationDef, catalog: Catalog, settings: CodecSettings) -> str | None:
-    """Return what ``pg_get_partition_constraintdef`` shows to a reader with these settings."""
+def shown_condition(partition: RelationDef, catalog: Catalog, reader: Reader) -> str | None:
+    """Return what ``pg_get_partition_constraintdef`` shows to a reader."""
     expr = partition_check(partition, catalog)
     if expr is None:
         return None
-    text = deparse_expr(expr, partition, settings=settings)
+    text = deparse_expr(
+        expr,
+        partition,
+        settings=reader.settings,
+        type_name=reader.type_name,
+        function_name=reader.function_name,
+    )
     return text if text.startswith("(") or isinstance(expr, FuncExpr) else f"({text})"

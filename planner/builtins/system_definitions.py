@@ -169,7 +169,7 @@ def partition_key_definitions(session: EvalSession) -> Callable[[int], str | Non
             return None  # as for nearly all: an import, even one done before, takes longer than the question
         from planner.bind.partition import key_definition
 
-        return for_reader(session, key_definition(relation, catalog))
+        return for_reader(session, key_definition(relation, catalog, reader_of(session)))
 
     return definition
 
@@ -181,7 +181,7 @@ def partition_constraint_definition(session: EvalSession, oid: int) -> str | Non
     relation = session.catalog.relation_by_oid(oid)
     if relation is None:
         return None
-    shown = shown_condition(relation, session.catalog, shown_settings(session))
+    shown = shown_condition(relation, session.catalog, reader_of(session))
     return None if shown is None else for_reader(session, shown)
 
 
