@@ -7,6 +7,7 @@ with a row for all of them.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -37,12 +38,13 @@ class RowNeeds(Needs):
         ``skip``: is checked elsewhere, but for what a view reads, or a policy. ``reach``: USAGE of schemas, too, which what a view or a
         policy reads does not need: its names were looked up when it was made.
         """
-        reading = _Reading(self, role, skip, [node], reach)
-        while reading.stack:
-            current = reading.stack.pop()
+        reading = _Reading(self, role, skip, reach)
+        waiting = deque([node])  # so that what stands first, and outside, is told first
+        while waiting:
+            current = waiting.popleft()
             ask = _ASKS.get(type(current))
             below = children if ask is None else ask(reading, current)
-            reading.stack.extend(below(current))
+            waiting.extend(below(current))
 
     def _rights_of(self, role: RoleDef) -> Rights:
         return self.rights if role is self.role else Rights(self.catalog, role)
@@ -165,18 +167,15 @@ def _nothing(node: Any) -> Iterable[Any]:
 class _Reading:
     """One walk over what a tree reads; its methods ask what a node asks, and return what is below it that has to be looked at, too."""
 
-    __slots__ = ("_needs", "_reach", "_role", "_skip", "_used", "stack")
+    __slots__ = ("_needs", "_reach", "_role", "_skip", "_used")
 
-    def __init__(
-        self, needs: RowNeeds, role: RoleDef, skip: q.Range | None, stack: list[Any], reach: bool
-    ) -> None:
+    def __init__(self, needs: RowNeeds, role: RoleDef, skip: q.Range | None, reach: bool) -> None:
         self._needs = needs
         self._role = role
         self._skip = skip
         self._reach = reach
         # which columns of a view are named, by the identity of its range
         self._used: dict[int, frozenset[int]] = {}
-        self.stack = stack
 
     def relation(self, item: q.RelationRange) -> _Below:
         """A table: SELECT on the columns that are used of it, or of the partitioned one that it stands for."""

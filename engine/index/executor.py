@@ -95,11 +95,12 @@ class PointPlan:
     project: RowFunction
     short: bool
     direct: IndexSource | None = field(init=False)
-    """The lookup, where it is short and never made in parts."""
+    """The lookup, where it is short, never made in parts, and its rows come as they are found."""
 
     def __post_init__(self) -> None:
         source = self.source
-        self.direct = source if self.short and source is not None and source.following is None else None
+        in_order = source is not None and source.following is None and not source.ranged
+        self.direct = source if self.short and in_order else None
 
     def finish(self, rows: Rows, env: Env) -> Rows:
         """Return what becomes of the rows that were found."""
@@ -217,11 +218,13 @@ class IndexExecutor:
 def _finish(point: PointPlan, found: Any, env: Env) -> Rows:
     if not found or point.source is None:
         return []
-    rows = point.source.extract(found)
+    rows = point.source.extract(point.source.arranged(found, env.shared.ctx))
     return point.finish(rows, env) if point.short else openly(point.finish, rows, env)
 
 
 async def _finish_in_slices(point: PointPlan, found: Any, env: Env) -> AsyncIterator[RowBatch]:
+    if point.source is not None:
+        found = point.source.arranged(found, env.shared.ctx)
     for start in range(0, len(found), BATCH):
         yield RowBatch(rows=_finish(point, found[start : start + BATCH], env))
         poll(env.shared.ctx)

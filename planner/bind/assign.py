@@ -66,6 +66,8 @@ def target_relation(context: BindContext, node: ast.TableRef) -> RelationDef:
     if relation.kind == "S":
         raise SqlError("42809", f'cannot change sequence "{relation.name}"')
     if relation.virtual:
+        if relation.kind == "r" and context.security is not None and not context.security.role.superuser:
+            raise SqlError("42501", f"permission denied for table {relation.name}")
         raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
     if relation.kind == "m":
         raise SqlError("42809", f'cannot change materialized view "{relation.name}"', span=None)

@@ -32,11 +32,19 @@ from planner.typefacts import format_type
 _EQUAL_ONLY: Final = ("btree", "hash")
 
 
+def exclusions_of_partitions(node: ast.Constraint) -> SqlError:
+    """Return the error for an exclusion constraint of a partitioned table."""
+    text = "exclusion constraints are not supported on partitioned tables"
+    return SqlError("0A000", text, span=node.span)
+
+
 def exclusion_spec(context: BindContext, node: ast.Constraint, relation: RelationDef) -> st.KeySpec:
     """Bind an exclusion constraint over its table.
 
     Raises SqlError 42703, 42704 (no such method), 42809 (an operator that is not commutative, or not of the method), 42883, 42P17; 0A000 for classes that are not the default one, and other methods than btree, hash, gist and spgist.
     """
+    if relation.kind == "p":
+        raise exclusions_of_partitions(node)
     method = _method(context, node)
     if relation.source_oid:
         raise not_supported("EXCLUDE on the table of a source", span=node.span)

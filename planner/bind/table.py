@@ -18,7 +18,7 @@ from planner import ast
 from planner import statements as st
 from planner.bind.changes import modifies
 from planner.bind.context import BindContext
-from planner.bind.exclusion import exclusion_spec
+from planner.bind.exclusion import exclusion_spec, exclusions_of_partitions
 from planner.bind.generated import columns_used
 from planner.bind.index import computed_index, create_index, index_keys, key_names, with_hidden
 from planner.bind.options import check_storage_options
@@ -239,7 +239,7 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
         _check_names(parts, checks)
     if node.partition_by is not None:
         if parts.exclusions:
-            raise SqlError("0A000", "exclusion constraints are not supported on partitioned tables")
+            raise exclusions_of_partitions(parts.exclusions[0])
         if any(check.no_inherit for check in checks):
             raise SqlError(
                 "42P16", f'cannot add NO INHERIT constraint to partitioned table "{node.relation.name}"'

@@ -30,10 +30,10 @@ from planner.builtins.reg import find_relation, find_type, quote_ident, reg_inpu
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.catalog import RelationDef, RoleDef
-from planner.errors import SqlError, not_supported
-from planner.facts import REGPROCEDURE, facts, rows
+from planner.errors import SqlError
+from planner.facts import REGPROCEDURE, TID, facts, rows
 from planner.identifiers import split_identifier
-from planner.query import Expr, FuncExpr
+from planner.query import CTID, Expr, FuncExpr, RelationRange, Select, Var
 from planner.rights import SYSTEM_COLUMNS, Rights, database_owner, grantable_columns, restricted_functions
 from planner.typefacts import FIRST_USER_OID
 from planner.walk import walk
@@ -313,20 +313,48 @@ def _role_inquiry(with_user: bool) -> Callable[..., bool | None]:
 def latest_tid(session: EvalSession, name: str, tid: tuple[int, int]) -> tuple[int, int]:
     """SQL's ``currtid2``: where the latest version of a row is: an UPDATE leaves it where it was.
 
-    Raises SqlError 42P01, 42501, 22023 for a block that the table has not, 42809 (indexes), 0A000 (views, and what stores no rows).
+    A view whose column ``ctid`` is that of a table stands for the table. Raises SqlError 42P01, 42501, 22023 for a block that the table
+    has not, 42809 (indexes, composite types, and views without such a column), 0A000 (what stores no rows).
     """
     relation = _relation(session, name)
     assert relation is not None
+    if relation.kind in "ic":
+        what = "an index" if relation.kind == "i" else "a composite type"
+        raise SqlError("42809", f'"{relation.name}" is {what}')
+    return _latest_tid(session, relation, tid)
+
+
+def _latest_tid(session: EvalSession, relation: RelationDef, tid: tuple[int, int]) -> tuple[int, int]:
     shown = f'"{relation.schema}.{relation.name}"'
     if not Rights(session.rights_catalog, _role(session, session.user)).relation(relation, "r"):
         raise SqlError("42501", f"permission denied for {_WHAT[relation.kind]} {relation.name}")
     if relation.kind == "v" and not relation.virtual:
-        raise not_supported(f"currtid2 of a view: {shown}")
+        return _latest_tid(session, _with_ctid(session, relation), tid)
     if relation.kind not in "rmS" or relation.virtual:
         raise SqlError("0A000", f"cannot look at latest visible tid for relation {shown}")
     if tid[0] >= (1 if relation.kind == "S" else session.system.blocks(relation.oid)) or not tid[1]:
         raise SqlError("22023", f'tid ({tid[0]}, {tid[1]}) is not valid for relation "{relation.name}"')
     return tid
+
+
+def _with_ctid(session: EvalSession, view: RelationDef) -> RelationDef:
+    """Return the relation whose ctid is a view's column of that name. Raises SqlError 42809."""
+    from planner.bind.query import bind_view
+    from planner.bind.stored import stored_context
+
+    at = next((number for number, column in enumerate(view.live) if column.name == "ctid"), None)
+    if at is None:
+        raise SqlError("42809", "currtid cannot handle views with no CTID")
+    if view.live[at].declared.oid != TID:
+        raise SqlError("42809", "ctid isn't of type TID")
+    query = bind_view(stored_context(session.catalog, view.view_sql, view.view_path), view)
+    expr = query.targets[at].expr if isinstance(query, Select) else None
+    if isinstance(expr, Var) and expr.attnum == CTID and isinstance(query, Select):
+        item = query.ranges[expr.range]
+        found = session.rights_catalog.relation_by_oid(item.oid) if isinstance(item, RelationRange) else None
+        if found is not None:
+            return found
+    raise SqlError("42809", "currtid cannot handle this view")
 
 
 _WHAT = {

@@ -43,6 +43,7 @@ class Session:
         self.codec_settings = self.output_settings = CodecSettings()
         self.rng = random.Random(1)
         self.settings = {
+            "enable_bitmapscan": "on",
             "server_version": "15.0",
             "search_path": '"$user", public',
             "client_encoding": "UTF8",

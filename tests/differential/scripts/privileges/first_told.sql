@@ -1,0 +1,25 @@
+-- Of several tables without rights the first in FROM is told, of the outermost query first; catalogs are told as other tables.
+create table ft1 (k int, a int);
+create table ft2 (k int, b int);
+create table ft3 (k int, c int);
+create role told_first;
+do $$ begin execute format('grant usage on schema %I to told_first', current_schema()); end $$;
+set role told_first;
+select a from ft1 natural join ft2;
+select b from ft2, ft1;
+select ft1.a from ft1 join ft2 using (k) join ft3 using (k);
+select * from (select a from ft1) s, ft2;
+select * from ft3 left join (select b from ft2) s on true;
+select (select a from ft1 limit 1) from ft2;
+select c from ft3 where exists (select from ft1) and k in (select k from ft2);
+select a from ft1 union all select b from ft2;
+insert into ft3 select k, a from ft1;
+update ft2 set b = (select max(a) from ft1);
+update ft2 set b = a from ft1, ft3;
+delete from ft3 using ft1, ft2;
+update pg_class set relname = '123';
+delete from pg_catalog.pg_class;
+insert into pg_namespace values (1);
+reset role;
+drop owned by told_first;
+drop role told_first;
