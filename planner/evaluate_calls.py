@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from planner.builtins import load
 from planner.builtins.registry import Builtin
 from planner.evaluate_runtime import flat
-from planner.facts import facts
+from planner.facts import facts, of_types
 from planner.query import Const, Expr, FuncExpr, OpExpr, QueryBase, RelabelType, SqlCall
 from planner.walk import children
 
 MOST_NODES: Final = 64
 
 
-@functools.cache
+@of_types
 def of_fixed_length(oid: int) -> bool:
     """Tell whether all values of a type have the same length."""
     fact = facts().types.get(oid)

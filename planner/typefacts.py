@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from planner.facts import BPCHAR, INTERVAL, NAME, NUMERIC, facts, rows
+from planner.facts import BPCHAR, INTERVAL, NAME, NUMERIC, facts, of_types, rows
 from planner.types import SqlType
 
 FIRST_USER_OID = 16384
@@ -51,14 +51,14 @@ def decimal_of(type_: SqlType) -> tuple[int, int] | None:
     return declared
 
 
-@functools.cache
+@of_types
 def category(oid: int) -> str:
     """Return the typcategory letter; ``U`` for an oid that is not a built-in type."""
     fact = facts().types.get(oid)
     return fact.category if fact else "U"
 
 
-@functools.cache
+@of_types
 def plain_collation(oid: int) -> int:
     """Return the collation of a type that is no domain, 0 where it has none: texts have one, and arrays of them."""
     base = element_of(oid) or oid
@@ -67,7 +67,7 @@ def plain_collation(oid: int) -> int:
     return DEFAULT_COLLATION if category(base) == "S" else 0
 
 
-@functools.cache
+@of_types
 def is_preferred(oid: int) -> bool:
     """Tell whether the type is preferred within its category."""
     fact = facts().types.get(oid)
@@ -84,7 +84,7 @@ def type_kind(oid: int) -> str:
 _RECORD_ARRAY = 2287
 
 
-@functools.cache
+@of_types
 def element_of(oid: int) -> int:
     """Return the element type of an array type, else 0.
 
@@ -96,7 +96,7 @@ def element_of(oid: int) -> int:
     return fact.element
 
 
-@functools.cache
+@of_types
 def coordinates_of(oid: int) -> tuple[int, int]:
     """Return what the subscripts of a type of fixed length name, and how many there are: ``p[0]``, ``p[1]`` of a point.
 
@@ -108,7 +108,7 @@ def coordinates_of(oid: int) -> tuple[int, int]:
     return fact.element, fact.length // facts().types[fact.element].length
 
 
-@functools.cache
+@of_types
 def array_of(oid: int) -> int:
     """Return the array type over ``oid``, or 0."""
     fact = facts().types.get(oid)

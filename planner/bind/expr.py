@@ -40,6 +40,7 @@ from planner.facts import (
     TIMESTAMPTZ,
     TIMETZ,
     UNKNOWN,
+    facts,
 )
 from planner.query import (
     ArrayExpr,
@@ -60,7 +61,7 @@ from planner.query import (
 from planner.resolve import make_operator, make_scalar_array_op
 from planner.scope import Scope
 from planner.type_order import find_less
-from planner.typefacts import array_of, element_of, format_type
+from planner.typefacts import FIRST_USER_OID, array_of, element_of, format_type
 from planner.typenames import names_by_oid
 from planner.types import SqlType
 
@@ -165,8 +166,18 @@ def _bits(text: str, span: Span | None) -> str:
     return "".join([f"{int(digit, 16):04b}" for digit in digits])
 
 
+def _is_there(scope: Scope, oid: int) -> bool:
+    """Tell whether a type that a client has named by its oid is one of its database."""
+    if oid < FIRST_USER_OID:
+        return oid in facts().types
+    catalog = scope.context.catalog
+    return catalog.type_by_oid(oid) is not None or catalog.row_type(element_of(oid) or oid) is not None
+
+
 def _param(scope: Scope, node: ast.ParamRef) -> Expr:
     param = scope.context.env.params.reference(node.number, node.span)
+    if not _is_there(scope, param.type.oid):
+        raise SqlError("42704", f"type with OID {param.type.oid} does not exist", span=node.span)
     if names_domain(param.type.oid):  # what the client sends was only read as what is under the domain
         under = RelabelType(arg=param, type=plain_type(param.type), span=node.span)
         return coerce(under, param.type, CastContext.IMPLICIT, scope.context.env, span=node.span)

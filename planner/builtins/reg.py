@@ -188,7 +188,7 @@ def find_type(text: str, session: EvalSession | None = None) -> int | None:
         if len(names) == 1 or names[0] != "pg_catalog":
             made = _users_type(session, names)
             if made or len(names) == 2:
-                return array_of(made) if dimensions else made
+                return array_of(made) if dimensions and made else made
         lowered = names[-1]
     fact = facts().types_by_name.get(lowered)
     if fact is None:

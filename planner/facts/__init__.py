@@ -10,9 +10,10 @@ from __future__ import annotations
 import csv
 import functools
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
+from typing import TypeVar
 
 DATA = resources.files(__name__) / "data"
 """Also where the package is imported from an archive."""
@@ -169,6 +170,31 @@ class Facts:
         return (
             f"{self.prefixes.get(oid, '')}{proc.name}({','.join(self.types[t].name for t in proc.arg_types)})"
         )
+
+
+T = TypeVar("T")
+
+
+class _OfTypes(dict[int, T]):
+    """What a function says of types, by oid."""
+
+    def __init__(self, function: Callable[[int], T]) -> None:
+        super().__init__()
+        self._function = function
+
+    def __missing__(self, oid: int) -> T:
+        made = self._function(oid)
+        if oid in facts().types:
+            self[oid] = made
+        return made
+
+
+def of_types(function: Callable[[int], T]) -> Callable[[int], T]:
+    """Keep what ``function`` says of types, but not of those that are not known.
+
+    Clients may ask for any number (the types of parameters come with Parse), and a type of it may be made later.
+    """
+    return _OfTypes(function).__getitem__
 
 
 def register_type(fact: TypeFact) -> None:

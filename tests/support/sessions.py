@@ -44,10 +44,10 @@ class Socket:
 class Client:
     """One session over a ``Socket``."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, database: str = "postgres") -> None:
         self.socket: Any = Socket()
         self.session = Session(server, self.socket, "test")
-        self.send(m.StartupMessage({"user": "postgres", "database": "postgres"}))
+        self.send(m.StartupMessage({"user": "postgres", "database": database}))
 
     def send(self, *messages: m.FrontendMessage) -> None:
         self.session.data_received(b"".join(map(encode_frontend, messages)))
