@@ -16,6 +16,7 @@ from __future__ import annotations
 import codecs
 import ctypes
 import heapq
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, AnyStr, Final, TypeVar
@@ -102,6 +103,17 @@ def _widest(text: str, start: int = 0, end: int | None = None) -> int:
             # keeps its encoded form beside it.
             found = max(found, sys.getsizeof(piece + "  ") - sys.getsizeof(piece + " "))
     return _WIDTHS[found] if found else _ASCII
+
+
+def run_end(characters: re.Pattern[str], text: str, at: int) -> int:
+    """Return where a run ends that begins at ``at``. ``characters``: any number of them, each by itself."""
+    while True:
+        stop = at + PIECE // 8
+        found = characters.match(text, at, stop)
+        if found is None or found.end() < stop:
+            return at if found is None else found.end()
+        at = stop
+        give_way()
 
 
 def pieces(text: str, size: int = 0) -> Iterator[str]:

@@ -2,48 +2,50 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
+from pgwire.give_way import give_way
+from pgwire.long_values import cut, find, joined, mapped, run_end
 from planner.errors import SqlError
+
+_BLANKS: Final = re.compile(r"\s*+")
+_UNQUOTED: Final = re.compile(r"[^.\s]*+")
 
 
 def split_identifier(text: str) -> list[str]:
     """Split ``a."B c".d`` into its names, folding unquoted ones to lower case; 42602 when malformed."""
     names: list[str] = []
-    i = 0
-    text = text.strip()
-
-    def bad() -> SqlError:
-        return SqlError("42602", "invalid name syntax")
-
+    i = run_end(_BLANKS, text, 0)
     while True:
-        while i < len(text) and text[i].isspace():
-            i += 1
-        if i < len(text) and text[i] == '"':
-            i += 1
+        give_way()
+        if text.startswith('"', i):
             out = []
             while True:
-                end = text.find('"', i)
+                end = find(text, '"', i + 1)
                 if end < 0:
-                    raise bad()
-                out.append(text[i:end])
+                    raise _malformed()
+                out.append(cut(text, i + 1, end))
                 i = end + 1
-                if i < len(text) and text[i] == '"':
-                    out.append('"')
-                    i += 1
-                    continue
-                break
-            name = "".join(out)
+                if not text.startswith('"', i):
+                    break
+                out.append('"')
+                give_way()
+            name = joined(out)
         else:
             start = i
-            while i < len(text) and text[i] != "." and not text[i].isspace():
-                i += 1
-            name = text[start:i].lower()
+            i = run_end(_UNQUOTED, text, i)
+            name = mapped(cut(text, start, i), str.lower)
         if not name:
-            raise bad()
+            raise _malformed()
         names.append(name)
-        while i < len(text) and text[i].isspace():
-            i += 1
+        i = run_end(_BLANKS, text, i)
         if i >= len(text):
             return names
         if text[i] != ".":
-            raise bad()
-        i += 1
+            raise _malformed()
+        i = run_end(_BLANKS, text, i + 1)
+
+
+def _malformed() -> SqlError:
+    return SqlError("42602", "invalid name syntax")

@@ -361,8 +361,8 @@ class Transaction(Protocol):
     def begin_statement(self) -> int:
         """Mark where a client's statement begins that ``undo_statement`` may undo; what was scanned before is kept."""
 
-    def undo_statement(self, mark: int) -> bool:
-        """Undo a statement that met WriteConflict, so that it can run again: its writes, and its scans.
+    def undo_statement(self, mark: int) -> MaybeAwaitable[bool]:
+        """Undo a statement that met WriteConflict, so that it can run again: its writes, in slices where they are many, and its scans.
 
         Only where nobody has seen what it read. False if the transaction must start over, because it does not write
         yet; raises WriteConflict if something scanned by an earlier statement has changed. Locks stay.

@@ -26,7 +26,7 @@ from txn.bulk_ends import end_rows
 from txn.columns import table_schema
 from txn.duplicates import Run, first_duplicate, ranges_meet
 from txn.errors import DuplicateKey, SchemaChanged
-from txn.journal import undo_to
+from txn.journal import undo_load
 from txn.locks.mode import IX, X
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY
@@ -133,8 +133,8 @@ async def insert(
         if gathered:
             await write()
         await _check_new(txn, view, new_parts, changed)
-    except BaseException:
-        undo_to(txn, mark)
+    except BaseException as error:
+        await undo_load(txn, mark, error)
         raise
     return total
 
@@ -171,8 +171,10 @@ async def insert_parts(
     )
     try:
         written = await write(job)
-    except BaseException:  # also when it is cancelled: what workers are still at must not outlive this
-        undo_to(txn, mark)
+    except (
+        BaseException
+    ) as error:  # also when it is cancelled: what workers are still at must not outlive this
+        await undo_load(txn, mark, error)
         await log.jobs.end_parts(job, ())
         raise
     new_parts: list[PartState] = []
@@ -184,10 +186,10 @@ async def insert_parts(
         while left:
             new_parts.append(await _adopt(txn, view, left.popleft()))
         await _check_new(txn, view, new_parts, changed)
-    except BaseException:
+    except BaseException as error:
         for ref in left:
             txn.core.discard_later(ref.name)
-        undo_to(txn, mark)
+        await undo_load(txn, mark, error)
         raise
     return sum(part.ref.rows for part in written)
 

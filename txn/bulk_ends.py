@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn.columns import int64_array
-from txn.journal import undo_to
+from txn.journal import undo_load
 from txn.mvcc.generation import StoreCorrupted
 from txn.mvcc.own_ends import Ended
 from txn.mvcc.parts import PartState
@@ -74,8 +74,8 @@ async def end_rows(txn: StoreTransaction, view: View, row_ids: Any) -> int:
             some: list[RowId] = rest.slice(start, REST_ROWS).to_pylist()
             found = txn.delete(view.shard, some)
             count += sum(await found if isinstance(found, Awaitable) else found)
-    except BaseException:
-        undo_to(txn, mark)
+    except BaseException as error:
+        await undo_load(txn, mark, error)
         raise
     return count
 

@@ -35,6 +35,7 @@ from txn.mvcc.version import Version
 from txn.persist.location import Offload, in_thread
 from txn.records import Batch, PartSwap, RowOp, WriteSet
 from txn.scan_watch import ScanWatch, conflict_with, notice
+from txn.slices import Slice, free
 from txn.timeline import DEFAULT_TIMELINE, Domain, Timeline, Timelines
 from txn.types import IndexId, PartRef, RowId, ShardId, ShardSpec, Timestamp, TxnId
 from txn.wal.feed import Feed
@@ -51,6 +52,7 @@ STAGING_LOOK_S: Final = 1.0  # whoever waits for the end of a large commit looks
 LARGE_ROWS: Final = 4000  # freed piece by piece from there on
 STAGE_ROWS: Final = 1000  # rows of a large commit applied between two turns of the loop: 3 to 5 ms
 SLICE_ENTRIES: Final = 2000  # likewise, rows and their entries in indexes
+STEP_ROWS: Final = 16  # of these are applied between two looks at the clock
 VACUUM_ROWS: Final = 500  # about a millisecond
 VACUUM_ENTRIES: Final = 1000  # likewise, of rows and their entries in indexes
 RETRACTIONS: Final = 64  # operations of a commit that are looked at before they are logged: about 0.5 us each
@@ -330,9 +332,7 @@ class Coordinator:
 
     def dismantle(self, rows: MutableSequence[Any]) -> None:
         """Free a large list piece by piece: its last reference would hold up the loop."""
-        del rows[-STAGE_ROWS:]
-        if rows:
-            asyncio.get_running_loop().call_soon(self.dismantle, rows)
+        self.take_apart(free(rows))
 
     def apply_writes(self, writes: WriteSet) -> None:
         """Apply one transaction. The parts it names have been announced with ``announce_part``."""
@@ -713,8 +713,11 @@ class Coordinator:
 
 
 def _in_slices(live: Generation, ops: Sequence[RowOp], ts: Timestamp) -> Iterator[None]:
-    """Apply operations, fewer in a slice where there are many indexes."""
+    """Apply operations, fewer in a slice where there are many indexes, or rows have many keys in one."""
     rows = max(min(STAGE_ROWS, SLICE_ENTRIES // (1 + len(live.indexes))), 1)
-    for start in range(0, len(ops), rows):
-        live.apply(ops[start : start + rows], ts)
-        yield
+    step = min(STEP_ROWS, rows)
+    pause = Slice(rows // step, look=1)
+    for start in range(0, len(ops), step):
+        live.apply(ops[start : start + step], ts)
+        if pause.over():
+            yield

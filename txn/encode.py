@@ -37,6 +37,7 @@ from msgspec.msgpack import Ext
 
 from txn.errors import DamagedEntry, DamagedFile, UnknownFormat
 from txn.records import Batch, PartSwap, RowOp, SchemaChange, ShardWrites, WriteSet
+from txn.slices import Slice
 from txn.types import BoundedArray, Row, ShardId, ShardSpec, Timestamp, bounded, row_keeps_bounds
 
 FORMAT = 1
@@ -51,7 +52,11 @@ _EXT_DECIMAL = 1
 _EXT_TUPLE = 2
 _EXT_BOUNDED = 3
 _EXT_BOUNDED_ROW = 4
-CHUNK_OPS = 2000  # operations encoded in one go: about a millisecond
+CHUNK_OPS = 2000  # operations encoded in one go: about a millisecond, if rows are short
+CHUNK_VALUES = 20_000  # values of rows that are
+SHORT_SCHEMA = 200  # changes and columns of schemas that are
+FEW_OPS = 4  # are not weighed
+PIECE_BYTES = 1 << 20  # of a write set that is encoded slowly, about
 _NO_TS = Timestamp(0)
 
 
@@ -177,6 +182,28 @@ def _is_plain(writes: WriteSet) -> bool:
     return True
 
 
+def is_short(writes: WriteSet) -> bool:
+    """Tell whether a write set is encoded in one go."""
+    if (
+        writes.schema
+        and sum([1 + len(c.spec.columns) if c.spec else 1 for c in writes.schema]) > SHORT_SCHEMA
+    ):
+        return False
+    ops = values = size = 0
+    for shard in writes.shards:
+        ops += len(shard.ops)
+        if ops > CHUNK_OPS:
+            return False
+        if ops <= FEW_OPS:
+            continue
+        rows = [op.values for op in shard.ops if op.values]
+        values += sum(map(len, rows))
+        if values > CHUNK_VALUES:
+            return False
+        size += sum([len(v) for row in rows for v in row if v.__class__ is str or v.__class__ is bytes])
+    return size <= PIECE_BYTES
+
+
 def encode_write_set_slowly(writes: WriteSet) -> Iterator[bytes]:
     """Yield the same bytes piece by piece, with at most a millisecond or two of work between two pieces.
 
@@ -188,10 +215,23 @@ def encode_write_set_slowly(writes: WriteSet) -> Iterator[bytes]:
         fields = _encode(_disk_writes(shard, ()))
         head = fields[:1] + _encode(shard.shard)
         yield head + _array_head(len(shard.ops))
-        for at in range(0, len(shard.ops), CHUNK_OPS):
-            yield b"".join([_encode(_disk_op(op)) for op in shard.ops[at : at + CHUNK_OPS]])
+        yield from _in_pieces(_encode(_disk_op(op)) for op in shard.ops)
         yield fields[len(head) + 1 :]  # without the head and the empty operations
-    yield _encode(tuple([_disk_schema(c) for c in writes.schema]))
+    yield _array_head(len(writes.schema))
+    yield from _in_pieces(_encode(_disk_schema(change)) for change in writes.schema)
+
+
+def _in_pieces(encoded: Iterable[bytes]) -> Iterator[bytes]:
+    """Join what is encoded to pieces of a slice's work, or of ``PIECE_BYTES``."""
+    pause, piece, size = Slice(CHUNK_OPS), [], 0
+    for one in encoded:
+        piece.append(one)
+        size += len(one)
+        if pause.over() or size >= PIECE_BYTES:
+            yield b"".join(piece)
+            piece, size = [], 0
+    if piece:
+        yield b"".join(piece)
 
 
 def _array_head(count: int) -> bytes:

@@ -159,7 +159,7 @@ def _finish(txn: StoreTransaction) -> None:
     if txn.owner is NOBODY:
         return
     txn.views.clear()
-    if len(txn.journal) > journal.UNDO_ROWS:
+    if len(txn.journal) > journal.AT_ONCE:
         for own in txn.own.values():
             core.take_apart(own.take_apart())
         core.dismantle(txn.journal)

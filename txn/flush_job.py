@@ -24,10 +24,10 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from txn.columns import joined, rows_to_table
+from txn.columns import joined, rows_to_table_slowly
 from txn.compaction import Size, choose, worth_a_job
 from txn.coordinator import Coordinator, SwapJob, swap_key
-from txn.mvcc.eviction import evict_all, evict_segment
+from txn.mvcc.eviction import evict_all, evict_segment, let_go
 from txn.mvcc.generation import Generation
 from txn.mvcc.history import ShardHistory
 from txn.mvcc.hotlog import Segment
@@ -35,6 +35,7 @@ from txn.mvcc.parts import PartState
 from txn.persist.manifest import Ends, Manifest, ManifestPart
 from txn.persist.merge_job import live_rows
 from txn.records import PartSwap
+from txn.slices import in_turns
 from txn.types import PartRef, ShardId, ShardSpec, Timestamp
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 SLICE_ROWS: Final = 500  # rows or ends looked at between two turns of the loop: about two milliseconds
 ROW_BYTES: Final = 64  # the least that a row is taken to need, as Arrow
 
-Captured = tuple[tuple[Segment, int], ...]
+Captured = Sequence[tuple[Segment, int]]
 
 
 async def run(core: Coordinator, shard: ShardId, *, history: bool, prepared: Prepared | None = None) -> None:
@@ -263,7 +264,7 @@ class Job:
             and not (merge or outlived or history)
         ):
             return
-        segments = generation.begin_flush(self._cut)
+        segments = list(generation.begin_flush(self._cut))
         made: list[PartState] = []
         try:
             hot = await self._write(await self._current(segments), made)
@@ -285,6 +286,7 @@ class Job:
             self._count(prepared)
         if hot is not None or past is not None:
             await self._evict(segments, everything=past is not None)
+            core.take_apart(let_go(segments))
         else:
             generation.abandon_flush()
         if not self._waits:
@@ -298,22 +300,21 @@ class Job:
         tables: list[Any] = []
         for segment, length in segments:
             ends = segment.ends
-            table = self._table(segment, [i for i in range(length) if ends[i] > cut])
-            if table is not None:
-                tables.append(table)
+            await self._add(tables, segment, [i for i in range(length) if ends[i] > cut])
             await asyncio.sleep(0)
         return joined(tables) if tables else None
 
-    def _table(self, segment: Segment, offsets: Sequence[int]) -> Any:
-        if not offsets:
-            return None
-        versions, row_ids, begins = segment.versions, segment.row_ids, segment.begins
-        return rows_to_table(
-            self._stored,
-            [versions[i].values or () for i in offsets],
-            [row_ids[i] for i in offsets],
-            [begins[i] for i in offsets],
-        )
+    async def _add(self, tables: list[Any], segment: Segment, offsets: Sequence[int]) -> None:
+        """Add the Arrow table of a segment's versions, if there are any."""
+        if offsets:
+            versions, row_ids, begins = segment.versions, segment.row_ids, segment.begins
+            table = rows_to_table_slowly(
+                self._stored,
+                [versions[i].values or () for i in offsets],
+                [row_ids[i] for i in offsets],
+                [begins[i] for i in offsets],
+            )
+            tables.append(await in_turns(table))
 
     async def _write(self, table: Any, made: list[PartState]) -> PartState | None:
         """Write a part, note it in ``made`` and return it open; None for no rows."""
@@ -338,11 +339,9 @@ class Job:
                 i for i in range(length)
                 if watermark < ends[i] <= cut and segment.versions[i].segment == number
             ]  # fmt: skip
-            table = self._table(segment, offsets)
-            if table is not None:
-                tables.append(table)
-                row_ids, begins = segment.row_ids, segment.begins
-                ends_of.update({(row_ids[i], begins[i]): ends[i] for i in offsets})
+            await self._add(tables, segment, offsets)
+            row_ids, begins = segment.row_ids, segment.begins
+            ends_of.update({(row_ids[i], begins[i]): ends[i] for i in offsets})
             await asyncio.sleep(0)
         part = await self._write(joined(tables), made) if tables else None
         if part is None:
@@ -444,7 +443,8 @@ class Job:
                 await asyncio.sleep(0)
         else:
             for segment, _length in segments:
-                evict_segment(generation, segment, self._domain.low_watermark())
+                for _ in evict_segment(generation, segment, self._domain.low_watermark()):
+                    await asyncio.sleep(0)
                 await asyncio.sleep(0)
         generation.finish_eviction()
         for segment in generation.log.sparse():

@@ -31,10 +31,11 @@ from dataclasses import dataclass
 import msgspec
 
 from txn.encode import (
-    CHUNK_OPS,
+    FEW_OPS,
     encode_entry,
     encode_write_set,
     encode_write_set_slowly,
+    is_short,
     stamp_parts,
     written_shards,
 )  # fmt: skip
@@ -49,7 +50,6 @@ MAX_BATCH_MEMBERS = 2048
 MAX_BATCH_BYTES = 4 << 20
 STAGE_BYTES = 64 << 10  # an entry beyond this is applied in slices
 STAGE_ENTRIES = 4000  # likewise, rows and entries of indexes
-FEW_OPS = 4  # are not weighed
 SPILL_BYTES = 1 << 20  # an encoded write set beyond this goes into a blob of its own
 
 _NO_TS = Timestamp(0)
@@ -193,7 +193,7 @@ class Committer:
         if size > FEW_OPS and self.weigh is not None:
             entries += self.weigh(writes)
         member = _Member(validate, writes, oracle, b"", future, refused, at=at, entries=entries)
-        if size <= CHUNK_OPS:
+        if (size <= FEW_OPS and not writes.schema) or is_short(writes):
             member.data = data = encode_write_set(writes)
             if len(data) <= SPILL_BYTES or self.spill is None:
                 self._enqueue(member)
@@ -207,8 +207,7 @@ class Committer:
         """Tell whether a commit is tried while space is short: one that makes room, or a small change of the catalog."""
         if makes_room(writes, self.own_shards):
             return True
-        few = sum(len(shard.ops) for shard in writes.shards) <= CHUNK_OPS
-        return few and small_change(writes, self.own_shards, len(encode_write_set(writes)))
+        return is_short(writes) and small_change(writes, self.own_shards, len(encode_write_set(writes)))
 
     def withdraw(self, txn: TxnId, error: Exception) -> bool:
         """Take a transaction out of the queue; its future gets ``error``. False: it is too late, or it is not here.

@@ -7,45 +7,80 @@ to call. A place in it is a *mark*: how long it was then.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from txn.lifetime import ACTIVE
+from txn.slices import Slice
 
 if TYPE_CHECKING:
     from txn.transaction import StoreTransaction
+    from txn.view import Steps
 
-UNDO_ROWS: Final = 4000  # taken back in one turn of the loop
+UNDO_ROWS: Final = 2000  # taken back in one turn of the loop, at most
+AT_ONCE: Final = 64  # taken back without a look at the clock
 
 
 def undo_to(txn: StoreTransaction, mark: int) -> None:
     """Undo everything the journal holds beyond ``mark``, latest first."""
-    journal = txn.journal
-    while len(journal) > mark:
-        entry = journal.pop()
-        if isinstance(entry, tuple):
-            own, row_id = entry
-            own.pop(row_id)
-        else:
-            entry()
+    while len(txn.journal) > mark:
+        _undo_one(txn)
+
+
+def _undo_one(txn: StoreTransaction) -> None:
+    entry = txn.journal.pop()
+    if isinstance(entry, tuple):
+        own, row_id = entry
+        own.pop(row_id)
+    else:
+        entry()
+
+
+def _undo_some(txn: StoreTransaction, mark: int) -> Iterator[None]:
+    """Undo much, a slice between two yields."""
+    pause = Slice(UNDO_ROWS)
+    while len(txn.journal) > mark:
+        _undo_one(txn)
+        if pause.over():
+            yield
 
 
 async def undo_slowly(txn: StoreTransaction, mark: int) -> None:
     """Undo much, a slice per turn of the loop; who gives up in between finds what is left in the journal."""
     txn.life.busy += 1
     try:
-        while len(txn.journal) - mark > UNDO_ROWS:
-            undo_to(txn, len(txn.journal) - UNDO_ROWS)
+        for _ in _undo_some(txn, mark):
             await asyncio.sleep(0)
             if txn.life.state is not ACTIVE:
                 raise txn.life.ended()
     finally:
         txn.life.busy -= 1
-    undo_to(txn, mark)
+
+
+def undo_failed(txn: StoreTransaction, mark: int, error: BaseException) -> Steps[None]:
+    """Undo what an operation had done before ``error``, in steps where that is much; whoever is impatient meanwhile gets the rest at once.
+
+    Nobody sees half of it: intents are their transaction's alone, whose next operation waits for this one.
+    """
+    try:
+        if not isinstance(error, GeneratorExit):  # of one that is given up nobody takes a step
+            for _ in _undo_some(txn, mark):
+                yield asyncio.sleep(0)
+    finally:
+        undo_to(txn, mark)
+
+
+async def undo_load(txn: StoreTransaction, mark: int, error: BaseException) -> None:
+    """As ``undo_failed``, for what is a coroutine itself."""
+    with closing(undo_failed(txn, mark, error)) as steps:
+        for waiting in steps:
+            await waiting
 
 
 def undo_all(txn: StoreTransaction) -> None:
     """Undo everything, of a transaction that ends: many intents go with what holds them (``txn.ending``)."""
-    if len(txn.journal) <= UNDO_ROWS:
+    if len(txn.journal) <= AT_ONCE:
         undo_to(txn, 0)
         return
     for entry in reversed(txn.journal):

@@ -41,7 +41,7 @@ from txn.mvcc.keys import IndexKey
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY, Version
 from txn.types import IndexId, Key, KeyRange, Row, RowId, ShardId
-from txn.view import Steps, View
+from txn.view import Steps, View, make_ready
 
 if TYPE_CHECKING:
     from txn.locks.table import LockTable
@@ -243,6 +243,7 @@ def lock_range(
     """
     locks, owner, shard = txn.core.locks, txn.owner, view.shard
     shard_index = (shard, index_id)
+    yield from make_ready(view, index_id, ordered=True)
     patient = True
     while True:
         met = traverse(

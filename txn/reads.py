@@ -22,7 +22,7 @@ from txn.next_key import Found, lock_range
 from txn.scan_watch import Predicate
 from txn.scans import unlocked_scans
 from txn.types import IndexId, Key, KeyRange, Row, RowId, ShardId, StoredRow, Timestamp
-from txn.view import Steps, View
+from txn.view import Steps, View, make_ready
 
 if TYPE_CHECKING:
     from txn.transaction import StoreTransaction
@@ -240,6 +240,8 @@ def read_keys(
     txn: StoreTransaction, view: View, index: IndexId, keys: Sequence[Key]
 ) -> Steps[list[StoredRow]]:
     """Read by key at the transaction's timestamp, own intents included; no locks, no read set."""
+    if view.own is not None and len(view.own.rows) > FEW_INTENTS:
+        yield from make_ready(view, index)
     generation = view.generation
     own = view.own
     ts = txn.ts
@@ -375,6 +377,7 @@ def read_range(
     at: int | None = None,
 ) -> Steps[list[StoredRow]]:
     """Read a range at the transaction's timestamp (or ``at``), own intents included; no locks, no read set."""
+    yield from make_ready(view, index, ordered=True)
     generation = view.generation
     own = view.own
     statement = txn.statement

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from txn import promotion
 from txn.errors import DuplicateKey, ReadOnlyTransaction
 from txn.index_build import merge_parts
-from txn.journal import undo_to
+from txn.journal import undo_failed
 from txn.locks.mode import X
 from txn.mvcc.generation import Generation, Padding
 from txn.mvcc.index import BuildingIndex, HotIndex
@@ -75,8 +75,8 @@ def change(txn: StoreTransaction, shard: ShardId, work: Callable[[], Steps[None]
         steps = work()
         if steps is not None:
             yield from steps
-    except BaseException:
-        undo_to(txn, mark)
+    except BaseException as error:
+        yield from undo_failed(txn, mark, error)
         raise
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn.api import ShardStats
-from txn.columns import int64_array, rows_to_table, table_schema
+from txn.columns import int64_array, rows_to_table_slowly, table_schema
 from txn.errors import anew
 from txn.mvcc.generation import Cold
 from txn.mvcc.hotlog import Segment
@@ -26,6 +26,7 @@ from txn.mvcc.intents import OwnWrites
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import Version
 from txn.reads import fetch, stored
+from txn.slices import steps_of
 from txn.types import Row, RowId, ShardId, ShardSpec, Snapshot, SnapshotPart, StoredRow, Timestamp
 from txn.view import Steps, View
 
@@ -128,11 +129,13 @@ def take(txn: StoreTransaction, view: View) -> Steps[Snapshot]:
             if converted > CHUNK_ROWS:
                 yield asyncio.sleep(0)
                 converted = length
-            table = rows_to_table(
-                spec,
-                [v.values or () for v in segment.versions[:length]],
-                segment.row_ids[:length],
-                segment.begins[:length],
+            table = yield from steps_of(
+                rows_to_table_slowly(
+                    spec,
+                    [v.values or () for v in segment.versions[:length]],
+                    segment.row_ids[:length],
+                    segment.begins[:length],
+                )
             )
             segment.arrow, segment.arrow_spec = table, spec
         else:
@@ -148,9 +151,10 @@ def take(txn: StoreTransaction, view: View) -> Steps[Snapshot]:
             if start:
                 yield asyncio.sleep(0)
             chunk = at.own_rows[start : start + CHUNK_ROWS]
-            own_tables.append(
-                rows_to_table(spec, [v for _r, v in chunk], [r for r, _v in chunk], [0] * len(chunk))
+            table = rows_to_table_slowly(
+                spec, [v for _r, v in chunk], [r for r, _v in chunk], [0] * len(chunk)
             )
+            own_tables.append((yield from steps_of(table)))
         hot = pa.concat_tables(own_tables)
     held: object = None
     if any(part.file.remote for part in at.parts):

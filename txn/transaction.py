@@ -594,7 +594,7 @@ class StoreTransaction:
     def rollback_to(self, savepoint: int) -> Awaitable[None] | None:
         """See ``txn.api``."""
         self.life.check_idle()
-        if len(self.journal) - savepoint > journal.UNDO_ROWS:
+        if len(self.journal) - savepoint > journal.AT_ONCE:
             return journal.undo_slowly(self, savepoint)
         journal.undo_to(self, savepoint)
         return None
@@ -625,12 +625,19 @@ class StoreTransaction:
             self.scans.answered()
         return len(self.journal)
 
-    def undo_statement(self, mark: int) -> bool:
+    def undo_statement(self, mark: int) -> bool | Awaitable[bool]:
         """See ``txn.api``."""
         self.life.check_idle()
         if not self.writing:
             return False
-        journal.undo_to(self, mark)
+        undoing = self.rollback_to(mark)
+        return self._forget_scans() if undoing is None else self._undone(undoing)
+
+    async def _undone(self, undoing: Awaitable[None]) -> bool:
+        await undoing
+        return self._forget_scans()
+
+    def _forget_scans(self) -> bool:
         if self.scans is not None:
             self.scans.forget()
             self.scans.check()

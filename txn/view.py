@@ -8,6 +8,7 @@ writing, table not locked       the latest one, looked up every time: it may cha
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
@@ -84,6 +85,19 @@ class View:
             if own.parts:
                 parts += tuple(own.visible_parts(statement))
         return parts
+
+
+def make_ready(view: View, index: IndexId, *, ordered: bool = False) -> Steps[None]:
+    """Make what an index of many hot rows, or intents, lacks before its first use, in steps: the entries of intents, and the order of keys."""
+    made = [view.generation.indexes[index]] if ordered else []
+    if view.own is not None and view.own.rows:
+        for _ in view.own.fill(index):
+            yield asyncio.sleep(0)
+        made.append(view.own.index(index))
+    for one in made if ordered else ():
+        if one.unordered:
+            for _ in one.put_in_order():
+                yield asyncio.sleep(0)
 
 
 def look_at(txn: StoreTransaction, shard: ShardId, *, even_damaged: bool = False) -> View:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from txn.errors import DuplicateKey
 from txn.escalation import escalate
-from txn.journal import undo_to
+from txn.journal import undo_failed
 from txn.locks.mode import IX, SIX, SUPREMUM, S, X
 from txn.mvcc.generation import Cold
 from txn.mvcc.intents import Intent, OwnWrites
@@ -23,8 +23,9 @@ from txn.mvcc.version import INFINITY, Version
 from txn.next_key import lock_new_key
 from txn.reads import fetch
 from txn.records import RowOp, SchemaChange, ShardWrites, WriteSet
+from txn.slices import LOOK, over
 from txn.types import IndexId, Row, RowId, ShardId, StoredRow, Timestamp
-from txn.view import IndexView, Steps, View
+from txn.view import IndexView, Steps, View, make_ready
 
 if TYPE_CHECKING:
     from txn.transaction import StoreTransaction
@@ -76,6 +77,8 @@ def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[
             txn.journal.append((own, row_id))
             if count % chunk == 0:
                 yield asyncio.sleep(0)
+        if len(full) > FEW_ROWS:
+            yield from _ready_to_check(txn, view, entered)
         # One row and no part: a key that no hot row has is nobody's (the usual case, at a glance).
         single = len(own.rows) == 1 and not view.generation.parts and not own.parts
         for count, (index, ikey, row) in enumerate(entered, 1):
@@ -84,8 +87,8 @@ def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[
             yield from check_unique(txn, view, own, index, ikey, row, exclusive)
             if count % CHUNK_ROWS == 0:
                 yield asyncio.sleep(0)
-    except BaseException:
-        undo_to(txn, mark)
+    except BaseException as error:
+        yield from undo_failed(txn, mark, error)
         raise
     if len(full) > 1:
         txn.core.let_go(entered, full)
@@ -153,7 +156,9 @@ def _lock_entries(
 ) -> Steps[None]:
     """Lock the keys that a row enters in an inverted index, which may be many, as those of a plain one."""
     owner = txn.owner
-    for ikey in sorted(keys):
+    for count, ikey in enumerate(sorted(keys), 1):
+        if not count % LOOK and over():
+            yield asyncio.sleep(0)
         if len(owner.held) > owner.escalate_at:
             yield from escalate(txn, view.shard)
         if owner.held[view.shard] == X:
@@ -178,6 +183,15 @@ def live_with(
     generation.find(index.id, index.make.raw(row), INFINITY, found, cold, parts, own_parts)
     rows = own.rows if own is not None else {}
     return mine, [r for r in (*found, *cold) if r not in rows]
+
+
+def _ready_to_check(
+    txn: StoreTransaction, view: View, entered: Sequence[tuple[IndexView, IndexKey, Row]]
+) -> Steps[None]:
+    """Make the indexes over intents in which unique keys are about to be looked for."""
+    for index in view.index_views() if entered else ():
+        if index.unique and index.id not in txn.deferred:
+            yield from make_ready(view, index.id)
 
 
 def check_unique(
@@ -209,6 +223,7 @@ def check_all_unique(txn: StoreTransaction, shard: ShardId, index_id: IndexId) -
         return
     exclusive = txn.owner.held[shard] == X
     index = next(i for i in view.index_views() if i.id == index_id)
+    yield from make_ready(view, index_id)
     for count, intent in enumerate(list(own.rows.values()), 1):
         if count % CHUNK_ROWS == 0:
             yield asyncio.sleep(0)
@@ -325,12 +340,14 @@ def change(
             txn.journal.append((own, row_id))
             if count % chunk == 0:
                 yield asyncio.sleep(0)
+        if len(staged) > FEW_ROWS:
+            yield from _ready_to_check(txn, view, entered)
         for count, (index, ikey, row) in enumerate(entered, 1):
             yield from check_unique(txn, view, own, index, ikey, row, exclusive)
             if count % CHUNK_ROWS == 0:
                 yield asyncio.sleep(0)
-    except BaseException:
-        undo_to(txn, mark)
+    except BaseException as error:
+        yield from undo_failed(txn, mark, error)
         raise
     found = [base is not None for base in bases]
     if len(found) > 1:
@@ -370,8 +387,8 @@ def _replace_plainly(
                     own.put(row_id, row, statement, begin)
                     note((own, row_id))
             yield asyncio.sleep(0)
-    except BaseException:
-        undo_to(txn, mark)
+    except BaseException as error:
+        yield from undo_failed(txn, mark, error)
         raise
     return found
 

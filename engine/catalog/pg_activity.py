@@ -27,7 +27,7 @@ from engine.memory import MemoryPlan
 from engine.transaction.block_state import BLOCK
 from engine.transaction.conflicts import mode_name
 from pgwire.codecs.network import address_of
-from pgwire.give_way import paced
+from pgwire.give_way import paced_iter
 from txn import inspect
 from txn.locks.entry import LockRow
 from txn.locks.granule import Advisory
@@ -97,7 +97,7 @@ def _wait_event(other: Session, wait: LockRow | None, committing: bool) -> tuple
 def pg_locks(session: Session) -> Iterator[RowDict]:
     """Yield pg_locks from the lock table of txn: tables, rows, and index keys as objects of pg_class."""
     now_us, loop_s = session.clock_time_us(), asyncio.get_running_loop().time()
-    for lock in paced(list(session.db.store.lock_rows())):  # as of one moment
+    for lock in paced_iter(session.db.store.lock_rows()):
         granule = _granule(lock.granule)
         kind = {"relation": "table", "tuple": "row"}.get(granule["locktype"], "key")
         holder = session.db.sessions.get(lock.session)

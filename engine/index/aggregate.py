@@ -339,7 +339,7 @@ class AggregateNode(Node):
             yield from chunks(out)
         finally:
             release(out)
-            if read > LARGE:
+            if read * len(self.sets) > LARGE:
                 release_all(groups)
                 for table in tables:
                     table.release()

@@ -11,6 +11,7 @@ that writes commits. Whoever wants to change these waits for it meanwhile, and t
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from engine.constraints.timing import Mark
@@ -60,14 +61,17 @@ def statement_point(session: Session) -> StatementPoint | None:
     return None if txn is None else StatementPoint(txn.begin_statement(), session.timing.mark())
 
 
-def undo_statement(session: Session, point: StatementPoint) -> bool:
+async def undo_statement(session: Session, point: StatementPoint) -> bool:
     """Undo the running statement, which lost a race, for it to run again; False if its transaction must end.
 
     Raises WriteConflict if an earlier statement of the transaction has lost one, too.
     """
     txn = session.block.txn
     try:
-        if txn is None or not txn.undo_statement(point.handle):
+        if txn is None:
+            return False
+        undone = txn.undo_statement(point.handle)
+        if not (await undone if isinstance(undone, Awaitable) else undone):
             return False
     except WriteConflict as error:
         note_loss(session, error)

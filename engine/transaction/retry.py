@@ -112,7 +112,11 @@ async def run_with_retries(
                 note_loss(session, error)
                 raise
             if not again_from_start:
-                if not isinstance(error, WriteConflict) or undo is None or not undo_statement(session, undo):
+                if (
+                    not isinstance(error, WriteConflict)
+                    or undo is None
+                    or not await undo_statement(session, undo)
+                ):
                     note_loss(session, error)
                     raise
                 retries += 1

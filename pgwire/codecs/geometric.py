@@ -23,6 +23,7 @@ from pgwire.codecs.float import float8_printer, parse_float8
 from pgwire.codecs.invalid import invalid_syntax
 from pgwire.codecs.settings import CodecSettings
 from pgwire.give_way import give_way, paced
+from pgwire.long_values import run_end
 
 Point: TypeAlias = tuple[float, float]
 Lseg: TypeAlias = tuple[Point, Point]
@@ -201,16 +202,14 @@ class _Reader:
 
     def skip(self) -> str:
         """Go over blanks; return the character after them, "" at the end."""
-        match = _SPACES.match(self.text, self.at)
-        self.at = self.at if match is None else match.end()
+        self.at = run_end(_SPACES, self.text, self.at)
         return self.here()
 
     def here(self) -> str:
         return self.text[self.at : self.at + 1]
 
     def after_spaces(self, at: int) -> int:
-        match = _SPACES.match(self.text, at)
-        return at if match is None else match.end()
+        return run_end(_SPACES, self.text, at)
 
     def take(self, wanted: str) -> None:
         if self.here() != wanted:

@@ -9,7 +9,7 @@ that reading one again is a look-up.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
@@ -21,6 +21,7 @@ from pgwire.codecs.json import quote
 from pgwire.codecs.text import decode, int_of
 from pgwire.give_way import give_way
 from pgwire.kept import kept
+from pgwire.long_values import cut, find, joined, run_end
 
 METHODS: Final = ("type", "size", "abs", "floor", "ceiling", "double", "keyvalue", "datetime")
 LAST: Final = 2**32 - 1  # ``last`` as a level of ``**``
@@ -62,7 +63,15 @@ _NUMBER: Final = re.compile(r"(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE]
 _WORD: Final = re.compile(
     r'(?:[^?%$.\[\]{}()|&!=<>@#,*:\-+/\\" \t\n\r\f]++|\\u\{[0-9a-fA-F]{1,6}\}|\\.)+', re.DOTALL
 )
-_BLANK: Final = re.compile(r"(?:[ \t\n\r\f]++|/\*.*?\*/)*", re.DOTALL)
+_BLANK: Final = re.compile(r"[ \t\n\r\f]*+")
+_QUOTED: Final = re.compile(r'(?:[^"\\]++|\\.)+', re.DOTALL)
+_ESCAPED: Final = re.compile(r"(?:[^\\]++|\\u\{[0-9a-fA-F]{1,6}\}|\\.)+", re.DOTALL)
+_SECOND_HALF: Final = re.compile(r"\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_WINDOW: Final = 1 << 14
+"""Characters that are looked at in one call."""
+_LONGEST_ESCAPE: Final = len(r"\u{10ffff}")
+_LONGEST_NUMBER: Final = 200_000
+"""Characters; no numeric has as many."""
 _MARKS: Final = ("**", "&&", "||", "==", "!=", "<>", "<=", ">=", *"?%$.[]{}()|&!=<>@#,*:-+/")
 _KEYWORDS: Final = frozenset(
     ("is", "to", "abs", "lax", "flag", "last", "size", "type", "with", "floor", "double", "exists", "starts", "strict",
@@ -83,24 +92,67 @@ class _Token:
     value: Any = None
 
 
+def _window(run: re.Pattern[str], text: str, at: int) -> int:
+    """Return how far a run of characters and escapes that begins at ``at`` goes in one window, which does not end within an escape."""
+    stop = at + _WINDOW
+    if stop < len(text):
+        escape = text.rfind("\\", max(stop - _LONGEST_ESCAPE, at + 1), stop)
+        stop = stop if escape < 0 else escape
+    found = run.match(text, at, stop)
+    return at if found is None else found.end()
+
+
+def _run(run: re.Pattern[str], text: str, at: int) -> str:
+    """Return the longest run that begins at ``at``, "" for none."""
+    start = at
+    while (end := _window(run, text, at)) > at:
+        at = end
+        if at == len(text):
+            break
+        give_way()
+    return cut(text, start, at)
+
+
+def _after_blanks(text: str, at: int) -> int:
+    """Return where blanks and comments end."""
+    while True:
+        at = run_end(_BLANK, text, at)
+        close = find(text, "*/", at + 2) if text.startswith("/*", at) else -1
+        if close < 0:
+            return at
+        at = close + 2
+        give_way()
+
+
 def _unescape(text: str) -> str:
-    if "\\" not in text:
-        return text
+    return text if find(text, "\\") < 0 else joined(list(_unescaped(text)))
 
-    def one(match: re.Match[str]) -> str:
-        braced, four, two, plain = match.groups()
-        if plain is not None:
-            return _SIMPLE.get(plain, plain)
-        code = int(braced or four or two, 16)
-        if code == 0:
-            raise DataError(
-                "22P05", "unsupported Unicode escape sequence", detail="\\u0000 cannot be converted to text."
-            )
-        return chr(code)
 
-    found = _ESCAPE.sub(one, text)
-    # surrogates come as two escapes
-    return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if "\\u" in text else found
+def _unescaped(text: str) -> Iterator[str]:
+    at = 0
+    while at < len(text):
+        end = _window(_ESCAPED, text, at)
+        if end == at:  # nothing follows the escape
+            end = len(text)
+        elif (half := _SECOND_HALF.match(text, end)) is not None:  # surrogates come as two escapes
+            end = half.end()
+        piece = text[at:end]
+        made = _ESCAPE.sub(_character, piece)
+        yield made.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if "\\u" in piece else made
+        at = end
+        give_way()
+
+
+def _character(escape: re.Match[str]) -> str:
+    braced, four, two, plain = escape.groups()
+    if plain is not None:
+        return _SIMPLE.get(plain, plain)
+    code = int(braced or four or two, 16)
+    if code == 0:
+        raise DataError(
+            "22P05", "unsupported Unicode escape sequence", detail="\\u0000 cannot be converted to text."
+        )
+    return chr(code)
 
 
 def _tokens(text: str) -> list[_Token]:
@@ -109,39 +161,37 @@ def _tokens(text: str) -> list[_Token]:
     at, end = 0, len(text)
     while True:
         give_way()
-        blank = _BLANK.match(text, at)
-        at = blank.end() if blank else at
+        at = _after_blanks(text, at)
         if at >= end:
             found.append(_Token("end", ""))
             return found
         char = text[at]
-        number = _NUMBER.match(text, at)
+        number = _NUMBER.match(text, at, at + _LONGEST_NUMBER)
         if number is not None:
             at = number.end()
-            junk = _WORD.match(text, at)
-            if junk is not None:
+            if len(number[0]) < _LONGEST_NUMBER and _window(_WORD, text, at) > at:
                 raise _wrong("trailing junk after numeric literal", text[number.start() : at + 1])
             found.append(_Token("number", number[0], numeric.parse(number[0])))
         elif char == '"' or (char == "$" and text[at + 1 : at + 2] == '"'):
             start = at + (char == "$")
-            close = re.compile(r'"((?:[^"\\]++|\\.)*)"', re.DOTALL).match(text, start)
-            if close is None:
+            quoted = _run(_QUOTED, text, start + 1)
+            at = start + len(quoted) + 2
+            if text[at - 1 : at] != '"':
                 raise _wrong("unexpected end of quoted string", "")
-            at = close.end()
             kind = "variable" if char == "$" else "string"
-            found.append(_Token(kind, close[0], _unescape(close[1])))
-        elif char == "$" and (word := _WORD.match(text, at + 1)) is not None:
-            at = word.end()
-            found.append(_Token("variable", f"${word[0]}", _unescape(word[0])))
+            found.append(_Token(kind, text[start:at], _unescape(quoted)))
+        elif char == "$" and (word := _run(_WORD, text, at + 1)):
+            at += 1 + len(word)
+            found.append(_Token("variable", f"${word}", _unescape(word)))
         elif (mark := next((m for m in _MARKS if text.startswith(m, at)), None)) is not None:
             at += len(mark)
             found.append(_Token(mark, mark))
-        elif (word := _WORD.match(text, at)) is not None:
-            at = word.end()
-            lowered = word[0].lower() if len(word[0]) <= LONGEST else ""
-            keyword = word[0] in _EXACT or lowered in _KEYWORDS
-            kind = (word[0] if word[0] in _EXACT else lowered) if keyword else "word"
-            found.append(_Token(kind, word[0], _unescape(word[0])))
+        elif word := _run(_WORD, text, at):
+            at += len(word)
+            lowered = word.lower() if len(word) <= LONGEST else ""
+            keyword = word in _EXACT or lowered in _KEYWORDS
+            kind = (word if word in _EXACT else lowered) if keyword else "word"
+            found.append(_Token(kind, word, _unescape(word)))
         else:
             raise _wrong("syntax error", char)
 

@@ -23,6 +23,7 @@ KEYS = [(k,) for k in range(1, 31)]
 def _small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writes, "PREPARE_ROWS", 4)
     monkeypatch.setattr(journal, "UNDO_ROWS", 4)
+    monkeypatch.setattr(journal, "AT_ONCE", 4)
 
 
 async def _begin(store: ShardStore) -> tuple[StoreTransaction, list[RowId]]:

@@ -40,7 +40,8 @@ def test_a_definition_that_is_encoded_while_a_timeline_is_made_happens_in_it_too
 
         slowly = group_commit.encode_write_set_slowly
         with (
-            mock.patch.object(group_commit, "CHUNK_OPS", 0),
+            mock.patch.object(group_commit, "FEW_OPS", 0),
+            mock.patch.object(group_commit, "is_short", return_value=False),
             mock.patch.object(group_commit, "encode_write_set_slowly", in_pieces),
         ):
             definition = asyncio.ensure_future(put(store, {COMMON: {1: 1}}, None))

@@ -454,13 +454,19 @@ class LockTable:
             yield waiting_row(request)
 
     def rows(self) -> Iterator[LockRow]:
-        """Yield the table's content, holders before waiters, for ``pg_locks`` and dumps."""
-        for granule, entry in self.entries.items():
-            for owner, mode in entry.holders.items():
-                if not owner.gone:
-                    yield LockRow(granule, owner.session, owner.id, NAMES[mode], True)
-            for request in entry.queue or ():
-                yield waiting_row(request)
+        """Yield the table's content, holders before waiters, for ``pg_locks`` and dumps.
+
+        It may change meanwhile: what is yielded of a granule is of one moment, of those there were at first.
+        """
+        for entry in list(self.entries.values()):
+            yield from [
+                *(
+                    LockRow(entry.granule, owner.session, owner.id, NAMES[mode], True)
+                    for owner, mode in entry.holders.items()
+                    if not owner.gone
+                ),
+                *map(waiting_row, entry.queue or ()),
+            ]
 
     def validate(self) -> None:
         """Raise AssertionError unless all promises hold (``txn.locks.validate``)."""

@@ -7,28 +7,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from sys import getrefcount
-from typing import Any, Final
+from typing import Final
 
 from txn.mvcc.generation import Generation
 from txn.mvcc.hotlog import Segment
 from txn.mvcc.keys import but
 from txn.mvcc.vacuum import drop_versions, unlink, vacuum_row
 from txn.mvcc.version import Version
+from txn.slices import Slice, free
 from txn.types import RowId
 
-DISMANTLE_ROWS: Final = 5000  # about a millisecond
-FREED_ROWS: Final = 1000  # likewise, with their values
+EVICTED_ROWS: Final = 500
+DISMANTLE_ROWS: Final = 5000  # about a millisecond, where chains are short
 
 
-def evict_segment(generation: Generation, segment: Segment, watermark: int) -> None:
-    """Drop a segment's versions that are in a part, from the log and, where nothing newer needs them, hot.
+def evict_segment(generation: Generation, segment: Segment, watermark: int) -> Iterator[None]:
+    """Drop a segment's versions that are in a part, from the log and, where nothing newer needs them, hot; in slices.
 
     A version whose chain has older ones that somebody may still read stays (marked IN_PART) until vacuum.
     """
     resident = generation.resident
     keep: list[int] = []
+    pause = Slice(EVICTED_ROWS)
     for offset in list(segment.live()):
+        if pause.over():
+            yield
         version = segment.versions[offset]
+        if version.segment != segment.number or version.offset != offset:
+            continue  # it has gone meanwhile
         if version.begin > resident or segment.ends[offset] <= resident:
             keep.append(offset)
             continue
@@ -62,14 +68,13 @@ def evict_all(
     can read them. Chains are cut once, where the cut of the flush went through them.
     """
     resident = generation.resident
-    done = 0
+    pause = Slice(slice_rows)
     for segment, length in segments:
         for offset in range(length):
             version = segment.versions[offset]
             if version.segment != segment.number or version.offset != offset:
                 continue
-            done += 1
-            if done % slice_rows == 0:
+            if pause.over():
                 yield
             row_id = RowId(segment.row_ids[offset])
             newer: Version | None = None
@@ -86,10 +91,18 @@ def evict_all(
             while found is not None:
                 _forget(generation, row_id, found)
                 found = unlink(found)
-                done += 1
-                if done % slice_rows == 0:
+                if pause.over():
                     yield
         generation.log.segments.pop(segment.number, None)
+
+
+def let_go(segments: list[tuple[Segment, int]]) -> Iterator[None]:
+    """Free segments that have been evicted and that nobody else reads, in slices."""
+    while segments:
+        segment, _length = segments.pop()
+        if getrefcount(segment) == 2:  # ours, and the call's
+            yield from free(segment.versions)
+            yield
 
 
 def _forget(generation: Generation, row_id: RowId, version: Version) -> None:
@@ -109,21 +122,18 @@ def _forget(generation: Generation, row_id: RowId, version: Version) -> None:
 
 def dismantle(generation: Generation) -> Iterator[None]:
     """Take all chains apart, once nobody can read this generation any more; a slice of rows between two yields."""
-    for count, head in enumerate(generation.rows.values(), 1):
+    pause = Slice(DISMANTLE_ROWS)
+    for head in generation.rows.values():
         version: Version | None = head
         while version is not None:
             version = unlink(version)
-        if count % DISMANTLE_ROWS == 0:
+        if pause.over():
             yield
     if getrefcount(generation) > 2:  # ours, and the call's: others have it still, and free it
         return
-    dicts: list[dict[Any, Any]] = [generation.rows, *(i.entries for i in generation.indexes.values())]
-    for held in dicts:
-        while len(held) > DISMANTLE_ROWS:
-            for _ in range(DISMANTLE_ROWS):
-                held.popitem()
-            yield
+    yield from free(generation.rows)
+    for index in generation.indexes.values():
+        yield from index.take_apart()
     for segment in generation.log.segments.values():
-        while len(segment.versions) > FREED_ROWS:
-            del segment.versions[-FREED_ROWS:]
-            yield
+        yield from free(segment.versions)
+        yield

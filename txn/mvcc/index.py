@@ -10,13 +10,36 @@ nothing for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Final
 
 from sortedcontainers import SortedList
 
 from txn.mvcc.keys import NULL_LAST, IndexKey, KeyMaker
+from txn.slices import Slice, free
 from txn.types import KeyRange, ShardIndex
+
+ORDERED: Final = 2000
+"""Keys that are put in order at once, or between two turns of the loop."""
+
+
+class _Making:
+    """The order of an index while it is made: it takes the keys that come and go meanwhile."""
+
+    __slots__ = ("left", "noted", "order")
+
+    def __init__(self, keys: Iterable[IndexKey]) -> None:
+        """``keys``: those there are now."""
+        self.order: SortedList[IndexKey] = SortedList()
+        self.left = list(keys)
+        self.noted: set[IndexKey] = set()
+
+    def add(self, key: IndexKey) -> None:
+        """Note a key that has come."""
+        self.noted.add(key)
+
+    remove = add
 
 
 class HotIndex:
@@ -28,7 +51,7 @@ class HotIndex:
         self.definition = definition
         self.make = make
         self.entries: dict[IndexKey, int | set[int]] = {}
-        self._order: SortedList[IndexKey] | None = None
+        self._order: SortedList[IndexKey] | _Making | None = None
 
     def add(self, key: IndexKey, row_id: int) -> None:
         """Enter a row under a key, or under each of a frozenset of them. Idempotent."""
@@ -68,17 +91,16 @@ class HotIndex:
         if self._order is not None:
             self._order.remove(key)
 
-    def take_apart(self, entries: int) -> Iterator[None]:
-        """Free it, so many entries between two yields; nobody uses it any more."""
+    def take_apart(self) -> Iterator[None]:
+        """Free it, a slice between two yields; nobody uses it any more."""
         order, self._order = self._order, None
-        while order:
-            for _ in range(min(entries, len(order))):
+        if isinstance(order, SortedList):
+            pause = Slice(ORDERED)
+            while order:
                 order.pop()
-            yield
-        while len(self.entries) > entries:
-            for _ in range(entries):
-                self.entries.popitem()
-            yield
+                if pause.over():
+                    yield
+        yield from free(self.entries)
 
     def ids(self, key: IndexKey) -> tuple[int, ...] | set[int]:
         """Return the row ids under a key, in no particular order. The result must not be kept."""
@@ -95,9 +117,35 @@ class HotIndex:
 
     def _in_order(self) -> SortedList[IndexKey]:
         order = self._order
-        if order is None:
+        if not isinstance(order, SortedList):
             order = self._order = SortedList(self.entries)
         return order
+
+    @property
+    def unordered(self) -> bool:
+        """Tell whether its order is yet to be made, and that takes long: ``put_in_order``."""
+        return len(self.entries) > ORDERED and not isinstance(self._order, SortedList)
+
+    def put_in_order(self) -> Iterator[None]:
+        """Make its order, which is kept, a slice between two yields, while it may be changed. Whoever else does goes on with it."""
+        making = self._order
+        if making is None:
+            making = self._order = _Making(self.entries)
+        if not isinstance(making, _Making):
+            return
+        order, entries, left, noted = making.order, self.entries, making.left, making.noted
+        pause = Slice(ORDERED)
+        while self._order is making:
+            if left:
+                order.add(left.pop())
+            elif noted:
+                key = noted.pop()
+                if (key in entries) != (key in order):
+                    (order.add if key in entries else order.remove)(key)
+            else:
+                self._order = order
+            if pause.over():
+                yield
 
     def key_after(self, bounds: Bounds) -> IndexKey | None:
         """Return the first key beyond ``bounds``, None if there is none."""

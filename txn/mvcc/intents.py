@@ -23,9 +23,11 @@ from txn.mvcc.keys import IndexKey, under
 from txn.mvcc.own_ends import Ended, OwnEnds
 from txn.mvcc.parts import PartState
 from txn.records import RowOp
+from txn.slices import Slice, free
 from txn.types import IndexId, Row, RowId
 
-TAKE_APART: Final = 5000  # intents, or rows, freed between two turns of the loop: about a millisecond
+TAKE_APART: Final = 2000  # intents freed between two turns of the loop, at most
+FILL_ROWS: Final = 2000  # entered in an index, likewise
 
 
 class Intent(msgspec.Struct, gc=False):
@@ -40,7 +42,9 @@ class Intent(msgspec.Struct, gc=False):
 class OwnWrites:
     """The intents of one transaction in one generation of a shard, with its bulk-loaded parts."""
 
-    __slots__ = ("_ends_seen", "_indexes", "_stacked", "cold", "ended", "generation", "ops", "parts", "rows")
+    __slots__ = (
+        "_ends_seen", "_filling", "_indexes", "_stacked", "cold", "ended", "generation", "ops", "parts", "rows",
+    )  # fmt: skip
 
     def __init__(self, generation: Generation) -> None:
         self.generation = generation
@@ -53,6 +57,8 @@ class OwnWrites:
         """Rows of committed parts ended in bulk, by statement and part (``txn.bulk_ends``)."""
         self._ends_seen: tuple[int, dict[str, OwnEnds]] = (0, {})
         self._indexes: dict[IndexId, HotIndex] = {}
+        self._filling: set[IndexId] = set()
+        """Indexes that do not have all intents yet."""
         self.ops: list[RowOp] | None = None
         """What a commit writes of ``rows``, where it was made ahead (``txn.writes.prepare``)."""
 
@@ -82,18 +88,33 @@ class OwnWrites:
         return intent
 
     def index(self, index_id: IndexId) -> HotIndex:
-        """Return the index over the intents, made at its first use."""
+        """Return the index over the intents, made at its first use; where they are many ``fill`` comes before, in slices."""
         index = self._indexes.get(index_id)
-        if index is None:
-            shared = self.generation.indexes[index_id]
-            index = self._indexes[index_id] = HotIndex(shared.make, shared.definition)
-            for row_id, newest in self.rows.items():
-                intent: Intent | None = newest
-                while intent is not None:
-                    if intent.values is not None:
-                        index.add(index.make.of_row(intent.values), row_id)
-                    intent = intent.older
+        if index is None or index_id in self._filling:
+            for _ in self.fill(index_id):
+                pass
+            index = self._indexes[index_id]
         return index
+
+    def fill(self, index_id: IndexId) -> Iterator[None]:
+        """Make the index over the intents unless it is there, a slice between two yields; what is staged meanwhile is entered by ``put``."""
+        if index_id in self._indexes and index_id not in self._filling:
+            return
+        self._filling.add(index_id)
+        shared = self.generation.indexes[index_id]
+        index = self._indexes[index_id] = HotIndex(shared.make, shared.definition)
+        pause = Slice(FILL_ROWS)
+        for row_id in list(self.rows):
+            intent = self.rows.get(row_id)
+            while intent is not None:
+                if intent.values is not None:
+                    index.add(index.make.of_row(intent.values), row_id)
+                intent = intent.older
+            if pause.over():
+                yield
+                if self._indexes.get(index_id) is not index:
+                    return  # somebody has begun anew, or the schema has changed
+        self._filling.discard(index_id)
 
     def rows_with(self, index_id: IndexId, key: IndexKey, statement: int) -> Iterator[tuple[RowId, Row]]:
         """Yield own rows that a read in ``statement`` sees under a key."""
@@ -169,26 +190,22 @@ class OwnWrites:
         To free a row's stack of intents at its head would recurse, for a hundred thousand of them beyond what the
         processor's stack can hold.
         """
-        done = 0
+        pause = Slice(TAKE_APART)
         for intent in self.rows.values() if self._stacked else ():
             while (older := intent.older) is not None:
                 intent.older = None
                 intent = older
-                done += 1
-                if done % TAKE_APART == 0:
+                if pause.over():
                     yield
         self._stacked = False
         indexes, self._indexes = self._indexes, {}
+        self._filling.clear()
         for index in indexes.values():
-            yield from index.take_apart(TAKE_APART)
+            yield from index.take_apart()
         for held in (self.rows, self.cold):
-            while len(held) > TAKE_APART:
-                for _ in range(TAKE_APART):
-                    held.popitem()
-                yield
-        while self.ops:
-            del self.ops[-TAKE_APART:]
-            yield
+            yield from free(held)
+        if self.ops is not None:
+            yield from free(self.ops)
 
     def __del__(self) -> None:
         """What is left without having been taken apart (TRUNCATE sets intents aside) may be deep as well."""
@@ -199,3 +216,4 @@ class OwnWrites:
     def forget_indexes(self) -> None:
         """Make the indexes anew at their next use (the schema has changed)."""
         self._indexes.clear()
+        self._filling.clear()

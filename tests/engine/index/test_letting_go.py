@@ -49,6 +49,7 @@ STATEMENTS = {
     "distinct of groups": f"SELECT a % 2, count(DISTINCT a), array_agg(DISTINCT a) FROM {A} GROUP BY 1",
     "documents": f"SELECT jsonb_agg(a), jsonb_object_agg(a, a) FROM {A}",
     "grouping sets": f"SELECT a, count(*) FROM {A} GROUP BY ROLLUP (a)",
+    "many grouping sets": "SELECT count(*) FROM generate_series(1001, 2200) a GROUP BY CUBE (a, a + 1, a + 2, a + 3, a + 4)",
     "windows": f"SELECT rank() OVER (ORDER BY a % 7), sum(a) OVER (PARTITION BY a % 2) FROM {A}",
     "frames": f"SELECT lag(a) OVER w, last_value(a) OVER w, row_number() OVER w FROM {A} WINDOW w AS (ORDER BY a ROWS 3 PRECEDING EXCLUDE CURRENT ROW)",
     "with": f"WITH x AS MATERIALIZED (SELECT a FROM {A}) SELECT x.a FROM x, x AS y LIMIT 40000",
