@@ -429,11 +429,14 @@ def _as_written(query: QueryExpr) -> QueryExpr:
 
 
 def _without_implicit(expr: Expr) -> Expr:
-    if isinstance(expr, FuncExpr) and expr.cast == "implicit" and not isinstance(expr.args[0], Const):
-        return _without_implicit(expr.args[0])
-    if isinstance(expr, RelabelType | CoerceViaIO | ArrayCoerce) and not expr.explicit:
-        return _without_implicit(expr.arg) if not isinstance(expr.arg, Const) else expr
-    return expr
+    if isinstance(expr, FuncExpr) and expr.cast == "implicit":
+        arg = expr.args[0]
+    elif isinstance(expr, RelabelType | CoerceViaIO | ArrayCoerce) and not expr.explicit:
+        arg = expr.arg
+    else:
+        return expr
+    # a literal without a type has been given one, for good
+    return expr if isinstance(arg, Const) and arg.type.oid == UNKNOWN else _without_implicit(arg)
 
 
 def _operand(p: Printer, query: QueryExpr, names_visible: bool, names: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from engine.catalog.virtual import RowDict, by_name, of_each, relation
 from planner import facts as f
 from planner.bind.sequence import drawn_from
 from planner.bind.updatable import updatable_columns
-from planner.builtins.named_constants import with_names
+from planner.builtins.named_constants import as_literals_are, with_names
 from planner.builtins.system_definitions import shown_expression, view_text
 from planner.catalog import ColumnDef, RelationDef
 from planner.collations import collation_names, collation_of
@@ -191,7 +191,7 @@ def _default(session: Session, relation: RelationDef, column: ColumnDef) -> str 
     if column.default_sql is None or column.identity:
         return None
     text = shown_expression(session, column.default_sql, relation)
-    return with_names(text, session.catalog)
+    return as_literals_are(session, with_names(text, session.catalog))
 
 
 def _identity(session: Session, column: ColumnDef) -> RowDict:

@@ -12,7 +12,7 @@ from engine.catalog.virtual import RowDict, by_index_oid, by_name, by_oid, of_ea
 from engine.connection.setting_classes import EFFECTIVE, REASONS
 from engine.connection.setting_defs import OURS, PLPGSQL
 from pgwire.codecs.zone import ABBREVIATIONS, abbreviation_offset_at
-from planner.builtins.named_constants import with_names
+from planner.builtins.named_constants import as_literals_are, with_names
 from planner.builtins.system_definitions import reader_of, view_text
 from planner.deparse import index_definition
 from planner.named_oids import relations_in_text
@@ -111,11 +111,10 @@ def _named_by_indexes(catalog: CatalogSnapshot, item: RelationDef) -> list[int]:
 def pg_indexes(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_indexes."""
     for index in item.indexes:
+        shown = with_names(index_definition(index, item, reader=reader_of(session)), session.catalog)
         yield {
             "schemaname": item.schema, "tablename": item.name, "indexname": index.name,
-            "indexdef": with_names(
-                index_definition(index, item, reader=reader_of(session)), session.catalog
-            ),
+            "indexdef": as_literals_are(session, shown),
         }  # fmt: skip
 
 

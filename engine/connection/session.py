@@ -395,6 +395,11 @@ class Session:
         self._codec = None
 
     @property
+    def escapes(self) -> bool:
+        """Do plain literals know escapes?"""
+        return self.derived.escapes
+
+    @property
     def output_settings(self) -> CodecSettings:
         """Settings that decide how values print (they know no current time)."""
         derived, types = self.derived, self.view.catalog.codec_types

@@ -264,6 +264,10 @@ class EvalSession(Protocol):
         """What value input and output depend on (DateStyle, TimeZone ...), kept current by the session."""
 
     @property
+    def escapes(self) -> bool:
+        """Do plain literals of the session know escapes (``standard_conforming_strings = off``)?"""
+
+    @property
     def output_settings(self) -> CodecSettings:
         """The same without a current time, which costs less to keep."""
 

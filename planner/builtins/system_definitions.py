@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pgwire.codecs.settings import CodecSettings
-from planner.builtins.named_constants import for_reader
+from planner.builtins.named_constants import as_literals_are, for_reader, names_for_reader
 from planner.builtins.reg import find_relation, quote_ident
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
@@ -91,7 +91,12 @@ _TYPE_BY_OID = '"#'  # ``planner.typefacts.stored_type``
 
 def reading(session: EvalSession) -> tuple[object, ...]:
     """Return what the names of users' types and of their values, and the looks of constants, depend on."""
-    return session.search_path, session.catalog.namespace_version, session.codec_settings.styles
+    return (
+        session.search_path,
+        session.catalog.namespace_version,
+        session.codec_settings.styles,
+        session.escapes,
+    )
 
 
 def shown_settings(session: EvalSession) -> CodecSettings:
@@ -134,7 +139,7 @@ def _bind(session: EvalSession, sql: str, relation: RelationDef) -> Expr:
 def get_expr(session: EvalSession, tree: str, relation_oid: int, pretty: bool = False) -> str | None:
     """SQL's ``pg_get_expr``: a default or check; NULL when the relation is gone; 0 for text that needs none."""
     if relation_oid == 0:
-        return tree
+        return as_literals_are(session, tree)
     relation = session.catalog.relation_by_oid(relation_oid)
     if relation is None:
         return None
@@ -150,7 +155,8 @@ def _shown_bound(session: EvalSession, partition: RelationDef) -> str | None:
     parent = session.catalog.relation_by_oid(partition.partition_of)
     if partition.bound is None or parent is None or parent.partition_key is None:
         return None
-    return bound_text(partition.bound, parent.partition_key, shown_settings(session))
+    shown = bound_text(partition.bound, parent.partition_key, shown_settings(session))
+    return as_literals_are(session, shown)
 
 
 def partition_key_definition(session: EvalSession, oid: int) -> str | None:
@@ -213,7 +219,7 @@ def domain_constraint_text(
 
 
 def shown_value(session: EvalSession, sql: str) -> str:
-    """Return the stored default of a domain as a reader sees it."""
+    """Return the stored default of a domain as a reader sees it: a text of the catalog, whose literals are standard ones."""
     from planner.bind.expr import bind_clause
     from planner.bind.stored import stored_context
     from planner.deparse import deparse_expr
@@ -227,7 +233,7 @@ def shown_value(session: EvalSession, sql: str) -> str:
         type_name=type_namer(session),
         function_name=function_namer(session),
     )
-    return for_reader(session, shown)
+    return names_for_reader(session, shown)
 
 
 def constraint_text(

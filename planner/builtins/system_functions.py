@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from planner.builtins import system_definitions as built_in
-from planner.builtins.named_constants import for_reader
+from planner.builtins.named_constants import as_literals_are, for_reader
 from planner.builtins.reg import quote_ident, search_object_name
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
@@ -222,7 +222,7 @@ def function_definition(session: EvalSession, oid: int) -> str | None:
     line = " ".join(word for word in words if word)
     text += f" {line}\n" if line else ""
     for setting, value in function.settings:
-        text += f" SET {quote_ident(setting)} TO {_setting_value(setting, value)}\n"
+        text += f" SET {quote_ident(setting)} TO {as_literals_are(session, _setting_value(setting, value))}\n"
     body = function_body(session, oid)
     if body is not None:
         return f"{text}{body}\n"

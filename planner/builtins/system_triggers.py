@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from planner.builtins import system_definitions as built_in
 from planner.builtins.named_constants import for_reader
 from planner.builtins.reg import quote_ident
@@ -33,6 +35,8 @@ def trigger_text(
         # unlike the trigger's own table it is qualified only where the path does not find it
         from_table = _named(session, referred, short=True)
     name = _named(session, table, short=bool(pretty))
+    if session.escapes:
+        trigger = replace(trigger, args=tuple([arg.replace("\\", "\\\\") for arg in trigger.args]))
     return definition(trigger, table, name, function_text(session, trigger), when, from_table)
 
 

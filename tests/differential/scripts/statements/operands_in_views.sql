@@ -37,3 +37,11 @@ create trigger kept BEFORE INSERT ON e FOR EACH ROW WHEN ((case when new.a > 1 t
 SELECT pg_get_triggerdef(oid), pg_get_triggerdef(oid, true) from pg_trigger where tgrelid = 'e'::regclass and tgname = 'kept';
 create view n1 as select parse_ident(c) p, parse_ident(c, true) q, c is nfc normalized x, c is normalized y, normalize(c, nfc) z, normalize(c) zz, make_interval(0) aa, make_interval(1, 0) ab, make_interval() ac, jsonb_set('{}', '{a}', '1', true) ad, regexp_replace(c, 'a', 'b') ae, json_strip_nulls('{}') af from e;
 select pg_get_viewdef('n1'); select * from n1;
+create view x1 as select 1 as c union select 2.2 order by 1;
+create view x2 as values (1, 'a'::varchar), (3, 'b') union all select 2 + 2, 'c' union all select 5.5, null;
+create view x3 as select 1::smallint as c, null as d, 'u' as e, '2020-01-01' as f union all select 5, 6, 'v'::name, date '2020-02-02' except select 7.5, 8, 'w', current_date;
+create view x4 as select 1 as c, array[1] as d intersect (select 2::bigint, array[2.5] union all select 3, null);
+select viewname, pg_get_viewdef(viewname::regclass) from pg_views where viewname ~ '^x\d' and schemaname = current_schema() order by 1;
+select * from x1 order by c;
+select * from x2 order by column1;
+select * from x3 order by c;
