@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pgwire.codecs.settings import STORED_TEXT, CodecSettings
 from planner import deparse_nodes as _nodes  # noqa: F401 - completes the printer
 from planner.catalog import Catalog, ConstraintDef, IndexDef, RelationDef
+from planner.deparse_changes import print_insert
 from planner.deparse_expr import (
     FunctionName,
     Level,
@@ -39,11 +40,13 @@ from planner.query import (
     CurrentSetting,
     Expr,
     FuncExpr,
+    Insert,
     MinMaxExpr,
     NullIf,
     QueryExpr,
     Range,
     RangeColumn,
+    RelationRange,
 )
 from planner.typefacts import stored_type
 
@@ -130,6 +133,34 @@ def deparse_over_columns(
         query=print_query,
     )
     printer.expr(expr, False)
+    return printer.out
+
+
+def deparse_insert(
+    insert: Insert,
+    table: RelationDef,
+    row: RelationRange,
+    *,
+    settings: CodecSettings = STORED_TEXT,
+    qualify: Qualify = always,
+    type_name: TypeName = stored_type,
+    function_name: FunctionName = stored_function,
+    function: str | None = None,
+    parameters: Sequence[str] = (),
+) -> str:
+    """Return an INSERT's text, as ``deparse_query`` does that of a query in the body of a function."""
+    printer = Printer(
+        settings=settings,
+        qualify=qualify,
+        type_name=type_name,
+        function_name=function_name,
+        function=function or "",
+        parameters=parameters,
+        levels=[] if function is None else [Level(ranges=(), names=())],
+        indented=True,
+        query=print_query,
+    )
+    print_insert(printer, insert, table, row)
     return printer.out
 
 

@@ -136,11 +136,11 @@ def _range(p: Printer, item: Range, names: Names) -> None:
     shown = quote_identifier(names.name)
     if isinstance(item, RelationRange):
         p.out += "ONLY " if item.written.only else ""
-        p.out += _relation(p, item.schema, item.name)
+        p.out += relation_name(p, item.schema, item.name)
     elif isinstance(item, SubqueryRange) and item.view is not None:
         _, schema, view = item.view
         p.out += "ONLY " if item.written.only else ""
-        p.out += _relation(p, schema, view)
+        p.out += relation_name(p, schema, view)
     elif isinstance(item, SubqueryRange):
         p.out += "LATERAL (" if item.lateral else "("
         if item.alias == VALUES_NAME and isinstance(item.query, Values):
@@ -220,7 +220,8 @@ def _function(p: Printer, expr: Expr) -> None:
     p.out += f" AS {p.type_name(*expr.type)})"
 
 
-def _relation(p: Printer, schema: str, name: str) -> str:
+def relation_name(p: Printer, schema: str, name: str) -> str:
+    """Return what a relation is called, with its schema where the reader needs it."""
     hidden = any(name in level.ctes for level in p.levels)
     if hidden or p.qualify(schema, name):
         return f"{quote_identifier(schema)}.{quote_identifier(name)}"

@@ -92,7 +92,7 @@ def _const(p: Printer, e: Const, implicit: bool) -> None:
 
 def _param(p: Printer, e: Param, implicit: bool) -> None:
     name = p.parameters[e.number - 1] if e.number <= len(p.parameters) else ""
-    if name and p.function and any(level.ranges or level.unites for level in p.levels):
+    if name and p.function and any(level.ranges or level.unites or level.values for level in p.levels):
         p.out += f"{quote_identifier(p.function)}."
     p.out += quote_identifier(name) if name else f"${e.number}"
 

@@ -263,7 +263,7 @@ def _select(p: Printer, query: Select, names_visible: bool, names: Sequence[str]
             p.out += ", " if index else ""
             p.sort_item(query.targets[target].expr)
         p.out += ")"
-    _targets(p, query, names_visible, names)
+    print_targets(p, query, names_visible, names)
     for index, item in enumerate(query.from_):
         if index == 0:
             p.keyword(" FROM ", -INDENT_STEP, INDENT_STEP, 2)
@@ -307,7 +307,8 @@ def _wrapped(p: Printer, emit: Callable[[], None], wrap: bool) -> bool:
     return "\n" in text[1:]
 
 
-def _targets(p: Printer, query: Select, names_visible: bool, names: Sequence[str]) -> None:
+def print_targets(p: Printer, query: Select, names_visible: bool, names: Sequence[str]) -> None:
+    """Append what a SELECT, or RETURNING, gives."""
     separator = " "
     shown = [target for target in query.targets if not target.junk]
     for index, target in enumerate(shown):

@@ -97,10 +97,18 @@ def _body(reader: Any, raw: Raw | None) -> tuple[ast.Node, ...] | ast.Expression
     statements = []
     for part in raw["List"]["items"]:
         inner = part["List"].get("items", ()) if "List" in part else (part,)
-        statements += [
-            reader.statement(node) for node in inner if node
-        ]  # an empty one is a body without statements
+        # an empty one is a body without statements
+        statements += [_statement(reader, node) for node in inner if node]
     return tuple(statements)
+
+
+def _statement(reader: Any, node: Raw) -> ast.Node:
+    """Read a statement of a body; RETURN is the SELECT of its value."""
+    if "ReturnStmt" not in node:
+        made: ast.Node = reader.statement(node)
+        return made
+    expr: ast.Expression = reader.expr(node["ReturnStmt"]["returnval"])
+    return ast.Select(targets=(ast.TargetItem(expr=expr, name="", span=expr.span),))
 
 
 def do(reader: Any, body: Raw) -> ast.Node:

@@ -17,14 +17,14 @@ from engine.catalog.pg_row_types import row_types
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import SUPERUSER_OID
 from engine.catalog.virtual import RowDict, by_name, of_each, relation
-from planner.bind.functions import body_query
+from planner.bind.functions import body_statements
 from planner.bind.generated import columns_used, generations
 from planner.bind.query import bind_view
-from planner.bind.stored import stored_context
+from planner.bind.stored import stored_context, table_range
 from planner.catalog import FunctionDef, RelationDef, TypeDef
 from planner.facts import facts
 from planner.named_oids import named_oids, relations_in_text
-from planner.query import QueryExpr, RelationRange, Select, SetOp, SubqueryRange, Values, Var
+from planner.query import Insert, QueryExpr, RelationRange, Select, SetOp, SubqueryRange, Values, Var
 from planner.rights import Rights
 from planner.walk import children
 
@@ -65,10 +65,17 @@ def _counts(item: RelationDef) -> bool:
 # --- which columns a query names --------------------------------------------------------------------
 
 
-def columns_named(query: QueryExpr) -> dict[int, frozenset[int]]:
-    """Return by oid of a table or view which of its columns a query names; whole rows name none, views are not looked into."""
+def columns_named(query: QueryExpr | Insert, row: RelationRange | None = None) -> dict[int, frozenset[int]]:
+    """Return by oid of a table or view which of its columns a query or an INSERT names; whole rows name none, views are not looked into.
+
+    ``row``: what RETURNING of an INSERT knows the new rows as.
+    """
     found: dict[int, set[int]] = {}
     stack: list[tuple[Any, tuple[tuple[Any, ...], ...]]] = [(query, ())]
+    if isinstance(query, Insert):
+        found[query.table] = set(query.given)
+        stack = [(target, ((row,),)) for target in query.returning]
+        stack += [(query.source, ())] if query.source is not None else []
     while stack:
         node, levels = stack.pop()
         if isinstance(node, Var):
@@ -105,7 +112,11 @@ def _columns_of_body(catalog: CatalogSnapshot, function: FunctionDef) -> dict[in
     """Return what ``columns_named`` finds in a body by BEGIN ATOMIC or RETURN, kept with the catalog."""
     key = ("columns named", function.oid)
     if key not in catalog.derived:
-        named = columns_named(body_query(function, catalog)) if function.body_sql else {}
+        named: dict[int, frozenset[int]] = {}
+        for kept in body_statements(function, catalog) if function.body_sql else ():
+            into = catalog.relation_by_oid(kept.table) if isinstance(kept, Insert) else None
+            for oid, attnums in columns_named(kept, None if into is None else table_range(into)).items():
+                named[oid] = named.get(oid, frozenset()) | attnums
         catalog.derived[key] = named
     found: Any = catalog.derived[key]
     return cast("dict[int, frozenset[int]]", found)

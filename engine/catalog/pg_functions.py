@@ -26,7 +26,7 @@ from engine.catalog.stored import (
 )
 from engine.catalog.virtual import RowDict, of_each, relation
 from planner.bind.calls import proc_fact
-from planner.bind.functions import body_query
+from planner.bind.functions import body_statements
 from planner.bind.text_search import CLASSES
 from planner.catalog import FunctionDef, RelationDef
 from planner.errors import SqlError
@@ -152,7 +152,7 @@ def _keys_of_body(session: Session, function: FunctionDef) -> list[int]:
     keys: set[tuple[int, int]] = set()
     if "GROUP BY" in function.body_sql:
         with suppress(SqlError):  # it reads what is not there any more, or in another form
-            body_query(function, session.catalog, keys)
+            body_statements(function, session.catalog, keys)
     return sorted(oid for depth, oid in keys if depth == 1)  # else those of views and functions that it names
 
 

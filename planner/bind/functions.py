@@ -20,27 +20,31 @@ from planner.bind.bodies import Wanted, bind_body, bind_called, check_body
 from planner.bind.calls import result_row
 from planner.bind.context import Arguments, BindContext, make_context
 from planner.bind.ddl import relations_named
+from planner.bind.dml import bind_insert
 from planner.bind.expr import bind_kept
 from planner.bind.query import bind_query
 from planner.bind.renaming import renamed
-from planner.bind.stored import stored_context, with_oids
+from planner.bind.stored import stored_context, table_range, with_oids
 from planner.bind.table_parts import creation_schema
 from planner.bind.utility import bind_set
 from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_to_specific, coerce_type
 from planner.catalog import Catalog, FunctionDef
 from planner.classify import command_tag, setting_spelling
 from planner.collations import query_collations
-from planner.deparse import deparse_expr, deparse_query
+from planner.deparse import deparse_expr, deparse_insert, deparse_query
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import ANYENUM, RECORD, TRIGGER, UNKNOWN, VOID, facts
 from planner.location import location
-from planner.parse import parse_expression, parse_one
+from planner.parse import parse, parse_expression
 from planner.polymorphic import POLYMORPHIC, consistent, needed_inputs, takes_unknown
-from planner.query import Const, Expr, OutputColumn, QueryExpr
+from planner.query import Const, Expr, Insert, OutputColumn, QueryExpr
 from planner.scope import Scope
 from planner.typefacts import element_of, format_type
 from planner.types import SqlType
+from planner.walk import walk
 
+_BETWEEN: Final = ";\n"
+"""What is between the statements of a body that is kept."""
 _AS_TEXT: Final = "A body that is a text may have it: AS $$ ... $$."
 LANGUAGES: Final = ("sql", "plpgsql")
 _OTHER_LANGUAGES: Final = ("c", "internal")
@@ -444,46 +448,75 @@ def _canonical(
         arguments=Arguments(function.name, function.input_names),
     )
     body: Any = node.body
-    if isinstance(body, tuple):
-        if len(body) > 1:
-            raise not_supported("BEGIN ATOMIC of several statements", hint=_AS_TEXT)
-        if not body:
-            return "", ()
-        statement = body[0]
-        if not isinstance(statement, ast.Select | ast.SetOp | ast.Values):
-            raise not_supported(f"{command_tag(statement)} in BEGIN ATOMIC", hint=_AS_TEXT)
-    else:
-        statement = ast.Select(targets=(ast.TargetItem(expr=body, name="", span=body.span),))
-    query: QueryExpr = bind_query(inner, statement)
-    query_collations(query, context.catalog)
-    return deparse_query(with_oids(context, query)), tuple(sorted(relations_named(query)))
+    if not isinstance(body, tuple):
+        body = (ast.Select(targets=(ast.TargetItem(expr=body, name="", span=body.span),)),)
+    texts: list[str] = []
+    named: set[int] = set()
+    for statement in body:
+        kept = with_oids(context, _bound_to_keep(inner, statement))
+        texts.append(deparse_kept(kept, context.catalog))
+        named |= relations_named(kept)
+        if isinstance(kept, Insert):
+            named.add(kept.table)
+    return _BETWEEN.join(texts), tuple(sorted(named))
+
+
+def _bound_to_keep(context: BindContext, node: ast.Node) -> QueryExpr | Insert:
+    """Bind a statement of a body that is kept as canonical text. Raises SqlError 0A000 for those that have none."""
+    if isinstance(node, ast.Select | ast.SetOp | ast.Values):
+        query = bind_query(context, node)
+        query_collations(query, context.catalog)
+        return query
+    if not isinstance(node, ast.Insert):
+        raise not_supported(f"{command_tag(node)} in BEGIN ATOMIC", hint=_AS_TEXT)
+    if node.on_conflict is not None or node.with_ is not None:
+        what = "ON CONFLICT" if node.on_conflict is not None else "WITH"
+        raise not_supported(f"INSERT with {what} in BEGIN ATOMIC", hint=_AS_TEXT)
+    if node.query is not None and any(isinstance(item, ast.Default) for item in walk(node.query)):
+        raise not_supported("INSERT of DEFAULT in BEGIN ATOMIC", hint=_AS_TEXT)
+    bound = bind_insert(context, node)
+    if bound.through is not None or bound.filled:
+        what = "through a view" if bound.through is not None else "with a default that calls a function"
+        raise not_supported(f"INSERT {what} in BEGIN ATOMIC", hint=_AS_TEXT)
+    return bound
+
+
+def deparse_kept(kept: QueryExpr | Insert, catalog: Catalog, **how: Any) -> str:
+    """Return the text of a statement of a body, as stored or (``how``) for a reader. Raises SqlError 42703 for a column that has gone."""
+    if not isinstance(kept, Insert):
+        return deparse_query(kept, **how)
+    table = catalog.relation_by_oid(kept.table)
+    if table is None:
+        raise SqlError("42P01", "the relation that a function inserts into does not exist")
+    how.pop("names_visible", None)
+    return deparse_insert(kept, table, table_range(table), **how)
 
 
 # --- bodies that are kept as canonical text -------------------------------------------------------
 
 
-def body_query(
+def body_statements(
     function: FunctionDef, catalog: Catalog, keys: set[tuple[int, int]] | None = None
-) -> QueryExpr:
-    """Return the query of a BEGIN ATOMIC or RETURN body, ``$n`` for its inputs. Raises SqlError as binding does.
+) -> list[QueryExpr | Insert]:
+    """Return the statements of a BEGIN ATOMIC or RETURN body, ``$n`` for its inputs. Raises SqlError as binding does.
 
     ``keys`` gets the primary keys that its groups rely on (``BindContext.keys``).
     """
     context = make_context(
         catalog, function.path, text=function.body_sql, settings=STORED_TEXT, variable_params=False
     )
-    parsed = parse_one(function.body_sql)
-    assert parsed is not None
-    assert isinstance(parsed.statement, ast.Select | ast.SetOp | ast.Values)
-    query = bind_query(context.for_function(function, function.inputs), parsed.statement)
+    inner = context.for_function(function, function.inputs)
+    made = [_bound_to_keep(inner, parsed.statement) for parsed in parse(function.body_sql)]
     if keys is not None:
         keys |= context.keys
-    return query
+    return made
 
 
 def rebase_body(function: FunctionDef, before: Catalog, after: Catalog) -> str:
     """Return a body's text as it must read under ``after``, where relations or columns have new names."""
-    return deparse_query(renamed(body_query(function, before), after))
+    return _BETWEEN.join(
+        deparse_kept(renamed(kept, after), after) for kept in body_statements(function, before)
+    )
 
 
 def rebase_default(text: str, oid: int, before: Catalog, after: Catalog) -> str:

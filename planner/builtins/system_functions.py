@@ -175,8 +175,8 @@ def function_argument_default(session: EvalSession, oid: int, position: int) -> 
 
 def function_body(session: EvalSession, oid: int) -> str | None:
     """SQL's ``pg_get_function_sqlbody``: RETURN or BEGIN ATOMIC; NULL for a body that is a text."""
-    from planner.bind.functions import body_query
-    from planner.deparse import deparse_expr, deparse_query
+    from planner.bind.functions import body_statements, deparse_kept
+    from planner.deparse import deparse_expr
     from planner.query import Select
 
     function = session.catalog.function_by_oid(oid)
@@ -184,22 +184,24 @@ def function_body(session: EvalSession, oid: int) -> str | None:
         return None
     if not function.body_sql:
         return "BEGIN ATOMIC\nEND"
-    query = body_query(function, session.catalog)
+    kept = body_statements(function, session.catalog)
     settings, types, names = built_in.shown_settings(session), built_in.type_namer(session), namer(session)
     parameters = function.input_names
-    if function.returns and isinstance(query, Select):
-        expr = query.targets[0].expr
+    if function.returns and isinstance(kept[0], Select):
+        expr = kept[0].targets[0].expr
         text = deparse_expr(
             expr, settings=settings, qualify=qualifier(session), type_name=types, function_name=names,
             parameters=parameters, indented=False,
         )  # fmt: skip
         return f"RETURN {for_reader(session, text)}"
-    text = deparse_query(
-        query, settings=settings, qualify=qualifier(session), type_name=types, function_name=names,
-        function=function.name, parameters=parameters, names_visible=False,
-    )  # fmt: skip
-    lines = for_reader(session, text).replace("\n", "\n ")
-    return f"BEGIN ATOMIC\n{lines};\nEND"
+    lines = ""
+    for one in kept:
+        text = deparse_kept(
+            one, session.catalog, settings=settings, qualify=qualifier(session), type_name=types, function_name=names,
+            function=function.name, parameters=parameters, names_visible=False,
+        )  # fmt: skip
+        lines += for_reader(session, text).replace("\n", "\n ") + ";\n"
+    return f"BEGIN ATOMIC\n{lines}END"
 
 
 def function_definition(session: EvalSession, oid: int) -> str | None:

@@ -1,0 +1,47 @@
+-- Bodies by BEGIN ATOMIC: several statements, RETURN, INSERT; how they print, and what they depend on.
+create table t (a int, b text default 'none', c int generated always as identity, d int generated always as (a * 2) stored);
+create table u (x int, y text);
+create function two() returns boolean begin atomic select 1; select false; end;
+select two();
+select pg_get_functiondef('two'::regproc);
+create function put(i int, s text) returns void language sql begin atomic insert into t (a, b) select put.i + $1, s from u where u.x = i; insert into t (a) values (i), (2 * i); insert into t values (i, s); insert into t default values; insert into t (b, a) overriding user value select s, 5; end;
+select pg_get_functiondef('put'::regproc);
+insert into u values (1, 'u'), (2, 'v');
+select put(1, 'x');
+select a, b, d from t order by c;
+create procedure pr(x text) language sql begin atomic insert into u values (1, x); insert into u values (3, lower(x)), (4, upper(pr.x)); end;
+select pg_get_functiondef('pr'::regproc);
+call pr('Ab');
+select * from u order by x, y;
+create function back(i int) returns setof u begin atomic insert into u values (i, 'back') returning *; end;
+select pg_get_functiondef('back'::regproc);
+select * from back(9);
+create function one(i int) returns int begin atomic insert into u as v (x) values (i) returning v.x + 1 as next; end;
+select pg_get_functiondef('one'::regproc);
+select one(7);
+create function last_rows(n int) returns table (x int, y text) begin atomic insert into u select n, 'last'; select * from u where u.x > 6 order by 1, 2; end;
+select * from last_rows(8);
+-- renamed, altered and dropped since
+alter table t rename to t2;
+alter table t2 rename a to aa;
+select pg_get_functiondef('put'::regproc);
+select put(2, 'y');
+select count(*) from t2;
+alter table t2 drop column b;
+alter table t2 drop column b cascade;
+select to_regproc('put');
+drop table u;
+select count(*) from pg_depend where refobjid = 'u'::regclass and classid = 'pg_proc'::regclass;
+drop table u cascade;
+-- errors
+create function bad() returns int begin atomic select 1; insert into t2 (aa) values (1); end;
+create function bad() returns int begin atomic insert into t2 (aa) values ('x'); select 1; end;
+create function bad() returns int begin atomic insert into t2 (nosuch) values (1); select 1; end;
+create function bad() returns int begin atomic select 1; select 'a'::text; end;
+create function bad() returns int stable begin atomic insert into t2 (aa) values (1); select 1; end;
+select bad();
+create function seen(i int) returns bigint begin atomic insert into t2 (aa) values (i); select count(*) from t2 where aa = i; end;
+select seen(77), seen(77);
+create function none() returns void begin atomic end;
+create function first_of_two(i int) returns int begin atomic values (i), (2); select i; end;
+select first_of_two(4);
