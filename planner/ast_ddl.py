@@ -64,6 +64,11 @@ class ColumnDef(Node):
     compression: str = ""
     using: Expression | None = None  # ALTER COLUMN TYPE ... USING
 
+    @property
+    def dims(self) -> int:
+        """How many pairs of brackets its type was written with."""
+        return 0 if self.type is None else len(self.type.dims)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableLike(Node):

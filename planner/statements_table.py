@@ -29,7 +29,7 @@ class ColumnSequence:
 class ColumnSpec:
     """A column as CREATE TABLE or ADD COLUMN defines it, resolved. ``default`` is bound and coerced.
 
-    ``generated`` s(tored): ``default_sql`` is its expression, and there is no ``default``.
+    ``generated`` s(tored): ``default_sql`` is its expression, and there is no ``default``. ``dims``: how many pairs of brackets were written.
     """
 
     name: str
@@ -44,6 +44,7 @@ class ColumnSpec:
     late: ast.Expression | None = (
         None  # a default that names what the statement makes, bound once that is there
     )
+    dims: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -348,6 +349,7 @@ class AlterColumnType:
     default_sql: str | None = None
     collation: int = 0
     rewrites: bool = True
+    dims: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

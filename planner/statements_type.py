@@ -25,6 +25,7 @@ class AttributeSpec:
     name: str
     type: SqlType
     collation: int
+    dims: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +155,7 @@ class CreateDomain:
     default_sql: str | None
     checks: tuple[DomainCheck, ...]
     collation: int
+    dims: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,9 @@ done
 # pgAdmin pins what it needs, so it has an environment of its own
 test -x .drivers/pgadmin/bin/python || "${PYTHON:-python3}" -m venv .drivers/pgadmin
 .drivers/pgadmin/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-pgadmin.lock
+# DuckDB's extension is of the version that it was built for, not the product's
+test -x .drivers/duckdb/bin/python || "${PYTHON:-python3}" -m venv .drivers/duckdb
+.drivers/duckdb/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: -r requirements-duckdb.lock
 if command -v npm >/dev/null; then
   cp tests/drivers/clients/package.json tests/drivers/clients/package-lock.json .drivers/
   npm ci --silent --ignore-scripts --no-audit --no-fund --prefix .drivers

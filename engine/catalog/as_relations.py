@@ -20,9 +20,11 @@ def index_relation(table: RelationDef, index: IndexDef) -> RelationDef:
                 attnum=i + 1,
                 name=index.key_names[i] if i < len(index.key_names) else by_attnum[a].name,
                 type=by_attnum[a].type,
-                generated="s" if i < len(index.expressions) and index.expressions[i] else "",
+                dims=0 if computed else by_attnum[a].dims,
+                generated="s" if computed else "",
             )
             for i, a in enumerate(keys)
+            for computed in [i < len(index.expressions) and bool(index.expressions[i])]
         ),
         version=table.version,
         owner=table.owner,

@@ -221,11 +221,12 @@ def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = Non
             length, by_value, align, storage = _storage_of(column.type.oid)
             domain = domains.get((item.oid, column.attnum), 0) if item.virtual else column.domain
             fact = f.facts().types.get(column.type.oid)
+            is_array = fact is not None and fact.category == "A" and fact.length == -1
             yield {
                 "attrelid": item.oid, "attname": column.name,
                 "atttypid": 0 if dropped else domain or column.type.oid,
                 "attstattarget": -1, "attlen": length, "attnum": column.attnum,
-                "attndims": 1 if fact is not None and fact.category == "A" and fact.length == -1 else 0,
+                "attndims": column.dims if column.dims >= 0 else int(is_array),
                 "attcacheoff": -1, "atttypmod": -1 if domain else column.type.typmod, "attbyval": by_value, "attalign": align,
                 "attstorage": storage, "attnotnull": column.not_null,
                 "atthasdef": column.default_sql is not None and not column.identity and not dropped,

@@ -65,7 +65,7 @@ def domain_types(session: Session) -> Iterator[RowDict]:
             **common_columns(made), **kept, "oid": made.oid, "typname": made.name, "typtype": "d",
             "typarray": made.array_oid, "typinput": DOMAIN_IN, "typreceive": DOMAIN_RECV, "typnotnull": made.not_null,
             "typbasetype": made.base, "typtypmod": made.base_typmod, "typcollation": made.collation,
-            "typndims": 1 if element_of(made.base) else 0,
+            "typndims": made.dims if made.dims >= 0 else int(element_of(made.base) != 0),
             "typdefault": None if made.default_sql is None else shown_value(session, made.default_sql),
             "typdefaultbin": made.default_sql, "typacl": type_acl_of(session, made),
         }  # fmt: skip

@@ -152,7 +152,7 @@ MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
     TypeDef: {
         **_PLACED,
         **_all(
-            _nothing, "array_oid", "array_name", "kind", "labels", "base_typmod", "not_null", "collation", "relation_oid",
+            _nothing, "array_oid", "array_name", "kind", "labels", "base_typmod", "dims", "not_null", "collation", "relation_oid",
             "multirange_name", "multirange_array_name", "constructors",
         ),
         "base": _oid, "default_sql": _text, "checks": _parts, "attributes": _parts, "subtype_diff": _oid,
@@ -191,7 +191,7 @@ MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
     ColumnDef: {
         **_all(
             _nothing, "attnum", "name", "not_null", "dropped", "missing_value", "collation", "storage", "identity",
-            "generated", "hidden",
+            "generated", "hidden", "dims",
         ),
         "type": _type, "default_sql": _text, "domain": _oid,
     },

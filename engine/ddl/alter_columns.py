@@ -111,6 +111,7 @@ async def add_column(session: Session, plan: Plan, relation: RelationDef, action
         identity=spec.identity,
         generated=spec.generated,
         domain=domain_named(spec.type),
+        dims=spec.dims,
     )
     before = session.catalog
     changed = replace(relation, columns=(*relation.columns, column))
@@ -407,6 +408,7 @@ async def alter_type(session: Session, plan: Plan, relation: RelationDef, action
         column,
         type=plain_type(action.type),
         domain=domain_named(action.type),
+        dims=action.dims,
         default_sql=column.default_sql if column.identity else action.default_sql,
         collation=action.collation,
     )

@@ -85,6 +85,7 @@ def attribute(attnum: int, spec: st.AttributeSpec) -> ColumnDef:
         type=plain_type(spec.type),
         collation=spec.collation,
         domain=domain_named(spec.type),
+        dims=spec.dims,
     )
 
 

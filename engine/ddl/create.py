@@ -153,6 +153,7 @@ def new_table(
                 collation=column.collation,
                 generated=column.generated,
                 domain=domain_named(column.type),
+                dims=column.dims,
             )
             for number, column in enumerate(table.columns, 1)
         ),
@@ -419,6 +420,7 @@ async def create_view(conn: Connection, plan: Plan, statement: st.CreateView, pa
                 name=column.name,
                 type=plain_type(column.type),
                 domain=domain_named(column.type),
+                dims=0,
                 collation=collation,
                 default_sql=old.columns[number - 1].default_sql
                 if old is not None and number <= len(old.columns)

@@ -51,6 +51,7 @@ async def create_domain(conn: Connection, plan: Plan, statement: st.CreateDomain
         first,
         base=statement.base.oid,
         base_typmod=statement.base.typmod,
+        dims=statement.dims,
         not_null=statement.not_null,
         default_sql=statement.default_sql,
         collation=statement.collation,

@@ -75,6 +75,7 @@ async def create(
                 type=plain_type(column.type),
                 collation=column.collation,
                 domain=domain_named(column.type),
+                dims=0,
             )
             for number, column in enumerate(statement.columns, 1)
         ),

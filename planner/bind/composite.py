@@ -29,6 +29,7 @@ def _attribute(context: BindContext, node: ast.ColumnDef, collated: Span | None 
         name=node.name,
         type=type_,
         collation=declared_collation(context, node.collation, type_, collated),
+        dims=node.dims,
     )
 
 

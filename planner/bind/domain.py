@@ -95,6 +95,7 @@ def bind_create_domain(context: BindContext, node: ast.CreateDomain) -> st.Creat
         else _default(context, default.expr, node.name[-1], base),
         checks=tuple(checks),
         collation=declared_collation(context, node.collation, base, node.span),
+        dims=len(node.type.dims),
     )
 
 

@@ -68,6 +68,7 @@ def alter_type(
         default_sql=column.default_sql,
         collation=declared_collation(context, node.collation, type_, None),
         rewrites=not keeps_values(using, column.attnum),
+        dims=len(node.type.dims),
     )
     columns = tuple(changed if c.attnum == column.attnum else c for c in relation.columns)
     return action, replace(relation, columns=columns)

@@ -263,6 +263,7 @@ def add_column(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> 
         generated="" if generated is None else "s",
         sequence=sequence,
         late=late,
+        dims=node.dims,
     )
     parts.columns.append(spec)
     parts.spans.append(node.span)

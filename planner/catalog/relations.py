@@ -22,7 +22,8 @@ class ColumnDef:
 
     ``attnum`` is its id, from 1, never changed or used again: rows have its value at ``attnum - 1``, parts as ``c<attnum>``. What SQL calls
     its attribute number is ``RelationDef.number``, the same where no index keeps columns. ``type`` is plain (``planner.domains``); ``domain`` is the oid of the domain, or array of domains, that it was declared
-    as, 0 for none. ``generated`` s(tored): that text is its expression. ``hidden``: a generated column that an index keeps, or
+    as, 0 for none. ``dims``: how many pairs of brackets its type was written with, 0 for what a query or another table gave it, -1 where that
+    was not kept (catalogs of before). ``generated`` s(tored): that text is its expression. ``hidden``: a generated column that an index keeps, or
     kept, for itself; nobody sees it, and it has no attribute number.
     """
 
@@ -40,6 +41,7 @@ class ColumnDef:
     generated: str = ""
     hidden: bool = False
     domain: int = 0
+    dims: int = -1
 
     @property
     def declared(self) -> SqlType:

@@ -59,7 +59,7 @@ class TypeDef:
     for multiranges, the constructors (``planner.builtins.own_ranges``).
 
     Of kind e(num): its ``labels`` in order. Of kind d(omain): what it is over (``base``, maybe a domain, with its typmod
-    ``base_typmod``) and what it demands: ``default_sql`` and ``checks`` are canonical texts, ``value`` stands for the value.
+    ``base_typmod``, ``dims`` as in ``ColumnDef``) and what it demands: ``default_sql`` and ``checks`` are canonical texts, ``value`` stands for the value.
 
     Of kind b(ase): an extension's, with the same oids in every database (``planner.facts.ExtensionFact``). ``extension``: the one that a type
     of another kind belongs to, 0 for none.
@@ -87,6 +87,7 @@ class TypeDef:
     constructors: tuple[str, str] = ("", "")
     subtype_diff: int = 0
     extension: int = 0
+    dims: int = -1
 
     def __hash__(self) -> int:
         return hash((self.oid, self.name, len(self.labels)))  # not of a hundred thousand labels

@@ -36,6 +36,7 @@ PROGRAMS = {
     "django_tests.py": 4,
     "python_drivers.py": 8,
     "dataframes.py": 5,
+    "duckdb_attach.py": 6,
     "odbc.py": 5,
     "pgadmin_browse.py": 5,
     "pgcli_session.py": 5,
@@ -46,6 +47,8 @@ PROGRAMS = {
     "perl_dbi.pl": 7,
 }
 """Program: its number of steps, so that none goes missing in silence."""
+OWN = {"pgadmin_browse.py": "pgadmin", "duckdb_attach.py": "duckdb"}
+"""Programs with an environment of their own."""
 
 
 def command(name: str, folder: Path) -> list[str]:
@@ -54,7 +57,7 @@ def command(name: str, folder: Path) -> list[str]:
         if subprocess.run(["perl", "-MDBD::Pg", "-e1"], capture_output=True, check=False).returncode:
             pytest.skip("no DBD::Pg: install libdbd-pg-perl")
         return ["perl", str(CLIENTS / name)]
-    kind = "node_modules" if name.endswith(".mjs") else "pgadmin" if name.startswith("pgadmin") else "venv"
+    kind = "node_modules" if name.endswith(".mjs") else OWN.get(name, "venv")
     if not (INSTALLED / kind).exists():
         pytest.skip(
             f"no {kind} in {INSTALLED}: tools/install_clients.sh installs it, make drivers calls that"

@@ -1,0 +1,24 @@
+-- how many dimensions types of columns, attributes and domains were declared with: what clients make types of their own of
+create type pr as (a int[][], b text[]);
+create domain da as int[][];
+create domain da1 as numeric(5,2)[3];
+create domain dd as da;
+create type en as enum ('a');
+create table dt (a int[], b int[][], c int[2][3], d text, e da, f pr, g pr[], h _int4, i int array, j int array[4], k en[], l varchar(3)[][], m int[] default '{}', n int2vector, id serial);
+create view dv as select a, b, a || b as x, array[1] as y from dt;
+create materialized view dm as select b from dt;
+create table dl (like dt);
+create table dc as select a, b, e from dt;
+create table dp (a int[], b int[][], k int) partition by list (k);
+create table dp1 partition of dp for values in (1);
+create table dq of pr;
+alter table dt add column o int[][], add p int, alter d type text[][] using null, alter c type int[];
+alter type pr add attribute c int[][], alter attribute b type text[][];
+create index di on dt (a, (b), (a || 1)) include (c);
+alter table dt rename column o to oo;
+alter table dt alter a set default '{1}';
+select relname, attname, attndims from pg_attribute join pg_class c on c.oid = attrelid where relname ~ '^(d.\d?|pr)$' and attnum > 0 and not attisdropped order by 1, attnum;
+select typname, typndims from pg_type where typname ~ '^_?(da|da1|dd|pr|en|dt)$' order by 1;
+create or replace view dv as select a, b, a || b as x, array[1] as y, b as z from dt;
+select attname, attndims from pg_attribute where attrelid = 'dv'::regclass order by attnum;
+select attname, attndims from pg_attribute where attrelid in ('pg_class'::regclass, 'pg_proc'::regclass, 'pg_index'::regclass, 'pg_trigger'::regclass) and attndims <> 0 order by attrelid::regclass::text, attname;
