@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 import uvloop
 
@@ -27,8 +27,10 @@ from engine.stalls import watch_stalls
 from pgwire.release import freeing
 from pgwire.server import Server, ServerConfig
 from planner.errors import SqlError
-from txn.errors import TxnError
+from txn.errors import DamagedFile, FileTrouble, OutOfSpace, TxnError
+from txn.persist.regular import NotRegularFile
 from txn.resident import resident_bytes
+from txn.wal.read import DamagedLog
 
 log = logging.getLogger("holdfast")
 T = TypeVar("T")
@@ -103,10 +105,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = 0
     except (ConfigError, TxnError, OSError) as error:
         print(f"holdfast: {error}", file=sys.stderr)
+        if hint := _hint(error):
+            print(f"HINT:  {hint}", file=sys.stderr)
         status = 1
     if argv is None:
         _leave(status)
     return status
+
+
+_HINTS: Final[tuple[tuple[tuple[type[Exception], ...], str], ...]] = (
+    (
+        (FileTrouble,),
+        "Nothing is known to be damaged: see to it that the server's user can read the file, and start again.",
+    ),
+    ((OutOfSpace,), "Free space on the file system of the data directory, and start again."),
+    (
+        (DamagedFile, DamagedLog, NotRegularFile),
+        "Put the file back, or restore the data directory as a whole from a backup, and start again. What is damaged is left as it is.",
+    ),
+)
+"""What to do where a server does not start, by the kind of error; the first that fits."""
+
+
+def _hint(error: Exception) -> str | None:
+    return next((hint for kinds, hint in _HINTS if isinstance(error, kinds)), None)
 
 
 def _leave(status: int) -> NoReturn:

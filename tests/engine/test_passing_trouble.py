@@ -6,9 +6,11 @@ every way to a file  x  every number of errno      once: answered;   always: 530
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import io
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -16,12 +18,13 @@ from typing import Any, Final
 import duckdb
 import pytest
 
+from engine.__main__ import _hint
 from engine.bulk.server_files import file_error
 from engine.connection import kept_rows
 from engine.connection.rows import RowBatch
 from engine.errors import file_state
-from engine.local.errors import to_sql_error
-from engine.local.executor import _streamed
+from engine.local.errors import missing_part, to_sql_error
+from engine.local.executor import LocalExecutor, _streamed
 from engine.spark.errors import from_text
 from planner.errors import SqlError
 from tests.support.durable import run
@@ -32,6 +35,7 @@ from txn.persist.blobfs import Files, LocalBlob
 from txn.persist.location import Indeterminate
 from txn.persist.memory import MemoryDisk
 from txn.persist.regular import NotRegularFile
+from txn.wal.read import DamagedLog
 
 STATES: Final = {"io": "58030", "files": "53000", "memory": "53200", "space": "53100"}
 
@@ -401,6 +405,38 @@ def test_what_a_statement_names_is_told_as_postgres_tells_it() -> None:
         for what in ("reading", "writing"):
             assert file_error(error, "/a", what).sqlstate == expected
     assert file_state(NotRegularFile.at("/a")) == "42809"
+
+
+def test_who_cannot_start_a_server_is_told_what_to_do() -> None:
+    for error, told in (
+        (FileTrouble("/a", "read", "Permission denied", "io"), "start again"),
+        (OutOfSpace("full"), "Free space"),
+        (DamagedFile("/a", "it is wrong"), "backup"),
+        (DamagedLog("it ends too early"), "backup"),
+        (NotRegularFile.at("/a"), "Put the file back"),
+    ):
+        assert told in str(_hint(error))
+    assert _hint(OSError(errno.EADDRINUSE, "Address already in use")) is None
+
+
+def test_duckdb_tells_of_a_missing_part_and_its_folder_is_made_again(tmp_path: Path) -> None:
+    executor = LocalExecutor(blob_dir=tmp_path, spill=tmp_path / "spill")
+    cursor = executor.cursor()
+    part_file = str(tmp_path / "1.parquet")
+    with pytest.raises(duckdb.IOException) as met:
+        cursor.sql("SELECT * FROM read_parquet(?)", params=[part_file])
+    missing = missing_part(met.value)
+    assert missing is not None
+    assert missing.file == part_file
+    assert missing_part(_streamed(str(met.value))) is not None
+    assert missing_part(duckdb.IOException("IO Error: something else")) is None
+    for _ in range(2):
+        shutil.rmtree(tmp_path / "spill", ignore_errors=True)
+        assert executor.made_spill_again()
+        assert (tmp_path / "spill").is_dir()
+        assert not executor.made_spill_again()
+    cursor.close()
+    asyncio.run(executor.close())
 
 
 def test_a_remembered_error_does_not_grow() -> None:
