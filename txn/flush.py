@@ -89,6 +89,9 @@ class Flusher:
         Who is cancelled stops waiting; a job that was begun goes on to its end, since half of one cannot be taken back. What there
         is no space for does not keep others from being flushed: those that have been emptied or dropped let the log go.
         """
+        reserve = self._core.log.committer.reserve
+        if reserve is not None and reserve.tight:
+            self._give_up_history()
         shards = list(self._core.shards) if shard is None else [shard]
         full: OutOfSpace | None = None
         for one in shards:
@@ -106,6 +109,17 @@ class Flusher:
         await self._discard()
         if full is not None:
             raise full
+
+    def _give_up_history(self) -> None:
+        """Let retention give way: files of what was dropped, emptied or superseded stay for those alone who hold it."""
+        moved = False
+        for domain in self._core.timelines.domains():
+            before = domain.since
+            moved |= domain.low_watermark(domain.read_ts()) > before
+        if moved:
+            _log.warning(
+                "the disk is full: the past is not kept for history_retention, so that what was removed makes room"
+            )
 
     async def _job(self, shard: ShardId, history: bool) -> None:
         async with self._lock:

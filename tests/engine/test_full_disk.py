@@ -21,6 +21,7 @@ from sqllogictest.client import ServerError
 from tests.support.durable import run
 from tests.support.engine import Failed, Session, open_database
 from tests.support.server import ServerProcess
+from txn.coordinator import TxnOptions
 from txn.durable import DurableLog, StorageConfig
 from txn.errors import DataDirectoryInUse, OutOfSpace
 from txn.leadership import DirectoryLock
@@ -110,6 +111,48 @@ def test_what_makes_room_goes_on_and_the_rest_when_there_is_some(way: str) -> No
         await session.run("INSERT INTO u VALUES (3)")
         assert not reserve.short
         assert await session.run("SELECT k FROM u") == [("3",)]
+        await database.close()
+
+    run(main)
+
+
+@pytest.mark.parametrize("way", ["DROP TABLE t", "TRUNCATE t"])
+def test_the_past_gives_way_on_a_full_disk_but_not_what_somebody_reads(way: str) -> None:
+    """What was dropped was kept for ``history_retention``, ten minutes, however full the disk was."""
+
+    async def main() -> None:
+        disk = MemoryDisk()
+        database = await open_database(disk, TxnOptions(retention_ms=600_000))
+        session, reader = Session(database, 1), Session(database, 2)
+        await session.run("CREATE TABLE t (k int); CREATE TABLE u (k int)")
+        await session.run("INSERT INTO t SELECT generate_series(1, 500)")
+        await session.run("CHECKPOINT")
+        [(oid,)] = await session.run("SELECT 't'::regclass::oid")
+
+        def files() -> list[str]:
+            return [name for name in disk.blobs if name.startswith(f"{oid}/")]
+
+        [(before,)] = await session.run("SELECT read_ts FROM holdfast_oracle")
+        await session.run(way)
+        await session.run("CHECKPOINT")
+        assert files(), "there is space"
+        disk.capacity = disk.used() + SIZE + 2_000_000
+        database.store.core.log.committer.reserve = MemoryReserve(disk, SIZE)
+        await session.run("CHECKPOINT")
+        assert files(), "there is space"
+        past = f"SELECT count(*) FROM t AS OF SYSTEM TIME {before}"
+        await reader.run("BEGIN")
+        assert await reader.run(past) == [("500",)]
+        disk.capacity = disk.used() + 100_000
+        await session.run("CHECKPOINT")
+        assert files(), "somebody reads them"
+        assert await reader.run(past) == [("500",)]
+        await reader.run("COMMIT")
+        await session.run("CHECKPOINT")
+        assert not files()
+        with pytest.raises(Failed) as gone:
+            await session.run(past)
+        assert gone.value.report.sqlstate == "72000"
         await database.close()
 
     run(main)

@@ -73,6 +73,11 @@ class Reserve:
         """How many bytes have to be free before everything may be written again: for a quarter of the reserve, and some to write."""
         return max(self.size // 4 - self._held(), 0) + START_BYTES
 
+    @property
+    def tight(self) -> bool:
+        """Whether what is asked to make room has to: space is short, or will be with the next few commits."""
+        return bool(self.size) and (self.short or self.free() < START_BYTES)
+
     def free(self) -> int:
         """Return how many bytes the server could write, besides the reserve."""
         return free_bytes(self._folder)
