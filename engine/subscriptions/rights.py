@@ -18,10 +18,9 @@ from engine.catalog.todays_rights import with_rights_of
 from engine.ddl.kinds import KIND_WORDS
 from engine.ddl.past_needs import catalog_read
 from engine.ddl.rights import Asked
+from planner.bind.row_security import secured_table
 from planner.builtins.system_privileges import inquires
 from planner.errors import SqlError
-from planner.query import RelationRange
-from planner.walk import walk
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
@@ -77,13 +76,9 @@ class Permit:
         return [values[number] for number in asked]
 
     def _check_row_security(self, now: CatalogSnapshot) -> None:
-        for item in walk(self._statement.query):
-            if isinstance(item, RelationRange):
-                relation = now.relation_by_oid(item.oid)
-                if relation is not None and self._session.row_security_counts(relation):
-                    raise SqlError(
-                        "42501", f'table "{relation.name}" has row-level security now: the subscription ends'
-                    )
+        found = secured_table(self._statement.query, now, self._session.row_security)
+        if found is not None:
+            raise SqlError("42501", f'table "{found.name}" has row-level security now: the subscription ends')
 
     def _check_code(self, now: CatalogSnapshot, rights: Rights) -> None:
         """Views and functions of others are run as they are, not as they were."""

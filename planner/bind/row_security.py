@@ -29,7 +29,7 @@ from planner.bind.inline import inline_calls
 from planner.bind.policy import stored_policy
 from planner.bind.readers import as_view, invokes
 from planner.bind.stored import table_query
-from planner.catalog import RelationDef, RoleDef
+from planner.catalog import Catalog, RelationDef, RoleDef
 from planner.catalog.policy import PolicyCommand, PolicyDef
 from planner.errors import SqlError, not_supported
 from planner.facts import BOOL
@@ -54,7 +54,7 @@ from planner.query import (
 from planner.rewrite import replace_children
 from planner.rights import Rights
 from planner.types import SqlType
-from planner.walk import walk
+from planner.walk import children, walk
 
 _Changing = TypeVar("_Changing", Update, Delete, Merge)
 _BOOL: Final = SqlType(BOOL)
@@ -87,6 +87,38 @@ def applies(security: RowSecurity, relation: RelationDef, role: RoleDef) -> bool
 def _is_secured(context: BindContext, oid: int) -> bool:
     relation = context.catalog.relation_by_oid(oid) if oid else None
     return relation is not None and relation.row_security
+
+
+def secured_table(node: Any, catalog: Catalog, security: RowSecurity) -> RelationDef | None:
+    """Return a table that a SUBSCRIBE reads and whose policies count, None where there is none.
+
+    They count for whoever reads it, the owner of the view that it stands in or the user; and, where such an owner is exempt, for the user
+    all the same.
+    """
+    stack: list[tuple[Any, RoleDef]] = [(node, security.role)]
+    while stack:
+        item, role = stack.pop()
+        if isinstance(item, RelationRange):
+            relation = catalog.relation_by_oid(item.oid)
+            reader = security.role if item.invoker else role
+            if item.within:
+                reader = _reader_of(item.within, catalog, security, security.role)
+            if relation is not None and any(
+                applies(security, relation, one) for one in (reader, security.role)
+            ):
+                return relation
+        elif isinstance(item, SubqueryRange) and item.view is not None:
+            role = _reader_of(item.view[0], catalog, security, security.role)
+        stack.extend((child, role) for child in children(item))
+    return None
+
+
+def _reader_of(oid: int, catalog: Catalog, security: RowSecurity, caller: RoleDef) -> RoleDef:
+    """Return the role as which a view reads that ``caller`` uses."""
+    view = catalog.relation_by_oid(oid)
+    if view is None or invokes(view):
+        return caller
+    return security.catalog.role_by_oid(view.owner) or caller
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,16 +180,9 @@ class _Securing:
         return replace(node, query=self.visit(table_query(relation, node.attnums)))
 
     def _refuse_subscription(self, node: Any) -> None:
-        for item in walk(node):
-            relation = None
-            if isinstance(item, RelationRange):
-                relation = self.context.catalog.relation_by_oid(item.oid)
-            # a view's owner may be exempt: who owns what is not looked at, it is refused all the same
-            if relation is not None and relation.row_security and not self._exempt(relation):
-                raise not_supported(f'SUBSCRIBE of table "{relation.name}", which has row-level security')
-
-    def _exempt(self, relation: RelationDef) -> bool:
-        return not applies(self.security, relation, self.caller)
+        found = secured_table(node, self.context.catalog, self.security)
+        if found is not None:
+            raise not_supported(f'SUBSCRIBE of table "{found.name}", which has row-level security')
 
     def _as(self, role: RoleDef, node: Any) -> Any:
         before, self.role = self.role, role
@@ -190,10 +215,7 @@ class _Securing:
 
     def _reader(self, oid: int) -> RoleDef:
         """Return the role as which a view reads."""
-        view = self.context.catalog.relation_by_oid(oid)
-        if view is None or invokes(view):
-            return self.caller
-        return self.security.catalog.role_by_oid(view.owner) or self.caller
+        return _reader_of(oid, self.context.catalog, self.security, self.caller)
 
     def _select(self, node: Select, target: RelationRange | None = None) -> Select:
         """``target``: range 0 of a statement that changes it, guarded already."""

@@ -94,3 +94,71 @@ def test_a_function_that_reads_by_itself_is_refused(server: ServerProcess) -> No
                 root.execute("SUBSCRIBE (SELECT * FROM rows_of())")
         finally:
             root.execute("DROP TABLE read_by_f; DROP FUNCTION rows_of")
+
+
+SECURED = """
+CREATE ROLE holder LOGIN; CREATE ROLE sees LOGIN; CREATE ROLE passes LOGIN BYPASSRLS; CREATE SCHEMA sec; GRANT ALL ON SCHEMA sec TO PUBLIC; SET ROLE holder;
+CREATE TABLE sec.t (a int, o name); INSERT INTO sec.t VALUES (1, 'sees'), (2, 'nobody'); CREATE POLICY p ON sec.t USING (o = current_user);
+ALTER TABLE sec.t ENABLE ROW LEVEL SECURITY; GRANT SELECT ON sec.t TO sees; CREATE VIEW sec.of_holder AS SELECT a FROM sec.t;
+SET ROLE sees; CREATE VIEW sec.v AS SELECT a FROM sec.t; CREATE VIEW sec.invoked WITH (security_invoker) AS SELECT a FROM sec.t;
+CREATE VIEW sec.within AS SELECT a FROM sec.t WHERE a IN (SELECT a FROM sec.t); RESET ROLE; CREATE VIEW sec.nested AS SELECT a FROM sec.v;
+GRANT SELECT ON ALL TABLES IN SCHEMA sec TO PUBLIC; REVOKE SELECT ON sec.t FROM PUBLIC
+"""
+_REFUSED = (
+    "v",
+    "within",
+    "nested",
+    "(SELECT max(a) FROM sec.v)",
+    "(SELECT 1 WHERE EXISTS (SELECT FROM sec.v))",
+)
+_OPEN = {
+    "postgres": ("t", "of_holder", "invoked"),
+    "holder": ("t", "of_holder", "invoked"),
+    "passes": ("of_holder",),
+    "sees": (),
+}
+
+
+@pytest.fixture
+def secured(server: ServerProcess) -> Iterator[psycopg.Connection]:
+    with _client(server, "postgres") as root:
+        root.execute(SECURED)
+        yield root
+        root.execute("DROP SCHEMA sec CASCADE; DROP ROLE holder, sees, passes")
+
+
+def test_policies_count_for_whoever_reads_be_the_user_exempt_or_not(
+    server: ServerProcess, secured: psycopg.Connection
+) -> None:
+    for user, open_ in _OPEN.items():
+        with _client(server, user) as client:
+            for name in ("t", "of_holder", "invoked", *_REFUSED):
+                query = name if name.startswith("(") else f"sec.{name}"
+                client.execute("BEGIN")
+                try:
+                    client.execute(f"DECLARE c CURSOR FOR SUBSCRIBE {query}")
+                    found = sorted(row[2] for row in client.execute("FETCH 2 FROM c").fetchall())
+                except (psycopg.errors.FeatureNotSupported, psycopg.errors.InsufficientPrivilege):
+                    found = []
+                client.execute("ROLLBACK")
+                assert found == ([1, 2] if name in open_ else []), (user, name)
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["ALTER TABLE sec.t ENABLE ROW LEVEL SECURITY", "ALTER ROLE sees NOBYPASSRLS", "REVOKE holder FROM sees"],
+)
+def test_a_subscription_ends_when_policies_come_to_count_for_a_views_owner(
+    server: ServerProcess, secured: psycopg.Connection, change: str
+) -> None:
+    before = {"ALTER TABLE": "ALTER TABLE sec.t DISABLE ROW LEVEL SECURITY", "ALTER ROLE": "ALTER ROLE sees BYPASSRLS",
+              "REVOKE holder": "GRANT holder TO sees"}  # fmt: skip
+    secured.execute(next(sql for start, sql in before.items() if change.startswith(start)).encode())
+    with _client(server, "passes") as client:
+        client.execute("BEGIN")
+        client.execute("DECLARE c CURSOR FOR SUBSCRIBE sec.v")
+        assert len(client.execute("FETCH 2 FROM c").fetchall()) == 2
+        secured.execute(change.encode())
+        secured.execute("INSERT INTO sec.t VALUES (3, 'nobody')")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            client.execute("FETCH ALL FROM c WITH (timeout = '5 seconds')")
