@@ -46,6 +46,7 @@ from pgwire.give_way import paced_iter
 from planner.acl import (
     AclItem,
 )
+from planner.builtins.registry import forget_constructor
 from planner.casts import register_typed
 from planner.catalog import (
     DEFAULT_TIMELINE,
@@ -197,6 +198,7 @@ class CatalogSnapshot:
                 case ExtensionDef():
                     self.extensions[item.name] = item
                 case FunctionDef():
+                    forget_constructor(item.oid)
                     self._functions[item.oid] = item
                     others = self._functions_by_name.get(item.name, ())
                     self._functions_by_name[item.name] = tuple(sorted((*others, item), key=lambda f: f.oid))

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from planner.builtins.costs import Cost, cost_of
-from planner.facts import facts
+from planner.facts import facts, forget_proc
 from planner.query.expressions import Const, Expr
 from planner.typefacts import FIRST_USER_OID
 from planner.types import SqlType
@@ -182,3 +182,12 @@ class Registry:
 
 
 REGISTRY = Registry()
+
+
+def forget_constructor(oid: int) -> None:
+    """Have a function of a catalog be no constructor of ranges, whatever had its oid in another catalog of this process.
+
+    Oids are unique over the databases of a server; a process may have several servers, one after the other.
+    """
+    if forget_proc(oid):
+        REGISTRY.functions.pop(oid, None)

@@ -254,6 +254,13 @@ def register_proc(fact: ProcFact) -> None:
     procs[fact.oid] = fact
 
 
+def forget_proc(oid: int) -> bool:
+    """Take back ``register_proc``; tells whether there was anything to take back."""
+    procs = facts().procs
+    assert isinstance(procs, dict)
+    return procs.pop(oid, None) is not None
+
+
 def register_cast(fact: CastFact) -> None:
     """Make a cast known that comes with a user's type."""
     casts = facts().casts

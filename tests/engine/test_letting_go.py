@@ -15,9 +15,6 @@ from typing import Any, Final
 
 import pytest
 
-from planner.builtins.registry import REGISTRY
-from planner.facts import CITEXT
-from planner.typefacts import FIRST_USER_OID
 from tests.support.engine import Failed, Session, open_database
 from txn.persist.memory import MemoryDisk
 
@@ -146,14 +143,6 @@ async def _answered(session: Session, sql: str) -> None:
         assert failure.report.sqlstate in ("42601", "42703")  # noqa: PT017
 
 
-@pytest.fixture
-def no_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide the constructors of ranges that databases of other tests had in this process: a function here may have the oid of one."""
-    for oid in [oid for oid in REGISTRY.functions if FIRST_USER_OID <= oid < CITEXT]:
-        monkeypatch.delitem(REGISTRY.functions, oid)
-
-
-@pytest.mark.usefixtures("no_ranges")
 @pytest.mark.parametrize("third", range(3))
 def test_no_turn_frees_much(third: int) -> None:
     """Whatever the statements have gathered. Later ones change what earlier ones have stored."""

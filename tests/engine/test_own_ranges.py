@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import psycopg
 import pytest
 from psycopg.types.range import Range, register_range
 
 from sqllogictest.client import ServerError
+from tests.support.engine import Session, open_database
 from tests.support.server import ServerProcess
+from txn.persist.memory import MemoryDisk
 
 SETUP = """
 DROP SCHEMA IF EXISTS orx CASCADE;
@@ -125,3 +129,28 @@ def test_what_is_refused_is_named(ranges: ServerProcess, sql: str, what: str) ->
     with pytest.raises(ServerError) as caught:
         ranges.sql(sql)
     assert (caught.value.sqlstate, caught.value.message) == ("0A000", f"{what} is not supported")
+
+
+def test_functions_of_another_server_of_the_process_are_no_constructors() -> None:
+    """What a range type brings along is known to the process by its oid, which another server's function may have."""
+
+    async def made(statements: list[str]) -> list[int]:
+        database = await open_database(MemoryDisk())
+        session = Session(database, 1)
+        for sql in statements:
+            await session.run(sql)
+        rows = await session.run(
+            "SELECT oid, proname, prosrc FROM pg_proc WHERE oid BETWEEN 16384 AND 1000000"
+        )
+        for oid, name, source in rows:
+            if source is not None and name is not None and name.startswith("f"):
+                number = name[1:]
+                assert await session.run(f"SELECT {name}({number}, 1)") == [(number,)], oid
+        await database.close()
+        return [int(oid or 0) for oid, _, _ in rows]
+
+    functions = [
+        f"CREATE FUNCTION f{n}(a int, b int) RETURNS int LANGUAGE sql AS 'SELECT a * b'" for n in range(9)
+    ]
+    ranges = [f"CREATE TYPE r{n} AS RANGE (subtype = float8)" for n in range(3)]
+    assert set(asyncio.run(made(ranges))) & set(asyncio.run(made(functions)))
