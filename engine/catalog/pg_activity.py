@@ -155,6 +155,16 @@ def pg_stat_database(session: Session) -> Iterator[RowDict]:
         }  # fmt: skip
 
 
+@relation("pg_stat_database_conflicts", "catalog")
+def pg_stat_database_conflicts(session: Session) -> Iterator[RowDict]:
+    """Yield pg_stat_database_conflicts: what reads of a standby were cancelled by. A standby here answers none."""
+    for database in session.catalog.databases.values():
+        yield {
+            "datid": database.oid, "datname": database.name, "confl_tablespace": 0, "confl_lock": 0, "confl_snapshot": 0,
+            "confl_bufferpin": 0, "confl_deadlock": 0,
+        }  # fmt: skip
+
+
 @relation("pg_stat_bgwriter", "session")
 def pg_stat_bgwriter(session: Session) -> Iterator[RowDict]:
     """Yield pg_stat_bgwriter: CHECKPOINTs since the start. None is due by time, a part is synced as it is written, and there are no buffers."""

@@ -8,6 +8,7 @@ select timeline_id, prev_timeline_id, full_page_writes, next_multixact_id >= '1'
 select mxid_age('1') >= 0, mxid_age('0');
 select max(age(datfrozenxid)) between 0 and 200000000, max(mxid_age(datminmxid)) between 0 and 200000000 from pg_database;
 select count(*) from pg_stat_bgwriter;
+select confl_tablespace, confl_lock, confl_snapshot, confl_bufferpin, confl_deadlock from pg_stat_database_conflicts where datname = current_database();
 select archived_count, last_archived_wal, failed_count, stats_reset is not null from pg_stat_archiver;
 select wal_records >= 0, wal_bytes >= 0, stats_reset is not null from pg_stat_wal;
 select (pg_stat_get_wal()).wal_records >= 0, (pg_stat_get_archiver()).archived_count, pg_stat_get_bgwriter_maxwritten_clean() >= 0;
