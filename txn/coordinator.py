@@ -715,7 +715,7 @@ class Coordinator:
 def _in_slices(live: Generation, ops: Sequence[RowOp], ts: Timestamp) -> Iterator[None]:
     """Apply operations, fewer in a slice where there are many indexes, or rows have many keys in one."""
     rows = max(min(STAGE_ROWS, SLICE_ENTRIES // (1 + len(live.indexes))), 1)
-    step = min(STEP_ROWS, rows)
+    step = 1 if any(index.definition.inverted for index in live.indexes.values()) else min(STEP_ROWS, rows)
     pause = Slice(rows // step, look=1)
     for start in range(0, len(ops), step):
         live.apply(ops[start : start + step], ts)

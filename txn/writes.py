@@ -23,7 +23,7 @@ from txn.mvcc.version import INFINITY, Version
 from txn.next_key import lock_new_key
 from txn.reads import fetch
 from txn.records import RowOp, SchemaChange, ShardWrites, WriteSet
-from txn.slices import LOOK, over
+from txn.slices import LOOK, Slice, over
 from txn.types import IndexId, Row, RowId, ShardId, StoredRow, Timestamp
 from txn.view import IndexView, Steps, View, make_ready
 
@@ -56,13 +56,13 @@ def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[
     entered: list[tuple[IndexView, IndexKey, Row]] = []
     width = view.padding.width
     full: list[Row] = []
-    chunk = _chunk(view, len(rows))
+    pause = Slice(_chunk(view, len(rows)))
     for row in rows:
         if len(row) < width:
             row = view.padding.pad(row)
         full.append(row)
         yield from lock_keys(txn, view, row, None, exclusive, entered)
-        if len(full) % chunk == 0:
+        if pause.over():
             yield asyncio.sleep(0)
             if len(txn.owner.held) > txn.owner.escalate_at:
                 yield from escalate(txn, shard)
@@ -72,10 +72,10 @@ def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[
     mark = len(txn.journal)
     statement = txn.statement
     try:
-        for count, (row_id, row) in enumerate(zip(ids, full, strict=True), 1):
+        for row_id, row in zip(ids, full, strict=True):
             own.put(row_id, row, statement, 0)
             txn.journal.append((own, row_id))
-            if count % chunk == 0:
+            if pause.over():
                 yield asyncio.sleep(0)
         if len(full) > FEW_ROWS:
             yield from _ready_to_check(txn, view, entered)
@@ -96,7 +96,7 @@ def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[
 
 
 def _chunk(view: View, rows: int) -> int:
-    """Return of how many rows the keys are locked between two turns of the event loop."""
+    """Return of how many rows the keys are locked between two turns of the event loop, at most."""
     return CHUNK_ROWS if rows < FEW_ROWS else max(CHUNK_ROWS // max(len(view.index_views()), 1), FEW_ROWS)
 
 
@@ -315,7 +315,7 @@ def change(
     width = view.padding.width
     entered: list[tuple[IndexView, IndexKey, Row]] = []
     staged: list[tuple[RowId, Row | None, int]] = []
-    chunk = _chunk(view, len(changes))
+    pause = Slice(_chunk(view, len(changes))) if len(changes) > 1 else None
     for (row_id, row), base in zip(changes, bases, strict=True):
         if base is None:
             continue
@@ -330,15 +330,15 @@ def change(
                     yield from lock_keys(txn, view, row, old, exclusive, entered)
                     break
         staged.append((row_id, row, base[1]))
-        if len(staged) % chunk == 0:
+        if pause is not None and pause.over():
             yield asyncio.sleep(0)
     mark = len(txn.journal)
     statement = txn.statement
     try:
-        for count, (row_id, row, begin) in enumerate(staged, 1):
+        for row_id, row, begin in staged:
             own.put(row_id, row, statement, begin)
             txn.journal.append((own, row_id))
-            if count % chunk == 0:
+            if pause is not None and pause.over():
                 yield asyncio.sleep(0)
         if len(staged) > FEW_ROWS:
             yield from _ready_to_check(txn, view, entered)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.bulk.spark_load import null_error, rows_for
 from engine.connection.rows import RowBatch, RowStream
@@ -24,7 +24,7 @@ from engine.reads.query import CompiledQuery, choose_route
 from engine.spark.executor import SparkExecutor
 from engine.spark.part_writer import OtherForm
 from engine.writes.insert_bulk import BulkSource
-from pgwire.give_way import openly
+from pgwire.give_way import openly, paced
 from planner.errors import SqlError
 from planner.evaluate import Env
 from txn.api import PartJob, WrittenPart
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from engine.writes.update_delete import ChangePlan
 
 
+WIDE: Final = 16  # rows between two looks at the clock: each may have a thousand values
 BULK_ROWS = 20_000  # more rows than this are written as parts, or ended by their places in parts
 
 
@@ -48,7 +49,7 @@ class BulkChanges(BulkSource):
         attnums = new_columns(change)
 
         def complete(rows: Sequence[Row]) -> Sequence[Row]:
-            full = openly(change.shape.complete, [change.new(row) for row in rows], env)
+            full = openly(change.shape.complete, [change.new(row) for row in paced(rows, WIDE)], env)
             change.shape.check_stored(full, env.session)
             return full
 

@@ -24,6 +24,7 @@ from engine.index.nodes import Node, chunks
 from engine.index.state import Pipe, Rows, Wait, evaluate, evaluate_rows
 from engine.reads.watched import watching
 from pgwire.codecs.sizes import row_bytes
+from pgwire.give_way import paced
 from pgwire.release import release
 from planner.catalog import RelationDef
 from planner.evaluate import (
@@ -173,6 +174,10 @@ _SYSTEM = {
 
 MANY: Final = 128
 """Columns of which no code is compiled: that is one call of C."""
+MANY_LISTED: Final = 1000
+"""Characters of code for one row from which on rows are wide."""
+VALUES_AT_ONCE: Final = 20_000
+"""Values of wide rows that are taken between two looks at the clock."""
 
 
 def extractor(
@@ -191,7 +196,8 @@ def extractor(
         def taken(found: Sequence[Any]) -> Rows:
             return [of_values(s.values) for s in found]
 
-        return {(range_, n): i for i, n in enumerate(needed)}, len(needed), lambda _oid: taken
+        in_pieces = _in_pieces(taken, len(needed))
+        return {(range_, n): i for i, n in enumerate(needed)}, len(needed), lambda _oid: in_pieces
     parts = []
     for n in needed:
         if n == WHOLE_ROW:
@@ -207,7 +213,23 @@ def extractor(
     function: ExtractOf = eval(
         f"lambda oid: lambda found: [({listed}) for s in found]", {"record": record, "tid_of": tid_of}
     )
-    return {(range_, n): i for i, n in enumerate(needed)}, len(needed), function
+    columns = {(range_, n): i for i, n in enumerate(needed)}
+    if len(listed) > MANY_LISTED:
+        return columns, len(needed), lambda oid: _in_pieces(function(oid), max(len(needed), len(live)))
+    return columns, len(needed), function
+
+
+def _in_pieces(extract: Extract, width: int) -> Extract:
+    """Return a function that does what ``extract`` does, of wide rows some at a time."""
+    step = max(VALUES_AT_ONCE // width, 1)
+
+    def taken(found: Sequence[Any]) -> Rows:
+        rows: Rows = []
+        for at in paced(range(0, len(found), step), 1):
+            rows += extract(found[at : at + step])
+        return rows
+
+    return taken
 
 
 def _values(found: Sequence[Any]) -> Rows:

@@ -74,7 +74,7 @@ class BulkSource:
         async for batch in self._batches:
             self._first.append(batch)
             count += len(batch)
-            size += batch.nbytes
+            size += openly(getattr, batch, "nbytes")
             if count > limit or size > FEW_BYTES:
                 return None
         return [row for batch in self._first for row in self.values(batch)]

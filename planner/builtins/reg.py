@@ -174,7 +174,10 @@ def find_type(text: str, session: EvalSession | None = None) -> int | None:
 
     With ``session`` users' types are found, too, along the search path.
     """
-    name = re.sub(r"\s*\([^)]*\)", "", " ".join(text.split())).strip()
+    before, close, after = " ".join(text.split()).rpartition(
+        ")"
+    )  # no bracket is looked for that does not come
+    name = (re.sub(r"\s*\([^)]*\)", "", before + close) + after).strip()
     dimensions = 0
     while name.endswith("[]"):
         name, dimensions = name[:-2].rstrip(), 1

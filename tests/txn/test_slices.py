@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from typing import Any, Final
 
@@ -13,12 +13,13 @@ import pytest
 from sortedcontainers import SortedList
 
 from tests.support.durable import run
-from tests.support.store import BY_K, BY_V, SHARD, make_table, now, open_memory_store, spec
-from txn import encode, journal, slices
+from tests.support.store import BY_K, BY_V, INT, SHARD, make_table, now, open_memory_store, spec
+from txn import coordinator, encode, journal, slices
 from txn.encode import encode_write_set, encode_write_set_slowly, is_short
 from txn.errors import DuplicateKey, TxnError
 from txn.mvcc import index as hot_index
 from txn.mvcc import intents
+from txn.mvcc.generation import Generation
 from txn.mvcc.index import Bounds, HotIndex
 from txn.mvcc.intents import OwnWrites
 from txn.mvcc.keys import KeyMaker
@@ -26,7 +27,16 @@ from txn.records import RowOp, SchemaChange, ShardWrites, WriteSet
 from txn.slices import Slice, free
 from txn.store import ShardStore
 from txn.transaction import StoreTransaction
-from txn.types import KeyRange, RowId, ShardId, ShardSpec, Timestamp, TxnId
+from txn.types import (
+    KeyRange,
+    PhysicalType,
+    RowId,
+    ShardId,
+    ShardIndex,
+    ShardSpec,
+    Timestamp,
+    TxnId,
+)
 
 MOST: Final = 4
 ROWS: Final = [(k, k * 10, "old") for k in range(1, 31)]
@@ -141,19 +151,24 @@ def test_undoing_ends_at_once_where_nobody_waits(ends: str, monkeypatch: pytest.
         undone = Turns(monkeypatch, OwnWrites, "pop")
         inserting = txn.insert(SHARD, [*((k, 0, "new") for k in range(100, 130)), (7, 0, "duplicate")])
         assert isinstance(inserting, Awaitable)
-        task = asyncio.ensure_future(inserting)
-        while not undone.counts:
-            await asyncio.sleep(0)
-        assert len(txn.journal) > MOST
-        if ends == "rolled back":
-            txn.rollback()
-            with pytest.raises(TxnError):
-                await task
+        if ends == "given up":
+            assert isinstance(inserting, Coroutine)
+            while not undone.counts:
+                inserting.send(None)
+            inserting.close()
         else:
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
+            task = asyncio.ensure_future(inserting)
+            while not undone.counts:
+                await asyncio.sleep(0)
+            assert len(txn.journal) > MOST
+            if ends == "rolled back":
+                txn.rollback()
+            else:
+                task.cancel()
+            with pytest.raises(TxnError if ends == "rolled back" else asyncio.CancelledError):
                 await task
-            assert not txn.journal
+        assert not txn.journal
+        if ends != "rolled back":
             found = await now(txn.lookup(SHARD, BY_K, [(k,) for k in range(300)]))
             assert sorted(row.values for row in found) == ROWS
             txn.rollback()
@@ -164,6 +179,27 @@ def test_undoing_ends_at_once_where_nobody_waits(ends: str, monkeypatch: pytest.
         await store.close()
 
     run(go)
+
+
+@pytest.mark.parametrize("inverted", [False, True])
+def test_rows_with_many_keys_are_applied_one_at_a_time(
+    inverted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is a look at the clock after each; after some of others."""
+    elements = replace(spec().columns[1], type=PhysicalType(kind="list", element=INT))
+    by_element = ShardIndex(index=BY_V, attnums=(2,), unique=False, kind="elements")
+    plain = spec()
+    made = replace(plain, columns=(plain.columns[0], elements, plain.columns[2]), indexes=(by_element,))
+    generation = Generation(made if inverted else plain, 0, deque())
+    ops = [RowOp(RowId(n), Timestamp(0), (n, (n, n + 1) if inverted else n, "")) for n in range(1, 41)]
+    sizes = []
+    real = Generation.apply
+    monkeypatch.setattr(
+        Generation, "apply", lambda self, ops, ts: sizes.append(len(ops)) or real(self, ops, ts)
+    )
+    list(coordinator._in_slices(generation, ops, 5))
+    assert sizes == ([1] * 40 if inverted else [16, 16, 8])
+    assert len(generation.rows) == 40
 
 
 _ALL: Final = KeyRange()

@@ -14,12 +14,14 @@ from typing import Any, Final
 
 import pytest
 
+from engine.index import sources
 from engine.index.nodes import Node
 from engine.index.sources import Source
 from engine.index.state import ExecState, Wait, forget
 from pgwire import release
 from planner.evaluate import Env
 from tests.engine.index.harness import Database
+from txn.types import RowId, StoredRow, Timestamp
 
 A = "generate_series(1001, 17000) a"
 B = "generate_series(1001, 17000) b"
@@ -213,3 +215,16 @@ def test_every_class_of_nodes_is_here(database: Database) -> None:
     kinds = _classes(Node) | _classes(Source)
     there = {kind.__name__ for kind in kinds if kind.__module__.startswith("engine.")}
     assert there - found == ELSEWHERE | ABSTRACT
+
+
+@pytest.mark.parametrize("columns", [5, 110, 300])
+def test_wide_rows_are_taken_some_at_a_time(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Out of what is stored, whatever code takes their columns."""
+    relation = Database().table(f"wide_{columns}", *[f"c{n} int" for n in range(columns)])
+    looks = []
+    monkeypatch.setattr(sources, "VALUES_AT_ONCE", 7 * columns)
+    monkeypatch.setattr(sources, "paced", lambda steps, every: looks.append(list(steps)) or steps)
+    extract = sources.extractor(0, relation, range(1, columns + 1), True)[2](relation.oid)
+    rows = [tuple(range(n, n + columns)) for n in range(30)]
+    assert extract([StoredRow(RowId(1), row, Timestamp(0)) for row in rows]) == rows
+    assert looks == ([] if columns == 5 else [[0, 7, 14, 21, 28]])
