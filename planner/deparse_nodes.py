@@ -399,6 +399,8 @@ def _subscript(p: Printer, e: Subscript, implicit: bool) -> None:
 def _subscripts(
     p: Printer, arg: Expr, indexes: Sequence[tuple[Expr | None, Expr | None]], is_slice: bool, implicit: bool
 ) -> None:
+    while isinstance(arg, RelabelType) and not arg.explicit:
+        arg = arg.arg  # parts of a domain's values are read as those of its base type
     need = not isinstance(arg, Var | FieldSelect) or is_domain_value(arg)
     p.out += "(" if need else ""
     p.expr(arg, implicit)

@@ -217,6 +217,11 @@ def type_name(session: EvalSession, oid: int | None, typmod: int | None) -> str 
     return format_type(oid, typmod)
 
 
+def shown_schema(session: EvalSession, schema: str) -> str:
+    """Return a schema's name as definitions have it: the session's own one for temporary objects is called pg_temp."""
+    return "pg_temp" if schema == f"pg_temp_{session.pid}" else quote_ident(schema)
+
+
 def other_type_name(session: EvalSession, oid: int) -> str | None:
     """Return how a type prints that is no built-in of pg_catalog: domains, row types and arrays over them."""
     domain = domains().get(oid)
@@ -227,7 +232,7 @@ def other_type_name(session: EvalSession, oid: int) -> str | None:
         of = made.multirange if made.kind == "r" and oid >= made.multirange else made.oid
         name = quote_ident(made.names[of])
         if not type_is_visible(session, of):
-            name = f"{quote_ident(made.schema)}.{name}"
+            name = f"{shown_schema(session, made.schema)}.{name}"
         return name + ("" if oid == of else "[]")
     found = session.catalog.row_type_relation(oid)
     if found is None:
@@ -235,7 +240,7 @@ def other_type_name(session: EvalSession, oid: int) -> str | None:
     relation, array = found
     name = quote_ident(relation.name)
     if not type_is_visible(session, relation.oid + 1):
-        name = f"{quote_ident(relation.schema)}.{name}"
+        name = f"{shown_schema(session, relation.schema)}.{name}"
     return name + ("[]" if array else "")
 
 

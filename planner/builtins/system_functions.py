@@ -18,7 +18,7 @@ from planner.builtins.named_constants import as_literals_are, for_reader
 from planner.builtins.reg import quote_ident, search_object_name
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
-from planner.builtins.system import qualifier, type_name
+from planner.builtins.system import qualifier, shown_schema, type_name
 from planner.catalog import FunctionDef
 from planner.deparse_expr import quote_literal
 from planner.errors import SqlError
@@ -37,6 +37,8 @@ _PARALLEL = {"s": "PARALLEL SAFE", "r": "PARALLEL RESTRICTED", "u": ""}
 def function_is_visible(session: EvalSession, function: FunctionDef) -> bool:
     """Tell whether a call by name alone, with its argument types, finds a user's function."""
     for schema in session.search_path:
+        if schema.startswith("pg_temp"):
+            continue  # functions are never looked for there
         if schema == function.schema:
             return True
         if schema == "pg_catalog":
@@ -51,9 +53,17 @@ def function_is_visible(session: EvalSession, function: FunctionDef) -> bool:
 
 
 def function_name(session: EvalSession, function: FunctionDef) -> str:
-    """Return a user's function by name, with its schema where the search path does not find it."""
+    """Return a user's function by name, with its schema where the search path does not find it, as regproc prints it."""
     name = quote_ident(function.name)
     return name if function_is_visible(session, function) else f"{quote_ident(function.schema)}.{name}"
+
+
+def called_function(session: EvalSession, function: FunctionDef) -> str:
+    """As ``function_name``, in definitions."""
+    name = quote_ident(function.name)
+    return (
+        name if function_is_visible(session, function) else f"{shown_schema(session, function.schema)}.{name}"
+    )
 
 
 def shown_function(session: EvalSession, function: FunctionDef) -> str:
@@ -67,7 +77,7 @@ def namer(session: EvalSession) -> built_in.FunctionNamer:
     def name(oid: int, schema: str, called: str) -> str:
         function = session.catalog.function_by_oid(oid)
         if function is not None:
-            return function_name(session, function)
+            return called_function(session, function)
         search = session.catalog.text_search_by_oid(oid)
         if schema == search_names.PG_CATALOG:
             search = search_names.built_in()[oid]
@@ -211,7 +221,7 @@ def function_definition(session: EvalSession, oid: int) -> str | None:
         return built_in.function_definition(oid)
     if function.kind == "a":
         raise SqlError("42809", f'"{function.name}" is an aggregate function')
-    name = f"{quote_ident(function.schema)}.{quote_ident(function.name)}"
+    name = f"{shown_schema(session, function.schema)}.{quote_ident(function.name)}"
     what = "PROCEDURE" if function.kind == "p" else "FUNCTION"
     text = f"CREATE OR REPLACE {what} {name}({_arguments(session, function, defaults=True)})\n"
     text += f" RETURNS {_result(session, function)}\n" if function.kind == "f" else ""

@@ -9,8 +9,8 @@ from planner.builtins.named_constants import for_reader
 from planner.builtins.reg import quote_ident
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
-from planner.builtins.system import relation_visible
-from planner.builtins.system_functions import function_name
+from planner.builtins.system import relation_visible, shown_schema
+from planner.builtins.system_functions import called_function
 from planner.catalog import RelationDef
 from planner.catalog.trigger import TriggerDef
 from planner.facts import facts
@@ -42,7 +42,11 @@ def trigger_text(
 
 def _named(session: EvalSession, table: RelationDef, *, short: bool) -> str:
     name = quote_ident(table.name)
-    return name if short and relation_visible(session, table) else f"{quote_ident(table.schema)}.{name}"
+    return (
+        name
+        if short and relation_visible(session, table)
+        else f"{shown_schema(session, table.schema)}.{name}"
+    )
 
 
 def condition_text(session: EvalSession, table: RelationDef, trigger: TriggerDef, *, pretty: bool) -> str:
@@ -63,7 +67,7 @@ def function_text(session: EvalSession, trigger: TriggerDef) -> str:
     return (
         quote_ident(facts().procs[trigger.function].name)
         if function is None
-        else function_name(session, function)
+        else called_function(session, function)
     )
 
 

@@ -44,6 +44,8 @@ ROWS = re.compile(
 )
 DIFFERENT = {
     "constraints-exclusion": "exclusion constraints over scalars need no btree_gist, and outlast it",
+    "extensions-citext": "comments of extensions are in words of the project's own",
+    "extensions-lo": "comments of extensions are in words of the project's own",
     "search-configurations": "comments of extensions are in words of the project's own",
     "statements-alter_forms": "storage, compression and statistics targets of columns are taken and not kept; actions of an ALTER TABLE run as written",
     "statements-gin_indexes": "LIKE INCLUDING INDEXES names an index by its columns' present names",
