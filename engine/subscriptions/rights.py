@@ -12,6 +12,7 @@ itself, behind everything before that (``txn.wal.subscribe``).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.todays_rights import with_rights_of
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
     from engine.connection.session import Session
     from engine.reads.plans import Plan
-    from planner.catalog import FunctionDef
+    from planner.catalog import FunctionDef, RoleDef
     from planner.rights import Rights
     from planner.statements import Subscribe
 
@@ -46,17 +47,17 @@ class Permit:
         self._bound = catalog_read(session, plan)
         self._seen = session.space.catalog
         self._answers = self._inquire()
-        self._check_row_security(self._seen)
+        self._check_row_security(self._seen, session.role)
 
     def check(self) -> None:
         """Raise SqlError 42501, 55000, 42P01 or 42883 once the query may not be read any more as it was bound."""
         now = self._session.space.catalog
         if now is self._seen:
             return
-        self._check_row_security(now)
         role = now.role_by_oid(self._role)
         if role is None:
             raise SqlError("42501", "the role that subscribed was dropped: the subscription ends")
+        self._check_row_security(now, role)
         asked = Asked(self._session, role, with_rights_of(now, self._bound, self._session.space.history.last))
         self._check_code(now, asked.rights)
         asked.call(self._plan.bound.functions, self._statement)
@@ -75,8 +76,9 @@ class Permit:
         values = self._plan.stable_values(self._session, self._params)
         return [values[number] for number in asked]
 
-    def _check_row_security(self, now: CatalogSnapshot) -> None:
-        found = secured_table(self._statement.query, now, self._session.row_security)
+    def _check_row_security(self, now: CatalogSnapshot, role: RoleDef) -> None:
+        security = replace(self._session.row_security, role=role)  # whoever fetches
+        found = secured_table(self._statement.query, now, security)
         if found is not None:
             raise SqlError("42501", f'table "{found.name}" has row-level security now: the subscription ends')
 

@@ -162,3 +162,17 @@ def test_a_subscription_ends_when_policies_come_to_count_for_a_views_owner(
         secured.execute("INSERT INTO sec.t VALUES (3, 'nobody')")
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             client.execute("FETCH ALL FROM c WITH (timeout = '5 seconds')")
+
+
+def test_it_is_asked_of_who_subscribed_whoever_fetches(
+    server: ServerProcess, secured: psycopg.Connection
+) -> None:
+    secured.execute("ALTER TABLE sec.t DISABLE ROW LEVEL SECURITY")
+    with _client(server, "postgres") as client:
+        client.execute("BEGIN; SET LOCAL ROLE sees")
+        client.execute("DECLARE c CURSOR FOR SUBSCRIBE sec.t")
+        client.execute("RESET ROLE")
+        assert len(client.execute("FETCH 2 FROM c").fetchall()) == 2
+        secured.execute("ALTER TABLE sec.t ENABLE ROW LEVEL SECURITY; INSERT INTO sec.t VALUES (3, 'nobody')")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            client.execute("FETCH ALL FROM c WITH (timeout = '5 seconds')")
