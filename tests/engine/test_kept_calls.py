@@ -109,7 +109,7 @@ def test_what_cannot_be_evaluated_row_by_row_is_refused(words: ServerProcess) ->
         "ALTER TABLE words ADD CHECK (reads(w) = 0)",
         "COPY words (id, w) FROM STDIN WHERE reads(w) > 0",
         "CREATE OR REPLACE FUNCTION low(text) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT max(w) FROM words'",
-        "CREATE OR REPLACE FUNCTION low(text) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT $1; SELECT $1'",
+        "CREATE OR REPLACE FUNCTION low(text) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT max(w) FROM words; SELECT $1'",
         "ALTER FUNCTION low(text) SECURITY DEFINER",
         "ALTER FUNCTION low(text) SET search_path = public",
     ):

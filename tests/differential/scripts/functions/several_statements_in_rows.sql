@@ -1,0 +1,25 @@
+-- functions of several statements where rows are computed one by one: keys, checks, domains, defaults, generated columns
+create table wds(id int primary key, w text);
+insert into wds select g, 'W'||g from generate_series(1,100) g;
+create function lw(text) returns text language sql immutable as 'select lower($1)';
+create index on wds (lw(w));
+create or replace function lw(text) returns text language sql immutable as 'select $1; select lower($1)';
+insert into wds values (101,'W101');
+select id from wds where lw(w)='w101';
+select id from wds where lw(w)='w5';
+create table ck(a text check (lw(a)='x'));
+insert into ck values ('X');
+insert into ck values ('Y');
+create function l2(text) returns text language sql immutable as 'select $1; select upper($1); select lower($1)';
+create domain dl as text check (l2(value) = 'q');
+select 'Q'::dl; select 'z'::dl;
+create table gen (a text, b text generated always as (l2(a)) stored);
+insert into gen values ('ABC') returning b;
+create table df (a text default l2('HEY'), b int);
+insert into df(b) values (1) returning a;
+select l2('A'), l2(w) from wds where id<3 order by 1,2;
+create function v0(text) returns void language sql as 'select $1; select lower($1)';
+select v0('x') is null;
+drop table wds, ck, gen, df cascade;
+drop domain dl;
+drop function lw(text), l2(text), v0(text);
