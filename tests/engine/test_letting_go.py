@@ -19,7 +19,7 @@ from tests.support.engine import Failed, Session, open_database
 from txn.persist.memory import MemoryDisk
 
 MANY: Final = 12_000
-SMALL: Final = 34_000
+SMALL: Final = 35_000
 """Blocks of memory that one turn may free: less than those of ``MANY`` rows or locks. How many go in a turn is a matter of time, so a fast machine frees more."""
 
 SETUP = f"""
