@@ -1,0 +1,26 @@
+-- definers' rights and settings of functions in checks, defaults, domains, keys and generated columns
+create role sdo; create role sdu;
+create schema sds; grant usage, create on schema sds to sdo, sdu; set search_path = sds;
+set role sdo;
+create function who(text) returns text language sql security definer set search_path = sds as 'select $1; select current_user || current_setting(''search_path'')';
+create function imm(text) returns text language sql immutable security definer set search_path = sds, pg_catalog as 'select current_user || $1 || current_setting(''search_path'')';
+create table sdt (a text check (who(a) = 'sdosds'), b text default who('x'), c text generated always as (imm(a)) stored);
+create index on sdt (imm(a));
+grant all on sdt to sdu;
+reset role;
+set search_path = public, sds;
+set role sdu;
+insert into sds.sdt(a) values ('q') returning *;
+select who('x'), imm('a');
+insert into sds.sdt(a) select g::text from generate_series(1,3) g;
+select * from sds.sdt where sds.imm(a) = 'sdo2sds, pg_catalog';
+reset role;
+create domain sds.sdd as text check (who(value) = 'sdosds');
+set role sdu; select 'x'::sds.sdd; reset role;
+create table sds.t2(a text check (imm(a) like 'sdo%'));
+insert into sds.t2 values ('a'); select * from sds.t2;
+alter function imm(text) security invoker;
+alter function imm(text) reset search_path;
+insert into sds.t2 values ('b');
+update sds.sdt set a = 'z' where a = 'q' returning a, c;
+drop schema sds cascade; drop role sdo, sdu;
