@@ -16,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Processes that share the test files; all tests that need a Spark JVM are one process's.
 JOBS ?= 2
 
-.PHONY: rights views dumps serve diff diff-spark test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench instructions tpch bench-tpch crash fuzz hostile hostile-short docs drivers clean
+.PHONY: definitions rights views dumps serve diff diff-spark test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench instructions tpch bench-tpch crash fuzz hostile hostile-short docs drivers clean
 
 install: $(COMPILED)
 
@@ -115,6 +115,10 @@ views: $(COMPILED)
 # pg_dump after each of the project's own scripts, a restore of it and pg_dump again, beside a private PostgreSQL 15
 dumps: $(COMPILED)
 	HOLDFAST_EVIDENCE=docs/evidence/dumps.json $(BIN)/pytest -m "long or not long" tests/differential/test_dumps.py
+
+# Random definitions beside a private PostgreSQL 15, some 120 statements a seed: SQLSTATEs, notices, catalogs, what relations hold
+definitions: $(COMPILED)
+	HOLDFAST_SEEDS=$(FIRST)-$$(($(FIRST) + $(SEEDS) - 1)) HOLDFAST_EVIDENCE=docs/evidence/definitions.json $(BIN)/pytest -s tests/differential/test_random_definitions.py
 
 # 500 queries of each of ten seeds on Spark, and 100 nested ones
 diff-spark: $(STAMP)

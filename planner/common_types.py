@@ -61,7 +61,7 @@ def select_common_type(exprs: Sequence[Expr], construct: str) -> int:
     before = _common(expr.type.oid for expr in exprs[:offender])[0]
     raise SqlError(
         "42804",
-        f"{construct} types {format_type(before)} and {format_type(exprs[offender].type.oid)} "
+        f"{construct} types {format_type(base_oid(before))} and {format_type(base_oid(exprs[offender].type.oid))} "
         "cannot be matched",
         span=location(exprs[offender]),
     )

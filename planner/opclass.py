@@ -25,6 +25,7 @@ from planner.domains import base_oid
 from planner.errors import Span, SqlError, not_supported
 from planner.facts import (
     ANYARRAY,
+    ANYELEMENT,
     ANYENUM,
     ANYMULTIRANGE,
     ANYRANGE,
@@ -117,6 +118,29 @@ def class_oid(type_oid: int, method: str, name: str = "") -> int:
     found = _default_oids().get((am, _input_type(type_oid)), 0)
     brought = None if found else default_class(method, type_oid)
     return brought.oid if brought is not None else found
+
+
+@cache
+def _key_types() -> dict[int, tuple[int, int]]:
+    """Return (input type, key type) of the operator classes that keep something else than their input."""
+    return {
+        int(row["oid"]): (int(row["opcintype"]), int(row["opckeytype"]))
+        for row in rows("opclass")
+        if int(row["opckeytype"])
+    }
+
+
+def kept_type(type_oid: int, method: str, name: str = "") -> int:
+    """Return the type that an index has a column of, as pg_attribute says: that of its operator class where it keeps another one."""
+    made = class_oid(type_oid, method, name)
+    brought = class_named(method, name) if name else default_class(method, type_oid)
+    if brought is not None and brought.oid == made:
+        given, kept = brought.input_type, brought.key_type
+    else:
+        given, kept = _key_types().get(made, (0, 0))
+    if kept == ANYELEMENT and given == ANYARRAY:
+        return element_of(type_oid) or type_oid
+    return kept or (INT4 if method == "hash" else type_oid)
 
 
 def partition_classes(key: PartitionKey, method: str) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from typing import Final
 
+from pgwire.codecs.user_types import called
 from planner.facts import BPCHAR, INTERVAL, NAME, NUMERIC, facts, of_types, rows
 from planner.types import SqlType
 
@@ -153,10 +154,10 @@ def format_type(oid: int, typmod: int | None = None) -> str:
 
 
 def _user_type(oid: int) -> str:
-    """Return what messages call a user's type: its bare name, which may change."""
+    """Return what messages call a user's type; its bare name where no session runs."""
     element = element_of(oid)
     fact = facts().types.get(element or oid)
-    return "???" if fact is None else fact.name + ("[]" if element else "")
+    return called(oid, "???" if fact is None else fact.name + ("[]" if element else ""))
 
 
 @functools.lru_cache(maxsize=4096)  # modifiers are what clients write

@@ -20,6 +20,7 @@ def index_relation(table: RelationDef, index: IndexDef) -> RelationDef:
                 attnum=i + 1,
                 name=index.key_names[i] if i < len(index.key_names) else by_attnum[a].name,
                 type=by_attnum[a].type,
+                domain=by_attnum[a].domain,
                 dims=0 if computed else by_attnum[a].dims,
                 generated="s" if computed else "",
             )
@@ -44,4 +45,5 @@ def composite_relation(made: TypeDef) -> RelationDef:
         kind="c",
         columns=made.attributes,
         owner=made.owner,
+        persistence="t" if made.schema.startswith("pg_temp_") else "p",
     )

@@ -10,6 +10,7 @@ Each function makes rows of one relation (``engine.catalog.virtual``), as dictio
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.catalog.acl_texts import acl_texts
@@ -17,6 +18,7 @@ from engine.catalog.builtin_relations import column_domains, virtual_relations
 from engine.catalog.counted import Figures
 from engine.catalog.dependency_rows import attrdef_oid
 from engine.catalog.pg_row_types import row_types
+from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import (
     PG_AUTHID_OID,
     PG_CLASS_OID,
@@ -40,9 +42,10 @@ from planner import facts as f
 from planner.acl import default_acl
 from planner.catalog import ConstraintDef, RelationDef, SchemaDef
 from planner.collations import collation_of
-from planner.opclass import METHOD_OIDS, class_oid, partition_classes
+from planner.opclass import METHOD_OIDS, class_oid, kept_type, partition_classes
 from planner.partition import bound_text
 from planner.rights import is_public, schema_acl
+from planner.types import SqlType
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -160,7 +163,7 @@ def has_triggers(session: Session, item: RelationDef) -> bool:
 _ALIGN: dict[int, tuple[str, str]] = {}
 
 
-def _storage_of(type_oid: int) -> tuple[int, bool, str, str]:
+def storage_of(type_oid: int) -> tuple[int, bool, str, str]:
     """Return (length, by value, alignment, storage) of a type."""
     if not _ALIGN:
         for row in f.rows("types"):
@@ -207,18 +210,22 @@ def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = Non
     for item in relations:
         if item.kind in "rmpS":
             for name, oid, number in _SYSTEM_COLUMNS:
-                length, by_value, align, storage = _storage_of(oid)
+                length, by_value, align, storage = storage_of(oid)
                 yield {
                     "attrelid": item.oid, "attname": name, "atttypid": oid, "attlen": length,
                     "attnum": number, "attcacheoff": -1, "atttypmod": -1, "attbyval": by_value,
                     "attalign": align, "attstorage": storage, "attnotnull": True, "attislocal": True,
                     "attacl": _column_acl(item, number, acls),
                 }  # fmt: skip
+        kept = _kept_types(item, acls.catalog) if item.kind == "i" and acls is not None else {}
         for column in item.columns:
             if column.hidden:
                 continue
+            collation = collation_of(column)
+            if column.attnum in kept:
+                column = replace(column, type=SqlType(kept[column.attnum]), domain=0)
             dropped = column.dropped
-            length, by_value, align, storage = _storage_of(column.type.oid)
+            length, by_value, align, storage = storage_of(column.type.oid)
             domain = domains.get((item.oid, column.attnum), 0) if item.virtual else column.domain
             fact = f.facts().types.get(column.type.oid)
             is_array = fact is not None and fact.category == "A" and fact.length == -1
@@ -232,10 +239,28 @@ def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = Non
                 "atthasdef": column.default_sql is not None and not column.identity and not dropped,
                 "atthasmissing": column.missing_value is not None,
                 "attisdropped": dropped, "attislocal": dropped or not item.partition_of,
-                "attinhcount": int(bool(item.partition_of) and not dropped), "attcollation": collation_of(column),
+                "attinhcount": int(bool(item.partition_of) and not dropped), "attcollation": collation,
                 "attidentity": column.identity, "attgenerated": "" if dropped or item.kind == "i" else column.generated,
                 "attacl": _column_acl(item, column.attnum, acls),
             }  # fmt: skip
+
+
+def _kept_types(item: RelationDef, catalog: CatalogSnapshot) -> dict[int, int]:
+    """Return the columns of an index that are of another type than what they are of, and which."""
+    table = catalog.relation_by_oid(item.table_oid)
+    index = None if table is None else next((i for i in table.indexes if i.oid == item.oid), None)
+    if table is None or index is None:
+        return {}
+    names = index.opclasses or ("",) * len(index.attnums)
+    found: dict[int, int] = {}
+    for number, (written, attnum, name) in enumerate(
+        zip(index.key_columns, index.attnums, names, strict=True), 1
+    ):
+        given = table.column(written or attnum).type.oid
+        kept = kept_type(given, index.method, name)
+        if kept != given:
+            found[number] = kept
+    return found
 
 
 @of_each("pg_attrdef", keys={"adrelid": by_oid})

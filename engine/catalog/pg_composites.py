@@ -13,7 +13,7 @@ from engine.catalog.dependency_rows import depends
 from engine.catalog.information_schema import type_columns
 from engine.catalog.pg_row_types import RECORD_IN, RECORD_OUT, RECORD_RECV, RECORD_SEND
 from engine.catalog.pg_types import array_row, common_columns, type_acl_of
-from engine.catalog.stored import PG_CLASS_OID, PG_NAMESPACE_OID, PG_TYPE_OID
+from engine.catalog.stored import PG_CLASS_OID, PG_TYPE_OID
 from engine.catalog.virtual import RowDict, relation
 from planner.catalog import TypeDef
 
@@ -49,7 +49,6 @@ def composites_depend(session: Session) -> Iterator[RowDict]:
     """Yield pg_depend of composite types: their rows of pg_class on them."""
     for made in _composites(session):
         yield depends(PG_CLASS_OID, made.relation_oid, PG_TYPE_OID, made.oid, "i")
-        yield depends(PG_CLASS_OID, made.relation_oid, PG_NAMESPACE_OID, made.schema_oid, "n")
 
 
 @relation("information_schema.user_defined_types", "catalog")

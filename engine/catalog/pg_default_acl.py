@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from engine.catalog.acl_texts import acl_of
 from engine.catalog.default_acls import PG_DEFAULT_ACL_OID, split
+from engine.catalog.dependency_rows import depends
+from engine.catalog.stored import PG_NAMESPACE_OID
 from engine.catalog.virtual import RowDict, relation
 
 if TYPE_CHECKING:
@@ -27,3 +29,11 @@ def pg_default_acl(session: Session) -> Iterator[RowDict]:
             "oid": _FIRST_OID + number, "defaclrole": role, "defaclnamespace": schema, "defaclobjtype": letter,
             "defaclacl": acl_of(session, PG_DEFAULT_ACL_OID, role, sub),
         }  # fmt: skip
+
+
+@relation("pg_depend", "catalog")
+def default_rights_depend(session: Session) -> Iterator[RowDict]:
+    """Yield pg_depend of what ALTER DEFAULT PRIVILEGES IN SCHEMA has said: on the schema."""
+    for row in pg_default_acl(session):
+        if row["defaclnamespace"]:
+            yield depends(PG_DEFAULT_ACL_OID, row["oid"], PG_NAMESPACE_OID, row["defaclnamespace"], "a")

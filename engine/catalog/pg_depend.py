@@ -57,10 +57,10 @@ def pg_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
         if index.constraint_oid:
             yield depends(PG_CLASS_OID, index.oid, PG_CONSTRAINT_OID, index.constraint_oid, "i")
         elif plain := {a for a in (*index.key_columns, *index.include) if a}:
-            used |= plain
+            used.append(plain)
         else:
             yield depends(PG_CLASS_OID, index.oid, PG_CLASS_OID, item.oid, "a")
-        for attnum in sorted(used):
+        for attnum in (a for part in used for a in sorted(part)):
             yield depends(PG_CLASS_OID, index.oid, PG_CLASS_OID, item.oid, "a", ref_sub=attnum)
         if index.parent:
             yield depends(PG_CLASS_OID, index.oid, PG_CLASS_OID, index.parent, "P")
@@ -85,19 +85,21 @@ def pg_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
         yield depends(
             PG_CLASS_OID, item.oid, PG_CLASS_OID, owner.owner_table, how, ref_sub=owner.owner_attnum
         )
-    yield depends(PG_CLASS_OID, item.oid, PG_NAMESPACE_OID, item.schema_oid, "n")
+    if item.kind != "c":  # else its type's
+        yield depends(PG_CLASS_OID, item.oid, PG_NAMESPACE_OID, item.schema_oid, "n")
 
 
-def _columns_of_index(session: Session, table: RelationDef, index: IndexDef) -> set[int]:
-    """Return the columns that the expressions and the condition of an index read."""
+def _columns_of_index(session: Session, table: RelationDef, index: IndexDef) -> list[set[int]]:
+    """Return the columns that the expressions of an index read, and those that its condition does: each are told by themselves."""
     if not index.computed:
-        return set()
+        return []
     try:
         keys, where = index_keys(index, table, session.catalog)
     except SqlError:
-        return set()
-    read = [key for key, text in zip(keys, index.expressions, strict=True) if text]
-    return {a for expr in (*read, where) if expr is not None for a in columns_used(expr) if a > 0}
+        return []
+    read = {a for key, text in zip(keys, index.expressions, strict=True) if text for a in columns_used(key)}
+    tested = set[int]() if where is None else set(columns_used(where))
+    return [{a for a in part if a > 0} for part in (read, tested)]
 
 
 def _columns_of_generated(session: Session, table: RelationDef, column: ColumnDef) -> set[int]:

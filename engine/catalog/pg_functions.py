@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from engine.catalog.dependency_rows import (
     depends,
     rewrite_oid,
 )
+from engine.catalog.information_usage import columns_named
 from engine.catalog.referred import by_referred_function
 from engine.catalog.stored import (
     PG_CLASS_OID,
@@ -33,6 +35,7 @@ from planner.errors import SqlError
 from planner.extensions import COMMENTS, PLPGSQL, PLPGSQL_COMMENT
 from planner.facts import facts, rows
 from planner.named_oids import named_oids, relations_in_text
+from planner.query import Insert
 from planner.typefacts import FIRST_USER_OID
 
 if TYPE_CHECKING:
@@ -147,13 +150,27 @@ def domains_depend_on_functions(session: Session) -> Iterator[RowDict]:
                 yield depends(PG_CONSTRAINT_OID, check.oid, of, oid)
 
 
-def _keys_of_body(session: Session, function: FunctionDef) -> list[int]:
-    """Return the constraints of the primary keys that groups of a body by BEGIN ATOMIC or RETURN rely on."""
+@functools.cache
+def _plpgsql_language() -> int:
+    """Return the oid of the language; the others are pinned."""
+    return next(int(row["oid"]) for row in rows("language") if row["lanname"] == PLPGSQL.name)
+
+
+def _read_by_body(
+    session: Session, function: FunctionDef
+) -> tuple[Mapping[int, frozenset[int]], Sequence[int]]:
+    """Return the columns that a body by BEGIN ATOMIC or RETURN names, and the constraints of the primary keys that its groups rely on."""
     keys: set[tuple[int, int]] = set()
-    if "GROUP BY" in function.body_sql:
+    columns: dict[int, frozenset[int]] = {}
+    if function.depends_on and function.body_sql:
         with suppress(SqlError):  # it reads what is not there any more, or in another form
-            body_statements(function, session.catalog, keys)
-    return sorted(oid for depth, oid in keys if depth == 1)  # else those of views and functions that it names
+            made = body_statements(function, session.catalog, keys)
+            for query in made:
+                if not isinstance(query, Insert):
+                    for oid, read in columns_named(query).items():
+                        columns[oid] = columns.get(oid, frozenset()) | read
+    # else those of views and functions that it names
+    return columns, sorted(oid for depth, oid in keys if depth == 1)
 
 
 @relation("pg_depend", "catalog")
@@ -161,13 +178,17 @@ def functions_depend(session: Session) -> Iterator[RowDict]:
     """Yield pg_depend of functions: on their schema, on what their bodies and types need."""
     for function in session.catalog.functions():
         yield depends(PG_PROC_OID, function.oid, PG_NAMESPACE_OID, function.schema_oid)
+        if function.language == PLPGSQL.name and function.aggregate is None:
+            yield depends(PG_PROC_OID, function.oid, PG_LANGUAGE_OID, _plpgsql_language())
         if function.extension:
             member = depends(PG_PROC_OID, function.oid, PG_EXTENSION_OID, function.extension)
             yield {**member, "deptype": "e"}
         texts = " ".join((function.body_sql, *function.defaults))
+        columns, keys = _read_by_body(session, function)
         for oid in sorted({*function.depends_on, *relations_in_text(texts)}):
-            yield depends(PG_PROC_OID, function.oid, PG_CLASS_OID, oid)
-        for oid in _keys_of_body(session, function):
+            for attnum in sorted(columns.get(oid, ())) or (0,):
+                yield depends(PG_PROC_OID, function.oid, PG_CLASS_OID, oid, ref_sub=attnum)
+        for oid in keys:
             yield depends(PG_PROC_OID, function.oid, PG_CONSTRAINT_OID, oid)
         for text in (function.body_sql, *function.defaults):
             for of, oid in _named(session, text):

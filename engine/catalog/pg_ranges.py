@@ -11,12 +11,14 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from engine.catalog.dependency_rows import depends
+from engine.catalog.pg_catalog import storage_of
 from engine.catalog.pg_types import array_row, common_columns, type_acl_of
 from engine.catalog.stored import PG_NAMESPACE_OID, PG_PROC_OID, PG_TYPE_OID
 from engine.catalog.virtual import RowDict, relation
 from planner.catalog import RANGE_CONSTRUCTORS, TypeDef
 from planner.facts import facts, rows
 from planner.opclass import class_oid
+from planner.typefacts import FIRST_USER_OID
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -35,14 +37,18 @@ def _model(oid: str) -> Mapping[str, str]:
     return next(row for row in rows("types") if row["oid"] == oid)
 
 
+def _align(made: TypeDef) -> str:
+    """Return the alignment of a range type and all that is made with it: that of what it is over, an integer's at least."""
+    return "d" if storage_of(made.base)[2] == "d" else "i"
+
+
 def range_row(session: Session, made: TypeDef, model: str) -> RowDict:
     """Return pg_type of a range type, or of its multirange type, as far as it is like that of another one."""
     row = _model(model)
-    wide = _model(str(made.base))["typalign"] == "d"
     return {
         **common_columns(made), "typlen": -1, "typtype": row["typtype"], "typcategory": "R",
         "typinput": int(row["typinput"]), "typoutput": int(row["typoutput"]), "typreceive": int(row["typreceive"]),
-        "typsend": int(row["typsend"]), "typalign": "d" if wide else "i", "typstorage": "x",
+        "typsend": int(row["typsend"]), "typalign": _align(made), "typstorage": "x",
         "typacl": type_acl_of(session, made),
     }  # fmt: skip
 
@@ -54,14 +60,15 @@ def range_types(session: Session) -> Iterator[RowDict]:
         yield {
             **range_row(session, made, INT4RANGE), "oid": made.oid, "typname": made.name, "typarray": made.array_oid,
         }  # fmt: skip
-        yield {**array_row(made), "typalign": "d"}
+        align = _align(made)
+        yield {**array_row(made), "typalign": align}
         yield {
             **range_row(session, made, INT4MULTIRANGE), "oid": made.multirange, "typname": made.multirange_name,
             "typarray": made.multirange + 1,
         }  # fmt: skip
         yield {
             **array_row(made), "oid": made.multirange + 1, "typname": made.multirange_array_name,
-            "typelem": made.multirange, "typalign": "d",
+            "typelem": made.multirange, "typalign": align,
         }  # fmt: skip
 
 
@@ -99,8 +106,14 @@ def ranges_depend(session: Session) -> Iterator[RowDict]:
         if session.catalog.function_by_oid(made.subtype_diff) is not None:
             yield depends(PG_TYPE_OID, made.oid, PG_PROC_OID, made.subtype_diff, "n")
         yield depends(PG_TYPE_OID, made.multirange, PG_TYPE_OID, made.oid, "i")
+        yield depends(PG_TYPE_OID, made.multirange, PG_NAMESPACE_OID, made.schema_oid, "n")
         yield depends(PG_TYPE_OID, made.multirange + 1, PG_TYPE_OID, made.multirange, "i")
+        if made.base >= FIRST_USER_OID:
+            yield depends(PG_TYPE_OID, made.oid, PG_TYPE_OID, made.base, "n")
         for number in range(RANGE_CONSTRUCTORS):
-            oid = made.first_constructor + number
-            yield depends(PG_PROC_OID, oid, PG_TYPE_OID, made.oid, "i")
-            yield depends(PG_PROC_OID, oid, PG_NAMESPACE_OID, made.schema_oid, "n")
+            proc = facts().procs[made.first_constructor + number]
+            yield depends(PG_PROC_OID, proc.oid, PG_TYPE_OID, proc.result, "i")
+            yield depends(PG_PROC_OID, proc.oid, PG_NAMESPACE_OID, made.schema_oid, "n")
+            for oid in sorted({proc.result, *proc.arg_types}):
+                if oid >= FIRST_USER_OID:
+                    yield depends(PG_PROC_OID, proc.oid, PG_TYPE_OID, oid, "n")

@@ -100,6 +100,8 @@ def columns_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
         row = row_type_oid(item.oid)
         yield depends(PG_TYPE_OID, row, PG_CLASS_OID, item.oid, "i")
         yield depends(PG_TYPE_OID, row_array_oid(item.oid), PG_TYPE_OID, row, "i")
+    if item.of_type:
+        yield depends(PG_CLASS_OID, item.oid, PG_TYPE_OID, item.of_type, "n")
     for column in item.live if item.kind != "i" else ():
         oid = column.declared.oid
         if oid >= FIRST_USER_OID:

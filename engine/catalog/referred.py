@@ -56,7 +56,9 @@ def by_referred_type(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationD
     of_row = catalog.row_type_relation(value)
     if of_row is None and catalog.type_by_oid(value) is None:
         return ()
-    found = [r for r in _made(catalog) if any(c.declared.oid == value for c in r.columns)]
+    found = [
+        r for r in _made(catalog) if r.of_type == value or any(c.declared.oid == value for c in r.columns)
+    ]
     if of_row is not None:
         found.append(of_row[0])
     return {item.oid: item for item in found}.values()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from engine.constraints import define
 from engine.ddl.dependents import Dependency
-from engine.ddl.drop import default_words, described, view_dependencies, view_dependents
+from engine.ddl.drop import described, drawing_dependency, view_dependencies, view_dependents
 from engine.ddl.policies import policies_on, policy_words
 from engine.ddl.roles import function_words
 from engine.triggers.dependencies import columns_of, trigger_words
@@ -91,7 +91,7 @@ def dependencies(session: Session, losses: Losses) -> list[Dependency]:
     found += losses.links
     found += [Dependency(sequence.oid, sequence.oid, "", losses.root) for sequence in losses.sequences]
     found += [
-        Dependency(("default", t.oid, c.attnum), t.oid, default_words(session, t, c), sequence.oid)
+        drawing_dependency(session, t, c, sequence)
         for sequence in losses.sequences
         for t, c in losses.drawing
     ]

@@ -65,6 +65,7 @@ from planner.catalog import AclDef, ColumnDef, RelationDef, SchemaDef
 from planner.collations import collation_names
 from planner.domains import domain_named, plain_type
 from planner.errors import SqlError
+from planner.typefacts import format_type
 from txn.types import Row, ShardId
 
 if TYPE_CHECKING:
@@ -459,7 +460,11 @@ def _check_replaced_columns(old: RelationDef, statement: st.CreateView) -> None:
                 hint="Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead.",
             )
         if before.type != after.type:
-            raise SqlError("42P16", f'cannot change data type of view column "{before.name}"')
+            was, now = format_type(*before.type), format_type(*after.type)
+            raise SqlError(
+                "42P16",
+                f'cannot change data type of view column "{before.name}" from {was} to {now}',
+            )
         wanted = statement.collations[before.attnum - 1]
         if before.collation not in (0, wanted):  # 0: defined when views did not keep it
             raise SqlError(

@@ -18,13 +18,17 @@ from planner.errors import SqlError
 
 
 class Dependency(NamedTuple):
-    """``what``, as errors name it, depends on the object ``on``. ``key`` identifies it, ``oid`` tells how old it is; ``part``: the number of a column that is part of what has the oid."""
+    """``what``, as errors name it, depends on the object ``on``. ``key`` identifies it, ``oid`` tells how old it is; ``part``: the number of a column that is part of what has the oid.
+
+    ``within``: keys of what it goes with anyway, a column with its table, a default with its column.
+    """
 
     key: Hashable
     oid: int
     what: str
     on: Hashable
     part: int = 0
+    within: tuple[Hashable, ...] = ()
 
 
 def still_needed(what: str | None, lines: Iterable[str]) -> SqlError:
@@ -69,4 +73,9 @@ def in_report_order(roots: Sequence[Hashable], found: Iterable[Dependency]) -> l
     for root in roots:
         visit(root)
     silent = {one.key for ones in below.values() for one in ones if not one.what and one.on in seen}
-    return [one for one in reversed(told) if not one.what or one.key not in silent]
+    gone = {*roots, *(one.key for one in told)}
+    return [
+        one
+        for one in reversed(told)
+        if not one.what or (one.key not in silent and gone.isdisjoint(one.within))
+    ]

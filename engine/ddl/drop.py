@@ -68,11 +68,15 @@ async def replace_table(session: Session, relation: RelationDef) -> None:
     await session.view.change([relation])
 
 
+def schema_called(session: Session, name: str) -> str:
+    """Return what a schema is called where ``pg_temp`` may stand for the session's own."""
+    return session.temp_schema if name == "pg_temp" else name
+
+
 def resolve(session: Session, schema: str, name: str) -> RelationDef | None:
     """Return the relation that a name in DROP means (schema "": by the search path), or None."""
     catalog = session.catalog
-    if schema == "pg_temp":
-        schema = session.temp_schema
+    schema = schema_called(session, schema)
     if schema:
         if catalog.schema(schema) is None:
             return None
@@ -92,12 +96,12 @@ async def drop(conn: Connection, plan: Plan, statement: st.Drop, params: Params)
 
         await drop_schemas(session, statement)
         return Command("DROP SCHEMA")
-    found: dict[int, RelationDef] = {}
+    targets: list[RelationDef] = []
     for schema, name in statement.names:
         await session.cancelled.turn()  # there may be thousands
         relation = resolve(session, schema, name)
         if relation is None:
-            if schema and session.catalog.schema(schema) is None:
+            if schema and session.catalog.schema(schema_called(session, schema)) is None:
                 if not statement.if_exists:
                     raise SqlError("3F000", f'schema "{schema}" does not exist')
                 session.notice(f'schema "{schema}" does not exist, skipping')
@@ -117,8 +121,7 @@ async def drop(conn: Connection, plan: Plan, statement: st.Drop, params: Params)
             )
         if relation.virtual:
             raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
-        found[relation.oid] = relation
-    targets = list(found.values())
+        targets.append(relation)
     if statement.what == "index":
         await _drop_indexes(session, targets, cascade=statement.cascade, concurrently=statement.concurrently)
     else:
@@ -129,7 +132,7 @@ async def drop(conn: Connection, plan: Plan, statement: st.Drop, params: Params)
 async def _drop_indexes(
     session: Session, targets: Iterable[RelationDef], *, cascade: bool, concurrently: bool
 ) -> None:
-    for target in targets:
+    for target in {target.oid: target for target in targets}.values():
         table = table_of(session, target.table_oid)
         index = next(i for i in table.indexes if i.oid == target.oid)
         words = described(session, target)
@@ -254,12 +257,21 @@ def key_dependencies(session: Session, keys: Sequence[tuple[RelationDef, Constra
     ]
 
 
+def drawing_dependency(
+    session: Session, table: RelationDef, column: ColumnDef, sequence: RelationDef
+) -> Dependency:
+    """Return how a default hangs on the sequence that it draws from."""
+    key, words = ("default", table.oid, column.attnum), default_words(session, table, column)
+    within = (table.oid, ("column", table.oid, column.attnum))
+    return Dependency(key, table.oid, words, sequence.oid, within=within)
+
+
 def policy_dependencies(
     session: Session, policies: Sequence[tuple[RelationDef, PolicyDef]]
 ) -> list[Dependency]:
     """Return how policies hang on what they read."""
     return [
-        Dependency(policy.oid, policy.oid, policy_words(session, policy, table), on)
+        Dependency(policy.oid, policy.oid, policy_words(session, policy, table), on, within=(table.oid,))
         for table, policy in policies
         for on in policy.depends_on
     ]
@@ -313,7 +325,8 @@ async def drop_relations(
     from engine.triggers.define import drop_triggers  # they look for tables here
     from engine.triggers.dependencies import triggers_from
 
-    named = list(targets)
+    several = len(targets) > 1  # the same one twice, too
+    named = list({target.oid: target for target in targets}.values())
     if not named:
         return
     given = {t.oid for t in named}
@@ -336,10 +349,7 @@ async def drop_relations(
     found += policy_dependencies(session, policies)
     going = {*inner, *(view.oid for view in dependents)}
     found += openly(links_to_relations, session, going)
-    found += [
-        Dependency(("default", t.oid, c.attnum), t.oid, default_words(session, t, c), s.oid)
-        for s, t, c in drawing
-    ]
+    found += [drawing_dependency(session, t, c, s) for s, t, c in drawing]
     namings = openly(Namings, session.catalog)
     typed = [
         gone
@@ -357,12 +367,17 @@ async def drop_relations(
     of_targets = {type_.oid for type_ in row_types}
     over_rows = [t for t in openly(namings.with_types_over, row_types) if t.oid not in of_targets]
     called = openly(functions_using, session, over_rows, found, words)
+    found += [
+        Dependency(("type", type_.oid), type_.oid, "", r.oid)
+        for r, type_ in zip(typed, row_types, strict=True)
+        if r.oid not in oids
+    ]
     roots: list[Any] = [r.oid for r in (*targets, *owned)]
-    roots += [("type", type_.oid) for type_ in row_types]
+    roots += [("type", type_.oid) for r, type_ in zip(typed, row_types, strict=True) if r.oid in oids]
     told = [one for one in openly(in_report_order, roots, found) if one.what]
     if told and not cascade:
         raise still_needed(
-            described(session, named[0]) if len(named) == 1 else None,
+            None if several else described(session, named[0]),
             (line(session, one, words) for one in told),
         )
     if not quiet:

@@ -18,9 +18,10 @@ from engine.constraints import define
 from engine.ddl import functions as depends
 from engine.ddl.dependents import Dependency, in_report_order, still_needed
 from engine.ddl.drop import (
-    default_words,
     described,
+    drawing_dependency,
     drop_relations,
+    kept_about,
     key_dependencies,
     line,
     notice_cascade,
@@ -113,7 +114,8 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
     namings = openly(Namings, catalog)
     uses, called_so = openly(type_dependencies, session, types, namings)
     within = {oid for relation in inside for oid in (relation.oid, *part_oids(relation))}
-    found += [one for one in uses if one.oid not in within]
+    whole = {relation.oid for relation in inside}  # what hangs on a type as a whole comes before it
+    found += [one for one in uses if one.key in whole or one.oid not in within]
     words |= called_so
     openly(functions_using, session, openly(namings.with_types_over, types), found, words)
     openly(_uses_of_rows, session, inside, namings, found, words)
@@ -130,12 +132,13 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
         await drop_types(session, left, cascade=True, quiet=True)
         await drop_objects(session, searching, cascade=True, quiet=True)
         await forget_extensions(session, extensions)
-    acls = [
+    gone = openly(kept_about, session.catalog, oids)
+    gone += [
         key_of(acl)
         for acl in session.catalog.acls()
-        if acl.object_oid in oids or (acl.class_oid == PG_DEFAULT_ACL_OID and split(acl.sub_id)[0] in oids)
+        if acl.class_oid == PG_DEFAULT_ACL_OID and split(acl.sub_id)[0] in oids
     ]
-    await session.view.change([], [*map(key_of, schemas), *acls])
+    await session.view.change([], [*map(key_of, schemas), *gone])
 
 
 def _hanging(
@@ -151,7 +154,7 @@ def _hanging(
     found += policy_dependencies(session, policies_over(session.catalog, oids))
     found += links_to_relations(session, oids)
     found += [
-        Dependency(("default", t.oid, c.attnum), t.oid, default_words(session, t, c), sequence.oid)
+        drawing_dependency(session, t, c, sequence)
         for sequence, t, c in drawing_columns(session, oids)
         if t.oid not in oids
     ]

@@ -28,6 +28,7 @@ from engine.ddl.drop import (
     kept_about,
     notice_cascade,
     resolve,
+    schema_called,
     table_of,
     view_dependents,
 )
@@ -311,19 +312,21 @@ def type_dependencies(
             text = f"column {column.name} of composite {type_words(session, other)}"
             attribute = ("attribute", other.oid, column.attnum)
             on = ("type", column.declared.oid)
-            found.append(Dependency(attribute, other.oid, text, on, part=column.attnum))
+            whole = ("type", other.oid)
+            found.append(Dependency(attribute, other.oid, text, on, column.attnum, within=(whole,)))
         uses = uses_of(session, type_.family, namings.relations_naming(type_.family))
-        read = {u.relation.oid for u in uses if u.kind == "column" and u.relation.kind in "rp"}
+        read = {u.relation.oid for u in uses if u.kind == "column"}
         for use in uses:
             relation = use.relation
             below = ("type", use.of)
-            if relation.kind in "vm" and use.kind == "column":
-                if not read & set(relation.depends_on):
-                    views.add(relation.oid)
-                    found.append(Dependency(relation.oid, relation.oid, described(session, relation), below))
-                continue
+            of_view = relation.kind in "vm" and use.kind == "column"
+            if of_view and not read & set(relation.depends_on):
+                views.add(relation.oid)
+                found.append(Dependency(relation.oid, relation.oid, described(session, relation), below))
             one = dependency(session, use, below)
-            found.append(one)
+            found.append(
+                one._replace(what="") if of_view else one
+            )  # the view is told, for one reason or another
             if use.kind in ("view", "table"):
                 views.add(relation.oid)
                 for below_it in descendants(relation, session.catalog):
@@ -356,7 +359,7 @@ async def drop_type(conn: Connection, plan: Plan, statement: st.DropType, params
 def resolve_type_name(session: Session, schema: str, name: str) -> int | None:
     """Return the oid of the type that a name in DROP means, built-in ones and row types included, or None."""
     catalog = session.catalog
-    for entry in [session.temp_schema if schema == "pg_temp" else schema] if schema else session.search_path:
+    for entry in [schema_called(session, schema)] if schema else session.search_path:
         fact = facts().types_by_name.get(name) if entry == "pg_catalog" else None
         if fact is not None:
             return fact.oid
@@ -380,7 +383,7 @@ def _resolve(session: Session, statement: st.DropType, schema: str, name: str) -
             hint=f"You can drop {words} instead.",
         )
     if oid is None:
-        missing = schema and schema != "pg_temp" and session.catalog.schema(schema) is None
+        missing = schema and session.catalog.schema(schema_called(session, schema)) is None
         message = f'schema "{schema}" does not exist' if missing else f'type "{shown}" does not exist'
         if not statement.if_exists:
             raise SqlError("3F000" if missing else "42704", message)

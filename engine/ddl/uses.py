@@ -25,7 +25,6 @@ from planner import statements as st
 from planner.bind.generated import columns_used
 from planner.bind.index import index_keys, without_indexes
 from planner.bind.policy import of_table
-from planner.builtins.reg import quote_ident
 from planner.catalog import IndexDef, RelationDef
 from planner.named_oids import named_oids, used_oids
 from planner.partition import ancestors, key_exprs
@@ -128,26 +127,35 @@ def dependency(session: Session, use: Use, on: Hashable) -> Dependency:
     if use.kind == "check":
         constraint = next(c for c in relation.constraints if c.name == use.what)
         text = f"constraint {constraint.name} on {table}"
-        return Dependency(("check", oid, use.what), constraint.oid, text, on)
+        within = (oid, *(("column", oid, attnum) for attnum in constraint.attnums))
+        return Dependency(("check", oid, use.what), constraint.oid, text, on, within=within)
     if use.kind == "index":
         index = next(i for i in relation.indexes if i.oid == use.what)
         # a partition's goes with that of its parent, which is told
-        return Dependency(
-            index.oid, index.oid, "" if index.parent else f"index {quote_ident(index.name)}", on
+        text = (
+            ""
+            if index.parent
+            else described(session, replace(relation, kind="i", oid=index.oid, name=index.name))
         )
+        return Dependency(index.oid, index.oid, text, on, within=(oid,))
     if use.kind == "trigger":
         trigger = trigger_of(relation, str(use.what))
         text = trigger_words(session, trigger, relation)
-        return Dependency(("trigger", oid, use.what), trigger.oid, text, on)
+        return Dependency(("trigger", oid, use.what), trigger.oid, text, on, within=(oid,))
     if use.kind == "policy":
         policy = of_table(relation, str(use.what))
-        return Dependency(policy.oid, policy.oid, policy_words(session, policy, relation), on)
+        return Dependency(policy.oid, policy.oid, policy_words(session, policy, relation), on, within=(oid,))
     column = relation.column(int(use.what))
     if use.kind == "default":
-        return Dependency(("default", oid, use.what), oid, default_words(session, relation, column), on)
+        text = default_words(session, relation, column)
+        return Dependency(
+            ("default", oid, use.what), oid, text, on, within=(oid, ("column", oid, column.attnum))
+        )
     # a generated column's expression, which goes before it, is an object of its own
     part = column.attnum if column.declared.oid == use.of else 0
-    return Dependency(("column", oid, use.what), oid, f"column {column.name} of {table}", on, part)
+    return Dependency(
+        ("column", oid, use.what), oid, f"column {column.name} of {table}", on, part, within=(oid,)
+    )
 
 
 async def drop_use(session: Session, use: Use) -> None:

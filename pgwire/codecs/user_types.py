@@ -15,8 +15,9 @@ and is read, as that integer: so texts are kept that are to outlast a renamed la
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from pgwire.codecs.composite import RowShape, values_of
 from pgwire.codecs.errors import DataError
@@ -120,6 +121,18 @@ STORED = UserTypes({}, lambda oid: None)
 """Values in the form in which stored texts have them."""
 
 
+TYPE_NAMES: Final[ContextVar[Callable[[int], str | None] | None]] = ContextVar("TYPE_NAMES", default=None)
+"""What messages to the session that runs call a user's type: its schema before it where the search path has another, or none, of that name. A function
+that gives None for what it does not know; none where no session runs."""
+
+
+def called(oid: int, otherwise: str) -> str:
+    """Return what messages call a user's type, ``otherwise`` where that is not known."""
+    known = TYPE_NAMES.get()
+    found = None if known is None else known(oid)
+    return otherwise if found is None else found
+
+
 _latest: dict[int, EnumLabels] = {}
 """The latest committed labels of the types of all databases."""
 _latest_rows: dict[int, Callable[[int], RowShape | None]] = {}
@@ -164,7 +177,8 @@ def enum_parser(oid: int, settings: CodecSettings) -> Callable[[str], int]:
         rank = labels.rank_of(text)
         if rank is None:
             labels.check(text)
-            raise DataError("22P02", quoting(f"invalid input value for enum {labels.name}: ", text))
+            name = called(oid, labels.name)
+            raise DataError("22P02", quoting(f"invalid input value for enum {name}: ", text))
         return rank
 
     return parse

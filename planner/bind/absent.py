@@ -58,7 +58,7 @@ _Check = Callable[[BindContext, str, ast.AbsentObject], _Finding]
 
 
 def _no_schema(context: BindContext, name: ast.Name) -> SqlError | None:
-    if len(name) > 1 and context.catalog.schema(name[-2]) is None and name[-2] != "pg_catalog":
+    if len(name) > 1 and not context.has_schema(name[-2]):
         return SqlError("3F000", f'schema "{name[-2]}" does not exist')
     return None
 

@@ -48,7 +48,9 @@ from planner.bind.utility import owner_name
 from planner.catalog import ColumnDef, RelationDef
 from planner.domains import domain_named, plain_type
 from planner.errors import Span, SqlError, not_supported
+from planner.facts import TEXT
 from planner.scope import SYSTEM_COLUMNS
+from planner.types import SqlType
 
 # unknown types and options are found while the text is at hand
 _PLACED = frozenset(("42704", "42601", "22023", "0A000"))
@@ -373,6 +375,10 @@ def _with_column(relation: RelationDef, column: ColumnDef) -> RelationDef:
 def _add_column(
     context: BindContext, relation: RelationDef, node: ast.ColumnDef, missing_ok: bool
 ) -> tuple[st.AddColumn | None, RelationDef]:
+    exists = any(c.name == node.name for c in relation.live)
+    if exists:  # which is told to whom the table is, before its type and default are looked at
+        told = st.ColumnSpec(name=node.name, type=SqlType(TEXT))
+        return st.AddColumn(column=told, if_not_exists=missing_ok), relation
     parts = TableParts(table=relation.name)
     spec = add_column(context, parts, node)
     if any(key.primary for key in parts.keys):
@@ -398,11 +404,8 @@ def _add_column(
         raise not_supported("a generated column in the table of a source", span=node.span)
     if column.domain and relation.source_oid:
         raise not_supported("a column of a domain in the table of a source", span=node.span)
-    exists = any(c.name == node.name for c in relation.live)
-    after = relation if exists else replace(relation, columns=(*relation.columns, column))
-    if not exists:
-        after = bind_generated(context, parts, after)
-        spec = parts.columns[0]
+    after = bind_generated(context, parts, replace(relation, columns=(*relation.columns, column)))
+    spec = parts.columns[0]
     for key in parts.keys:
         check_key_columns(key, after.columns, node.span)
     checks = bound_checks(context, parts.checks, after)

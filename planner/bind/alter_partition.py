@@ -18,6 +18,9 @@ def bind_partition_action(
 ) -> st.AlterAction:
     """Bind ATTACH or DETACH PARTITION of a table, or ATTACH PARTITION of an index. Raises SqlError 42P01, 42P17, 42809; 0A000."""
     reference = node.relation
+    bounds = None
+    if relation.kind == "p" and action.kind == "attach partition" and node.bound is not None:
+        bounds = bind_bound(context, node.bound, relation)  # before the partition is looked for
     other = context.relation(reference.schema, reference.name, catalog=reference.catalog)
     if relation.kind == "i":
         table = context.catalog.relation_by_oid(relation.table_oid)
@@ -44,9 +47,9 @@ def bind_partition_action(
         )
     if other.virtual or other.kind not in "rp":
         raise SqlError("42809", f'"{other.name}" is not a table')
-    if node.bound is None:
+    if bounds is None:
         raise not_supported("ATTACH PARTITION without a bound", span=action.span)
-    bound, spans = bind_bound(context, node.bound, relation)
+    bound, spans = bounds
     return st.AttachPartition(partition=other.oid, bound=bound, spans=spans)
 
 

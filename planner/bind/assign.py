@@ -58,7 +58,7 @@ def target_relation(context: BindContext, node: ast.TableRef) -> RelationDef:
     transition table).
     """
     refuse_transition(context, node)
-    relation = context.relation(node.schema, node.name, node.span, catalog=node.catalog)
+    relation = context.relation(node.schema, node.name, node.span, catalog=node.catalog, read=True)
     if relation.kind == "c":
         raise SqlError("42809", f'"{relation.name}" is a composite type', span=node.span)
     if relation.kind == "i":

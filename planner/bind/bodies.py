@@ -273,8 +273,7 @@ def fields_of(query: QueryExpr, row: RowType) -> QueryExpr:
 
 
 def _mismatch(context: BindContext, function: FunctionDef, detail: str) -> SqlError:
-    relation = result_row(context.catalog, function.result)
-    shown = format_type(function.result) if relation is None else relation.name
+    shown = format_type(function.result)
     return SqlError("42P13", f"return type mismatch in function declared to return {shown}", detail=detail)
 
 
@@ -293,10 +292,6 @@ def _wanted_types(
         if len(given) != 1:
             raise _mismatch(context, function, "Final statement must return exactly one column.")
         return [columns]
-    if len(given) < len(columns):
-        raise _mismatch(context, function, "Final statement returns too few columns.")
-    if len(given) > len(columns):
-        raise _mismatch(context, function, "Final statement returns too many columns.")
     return [column.type for column in columns]
 
 
@@ -308,7 +303,7 @@ def _converted(
     columns: Sequence[OutputColumn] | SqlType,
 ) -> list[Target]:
     made: list[Target] = []
-    for number, (target, type_) in enumerate(zip(targets, wanted, strict=True), 1):
+    for number, (target, type_) in enumerate(zip(targets, wanted, strict=False), 1):
         expr = try_coerce(target.expr, type_, CastContext.ASSIGNMENT, context.env)
         if expr is None:
             actual = format_type(target.expr.type.oid)
@@ -319,6 +314,9 @@ def _converted(
             )
             raise _mismatch(context, function, detail)
         made.append(replace(target, expr=_of_type(expr, type_)))
+    if len(targets) != len(wanted):
+        how = "few" if len(targets) < len(wanted) else "many"
+        raise _mismatch(context, function, f"Final statement returns too {how} columns.")
     return made
 
 

@@ -7,7 +7,7 @@ from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.table_parts import column_type, declared_collation
 from planner.bind.typed import refuse_of_typed
-from planner.bind.types import creation_schema_of, users_type
+from planner.bind.types import creation_schema_of, is_taken, users_type
 from planner.catalog import TypeDef
 from planner.errors import Span, SqlError, not_supported
 
@@ -19,7 +19,8 @@ def bind_create_composite(context: BindContext, node: ast.CreateComposite) -> st
     if len(node.columns) > MAX_ATTRIBUTES:
         raise SqlError("54011", f"tables can have at most {MAX_ATTRIBUTES} columns")
     schema = creation_schema_of(context, node.name)
-    attributes = tuple(_attribute(context, column) for column in node.columns)
+    taken = is_taken(context, schema, node.name[-1])
+    attributes = () if taken else tuple(_attribute(context, column) for column in node.columns)
     return st.CreateComposite(schema=schema, name=node.name[-1], attributes=attributes)
 
 
@@ -43,8 +44,8 @@ def bind_alter_composite(context: BindContext, node: ast.AlterTable) -> st.Alter
         refuse_of_typed(made, typed, cascade=action.cascade)
         column = action.definition
         if action.kind == "add column" and isinstance(column, ast.ColumnDef):
+            _check_free(made, names, column.name)
             spec = _attribute(context, column, column.collation_span)
-            _check_free(made, names, spec.name)
             names.add(spec.name)
             actions.append(st.AddAttribute(attribute=spec))
         elif action.kind == "drop column":

@@ -226,6 +226,11 @@ class BindContext:
             return any(entry.startswith("pg_temp_") for entry in self.search_path)
         return schema in ("", "pg_catalog") or self.catalog.schema(schema) is not None
 
+    def require_schema(self, schema: str) -> None:
+        """Raise SqlError 3F000 for the name of a schema that is not there, 42501 as ``check_open``; "" is no name."""
+        if not self.has_schema(schema):
+            raise SqlError("3F000", f'schema "{schema}" does not exist')
+
     def own_schema(self, schema: str) -> str:
         """Return what ``pg_temp`` stands for: the session's own schema, which is in its path once it exists; others as they are."""
         if schema == "pg_temp":
@@ -282,8 +287,13 @@ class BindContext:
         """Return the type a written name means. Raises as ``planner.typenames.resolve_type``."""
         return resolve_type(name, self.find_type)
 
-    def relation(self, schema: str, name: str, span: Span | None = None, *, catalog: str = "") -> RelationDef:
-        """Return the relation a name means. Raises 42P01, 42501, 0A000 for another database's."""
+    def relation(
+        self, schema: str, name: str, span: Span | None = None, *, catalog: str = "", read: bool = False
+    ) -> RelationDef:
+        """Return the relation a name means. Raises 42P01, 42501, 0A000 for another database's; 3F000 where it is not ``read``.
+
+        ``read``: in a query or a change of rows, where PostgreSQL does not tell a schema that is missing from a relation that is.
+        """
         if catalog and self.database and catalog != self.database:
             raise SqlError(
                 "0A000",
@@ -293,6 +303,8 @@ class BindContext:
         self.check_open(schema, span)
         found = self.find_relation(schema, name)
         if found is None:
+            if not read:
+                self.require_schema(schema)
             shown = f"{schema}.{name}" if schema else name
             raise SqlError("42P01", f'relation "{shown}" does not exist', span=span)
         return found

@@ -94,10 +94,10 @@ def bind_create_view(context: BindContext, node: ast.CreateView) -> st.CreateVie
     options = view_options(node.options)
     if node.check_option:
         options["check_option"] = node.check_option
-    schema = creation_schema(context, node.relation)
     if modifies(node.query):
         raise SqlError("0A000", "views must not contain data-modifying statements in WITH")
     query = bind_query(context, node.query)
+    schema = creation_schema(context, node.relation)
     if len(node.columns) > len(query.columns):
         raise SqlError("42601", "CREATE VIEW specifies more column names than columns")
     names = [*node.columns, *(c.name for c in query.columns[len(node.columns) :])]
@@ -126,7 +126,7 @@ def bind_create_view(context: BindContext, node: ast.CreateView) -> st.CreateVie
         options=options,
         depends_on=depends,
         persistence="t" if temporary else persistence_of(node.relation, schema),
-        follows=temporary and persistence_of(node.relation, schema) != "t",
+        follows=temporary and node.relation.persistence != "t",
     )
 
 

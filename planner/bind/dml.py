@@ -225,7 +225,7 @@ def _target(context: BindContext, node: ast.TableRef, what: str) -> tuple[Relati
     A view with INSTEAD OF triggers for what is done stands for itself, as a table would.
     """
     refuse_transition(context, node)
-    found = context.relation(node.schema, node.name, node.span, catalog=node.catalog)
+    found = context.relation(node.schema, node.name, node.span, catalog=node.catalog, read=True)
     if found.kind != "v" or found.virtual:
         return target_relation(context, node), None
     if found.has_instead(what[0]):

@@ -18,14 +18,14 @@ from planner.bind.expr import bind_kept
 from planner.bind.runnable import check_runnable, runnable
 from planner.bind.stored import bind_default, stored_context, with_oids, without_spans
 from planner.bind.table_parts import declared_collation
-from planner.bind.types import creation_schema_of, users_type
+from planner.bind.types import creation_schema_of, is_taken, users_type
 from planner.casts import coerce_to_boolean
 from planner.catalog import Catalog, TypeDef
 from planner.deparse import deparse_expr
 from planner.domain_checks import default_sql
 from planner.domains import is_domain
 from planner.errors import SqlError, not_supported
-from planner.facts import RECORD, facts
+from planner.facts import RECORD, TEXT, facts
 from planner.parse import parse_expression
 from planner.query import DOMAIN_VALUE, Const, Expr, RangeColumn, RelationRange
 from planner.rules.plain import without_domains
@@ -69,6 +69,11 @@ def bind_create_domain(context: BindContext, node: ast.CreateDomain) -> st.Creat
     Raises SqlError 3F000, 42704 and others for the type, 42804 (no type for a domain; a default of another type), 42601,
     42P17, 0A000 (constraints that domains have not).
     """
+    schema = creation_schema_of(context, node.name)
+    if is_taken(context, schema, node.name[-1]):
+        return st.CreateDomain(
+            schema=schema, name=node.name[-1], base=SqlType(TEXT), not_null=False, default_sql=None, checks=(), collation=0
+        )  # fmt: skip
     base = context.type_of(node.type)
     _check_base(base, type_name_text(node.type), node)
     default: ast.Constraint | None = None
@@ -86,7 +91,7 @@ def bind_create_domain(context: BindContext, node: ast.CreateDomain) -> st.Creat
         else:
             checks.append(_check(context, constraint, base))
     return st.CreateDomain(
-        schema=creation_schema_of(context, node.name),
+        schema=schema,
         name=node.name[-1],
         base=base,
         not_null=null is False,

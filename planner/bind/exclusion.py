@@ -22,7 +22,7 @@ from planner.deparse import deparse_expr
 from planner.domains import base_oid, plain_type
 from planner.errors import SqlError, not_supported
 from planner.facts import BOOL, facts, rows
-from planner.opclass import METHOD_OIDS, check_indexable, named_class
+from planner.opclass import METHOD_OIDS, check_indexable, class_oid, named_class, no_default_class
 from planner.opclass_extensions import BLOOM
 from planner.query import Expr, OpExpr, Var
 from planner.resolve import make_operator
@@ -57,7 +57,7 @@ def exclusion_spec(context: BindContext, node: ast.Constraint, relation: Relatio
         if element.collation or element.opclass_options:
             raise not_supported("a collation or operator class parameter in EXCLUDE", span=element.span)
         _check_order(element, method)
-        name, key = _key(context, relation, element)
+        name, key = _key(context, relation, element, method)
         type_oid = plain_type(key.type).oid
         _check_class(context, element, type_oid, method)
         names.append(name)
@@ -83,10 +83,12 @@ def exclusion_spec(context: BindContext, node: ast.Constraint, relation: Relatio
     )
 
 
-def _key(context: BindContext, relation: RelationDef, element: ast.IndexElement) -> tuple[str, Expr]:
+def _key(
+    context: BindContext, relation: RelationDef, element: ast.IndexElement, method: str
+) -> tuple[str, Expr]:
     """Return what an element is called, and the column or expression. A column in parentheses is a column."""
     if element.expr is not None:
-        return index_expression(context, relation, element, element.expr)
+        return index_expression(context, relation, element, element.expr, method)
     column = next((c for c in relation.live if c.name == element.name), None)
     if column is None:
         raise SqlError("42703", f'column "{element.name}" named in key does not exist')
@@ -112,7 +114,19 @@ def _method(context: BindContext, node: ast.Constraint) -> _Method:
 
 def _operator(context: BindContext, key: Expr, name: ast.Name, method: str) -> int:
     """Return the operator between two values of a key. Raises SqlError 42809, 42883; 0A000 for one that is no condition."""
-    made = make_operator(name[-1], key, key, context.env, None)
+    try:
+        made = make_operator(name[-1], key, key, context.env, None)
+    except SqlError as error:
+        oid = key.type.oid
+        if (
+            error.sqlstate == "42883"
+            and method in ("gist", "spgist")
+            and not class_oid(base_oid(oid), method)
+        ):
+            raise no_default_class(
+                oid, method
+            ) from None  # what PostgreSQL, where "=" needs one too, finds first
+        raise
     assert isinstance(made, OpExpr)
     fact = facts().operators[made.op]
     shown = f"{fact.name}({format_type(fact.left)},{format_type(fact.right)})"

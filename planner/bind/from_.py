@@ -129,7 +129,7 @@ def bind_table(scope: Scope, node: ast.TableRef) -> tuple[int, Item]:
         return _step_reference(scope, node, context.steps[node.name])
     if not node.schema and node.name in context.future_steps:
         _refuse_future(scope, node)
-    relation = context.relation(node.schema, node.name, node.span, catalog=node.catalog)
+    relation = context.relation(node.schema, node.name, node.span, catalog=node.catalog, read=True)
     return range_of_relation(scope, relation, node)
 
 

@@ -30,7 +30,8 @@ from planner.collations import COLLATE_HINT, expr_collation, without_collate
 from planner.deparse import deparse_expr
 from planner.domains import plain_type
 from planner.errors import SqlError, not_supported
-from planner.opclass import METHODS, check_class
+from planner.facts import UNKNOWN
+from planner.opclass import METHODS, check_class, no_default_class
 from planner.opclass_extensions import BLOOM, KEPT_BY
 from planner.parse import parse_expression
 from planner.query import WHOLE_ROW, CaseExpr, CaseWhen, Const, Expr, Var
@@ -51,6 +52,7 @@ def bind_create_index(context: BindContext, node: ast.CreateIndex) -> st.CreateI
     """
     reference = node.relation
     table = context.relation(reference.schema, reference.name, catalog=reference.catalog)
+    where = None if node.where is None else _predicate(context, table, node.where)
     _indexable_relation(table)
     if table.kind == "p" and node.concurrently:
         raise SqlError("0A000", f'cannot create index on partitioned table "{table.name}" concurrently')
@@ -66,7 +68,8 @@ def bind_create_index(context: BindContext, node: ast.CreateIndex) -> st.CreateI
         if element.expr is not None:
             raise SqlError("0A000", "expressions are not supported in included columns")
     include = tuple(_plain_column(table, element).attnum for element in node.include)
-    where = None if node.where is None else _predicate(context, table, node.where)
+    if where is not None and not _always_same(context, where):
+        raise SqlError("42P17", "functions in index predicate must be marked IMMUTABLE")
     names = key_names([key.name for key in keys] + [table.column(a).name for a in include])
     definition = IndexDef(
         oid=0,
@@ -312,8 +315,6 @@ def _predicate(context: BindContext, table: RelationDef, node: ast.Expression) -
     where: Expr = bind_kept(table_scope(context, table), node, "INDEX WHERE")
     _check_columns(where)
     where = with_oids(context, coerce_to_boolean(where, "WHERE", context.env))
-    if not _always_same(context, where):
-        raise SqlError("42P17", "functions in index predicate must be marked IMMUTABLE")
     return where
 
 
@@ -391,13 +392,15 @@ def _plain_column(table: RelationDef, element: ast.IndexElement) -> ColumnDef:
 
 
 def index_expression(
-    context: BindContext, table: RelationDef, element: ast.IndexElement, node: ast.Expression
+    context: BindContext, table: RelationDef, element: ast.IndexElement, node: ast.Expression, method: str
 ) -> tuple[str, Expr]:
     """Bind the expression of an index's key; return what the key is called and the expression over the table (range 0).
 
-    Raises SqlError 0A000 for system columns and whole rows, 42P16 for its type, 42P17 where it is not immutable.
+    Raises SqlError 0A000 for system columns and whole rows, 42704 and 42P16 for its type, 42P17 where it is not immutable.
     """
     bound = bind_kept(table_scope(context, table), node, "INDEX")
+    if bound.type.oid == UNKNOWN and not element.opclass:  # a literal, which nothing gives a type
+        raise no_default_class(UNKNOWN, method)
     expr: Expr = with_oids(context, resolve_unknown(bound, context.env))
     name = column_name(node, without_collate(expr))
     name = "expr" if name == UNNAMED else name
@@ -414,7 +417,7 @@ def _index_key(context: BindContext, table: RelationDef, element: ast.IndexEleme
         column = _plain_column(table, element)
         name, expr = column.name, Var(type=column.type, range=0, attnum=column.attnum, name=column.name)
     else:
-        name, expr = index_expression(context, table, element, element.expr)
+        name, expr = index_expression(context, table, element, element.expr, method)
     kept = plain_type(expr.type)
     collation, own = _key_collation(context, table, expr, element)
     expr = without_collate(expr)

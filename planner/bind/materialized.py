@@ -34,15 +34,17 @@ def bind_create(context: BindContext, node: ast.CreateTableAs) -> st.CreateMater
     context.env.params.variable = False
     check_tablespace(node.tablespace)
     check_access_method(node.access_method)
-    schema = creation_schema(context, node.relation)
     if modifies(node.query):
         raise SqlError("0A000", "materialized views must not use data-modifying statements in WITH")
     query = bind_query(context, node.query)
+    schema = creation_schema(context, node.relation)
     depends = relations_named(query)
     if any(_is_temporary(context, oid) for oid in context.versions):
         raise SqlError("0A000", "materialized views must not use temporary tables or views")
     if persistence_of(node.relation, schema) == "u":
         raise SqlError("0A000", "materialized views cannot be unlogged")
+    if schema == "pg_temp":  # its query runs restricted
+        raise SqlError("42501", "cannot create temporary table within security-restricted operation")
     columns = columns_of_query(context, node, query)
     names = [column.name for column in columns]
     sql = deparse_query(with_oids(context, query), names=names)

@@ -68,7 +68,7 @@ def _check_reach(clauses: Sequence[ast.MergeWhen]) -> None:
 
 
 def _target(context: BindContext, node: ast.TableRef) -> RelationDef:
-    relation = context.relation(node.schema, node.name, node.span, catalog=node.catalog)
+    relation = context.relation(node.schema, node.name, node.span, catalog=node.catalog, read=True)
     if relation.kind in "vm":
         raise SqlError(
             "0A000",

@@ -29,10 +29,8 @@ def find_function(context: BindContext, what: str, named: ast.FunctionName) -> F
     Raises SqlError 42883 (there is none), 42725 (a name alone means several), 3F000, 42704 (of a type), 2BP01 (built in), 42501.
     """
     schema, name = named.name[-2] if len(named.name) > 1 else "", named.name[-1]
-    context.check_open(schema)
+    context.require_schema(schema)
     shown = ".".join(named.name)
-    if schema and schema != "pg_temp" and context.catalog.schema(schema) is None:
-        raise SqlError("3F000", f'schema "{schema}" does not exist')
     found: list[FunctionDef] = []
     built_in: list[int] = []
     wanted = None
@@ -108,8 +106,8 @@ def bind_alter_function(context: BindContext, node: ast.AlterFunction) -> st.Alt
     function = find_function(context, node.what, node.function)
     if function.kind == "a" and (node.options or node.settings):
         raise SqlError("42809", f'"{".".join(node.function.name)}" is an aggregate function')
-    if node.schema is not None and context.catalog.schema(node.schema) is None:
-        raise SqlError("3F000", f'schema "{node.schema}" does not exist')
+    if node.schema is not None and node.schema != "pg_temp":  # nothing moves there
+        context.require_schema(node.schema)
     return st.AlterFunction(
         function=function.oid,
         name=node.rename,

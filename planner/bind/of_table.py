@@ -33,7 +33,7 @@ def bind_drop(
     """DROP ... ON table: return the table that has it. Raises SqlError 42704, 42P01, 3F000; with IF EXISTS these are notices."""
     schema = node.table[-2] if len(node.table) > 1 else ""
     written, notice = ".".join(node.table), ""
-    if schema and context.catalog.schema(schema) is None:
+    if not context.has_schema(schema):
         missing = SqlError("3F000", f'schema "{schema}" does not exist')
     else:
         relation = context.find_relation(schema, node.table[-1])

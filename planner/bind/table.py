@@ -227,15 +227,30 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
     for key in parts.keys:
         if key.primary:
             parts.not_null(key.columns)
-    relation = bind_generated(context, parts, relation_of(node.relation.name, parts.columns))
+    relation = relation_of(node.relation.name, parts.columns)
     for key in parts.keys:
         if key.using_index is not None:
             raise SqlError("0A000", "CREATE TABLE does not support USING INDEX")
         if not key.operators:  # else copied from a table where they have been looked at
             check_key_columns(key, relation.columns, _constraint_span(constraints, key))
+    taken = context.holder(schema, node.relation.name) is not None
+    if (
+        taken and not node.if_not_exists
+    ):  # told to who may create there, before defaults and checks are looked at
+        plain = tuple(st.ColumnSpec(name=c.name, type=c.type) for c in parts.columns)
+        return st.CreateTable(
+            schema=schema,
+            name=node.relation.name,
+            if_not_exists=False,
+            columns=plain,
+            persistence=persistence,
+        )
+    if parts.wrong is not None:
+        raise parts.wrong
+    relation = bind_generated(context, parts, relation)
     checks = (*bound_checks(context, parts.checks, relation), *_copied(context, parts, relation))
     parts.keys += [exclusion_spec(context, one, relation) for one in parts.exclusions]
-    if context.holder(schema, node.relation.name) is None:  # else that is the error
+    if not taken:
         _check_names(parts, checks)
     if node.partition_by is not None:
         if parts.exclusions:

@@ -116,6 +116,9 @@ class TableParts:
     overridden: set[str] = field(default_factory=set)  # columns of a partition that were named
     schema: str | None = None  # of the table being created: it may refer to itself
     makes_sequences: bool = False  # by CREATE TABLE: defaults may draw from them
+    wrong: SqlError | None = (
+        None  # of a default of the table being created, to be raised once it could be made
+    )
 
     def not_null(self, names: Sequence[str]) -> None:
         """Mark columns (of a primary key) as NOT NULL."""
@@ -336,14 +339,17 @@ def _default_of_new(
 ) -> tuple[Default, ast.Expression | None]:
     """Return a column's default, or, where that names what CREATE TABLE is about to make, the expression that is bound later.
 
-    The table is there, and so are its sequences, when PostgreSQL reads defaults.
+    The table is there, and so are its sequences, when PostgreSQL reads defaults: what is wrong with one comes behind what is wrong with the table.
     """
     try:
         value = bound_default(context, node, column, type_)
     except SqlError as error:
-        if parts.schema is None or error.sqlstate != "42P01":
+        if parts.schema is None:
             raise
-        return (None, None), node
+        if error.sqlstate == "42P01":
+            return (None, None), node
+        parts.wrong = parts.wrong or error.copy()
+        return (None, None), None
     if parts.makes_sequences and "::regclass" in (value[1] or ""):  # which one of theirs may hide
         return (None, None), node
     return value, None

@@ -198,7 +198,7 @@ def changed_options(definition: DictionaryDef, changes: tuple[tuple[str, str | N
 def bind_alter(context: BindContext, node: ast.AlterTextSearch) -> st.AlterTextSearch:
     """RENAME TO, SET SCHEMA, OWNER TO. Raises SqlError 42704, 3F000; 0A000 for a temporary schema."""
     found = _found(context, _NAMED_BY[node.what], node.name)
-    if node.schema is not None:
+    if node.schema is not None and node.schema != "pg_temp":  # nothing moves there
         _creation_schema(context, node.what, (node.schema, found.name))
     return st.AlterTextSearch(
         object=found.oid,

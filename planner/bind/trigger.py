@@ -188,9 +188,9 @@ def _columns(relation: RelationDef, names: tuple[str, ...]) -> tuple[int, ...]:
 def _function(context: BindContext, name: ast.Name) -> int:
     """Return the oid of the trigger function that a name means. Raises SqlError 42883, 42P17, 3F000; 0A000 for others of PostgreSQL's own."""
     shown = ".".join(name)
-    named = context.own_schema(name[-2]) if len(name) > 1 else ""
-    if named not in ("", "pg_catalog", "pg_temp") and context.catalog.schema(named) is None:
-        raise SqlError("3F000", f'schema "{named}" does not exist')
+    named = name[-2] if len(name) > 1 else ""
+    context.require_schema(named)
+    named = context.own_schema(named)
     # functions of the temporary schema are found only where it is named
     path = (named,) if named else [s for s in context.search_path if not s.startswith("pg_temp")]
     mine = [f for f in context.catalog.functions_named(name[-1]) if not f.inputs and f.kind == "f"]

@@ -33,6 +33,11 @@ def creation_schema_of(context: BindContext, name: ast.Name) -> str:
     return creation_schema(context, reference)
 
 
+def is_taken(context: BindContext, schema: str, name: str) -> bool:
+    """Tell whether a type has a name that is to be given: that is told (42710) before anything is looked up for the new one."""
+    return context.catalog.type_oid(context.own_schema(schema), name) is not None
+
+
 def check_label(label: str) -> None:
     """Raise SqlError 42602 for what no label of an enum can be."""
     if len(label.encode()) > MAX_NAME_BYTES:
@@ -134,8 +139,8 @@ def bind_rename_type(context: BindContext, node: ast.Rename) -> st.AlterType:
 def bind_set_type_schema(context: BindContext, node: ast.SetSchema) -> st.AlterType:
     """ALTER TYPE or DOMAIN ... SET SCHEMA. Raises SqlError 3F000."""
     found = users_type(context, node.name, what=node.what).oid
-    if context.catalog.schema(node.new) is None:
-        raise SqlError("3F000", f'schema "{node.new}" does not exist')
+    if node.new != "pg_temp":  # nothing moves there
+        context.require_schema(node.new)
     return st.AlterType(type=found, schema=node.new)
 
 

@@ -522,7 +522,8 @@ def bind_comment(context: BindContext, node: ast.Comment) -> st.Comment | st.Ski
                 return st.Comment(
                     class_oid=_PG_CLASS, object_oid=relation.oid, sub_id=column.attnum, text=node.text
                 )
-        raise SqlError("42703", f'column "{node.name[-1]}" of relation "{relation.name}" does not exist')
+        shown = ".".join(node.name[:-1])
+        raise SqlError("42703", f'column "{node.name[-1]}" of relation "{shown}" does not exist')
     if node.what in ("table constraint", "constraint", "tabconstraint"):
         relation = _named_relation(context, node.name[:-1], node.span)
         for constraint in relation.constraints:

@@ -413,11 +413,11 @@ def procedure_name(value: int) -> str | None:
 
 def _users_function(session: EvalSession, oid: int, value: int) -> str | None:
     """Return a user's function as regproc (its name) or regprocedure (with argument types) prints it."""
-    from planner.builtins.system_functions import function_name, shown_function
+    from planner.builtins.system_functions import constructor_name, function_name, shown_function
 
     function = session.catalog.function_by_oid(value)
     if function is None:
-        return None
+        return constructor_name(session, value, with_types=oid == REGPROCEDURE)
     if oid == REGPROCEDURE:
         return shown_function(session, function)
     if len(_find_procs(session, quote_ident(function.name))) > 1:

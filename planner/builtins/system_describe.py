@@ -101,11 +101,14 @@ def _type(session: EvalSession, oid: int) -> str | None:
 
 
 def _function(session: EvalSession, oid: int) -> str | None:
+    from planner.builtins.system_functions import constructor_name, shown_function
+
     function = session.catalog.function_by_oid(oid)
     if function is not None:
-        from planner.builtins.system_functions import shown_function
-
         return f"function {shown_function(session, function)}"
+    constructor = constructor_name(session, oid, with_types=True)
+    if constructor is not None:
+        return f"function {constructor}"
     proc = facts().procs.get(oid)
     if proc is None:
         return None

@@ -35,7 +35,9 @@ _PARALLEL = {"s": "PARALLEL SAFE", "r": "PARALLEL RESTRICTED", "u": ""}
 
 
 def function_is_visible(session: EvalSession, function: FunctionDef) -> bool:
-    """Tell whether a call by name alone, with its argument types, finds a user's function."""
+    """Tell whether a call by name alone, with its argument types, finds a user's function; it never finds a temporary one."""
+    if function.schema.startswith("pg_temp_"):
+        return False
     for schema in session.search_path:
         if schema.startswith("pg_temp"):
             continue  # functions are never looked for there
@@ -56,6 +58,18 @@ def function_name(session: EvalSession, function: FunctionDef) -> str:
     """Return a user's function by name, with its schema where the search path does not find it, as regproc prints it."""
     name = quote_ident(function.name)
     return name if function_is_visible(session, function) else f"{quote_ident(function.schema)}.{name}"
+
+
+def constructor_name(session: EvalSession, oid: int, *, with_types: bool = False) -> str | None:
+    """Return a constructor of a user's ranges by name, as ``function_name``; ``with_types``: of its arguments. None for what is none."""
+    proc = facts().procs.get(oid)
+    made = None if proc is None else session.catalog.type_by_oid(proc.result)
+    if proc is None or made is None:
+        return None
+    name = quote_ident(proc.name)
+    if made.schema not in session.search_path or made.schema.startswith("pg_temp_"):
+        name = f"{shown_schema(session, made.schema)}.{name}"
+    return f"{name}({','.join(_type(session, of) for of in proc.arg_types)})" if with_types else name
 
 
 def called_function(session: EvalSession, function: FunctionDef) -> str:
@@ -85,10 +99,7 @@ def namer(session: EvalSession) -> built_in.FunctionNamer:
             return search_object_name(session, search)
         if called.isdigit():
             return called  # a text search object that is not there
-        # a constructor of ranges
-        schemas = [within for within, made in session.catalog.constructors_named(called) if made == oid]
-        visible = not schemas or schemas[0] in session.search_path
-        return quote_ident(called) if visible else f"{quote_ident(schemas[0])}.{quote_ident(called)}"
+        return constructor_name(session, oid) or quote_ident(called)
 
     return name
 

@@ -25,7 +25,7 @@ from planner.lower.value import (
     declared_num,
     kind_of,
 )
-from planner.typefacts import type_kind
+from planner.typefacts import format_type, type_kind
 from planner.types import SqlType
 
 _INTEGER_NAMES = {"int16": "smallint", "int32": "integer", "int64": "bigint"}
@@ -72,7 +72,7 @@ def _invalid(d: Dialect, type_name: str, text: Node) -> Node:
 def _read_enum(d: Dialect, node: Node, oid: int) -> Node:
     def body(x: Node) -> Node:
         quoted = b.fn(
-            "concat", b.string(f'invalid input value for enum {facts().types[oid].name}: "'), x, b.string('"')
+            "concat", b.string(f'invalid input value for enum {format_type(oid)}: "'), x, b.string('"')
         )
         return b.case(
             [(b.is_null(x), b.null())]

@@ -24,9 +24,11 @@ SETUP: Final = (
     "CREATE FUNCTION s.f0(x int) RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT $1 $$",
     "CREATE FUNCTION s.g0() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$",
     "CREATE PROCEDURE s.k0(INOUT x int) LANGUAGE plpgsql AS $$ BEGIN x := 1; END $$",
-    "CREATE AGGREGATE s.a0(int) (SFUNC = int4pl, STYPE = int)", "CREATE TEXT SEARCH CONFIGURATION s.w0 (COPY = english)",
+    "CREATE AGGREGATE s.a0(int) (SFUNC = int4pl, STYPE = int)",
+    "DO $$ BEGIN CREATE ROLE ddl_owner; EXCEPTION WHEN duplicate_object THEN NULL; END $$", "GRANT ALL ON SCHEMA s TO ddl_owner",
+    "CREATE TEXT SEARCH CONFIGURATION s.w0 (COPY = english)",
 )  # fmt: skip
-"""Two schemas, and one object of each kind to begin with."""
+"""Two schemas, one object of each kind to begin with, and a role, which stays."""
 
 OBJECTS: Final[Mapping[str, str]] = {
     "table": "t", "parent": "p", "enum": "e", "domain": "d", "composite": "c", "range": "r", "function": "f", "trigger function": "g",
@@ -46,7 +48,7 @@ GRAMMAR: Final[Mapping[str, tuple[str, ...]]] = {
     "statement": (
         *["{make table}"] * 5, *["{make type}"] * 5, *["{make routine}"] * 4, *["{make view}"] * 4, *["{make index}"] * 3,
         *["{alter}"] * 7, *["{drop}"] * 4, *["{block}"] * 3, *["{rows}"] * 3, *["{partition}"] * 2, *["{rename}"] * 2,
-        "{trigger}", "{policy}", "{make sequence}", "{comment}", "{rights}", "{session}", "{search}",
+        "{trigger}", "{policy}", "{make sequence}", "{owner}", "{comment}", "{rights}", "{session}", "{search}",
     ),
     "relation": ("{table}", "{table}", "{view}", "{materialized}", "{parent}"),
     "type": (
@@ -73,7 +75,7 @@ GRAMMAR: Final[Mapping[str, tuple[str, ...]]] = {
     "make table": (
         "CREATE TABLE {+table} ({column a}, {column b})", "CREATE TABLE {+table} ({column a}, {column b}, {column c})",
         "CREATE TABLE {+table} ({column a}, b {type}, {constraint})", "CREATE TABLE {+table} AS {query}",
-        "CREATE TABLE {+table} (LIKE {table} INCLUDING ALL)",
+        "CREATE TABLE {+table} (LIKE {table} INCLUDING ALL)", "CREATE TABLE {+table} OF {composite}",
     ),
     "column a": ("a int", "a int", "a int PRIMARY KEY", "a {type}", "{column}"),
     "column b": ("b {type}", "b {type} DEFAULT {fixed}", "{column}"),
@@ -85,7 +87,8 @@ GRAMMAR: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "constraint": (
         "CHECK ({expression} IS NOT NULL)", "UNIQUE (a, b)", "PRIMARY KEY (a)", "FOREIGN KEY (a) REFERENCES {table} ON DELETE CASCADE",
-        "EXCLUDE USING gist (b WITH &&)", "CONSTRAINT x CHECK ({expression} IS NULL) NOT VALID",
+        "EXCLUDE USING gist (b WITH &&)", "EXCLUDE USING btree (a WITH =)", "EXCLUDE USING gist (({expression}) WITH &&) WHERE (a IS NOT NULL)",
+        "FOREIGN KEY ({any column}) REFERENCES {relation} (a) ON UPDATE CASCADE ON DELETE SET NULL DEFERRABLE", "CONSTRAINT x CHECK ({expression} IS NULL) NOT VALID",
         "CONSTRAINT y FOREIGN KEY (a) REFERENCES {table} NOT VALID",
     ),
     "partition": (
@@ -134,7 +137,7 @@ GRAMMAR: Final[Mapping[str, tuple[str, ...]]] = {
     "make index": (
         "CREATE INDEX ON {relation} ({index key})", "CREATE UNIQUE INDEX ON {table} ({index key})",
         "CREATE INDEX ON {relation} ({index key}) WHERE {expression} IS NOT NULL", "CREATE INDEX ON {relation} USING gin (b)",
-        "CREATE INDEX ON {table} USING {method} (a)", "CREATE INDEX {index name} ON {table} (a)",
+        "CREATE INDEX ON {table} USING {method} (a)", "CREATE INDEX {index name} ON {table} (a)", "CREATE UNIQUE INDEX IF NOT EXISTS {index name} ON {table} (b, a)",
     ),
     "index key": ("a", "a, b", "({expression})", "({expression}), a", "a) INCLUDE (b"),
     "index name": ("ix1", "ix2"),
@@ -168,6 +171,11 @@ GRAMMAR: Final[Mapping[str, tuple[str, ...]]] = {
         "ALTER TABLE {table} ADD {constraint}", "ALTER TABLE {table} DROP CONSTRAINT {constraint name} {how}",
         "ALTER TABLE {table} VALIDATE CONSTRAINT {constraint name}", "ALTER TABLE {table} SET (fillfactor = 50)",
         "ALTER TABLE {table} ALTER {any column} ADD GENERATED ALWAYS AS IDENTITY", "ALTER TABLE {table} ALTER {any column} DROP EXPRESSION",
+        "ALTER TABLE {table} ADD COLUMN {new column} {type}, DROP COLUMN {any column} {how}",
+        "ALTER TABLE {table} ALTER {any column} TYPE {type}, ALTER {any column} SET DEFAULT {fixed}",
+        "ALTER TABLE {table} OF {composite}", "ALTER TABLE {table} NOT OF", "ALTER TABLE {table} ADD CONSTRAINT x UNIQUE USING INDEX {index name}",
+        "ALTER TYPE {enum} ADD VALUE IF NOT EXISTS '{label}' BEFORE 'a'", "ALTER TYPE {composite} ADD ATTRIBUTE {new column} {type}",
+        "ALTER TYPE {composite} DROP ATTRIBUTE IF EXISTS {any column}, ADD ATTRIBUTE {new column} {type}",
         "ALTER TYPE {enum} ADD VALUE '{label}'", "ALTER TYPE {enum} RENAME VALUE 'a' TO '{label}'",
         "ALTER TYPE {composite} ADD ATTRIBUTE {new column} {type} CASCADE", "ALTER TYPE {composite} DROP ATTRIBUTE {any column} CASCADE",
         "ALTER TYPE {composite} ALTER ATTRIBUTE {any column} TYPE {type} CASCADE",
@@ -182,13 +190,18 @@ GRAMMAR: Final[Mapping[str, tuple[str, ...]]] = {
     "constraint name": ("x", "y"),
     "label": ("a", "b", "c", "z"),
     "how": ("", "CASCADE", "CASCADE", "RESTRICT"),
-    "drop": ("DROP {any object} {how}", "DROP {any object} {how}", "DROP {any object} {how}", "DROP INDEX {index schema}.{index name}"),
+    "drop": ("DROP {any object} {how}", "DROP {any object} {how}", "DROP {any object} {how}", "DROP TABLE IF EXISTS {table}, {table} {how}", "DROP TYPE {enum}, {domain} {how}", "DROP INDEX {index schema}.{index name}"),
     "index schema": ("s", "s2", "pg_temp"),
     "rename": (
         "ALTER {any object} RENAME TO {new name}", "ALTER {any object} SET SCHEMA {index schema}",
         "ALTER TABLE {table} RENAME {any column} TO {new column}", "ALTER TABLE {table} RENAME CONSTRAINT x TO y",
         "ALTER INDEX {index schema}.{index name} RENAME TO ix9", "ALTER SCHEMA s2 RENAME TO s3", "ALTER SCHEMA s3 RENAME TO s2",
     ),
+    "owner": (
+        "ALTER {any object} OWNER TO {role}", "ALTER {any object} OWNER TO {role}", "ALTER SCHEMA s2 OWNER TO {role}",
+        "GRANT SELECT ON {relation} TO {role}",
+    ),
+    "role": ("ddl_owner", "ddl_owner", "postgres", "CURRENT_USER"),
     "comment": (
         "COMMENT ON {any object} IS 'said'", "COMMENT ON COLUMN {table}.{any column} IS 'said'",
         "COMMENT ON CONSTRAINT x ON {table} IS 'said'", "COMMENT ON TRIGGER tr1 ON {table} IS 'said'", "COMMENT ON SCHEMA s2 IS 'said'",

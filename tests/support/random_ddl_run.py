@@ -18,28 +18,10 @@ from collections import Counter
 from engine.catalog.references import missing
 from engine.database import Database
 from engine.eager import settle
+from tests.support.definitions import DEFINITIONS
 from tests.support.engine import Failed, Rows, Session, open_database
 from tests.support.random_ddl import SETUP, RandomDdl
 from txn.persist.memory import MemoryDisk
-
-DEFINITIONS = (
-    "SELECT nspname, relname, relkind, relnatts, relrowsecurity, relacl::text FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace",
-    "SELECT attrelid::regclass, attnum, attname, atttypid::regtype, attnotnull, attisdropped, attidentity, attgenerated FROM pg_attribute",
-    "SELECT adrelid::regclass, adnum, pg_get_expr(adbin, adrelid) FROM pg_attrdef",
-    "SELECT conname, conrelid::regclass, contypid::regtype, convalidated, pg_get_constraintdef(oid) FROM pg_constraint",
-    "SELECT indexrelid::regclass, pg_get_indexdef(indexrelid) FROM pg_index",
-    "SELECT tgrelid::regclass, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal",
-    "SELECT schemaname, viewname, definition FROM pg_views WHERE schemaname LIKE 's%'",
-    "SELECT schemaname, matviewname, definition FROM pg_matviews",
-    "SELECT oid::regprocedure, prokind, pg_get_function_result(oid), prosrc, pg_get_function_sqlbody(oid) FROM pg_proc WHERE oid >= 16384",
-    "SELECT oid::regtype, typtype, typbasetype::regtype, typdefault, typnotnull FROM pg_type WHERE oid >= 16384",
-    "SELECT enumtypid::regtype, enumlabel FROM pg_enum ORDER BY enumtypid, enumsortorder",
-    "SELECT classoid::regclass, objoid, objsubid, description FROM pg_description",
-    "SELECT schemaname, tablename, policyname, cmd, qual FROM pg_policies",
-    "SELECT inhrelid::regclass, inhparent::regclass FROM pg_inherits",
-    "SELECT defaclnamespace, defaclobjtype, defaclacl::text FROM pg_default_acl",
-)
-"""What of a catalog is compared, where ``oid``s of catalogs, and so their order, stay as they are."""
 
 
 class Play:
@@ -91,7 +73,7 @@ class Play:
 
 async def definitions(session: Session) -> list[Rows]:
     """Return what a catalog holds, as clients see it."""
-    return [sorted(await session.run(query), key=str) for query in DEFINITIONS]
+    return [sorted(await session.run(query), key=str) for query in DEFINITIONS.values()]
 
 
 async def play(seed: int, statements: int) -> Play:
@@ -104,10 +86,10 @@ async def play(seed: int, statements: int) -> Play:
     again = Session(await open_database(disk), 4)
     for row in await again.run("SELECT object, reason FROM holdfast_unreadable_objects"):
         made.found.append(f"after a restart {row[0]} cannot be read: {row[1]}")
-    for query, old, new in zip(DEFINITIONS, before, await definitions(again), strict=True):
+    for name, old, new in zip(DEFINITIONS, before, await definitions(again), strict=True):
         for row in set(old) ^ set(new):
             made.found.append(
-                f"{'only before' if row in old else 'only after'} a restart: {row} of {query[:40]}"
+                f"{'only before' if row in old else 'only after'} a restart: {row} of the {name}"
             )
     return made
 
