@@ -27,7 +27,7 @@ WORDS: Mapping[str, str] = {
 }  # fmt: skip
 ALL: Mapping[str, str] = {
     "relation": "arwdDxt", "column": "arwx", "sequence": "rwU", "schema": "UC", "database": "CTc", "type": "U",
-    "function": "X", "large object": "rw",
+    "function": "X", "language": "U", "large object": "rw",
 }  # fmt: skip
 EVERYBODY = 0
 READ_ALL_DATA, WRITE_ALL_DATA = 6181, 6182  # pg_read_all_data, pg_write_all_data
@@ -70,7 +70,7 @@ def default_acl(kind: str, owner: int, *, public: bool = False) -> tuple[AclItem
     if kind == "column":
         return ()
     own = AclItem(grantee=owner, grantor=owner, letters=ordered(ALL[kind]))
-    if kind == "type":
+    if kind in ("type", "language"):
         return AclItem(grantee=EVERYBODY, grantor=owner, letters="U"), own
     if kind == "function":
         return AclItem(grantee=EVERYBODY, grantor=owner, letters="X"), own

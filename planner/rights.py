@@ -28,6 +28,7 @@ from planner.catalog import FunctionDef, RelationDef, RoleDef, SchemaDef, System
 from planner.facts import INFORMATION_SCHEMA_OID, PG_CATALOG_OID, PUBLIC_OID, rows
 
 PG_CLASS, PG_NAMESPACE, PG_DATABASE, PG_TYPE, PG_PROC = 1259, 2615, 1262, 1247, 1255
+PG_LANGUAGE = 2612
 SUPERUSER = 10
 SYSTEM_COLUMNS: Final = {-6: "tableoid", -5: "cmax", -4: "xmax", -3: "cmin", -2: "xmin", -1: "ctid"}
 READ_ALL, WRITE_ALL = "r", "awd"  # what pg_read_all_data and pg_write_all_data may do with every relation
@@ -103,6 +104,18 @@ def function_acl(catalog: SystemCatalog, function: FunctionDef) -> tuple[AclItem
     """Return the list of a user's function."""
     found = catalog.acl(PG_PROC, function.oid)
     return default_acl("function", function.owner) if found is None else found
+
+
+@cache
+def languages() -> Mapping[str, tuple[int, bool]]:
+    """Return of each language its oid, and whether it is trusted: those that are not are for superusers."""
+    return {row["lanname"]: (int(row["oid"]), row["lanpltrusted"] == "t") for row in rows("language")}
+
+
+def language_acl(catalog: SystemCatalog, language: int) -> tuple[AclItem, ...]:
+    """Return the list of a language; one that is not trusted has the default one."""
+    found = catalog.acl(PG_LANGUAGE, language)
+    return default_acl("language", SUPERUSER) if found is None else found
 
 
 def database_acl(catalog: SystemCatalog, database: int) -> tuple[AclItem, ...]:
@@ -193,6 +206,11 @@ class Rights:
     def type(self, type_: TypeDef, *, option: bool = False) -> bool:
         """Whether it may use a user's type in definitions."""
         return self.superuser or self._any(type_acl(self._catalog, type_), type_.owner, "type", "U", option)
+
+    def language(self, name: str, *, option: bool = False) -> bool:
+        """Whether it may define functions in a language."""
+        acl = language_acl(self._catalog, languages()[name][0])
+        return self.superuser or self._any(acl, SUPERUSER, "language", "U", option)
 
     def function(self, function: FunctionDef, *, option: bool = False) -> bool:
         """Whether it may call a user's function."""

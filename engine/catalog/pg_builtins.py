@@ -11,7 +11,8 @@ import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from engine.catalog.stored import SUPERUSER_OID
+from engine.catalog.acl_texts import acl_of
+from engine.catalog.stored import PG_LANGUAGE_OID, SUPERUSER_OID
 from engine.catalog.virtual import RowDict, relation
 from planner import facts as f
 from planner.builtins.system_definitions import entry_points
@@ -210,13 +211,13 @@ def pg_amproc(session: Session) -> Iterator[RowDict]:
         yield {**row, "amproc": found}
 
 
-@relation("pg_language", "static")
+@relation("pg_language", "catalog")
 def pg_language(session: Session) -> Iterator[RowDict]:
     """Yield pg_language."""
     for row in _typed(
         "language", "oid lanowner lanplcallfoid laninline lanvalidator", "lanispl lanpltrusted"
     ):
-        yield {**row, "lanacl": None}
+        yield {**row, "lanacl": acl_of(session, PG_LANGUAGE_OID, row["oid"])}
 
 
 @relation("pg_collation", "static")

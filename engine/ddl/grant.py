@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 from engine.catalog.stored import (
     PG_CLASS_OID,
     PG_DATABASE_OID,
+    PG_LANGUAGE_OID,
     PG_LARGEOBJECT_OID,
     PG_NAMESPACE_OID,
     PG_PROC_OID,
     PG_TYPE_OID,
+    SUPERUSER_OID,
     Stored,
 )
 from engine.connection.portal import Command, Outcome
@@ -43,6 +45,8 @@ from planner.rights import (
     database_acl,
     function_acl,
     grantable_columns,
+    language_acl,
+    languages,
     relation_acl,
     schema_acl,
     type_acl,
@@ -96,6 +100,10 @@ class _Object:
                 raise SqlError("42883", f"function with OID {target.oid} does not exist")
             self.owner, self.name, self.what = function.owner, function.name, "function"
             self.whole = self.items = function_acl(catalog, function)
+        elif target.kind == "language":
+            self.name = next(name for name, (oid, _) in languages().items() if oid == target.oid)
+            self.owner, self.what = SUPERUSER_OID, "language"
+            self.whole = self.items = language_acl(catalog, target.oid)
         elif target.kind == "large object":
             row = large[target.oid]
             self.owner, self.name, self.what = row.values[2], f"large object {target.oid}", "large object"
@@ -161,6 +169,7 @@ def revoked_by_user(session: Session, acl: AclDef, roles: Iterable[int]) -> tupl
         PG_NAMESPACE_OID: "schema",
         PG_TYPE_OID: "type",
         PG_PROC_OID: "function",
+        PG_LANGUAGE_OID: "language",
         PG_DATABASE_OID: "database",
     }
     kind = kinds.get(acl.class_oid, "")

@@ -181,7 +181,7 @@ RIGHTS: Final[Mapping[type, Row]] = total(
         st.AlterFunction: Asks(Asked.alter_function),
         st.DropFunction: Asks(Asked.drop_function),
         st.Call: Nothing("EXECUTE of the procedure is asked for as of any call; arguments read no tables"),
-        st.Do: Nothing("PL/pgSQL is trusted; each statement of the block is asked about as it runs"),
+        st.Do: Asks(Asked.do),
         st.CreateConfiguration: Asks(Asked.create_text_search),
         st.CreateDictionary: Asks(Asked.create_text_search),
         st.AlterMapping: Asks(Asked.alter_mapping),

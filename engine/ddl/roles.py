@@ -12,6 +12,7 @@ from engine.catalog.spaces import objects_in
 from engine.catalog.stored import (
     PG_CLASS_OID,
     PG_DATABASE_OID,
+    PG_LANGUAGE_OID,
     PG_LARGEOBJECT_OID,
     PG_NAMESPACE_OID,
     PG_PROC_OID,
@@ -41,7 +42,7 @@ from planner.builtins.system_functions import shown_function
 from planner.catalog import AclDef, FunctionDef, RelationDef, RoleDef
 from planner.deparse_expr import quote_identifier
 from planner.errors import SqlError, not_supported
-from planner.rights import grantable_columns
+from planner.rights import grantable_columns, languages
 from planner.statements import RoleStatement
 from planner.textsearch.names import SEARCH_NAMES
 
@@ -324,6 +325,8 @@ def _granted_on(session: Session, acl: AclDef) -> str:
     schema = session.catalog.schema_by_oid(acl.object_oid)
     if acl.class_oid == PG_NAMESPACE_OID and schema is not None:
         return f"schema {quote_identifier(schema.name)}"
+    if acl.class_oid == PG_LANGUAGE_OID:
+        return f"language {next(name for name, (oid, _) in languages().items() if oid == acl.object_oid)}"
     if acl.class_oid == PG_LARGEOBJECT_OID:
         return f"large object {acl.object_oid}"
     database = session.catalog.database_by_oid(acl.object_oid)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 from engine.ddl.members import named_role
-from engine.ddl.needs import Needs
+from engine.ddl.needs import Needs, denied
 from engine.reads.plans import Replan
 from planner import statements as st
 from planner.errors import SqlError
@@ -23,9 +23,19 @@ class RoutineNeeds(Needs):
     # -- functions ---------------------------------------------------------------------------------
 
     def create_function(self, statement: st.CreateFunction) -> None:
-        """CREATE [OR REPLACE] FUNCTION and PROCEDURE: CREATE on the schema, USAGE of types; to own the one that is replaced."""
+        """CREATE [OR REPLACE] FUNCTION and PROCEDURE: CREATE on the schema, USAGE of the language and of types; to own the one that is replaced."""
         self._create_in(statement.function.schema)
+        self.use_language(statement.function.language)
         self._replace_function(statement.replace, statement.function)
+
+    def use_language(self, name: str) -> None:
+        """USAGE of a language."""
+        if not self.rights.language(name):
+            raise denied("language", name)
+
+    def do(self, _: st.Do) -> None:
+        """USAGE of PL/pgSQL: each statement of the block is asked about as it runs."""
+        self.use_language("plpgsql")
 
     def _replace_function(self, replacing: bool, made: FunctionDef) -> None:
         if made.leakproof:

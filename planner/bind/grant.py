@@ -16,16 +16,16 @@ from planner.bind.utility import owner_name
 from planner.catalog import FunctionDef, RelationDef
 from planner.errors import SqlError, not_supported
 from planner.facts import PG_CATALOG_OID
-from planner.rights import grantable_columns
+from planner.rights import PG_LANGUAGE, grantable_columns, languages
 
 PG_CLASS, PG_NAMESPACE, PG_DATABASE, PG_LARGEOBJECT = 1259, 2615, 1262, 2613
 _TABLE_KINDS = "rvmp"
 
 
 def bind_grant(context: BindContext, node: ast.Grant) -> st.Grant:
-    """GRANT and REVOKE of privileges on tables, columns, sequences, schemas, types, functions, databases and large objects.
+    """GRANT and REVOKE of privileges on tables, columns, sequences, schemas, types, functions, languages, databases and large objects.
 
-    Raises SqlError 42P01, 3F000, 3D000, 42703, 0LP01 (a privilege that the kind of object has not, grant options for
+    Raises SqlError 42P01, 3F000, 3D000, 42703, 42704, 42809 (a language that is not trusted), 0LP01 (a privilege that the kind of object has not, grant options for
     everybody), 42601 (no such word); 0A000 for other kinds of objects.
     """
     targets = tuple(_targets(context, node))
@@ -76,6 +76,9 @@ def _targets(context: BindContext, node: ast.Grant) -> Iterator[st.GrantTarget]:
             if database is None:
                 raise SqlError("3D000", f'database "{name}" does not exist')
             yield _on_object("database", PG_DATABASE, database.oid, node)
+    elif node.kind == "language":
+        for name in node.names:
+            yield _on_object("language", PG_LANGUAGE, _trusted_language(name), node)
     elif node.kind == "large object":
         for number in node.numbers:
             yield _on_object("large object", PG_LARGEOBJECT, number, node)
@@ -85,6 +88,19 @@ def _targets(context: BindContext, node: ast.Grant) -> Iterator[st.GrantTarget]:
 
 def _verb(node: ast.Grant) -> str:
     return "GRANT" if node.is_grant else "REVOKE"
+
+
+def _trusted_language(name: str) -> int:
+    if name not in languages():
+        raise SqlError("42704", f'language "{name}" does not exist')
+    oid, trusted = languages()[name]
+    if not trusted:
+        raise SqlError(
+            "42809",
+            f'language "{name}" is not trusted',
+            detail="GRANT and REVOKE are not allowed on untrusted languages, because only superusers can use untrusted languages.",
+        )
+    return oid
 
 
 def _grantable_type(context: BindContext, name: ast.Name, what: str) -> int:

@@ -1,6 +1,6 @@
 """Privilege inquiry: has_table_privilege and its family, pg_has_role, access control lists.
 
-What a role may do is said in ``planner.rights``. Functions, types and languages are everybody's to use, as long as nothing is
+What a role may do is said in ``planner.rights``. Functions and types are everybody's to use, as long as nothing is
 granted on them.
 
 The answer is that of now, whatever time a statement reads at: policies, views and functions that ask let nobody in from whom a right
@@ -31,10 +31,17 @@ from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.catalog import RelationDef, RoleDef
 from planner.errors import SqlError
-from planner.facts import REGPROCEDURE, TID, facts, rows
+from planner.facts import REGPROCEDURE, TID, facts
 from planner.identifiers import split_identifier
 from planner.query import CTID, Expr, FuncExpr, RelationRange, Select, Var
-from planner.rights import SYSTEM_COLUMNS, Rights, database_owner, grantable_columns, restricted_functions
+from planner.rights import (
+    SYSTEM_COLUMNS,
+    Rights,
+    database_owner,
+    grantable_columns,
+    languages,
+    restricted_functions,
+)
 from planner.typefacts import FIRST_USER_OID
 from planner.walk import walk
 
@@ -150,18 +157,17 @@ def _type(session: EvalSession, wanted: Any) -> Asked | None:
     return _public(SUPERUSER_OID, "U")
 
 
-def _named(file: str, column: str, what: str, public: bool) -> Resolve:
-    """Return the resolver for built-in objects listed in a fact file."""
+def _language(session: EvalSession, wanted: Any) -> Asked | None:
+    for name, (oid, _) in languages().items():
+        if wanted in (name, oid):
+            return functools.partial(_of_language, name)
+    if isinstance(wanted, int):
+        return None
+    raise SqlError("42704", f'language "{wanted}" does not exist')
 
-    def resolve(session: EvalSession, wanted: Any) -> Asked | None:
-        key = "oid" if isinstance(wanted, int) else column
-        if any(row[key] == str(wanted) for row in rows(file)):
-            return _public(SUPERUSER_OID, "U" if public else "")
-        if isinstance(wanted, int):
-            return None
-        raise SqlError("42704", f'{what} "{wanted}" does not exist')
 
-    return resolve
+def _of_language(name: str, rights: Rights, letters: str, option: bool) -> bool:
+    return rights.language(name, option=option)
 
 
 def _tablespace(session: EvalSession, wanted: Any) -> Asked | None:
@@ -197,7 +203,7 @@ KINDS: dict[str, Kind] = {
     "has_database_privilege": Kind(("CREATE", "TEMPORARY", "TEMP", "CONNECT"), _database),
     "has_function_privilege": Kind(("EXECUTE",), _function),
     "has_type_privilege": Kind(("USAGE",), _type),
-    "has_language_privilege": Kind(("USAGE",), _named("language", "lanname", "language", True)),
+    "has_language_privilege": Kind(("USAGE",), _language),
     "has_tablespace_privilege": Kind(("CREATE",), _tablespace),
     "has_foreign_data_wrapper_privilege": Kind(("USAGE",), _nothing("foreign-data wrapper")),
     "has_server_privilege": Kind(("USAGE",), _nothing("server")),
