@@ -23,12 +23,13 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
-from collections.abc import Awaitable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from threading import get_ident
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
+from pgwire.codecs.user_types import NAMES
 from planner.builtins.large import METER
 from planner.errors import SqlError
 from txn.resident import resident_bytes
@@ -123,9 +124,12 @@ class Account:
         limit: bytes it may take: the server's share of a statement, or less where ``statement_memory`` says so.
         taken: bytes measured so far.
         promised: bytes of large values made since the last measurement.
+        type_name: what messages to the session call a user's type; None for one that is not known.
     """
 
-    __slots__ = ("_arrow", "_base", "_measures", "limit", "most", "promised", "statements", "taken")
+    __slots__ = (
+        *("_arrow", "_base", "_measures", "limit", "most", "promised", "statements", "taken", "type_name"),
+    )
 
     def __init__(self, statements: Statements) -> None:
         """Nothing is taken."""
@@ -137,6 +141,7 @@ class Account:
         self._base = 0  # what the process had when the slice began, or the last measurement was made
         self._measures = False
         self._arrow = 0  # what Arrow had when it had taken nothing
+        self.type_name: Callable[[int], str | None] = lambda oid: None
 
     # -- a slice -------------------------------------------------------------------------------------
 
@@ -306,12 +311,18 @@ def _charge(size: int, ahead: bool) -> None:
         )
 
 
+def _type_name(oid: int) -> str | None:
+    """Return what the session that runs calls a user's type; None in a thread beside the loop. Short statements have none."""
+    return _running.type_name(oid) if _running is not None and get_ident() == _loop_thread else None
+
+
 def install(each: int) -> None:
-    """Have large values charged; ``each``: what one statement may have. The calling thread is the loop's."""
+    """Have large values charged, and users' types called by their names; ``each``: what one statement may have. The calling thread is the loop's."""
     global _of_one_value, _loop_thread
     _of_one_value, _loop_thread = each, get_ident()
     return_large()
     METER.charge, METER.each = _charge, each
+    NAMES.find = _type_name
 
 
 class Charged(Awaitable[T]):

@@ -47,7 +47,6 @@ from pgwire.backend import (
     StatementDescription,
     TransactionStatus,
 )
-from pgwire.codecs.user_types import TYPE_NAMES
 from pgwire.errors import BackendError, ErrorReport
 from pgwire.release import release_error
 from planner.builtins.system import other_type_name
@@ -84,7 +83,7 @@ class Connection:
         self.log = session.log = StatementLog(session)
         self._idle_limit = IdleLimit(self._end)
         self._tag = ""  # of the Query whose commit is waited for
-        self._type_names = partial(other_type_name, session)
+        session.account.type_name = partial(other_type_name, session)
         self._counted = False  # parameters of portals are among what the session keeps
         session.block.on_end.append(self._block_ended)
 
@@ -192,7 +191,6 @@ class Connection:
         small: bool = False,
     ) -> MaybeAwaitable[None]:
         """Create a portal with its parameter values."""
-        TYPE_NAMES.set(self._type_names)
         if self._idle_limit.timer is not None:
             self._idle_limit.stop()
         session = self.session
@@ -277,7 +275,6 @@ class Connection:
 
     def execute(self, portal: str, max_rows: int, out: Responder) -> MaybeAwaitable[None]:
         """Run or continue a portal."""
-        TYPE_NAMES.set(self._type_names)
         found = self.portals.get(portal)
         if found is None or found.cursor is not None:
             return self._execute_shared(portal, found, max_rows, out)
@@ -538,7 +535,6 @@ class Connection:
 
     def touch(self, text: str) -> None:
         """A statement begins."""
-        TYPE_NAMES.set(self._type_names)
         session = self.session
         if self._idle_limit.timer is not None:
             self._idle_limit.stop()

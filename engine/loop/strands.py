@@ -189,8 +189,7 @@ def step(function: Callable[..., Any], *args: Any) -> Outcome:
 
 def _switch(strand: Strand, message: tuple[Any, ...]) -> Outcome:
     global _count
-    strand.driver = driver = greenlet.getcurrent()
-    strand.gr_context = driver.gr_context  # whose work it is: what a ContextVar has, it has there
+    strand.driver = greenlet.getcurrent()
     before = way.swap(way.fresh_slice(strand.is_open, strand.is_safe))
     # A strand that begins takes the message as arguments of ``run``.
     outcome: Outcome = strand.switch(message) if strand else strand.switch(*message)

@@ -15,7 +15,6 @@ and is read, as that integer: so texts are kept that are to outlast a renamed la
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -121,15 +120,26 @@ STORED = UserTypes({}, lambda oid: None)
 """Values in the form in which stored texts have them."""
 
 
-TYPE_NAMES: Final[ContextVar[Callable[[int], str | None] | None]] = ContextVar("TYPE_NAMES", default=None)
-"""What messages to the session that runs call a user's type: its schema before it where the search path has another, or none, of that name. A function
-that gives None for what it does not know; none where no session runs."""
+class Names:
+    """What messages to the session that runs call a user's type: its schema before it where the search path has another, or none, of that name.
+
+    It is asked when a message is made, so that nothing has to be said before each statement. ``find`` gives None for what it does not know,
+    and where no session runs.
+    """
+
+    __slots__ = ("find",)
+
+    def __init__(self) -> None:
+        """Nothing is known."""
+        self.find: Callable[[int], str | None] = lambda oid: None
+
+
+NAMES: Final = Names()
 
 
 def called(oid: int, otherwise: str) -> str:
     """Return what messages call a user's type, ``otherwise`` where that is not known."""
-    known = TYPE_NAMES.get()
-    found = None if known is None else known(oid)
+    found = NAMES.find(oid)
     return otherwise if found is None else found
 
 
