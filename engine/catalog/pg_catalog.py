@@ -38,9 +38,11 @@ from engine.catalog.virtual import (
     relation,
 )
 from engine.constraints.references import references_to
+from pgwire.codecs.array import delimiter_of, quote
+from pgwire.codecs.registry import text_output
 from planner import facts as f
 from planner.acl import default_acl
-from planner.catalog import ConstraintDef, RelationDef, SchemaDef
+from planner.catalog import ColumnDef, ConstraintDef, RelationDef, SchemaDef
 from planner.collations import collation_of
 from planner.opclass import METHOD_OIDS, class_oid, kept_type, partition_classes
 from planner.partition import bound_text
@@ -205,6 +207,21 @@ def _column_acl(item: RelationDef, attnum: int, acls: Session | None) -> tuple[s
     return acl_texts(acls, acls.catalog.acl(PG_CLASS_OID, item.oid, attnum) or None) if acls else None
 
 
+def _has_missing(item: RelationDef, column: ColumnDef) -> bool:
+    """Tell whether rows of before a column was added have a value in it: partitioned tables have no rows."""
+    return column.missing_value is not None and item.kind == "r" and not column.dropped
+
+
+def _missing(item: RelationDef, column: ColumnDef, session: Session | None) -> str | None:
+    """Return that value, as an array of it."""
+    if session is None or not _has_missing(item, column):
+        return None
+    oid = column.type.oid
+    return (
+        "{" + quote(text_output(oid, column.missing_value, session.output_settings), delimiter_of(oid)) + "}"
+    )
+
+
 def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = None) -> Iterator[RowDict]:
     domains = column_domains()
     for item in relations:
@@ -237,7 +254,7 @@ def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = Non
                 "attcacheoff": -1, "atttypmod": -1 if domain else column.type.typmod, "attbyval": by_value, "attalign": align,
                 "attstorage": storage, "attnotnull": column.not_null,
                 "atthasdef": column.default_sql is not None and not column.identity and not dropped,
-                "atthasmissing": column.missing_value is not None,
+                "atthasmissing": _has_missing(item, column), "attmissingval": _missing(item, column, acls),
                 "attisdropped": dropped, "attislocal": dropped or not item.partition_of,
                 "attinhcount": int(bool(item.partition_of) and not dropped), "attcollation": collation,
                 "attidentity": column.identity, "attgenerated": "" if dropped or item.kind == "i" else column.generated,

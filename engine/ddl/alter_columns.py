@@ -29,6 +29,7 @@ from engine.ddl.rewrite import (
     rewrite_rows,
     store_definition,
     store_with_hidden,
+    to_be_rewritten,
     validate_checks,
 )
 from engine.ddl.roles import function_words
@@ -132,6 +133,7 @@ async def add_column(session: Session, plan: Plan, relation: RelationDef, action
             check(longer)
             openly(shape.check_stored, longer, session)
             rows += longer
+        changed = to_be_rewritten(changed)
         await store_definition(session, changed)
         await rewrite_rows(session, changed, rows)
         await define.validate(session, changed, changed.constraints[len(relation.constraints) :])
@@ -415,8 +417,6 @@ async def alter_type(session: Session, plan: Plan, relation: RelationDef, action
     rewrites = action.rewrites or column.generated or physical_type(column.type) != physical_type(after.type)
     if rewrites or after.type.oid != column.type.oid:
         refuse_held_rows(session.catalog, relation)
-    if rewrites:
-        after = replace(after, missing_value=None)  # every row now holds a value of its own
     touched = {column.attnum, *generated_from(relation, (column.attnum,), session.catalog)}
     for exclusion in relation.exclusions:
         looked_at = set(exclusion.attnums)
@@ -454,6 +454,7 @@ async def alter_type(session: Session, plan: Plan, relation: RelationDef, action
             new.append((*row[:position], value, *row[position + 1 :]))
         check(new)
         rows += complete(new)
+    changed = to_be_rewritten(changed)
     await store_definition(session, changed)
     await rewrite_rows(session, changed, rows)
     await define.rebuild(session, changed, column.attnum)

@@ -43,6 +43,11 @@ async def store_definition(session: Session, relation: RelationDef) -> None:
     await session.view.change([changed])
 
 
+def to_be_rewritten(relation: RelationDef) -> RelationDef:
+    """Return a definition of which every row is written anew: each then has a value of its own in every column."""
+    return replace(relation, columns=tuple(replace(c, missing_value=None) for c in relation.columns))
+
+
 async def locked_rows(session: Session, relation: RelationDef) -> AsyncIterator[list[Row]]:
     """Yield the values of every row, own changes included, in chunks; nobody changes any from here on.
 

@@ -215,7 +215,7 @@ def _add_texts() -> None:
         (domain.UNKNOWN, "unknown", -2), (domain.CSTRING, "cstring", -2),
         (domain.REFCURSOR, "refcursor", -1),
         (domain.PG_NODE_TREE, "pg_node_tree", -1),
-        # columns of catalog relations that are always NULL: statistics and missing values
+        # columns of catalog relations: statistics, which are always NULL, and missing values, which are texts
         (2277, "anyarray", -1), (3361, "pg_ndistinct", -1), (3402, "pg_dependencies", -1), (5017, "pg_mcv_list", -1),
         (10028, "pg_statistic[]", -1),
     ):  # fmt: skip
