@@ -13,6 +13,7 @@ there are not enough it is another executor's, or 53000.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import re
 import threading
@@ -388,8 +389,9 @@ class _Running(EngineQuery):
         missing = missing_part(error)
         if missing is not None:
             return missing
-        self.may_pass = isinstance(error, duckdb.IOException) and (
-            said(number_in(str(error))).passing or self._owner.made_spill_again()
+        number = number_in(str(error)) if isinstance(error, duckdb.IOException) else None
+        self.may_pass = number is not None and (
+            said(number).passing or (number == errno.ENOENT and self._owner.made_spill_again())
         )
         return to_sql_error(error) if isinstance(error, duckdb.Error) else error
 

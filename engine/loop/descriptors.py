@@ -93,18 +93,24 @@ class Descriptors:
         entry = (count, future)
         self._waiting.append(entry)
         try:
-            async with asyncio.timeout(ROOM_S):
-                await future
-        except BaseException as error:
-            if future.done() and not future.cancelled():
-                self.give(count)  # they came in the same turn
-            elif entry in self._waiting:
-                self._waiting.remove(entry)
-                self._serve()
-            if isinstance(error, TimeoutError):
-                return False
+            # not asyncio.timeout, which asks for a task: a statement's first steps are the socket's
+            await asyncio.wait((future,), timeout=ROOM_S)
+        except BaseException:
+            self._leave(entry)
             raise
-        return True
+        if future.done():
+            return True
+        self._leave(entry)
+        return False
+
+    def _leave(self, entry: tuple[int, asyncio.Future[None]]) -> None:
+        """Let go of a place among those that wait, or of what it was given in this same turn."""
+        count, future = entry
+        if future.done():
+            self.give(count)
+        elif entry in self._waiting:
+            self._waiting.remove(entry)
+            self._serve()
 
     def give(self, count: int) -> None:
         """Give back what was taken; the files are closed."""

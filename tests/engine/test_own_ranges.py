@@ -135,7 +135,7 @@ def test_functions_of_another_server_of_the_process_are_no_constructors() -> Non
     """What a range type brings along is known to the process by its oid, which another server's function may have."""
 
     async def made(statements: list[str]) -> list[int]:
-        database = await open_database(MemoryDisk())
+        database = await open_database(MemoryDisk(), own_oids=False)
         session = Session(database, 1)
         for sql in statements:
             await session.run(sql)

@@ -12,6 +12,7 @@ from typing import Any
 from engine.config import load
 from engine.connection.backend import Connection
 from engine.database import COMMON_SHARDS, SALVAGED_SHARDS, Database
+from engine.ddl.oids import OidSource
 from engine.eager import settle
 from engine.index.executor import IndexExecutor
 from engine.loop import strands
@@ -114,12 +115,25 @@ class Session:
         return out.rows
 
 
-async def open_database(disk: MemoryDisk, options: TxnOptions | None = None, **settings: Any) -> Database:
-    """Open a database over ``disk`` with the row executor alone; what runs long gives way, as in ``Database.open``."""
+_sources: list[OidSource] = []
+
+
+async def open_database(
+    disk: MemoryDisk, options: TxnOptions | None = None, *, own_oids: bool = True, **settings: Any
+) -> Database:
+    """Open a database over ``disk`` with the row executor alone; what runs long gives way, as in ``Database.open``.
+
+    ``own_oids``: its objects get oids that no database of this process has given yet, for what types are is known by oid as long as a
+    process lives.
+    """
     give_way.install(strands.lay_aside, None)
     config = load(argparse.Namespace(config=None, spark_start="off", memory=1 << 28, **settings), {})
     options = replace(options or TxnOptions(), common_shards=COMMON_SHARDS, salvaged_shards=SALVAGED_SHARDS)
     database = Database(config, await open_memory_store(disk, options))
     await database.open_own_shards()
+    oids = database._oids
+    if own_oids:
+        await oids.open(max([oids._next, *(source._end for source in _sources)]))
+        _sources.append(oids)
     database.executors = {"index": IndexExecutor()}
     return database

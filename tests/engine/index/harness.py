@@ -54,6 +54,7 @@ class Session:
         self.search_path = ("pg_catalog", "public")
         self.explicit_search_path = ("public",)
         self.closed_schemas: frozenset[str] = frozenset()
+        self.escapes = False
         self.transaction_time_us = self.statement_time_us = 1_700_000_000_000_000
 
     def random(self) -> float:

@@ -9,11 +9,13 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from engine.connection import kept_rows
 from engine.connection.rows import RowBatch
+from engine.eager import eager
 from engine.local import instance
 from engine.local.instance import opened_at_most
 from engine.loop import descriptors
@@ -93,6 +95,22 @@ def test_the_wait_is_bounded_and_what_nobody_wants_any_more_stays_with_the_other
             assert await shared.take(160)
         shared.give(200)
         assert not shared._waiting
+
+    asyncio.run(main())
+
+
+def test_waiting_begins_without_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A statement's first steps are the socket's."""
+
+    async def main() -> None:
+        shared = of(200, monkeypatch)
+        assert shared.take_now(200)
+        begun: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().call_soon(lambda: begun.set_result(eager(shared.take(50))))
+        waiting = await begun
+        shared.give(100)
+        assert await waiting
+        assert shared.taken == 150
 
     asyncio.run(main())
 
