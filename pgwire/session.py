@@ -499,10 +499,13 @@ class Session:
         step: Step | None = None
         self._pumping = True
         try:
-            while (kind := connection.upcoming) in PASSED_OVER and step is None:
+            while (kind := connection.upcoming) in PASSED_OVER:
                 connection.next_frame()
                 step = _HANDLERS[kind](self, connection.data, connection.start, connection.stop)
-            report = self.backend.unmet() if kind in REFUSED and step is None else None
+                if step is not None:
+                    self._withdrawn = True  # asked again behind it
+                    break
+            report = self.backend.unmet() if kind in REFUSED else None
             if report is not None:
                 connection.next_frame()
                 connection.has_read()

@@ -207,16 +207,18 @@ def _name_columns(made: LevelNames, item: Range, names: Names) -> None:
             names.needed = len(names.visible)
     if isinstance(item, FunctionRange):
         names.listed = names.brief = True
-        names.needed = _last_of_query(names.visible)
+        names.needed = _last_named(item, names)
     elif isinstance(item, RelationRange) or (isinstance(item, SubqueryRange) and item.view is not None):
         names.listed = changed
     else:
         names.listed = changed or item.written.named > 0
 
 
-def _last_of_query(visible: Sequence[tuple[str, bool]]) -> int:
-    """Return how many columns there are up to the last one that the query had when it was bound."""
-    return max((count for count, (_, fresh) in enumerate(visible, 1) if not fresh), default=0)
+def _last_named(item: FunctionRange, names: Names) -> int:
+    """Return how many columns the text has up to the last one that it had when it was written."""
+    old = len(item.columns) - item.written.fresh - item.written.unnamed
+    shown = [place for place in item.written.order or range(len(item.columns)) if names.columns[place]]
+    return max((count for count, place in enumerate(shown, 1) if place < old), default=0)
 
 
 def _name_joined(made: LevelNames, join: Join) -> None:

@@ -71,6 +71,14 @@ class SqlError(DataError):
         self.constraint = constraint
         self.routine: str | None = None
 
+    @property
+    def ends_statement(self) -> bool:
+        """Whether it is of the running statement (a cancel, a time-out, no room), and says nothing of a text that is looked at.
+
+        Who asks whether a text can be bound has to raise it.
+        """
+        return self.sqlstate[:2] in ("53", "57")
+
     def copy(self) -> Self:
         """Return the error anew, without the frames it came through: to keep it, or to raise one that is kept or a variable has.
 

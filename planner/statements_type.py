@@ -58,10 +58,11 @@ class AddAttribute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropAttribute:
-    """DROP ATTRIBUTE [IF EXISTS]."""
+    """DROP ATTRIBUTE [IF EXISTS] [CASCADE]."""
 
     name: str
     if_exists: bool
+    cascade: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -171,11 +171,11 @@ async def insert_parts(
     )
     try:
         written = await write(job)
-    except (
-        BaseException
-    ) as error:  # also when it is cancelled: what workers are still at must not outlive this
-        await undo_load(txn, mark, error)
-        await log.jobs.end_parts(job, ())
+    except BaseException as error:
+        try:
+            await undo_load(txn, mark, error)
+        finally:  # also when it is cancelled: what workers are still at must not outlive this
+            await log.jobs.end_parts(job, ())
         raise
     new_parts: list[PartState] = []
     left = deque(log.here(part.ref) for part in written)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
+
+from planner.typefacts import FIRST_USER_OID
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
@@ -27,3 +29,12 @@ def parts_of(catalog: CatalogSnapshot, oid: int) -> Iterator[int]:
         seen.add(own)
         yield own
         left += [column.declared.oid for column in row.live]
+
+
+def holds(catalog: CatalogSnapshot, oid: int, family: Collection[int]) -> bool:
+    """Tell whether values of a type have values of one of a composite type's family in them, or may have: ranges, of anything."""
+    if oid < FIRST_USER_OID:
+        return False
+    made = catalog.type_by_oid(oid)
+    is_range = made is not None and made.kind == "r"
+    return is_range or oid in family or any(part in family for part in parts_of(catalog, oid))

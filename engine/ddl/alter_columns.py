@@ -252,6 +252,9 @@ async def drop_column(
     changed = replace(changed, policies=tuple(p for p in changed.policies if p not in own_lost))
     called = functions.functions_that_break(session, relation, changed)
     uses = selecting(session, changed, column.name, {row_type, row_array_oid(relation.oid)})
+    by_rows = {use.what for use in uses.parts if use.kind == "policy" and use.relation.oid == relation.oid}
+    own_lost += [policy for policy in changed.policies if policy.name in by_rows]
+    changed = replace(changed, policies=tuple(p for p in changed.policies if p not in own_lost))
     broken += uses.views
     called += uses.functions
     views_too, _, links = functions.dependents(session, [f.oid for f in called])
@@ -367,7 +370,9 @@ def views_that_break(session: Session, before: RelationDef, after: RelationDef) 
             try:
                 text = rebase_view(view, session.catalog, trial, settings=session.bind_settings)
                 rebase_view(replace(view, view_sql=text), trial, trial, settings=session.bind_settings)
-            except SqlError:
+            except SqlError as error:
+                if error.ends_statement:
+                    raise
                 if _can_be_bound(session, view):
                     broken.append(view)
     return broken
@@ -377,7 +382,9 @@ def _can_be_bound(session: Session, view: RelationDef) -> bool:
     catalog = session.catalog
     try:
         rebase_view(view, catalog, catalog, settings=session.bind_settings)
-    except SqlError:
+    except SqlError as error:
+        if error.ends_statement:
+            raise
         return False
     return True
 

@@ -17,15 +17,23 @@ from typing import TYPE_CHECKING, Any
 
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
+from engine.ddl import functions
 from engine.ddl.alter import apply_actions
 from engine.ddl.create import target_schema
-from engine.ddl.dependents import still_needed
+from engine.ddl.dependents import Dependency, in_report_order, still_needed
 from engine.ddl.domains import domains_over
-from engine.ddl.drop import described, table_of
+from engine.ddl.drop import (
+    described,
+    notice_cascade,
+    table_of,
+    view_dependencies,
+    view_dependents,
+)
 from engine.ddl.field_names import rename_fields
 from engine.ddl.held_rows import columns_holding, refuse_cycle, repack_rows
 from engine.ddl.rename import rename_column
 from engine.ddl.roles import function_words
+from engine.ddl.stored_queries import rebase_queries
 from engine.ddl.types import changed_type, check_free, new_type, without_attribute
 from engine.reads.plans import Plan, Replan
 from pgwire.give_way import between
@@ -103,9 +111,12 @@ async def alter_composite(
     for action in statement.actions:
         changed = _altered(session, type_, action)
         if isinstance(action, st.DropAttribute) and changed is not type_:
-            _refuse_selected(session, changed, action.name)
+            await _lose(session, changed, action)
         type_ = changed
+    before = session.catalog
     await session.view.change([type_])
+    if any(isinstance(action, st.AddAttribute | st.DropAttribute) for action in statement.actions):
+        await rebase_queries(session, frozenset(), before, type_.family)
     if any(isinstance(action, st.DropAttribute) for action in statement.actions):
         await repack_rows(session, type_.oid, holding)
     for action in statement.actions:
@@ -122,17 +133,27 @@ async def alter_composite(
     return Command(plan.bound.tag)
 
 
-def _refuse_selected(session: Session, changed: TypeDef, name: str) -> None:
-    """Raise SqlError 2BP01 where something selects an attribute that ``changed`` has no more."""
+async def _lose(session: Session, changed: TypeDef, action: st.DropAttribute) -> None:
+    """Drop, with CASCADE, what selects an attribute that ``changed`` has no more; raise SqlError 2BP01 without where there is such."""
     from engine.ddl.field_uses import selecting  # it drops columns
 
-    uses = selecting(session, changed, name, changed.family)
-    column = f"column {name} of composite type {type_name(session, changed.oid, None)}"
-    lines = [f"{one.what} depends on {column}" for one in uses.dependencies(session, None)]
-    lines += [f"{described(session, view)} depends on {column}" for view in uses.views]
-    lines += [f"{function_words(session, function)} depends on {column}" for function in uses.functions]
-    if lines:
-        raise still_needed(column, lines)
+    uses = selecting(session, changed, action.name, changed.family)
+    root = ("attribute", changed.oid, action.name)
+    views, _, links = functions.dependents(session, [function.oid for function in uses.functions])
+    found = uses.dependencies(session, root) + links
+    found += [Dependency(v.oid, v.oid, described(session, v), root) for v in uses.views]
+    found += [Dependency(f.oid, f.oid, function_words(session, f), root) for f in uses.functions]
+    below = {view.oid for view in (*uses.views, *views)}
+    found += view_dependencies(session, view_dependents(session, below))
+    told = [one for one in in_report_order([root], found) if one.what]
+    if told and not action.cascade:
+        column = f"column {action.name} of composite type {type_name(session, changed.oid, None)}"
+        on = [column if one.on == root else functions.words_of(session, one.on) for one in told]
+        raise still_needed(
+            column, (f"{one.what} depends on {words}" for one, words in zip(told, on, strict=True))
+        )
+    notice_cascade(session, [one.what for one in told])
+    await uses.drop(session)
 
 
 def _check_domains(session: Session, type_: TypeDef, action: st.AttributeAction) -> None:

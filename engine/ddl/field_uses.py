@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
-from engine.catalog.row_parts import parts_of
+from engine.catalog.row_parts import holds
 from engine.catalog.state import CatalogSnapshot
 from engine.connection.session import Session
 from engine.ddl.dependents import Dependency
@@ -29,13 +29,12 @@ from planner.bind.functions import rebase_body, rebase_default
 from planner.bind.generated import stored_generation
 from planner.bind.index import index_keys
 from planner.bind.policy import rebound_policies
+from planner.bind.renaming import renamed
 from planner.bind.stored import rebase_default_text, rebase_view
 from planner.bind.trigger import stored_condition
 from planner.catalog import ConstraintDef, FunctionDef, RelationDef, TypeDef
 from planner.errors import SqlError
-from planner.named_oids import named_oids
 from planner.partition import key_exprs
-from planner.typefacts import FIRST_USER_OID
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +62,16 @@ class FieldUses:
                 await drop_use(session, use)
         await drop_domain_checks(session, self.checks)
 
+    async def drop(self, session: Session) -> None:
+        """Drop all of it, with what hangs on it, as far as it is still there."""
+        from engine.ddl.drop import drop_relations
+        from engine.ddl.functions import drop_functions
+
+        await drop_functions(session, self.functions, cascade=True, quiet=True)
+        await self.drop_parts(session)
+        views = [view for view in self.views if session.catalog.relation_by_oid(view.oid) is not None]
+        await drop_relations(session, views, cascade=True, quiet=True)
+
 
 def selecting(
     session: Session, changed: RelationDef | TypeDef, name: str, family: Collection[int]
@@ -84,20 +93,19 @@ def field_uses(
     has = mentions(name)
     types = () if _reached(catalog, family) else _names(catalog, family)
 
-    def breaks(text: str | None, bind: Callable[[], Any]) -> bool:
+    of_rows = reading(catalog, frozenset(), frozenset(family))
+
+    def breaks(text: str | None, bind: Callable[[], Any], depends_on: Collection[int] = ()) -> bool:
         give_way()
         if text is None:
             return False
         selects = has(text) and (not types or any(one in text for one in types))
-        if not selects and not named_oids(text).intersection(family):
+        if not selects and not of_rows(depends_on, text):
             return False
         try:
             bind()
         except SqlError as error:
-            if error.sqlstate[:2] in (
-                "53",
-                "57",
-            ):  # of the statement, which is interrupted or has no room, not of the text
+            if error.ends_statement:
                 raise
             return True
         return False
@@ -107,21 +115,26 @@ def field_uses(
     broken: set[int] = set()  # views, those of who drops the column included
     for relation in catalog.user_relations():
         if relation.oid == table:
+            found.parts.extend(_policies(relation, catalog, trial, breaks))
             continue
-        if relation.kind in "vm" and breaks(relation.view_sql, partial(rebase_view, relation, trial, trial)):
+        if relation.kind in "vm" and breaks(
+            relation.view_sql, partial(_view_without, relation, catalog, trial), relation.depends_on
+        ):
             broken.add(relation.oid)
             if not reads(relation.depends_on, relation.view_sql):
                 found.views.append(relation)
                 continue
         if relation.kind in "rmp":
-            found.parts.extend(_parts(relation, trial, breaks))
+            found.parts.extend(_parts(relation, catalog, trial, breaks))
     for made in catalog.user_types():
         for check in made.checks:
             bind = partial(stored_check, trial, made, check.check_sql, plain=False)
             if breaks(check.check_sql, bind):
                 found.checks.append((made, check))
     for function in catalog.functions():
-        if not reads(function.depends_on, function.body_sql) and _function_breaks(function, trial, breaks):
+        depends_on = (function.oid, *function.depends_on)
+        handled = function.body_sql and reads(depends_on, function.body_sql)
+        if not handled and _function_breaks(function, catalog, trial, breaks):
             found.functions.append(function)
     # Others go with these.
     found.views[:] = [view for view in found.views if broken.isdisjoint(view.depends_on)]
@@ -134,13 +147,7 @@ def _reached(catalog: CatalogSnapshot, family: Collection[int]) -> bool:
     types = {column.declared.oid for relation in catalog.user_relations() for column in relation.live}
     for function in catalog.functions():
         types.update((*function.types, function.result))
-    return any(oid >= FIRST_USER_OID and _holds(catalog, oid, family) for oid in types)
-
-
-def _holds(catalog: CatalogSnapshot, oid: int, family: Collection[int]) -> bool:
-    made = catalog.type_by_oid(oid)
-    is_range = made is not None and made.kind == "r"  # of anything
-    return is_range or oid in family or any(part in family for part in parts_of(catalog, oid))
+    return any(holds(catalog, oid, family) for oid in types)
 
 
 def _names(catalog: CatalogSnapshot, family: Collection[int]) -> tuple[str, ...]:
@@ -150,10 +157,34 @@ def _names(catalog: CatalogSnapshot, family: Collection[int]) -> tuple[str, ...]
     return tuple(name.replace('"', '""') for name in found)
 
 
-_Breaks = Callable[[str | None, Callable[[], Any]], bool]
+class _Breaks(Protocol):
+    def __call__(
+        self, text: str | None, bind: Callable[[], Any], depends_on: Collection[int] = ()
+    ) -> bool: ...
 
 
-def _parts(table: RelationDef, trial: CatalogSnapshot, breaks: _Breaks) -> Iterator[Use]:
+# Lists of columns that queries have go on without a column that is gone, so they are bound as they would be written then.
+
+
+def _view_without(view: RelationDef, catalog: CatalogSnapshot, trial: CatalogSnapshot) -> None:
+    rebase_view(replace(view, view_sql=rebase_view(view, catalog, trial)), trial, trial)
+
+
+def _body_without(function: FunctionDef, catalog: CatalogSnapshot, trial: CatalogSnapshot) -> None:
+    rebase_body(replace(function, body_sql=rebase_body(function, catalog, trial)), trial, trial)
+
+
+def _policy_without(table: RelationDef, catalog: CatalogSnapshot, trial: CatalogSnapshot) -> None:
+    after = trial.relation_by_oid(table.oid) or table
+    policies = rebound_policies(
+        table, replace(after, policies=table.policies), catalog, lambda expr: renamed(expr, trial)
+    )
+    rebound_policies(after, replace(after, policies=policies), trial, lambda expr: expr)
+
+
+def _parts(
+    table: RelationDef, catalog: CatalogSnapshot, trial: CatalogSnapshot, breaks: _Breaks
+) -> Iterator[Use]:
     key = table.partition_key
     if key is not None and breaks(" ".join(key.expressions), partial(key_exprs, table, trial)):
         yield Use("table", table, 0)
@@ -181,17 +212,30 @@ def _parts(table: RelationDef, trial: CatalogSnapshot, breaks: _Breaks) -> Itera
     for trigger in table.triggers:
         if breaks(trigger.when_sql, partial(stored_condition, trigger, table, trial)):
             yield Use("trigger", table, trigger.name)
+    yield from _policies(table, catalog, trial, breaks)
+
+
+def _policies(
+    table: RelationDef, catalog: CatalogSnapshot, trial: CatalogSnapshot, breaks: _Breaks
+) -> Iterator[Use]:
     for policy in table.policies:
         alone = replace(table, policies=(policy,))
         if breaks(
             f"{policy.using_sql} {policy.check_sql}",
-            partial(rebound_policies, alone, alone, trial, lambda expr: expr),
+            partial(_policy_without, alone, catalog, trial),
+            (table.oid, *policy.depends_on),
         ):
             yield Use("policy", table, policy.name)
 
 
-def _function_breaks(function: FunctionDef, trial: CatalogSnapshot, breaks: _Breaks) -> bool:
-    if function.body_sql and breaks(function.body_sql, partial(rebase_body, function, trial, trial)):
+def _function_breaks(
+    function: FunctionDef, catalog: CatalogSnapshot, trial: CatalogSnapshot, breaks: _Breaks
+) -> bool:
+    if function.body_sql and breaks(
+        function.body_sql,
+        partial(_body_without, function, catalog, trial),
+        (function.oid, *function.depends_on),
+    ):
         return True
     inputs = function.inputs[len(function.inputs) - len(function.defaults) :]
     return any(

@@ -8,7 +8,7 @@ a text depends on nothing, as in PostgreSQL.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from engine.ddl.dependents import Dependency, in_report_order, kept_by_extension
 from engine.ddl.members import named_role
 from engine.ddl.needs import denied
 from engine.ddl.roles import function_words
-from engine.ddl.row_readers import reading
+from engine.ddl.row_readers import Reads, reading
 from engine.ddl.temporary import refuse_temporary_move
 from engine.plpgsql.extra_checks import tell_extra
 from engine.reads.plans import Plan
@@ -453,22 +453,23 @@ def functions_that_break(session: Session, before: RelationDef, after: RelationD
     broken = []
     reads = reading(session.catalog, {before.oid})
     for function in session.catalog.functions():
-        if function.body_sql and reads(function.depends_on, function.body_sql):
+        if function.body_sql and reads((function.oid, *function.depends_on), function.body_sql):
             try:
                 text = rebase_body(function, session.catalog, trial)
                 rebase_body(replace(function, body_sql=text), trial, trial)
-            except SqlError:
+            except SqlError as error:
+                if error.ends_statement:
+                    raise
                 broken.append(function)
     return broken
 
 
-async def rebase_functions(session: Session, oids: Set[int], before: CatalogSnapshot) -> None:
-    """Name relations anew in the bodies that read them: they were called otherwise in ``before``."""
-    reads = reading(before, oids)
+async def rebase_functions(session: Session, before: CatalogSnapshot, reads: Reads) -> None:
+    """Name relations anew in the bodies that read them (``row_readers.reading``): they were called otherwise in ``before``."""
     changed = [
         replace(function, body_sql=rebase_body(function, before, session.catalog))
         for function in session.catalog.functions()
-        if function.body_sql and reads(function.depends_on, function.body_sql)
+        if function.body_sql and reads((function.oid, *function.depends_on), function.body_sql)
     ]
     if changed:
         await session.view.change(changed)

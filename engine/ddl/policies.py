@@ -11,7 +11,7 @@ transactions that have written the table. What its expressions read it depends o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import PG_POLICY_OID, Stored, StoredKey
 from engine.connection.portal import Command, Outcome
 from engine.ddl.members import named_role
-from engine.ddl.row_readers import reading
+from engine.ddl.row_readers import Reads
 from engine.eager import settle
 from engine.reads.plans import Plan
 from planner import statements as st
@@ -198,18 +198,17 @@ def policies_on(
     return sorted(found, key=lambda pair: pair[1].oid)
 
 
-async def rebase_policies(session: Session, oids: Set[int], before: CatalogSnapshot) -> None:
-    """Write policies anew that read one of some relations which have other names or columns than in ``before``."""
+async def rebase_policies(session: Session, before: CatalogSnapshot, reads: Reads) -> None:
+    """Write policies anew that read (``row_readers.reading``) what has other names or columns than in ``before``."""
 
     def change(expr: Expr) -> Expr:
         made: Expr = renamed(expr, session.catalog)
         return made
 
     changed: list[Stored] = []
-    reads = reading(before, oids)
     for table in session.catalog.user_relations():
         if any(
-            table.oid in oids or reads(policy.depends_on, policy.using_sql + policy.check_sql)
+            reads((table.oid, *policy.depends_on), f"{policy.using_sql} {policy.check_sql}")
             for policy in table.policies
         ):
             old = before.relation_by_oid(table.oid)
@@ -218,8 +217,9 @@ async def rebase_policies(session: Session, oids: Set[int], before: CatalogSnaps
                 left = {policy.oid for policy in table.policies}
                 kept = tuple([policy for policy in old.policies if policy.oid in left])
                 policies = rebound_policies(old, replace(table, policies=kept), before, change)
-                version = session.db.next_catalog_version()
-                changed.append(replace(table, policies=policies, version=version))
+                if policies != table.policies:
+                    version = session.db.next_catalog_version()
+                    changed.append(replace(table, policies=policies, version=version))
     if changed:
         await session.view.change(changed)
 

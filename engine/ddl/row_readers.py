@@ -1,31 +1,49 @@
-"""Which stored texts read some relations: those that name them, and those that call functions of their rows.
+"""Which stored texts read some relations, or rows of some composite types: those that name them, and those that get such rows otherwise.
 
-SELECT * FROM t                        depends on t
-SELECT * FROM rows_of_t() r(a, b)      depends on the function, and has the columns that t has
+SELECT * FROM t                           depends on t
+SELECT * FROM rows_of_t() r(a, b)         depends on the function, and has the columns that t has
+SELECT * FROM x, unnest(x.many_t) r(a, b)    depends on a relation with a column of such rows, be it in arrays or within others
 
-Both are written anew when the columns of the relation change.
+All are written anew when the columns of the relation, or the attributes of the type, change.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Set
 
+from engine.catalog.row_parts import holds
 from engine.catalog.state import CatalogSnapshot
-from engine.catalog.stored import row_type_oid
-from planner.domains import base_oid
+from engine.catalog.stored import row_array_oid, row_type_oid
+from planner.catalog import RelationDef
+from planner.named_oids import named_oids
+
+Reads = Callable[[Collection[int], str | None], bool]
 
 
-def reading(catalog: CatalogSnapshot, oids: Set[int]) -> Callable[[Collection[int], str], bool]:
-    """Return what tells of a text, and of the relations that it names, whether it reads one of ``oids``; it may say so of one that does not."""
-    rows = {row_type_oid(oid) for oid in oids}
-    named = rows | {function.oid for function in catalog.functions() if base_oid(function.result) in rows}
-    if not named:
+def reading(catalog: CatalogSnapshot, oids: Set[int], types: Set[int] = frozenset()) -> Reads:
+    """Return what tells of a text whether it reads one of the relations ``oids`` or rows of ``types``; it may say so of one that does not.
+
+    It is asked with what the text belongs to and depends on, relations and functions, and the text itself.
+    """
+    rows = {*types, *(made for oid in oids for made in (row_type_oid(oid), row_array_oid(oid)))}
+    if not rows:
         return lambda depends_on, text: False
-    # stored texts name types and functions by oid (``planner.deparse_expr.stored_function``)
-    by_oid = re.compile('"#(?:' + "|".join(map(str, sorted(named))) + ')"')
+    functions = list(catalog.functions())
+    named = rows | {function.oid for function in functions if holds(catalog, function.result, rows)}
+    objects = {
+        *oids,
+        *(table.oid for table in catalog.with_made_types() if _has(catalog, table, rows)),
+        *(f.oid for f in functions if any(holds(catalog, oid, rows) for oid in f.types)),
+    }
 
-    def reads(depends_on: Collection[int], text: str) -> bool:
-        return not oids.isdisjoint(depends_on) or by_oid.search(text) is not None
+    def reads(depends_on: Collection[int], text: str | None) -> bool:
+        return not objects.isdisjoint(depends_on) or not named.isdisjoint(named_oids(text))
 
+    for view in catalog.user_relations():
+        if view.kind == "v" and reads(view.depends_on, view.view_sql) and _has(catalog, view, rows):
+            objects.add(view.oid)
     return reads
+
+
+def _has(catalog: CatalogSnapshot, relation: RelationDef, rows: Set[int]) -> bool:
+    return any(holds(catalog, column.declared.oid, rows) for column in relation.live)

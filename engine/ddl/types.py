@@ -35,6 +35,7 @@ from engine.ddl.drop import (
 from engine.ddl.held_rows import columns_holding, repack_rows
 from engine.ddl.members import named_role
 from engine.ddl.namings import Namings, check_dependencies
+from engine.ddl.stored_queries import rebase_queries
 from engine.ddl.temporary import refuse_temporary_move
 from engine.ddl.uses import dependency, drop_use, uses_of
 from engine.reads.plans import Plan
@@ -491,12 +492,11 @@ async def drop_attribute(session: Session, type_: TypeDef, attnum: int) -> None:
 
     without = without_attribute(type_, attnum)
     uses = selecting(session, without, type_.attributes[attnum - 1].name, type_.family)
-    await functions.drop_functions(session, uses.functions, cascade=True, quiet=True)
-    await uses.drop_parts(session)
-    views = [view for view in uses.views if session.catalog.relation_by_oid(view.oid) is not None]
-    await drop_relations(session, views, cascade=True, quiet=True)
+    await uses.drop(session)
     holding = list(columns_holding(session.catalog, type_.oid, type_.array_oid))
+    before = session.catalog
     await session.view.change([without])
+    await rebase_queries(session, frozenset(), before, type_.family)
     await repack_rows(session, type_.oid, holding)
 
 

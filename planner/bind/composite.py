@@ -51,7 +51,8 @@ def bind_alter_composite(context: BindContext, node: ast.AlterTable) -> st.Alter
         elif action.kind == "drop column":
             if action.name not in names and not action.missing_ok:
                 raise _missing(made, action.name)
-            actions.append(st.DropAttribute(name=action.name, if_exists=action.missing_ok))
+            dropped = st.DropAttribute(name=action.name, if_exists=action.missing_ok, cascade=action.cascade)
+            actions.append(dropped)
             names.discard(action.name)
         elif action.kind == "alter column type" and isinstance(column, ast.ColumnDef):
             if action.name not in names:

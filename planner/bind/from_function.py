@@ -60,8 +60,8 @@ def bind_function(scope: Scope, node: ast.FunctionRef) -> tuple[int, Item]:
     slots = tuple(_attribute_places(scope, expr) for expr, _, _ in calls)
     written = written_as(columns, node.alias)
     if written.named and scope.context.env.settings is STORED_TEXT:
-        # stored texts name all columns that there were; those behind came to the row type since
-        written = replace(written, fresh=len(columns) - written.named)
+        # stored texts name all columns that there were
+        written = replace(written, unnamed=len(columns) - written.named)
     made = FunctionRange(
         alias=alias_name,
         slots=slots if any(places is not None for places in slots) else (),

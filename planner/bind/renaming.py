@@ -116,7 +116,8 @@ def _function_columns_now(item: FunctionRange, catalog: Catalog) -> FunctionRang
         at += width
         order += places
         have, now = _attributes(item, number, function, catalog)
-        if len(have) == len(now) == width and list(have) != list(now) and isinstance(function, SqlCall):
+        by_name = not (item.slots and item.slots[number])
+        if by_name and len(have) == len(now) == width and list(have) != list(now):
             continue  # one has another name
         for place, key in zip(places, have, strict=False):
             if key not in now:

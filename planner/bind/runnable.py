@@ -66,7 +66,7 @@ def check_runnable(expr: Expr, catalog: Catalog) -> None:
     try:
         runnable(expr, catalog)
     except SqlError as error:
-        if error.sqlstate == "0A000":
+        if error.sqlstate == "0A000" or error.ends_statement:
             raise
 
 
@@ -77,7 +77,9 @@ def runnable_or_called(expr: Expr, catalog: Catalog, functions: set[int] | None 
     """
     try:
         return runnable(expr, catalog, functions)
-    except SqlError:
+    except SqlError as error:
+        if error.ends_statement:
+            raise
         return expr
 
 

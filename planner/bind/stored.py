@@ -427,7 +427,9 @@ def rebase_readable_view(view: RelationDef, before: Catalog, after: Catalog) -> 
 
     try:
         query = bind_view(stored_context(before, view.view_sql, view.view_path), view)
-    except SqlError:
+    except SqlError as error:
+        if error.ends_statement:
+            raise
         return view.view_sql
     return deparse_query(renamed(query, after), names=[column.name for column in view.columns])
 

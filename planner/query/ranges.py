@@ -33,7 +33,8 @@ class Written:
 
     ``aliased``: with an alias, whose list of columns had ``named`` names; ``own``: what the columns are called without it, () if they are
     called the same, "" for one that is gone. ``fresh``: how many of the last columns came after the query. ``only``: ONLY stood before it.
-    ``order``: the places of the columns as the text has them, where fresh ones are not its last (ROWS FROM); else ().
+    ``order``: the places of the columns as the text has them, where fresh ones are not its last (ROWS FROM); else (). ``unnamed``: how many
+    columns before these the list of a stored text does not name: they came to the row type of a function since it was written.
     """
 
     aliased: bool = False
@@ -42,6 +43,7 @@ class Written:
     fresh: int = 0
     only: bool = False
     order: tuple[int, ...] = ()
+    unnamed: int = 0
 
 
 PLAIN: Final = Written()
