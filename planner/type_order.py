@@ -100,6 +100,11 @@ def family_equality(family: int, left: int, right: int) -> int:
     return _families().operators.get((family, left, right, 3), 0)
 
 
+def is_ordered(oid: int) -> bool:
+    """Tell whether values of a type can be sorted; of a composite one, its fields apart (``unordered_field``)."""
+    return _family_operator(oid, 1) is not None
+
+
 def find_equality(oid: int) -> OperatorFact | None:
     """Return the type's default ``=`` (btree class, else hash class), or None."""
     return _family_operator(oid, 3) or _family_operator(oid, 1, _HASH)

@@ -125,7 +125,7 @@ def physical_type(type_: SqlType) -> PhysicalType:
     if fact is not None and fact.kind == "e":
         return PhysicalType(kind="int64")
     if fact is not None and fact.kind in ("r", "m"):
-        return PhysicalType(kind="tailed" if range_type(type_.oid).scaled else "bytes")
+        return PhysicalType(kind="tailed" if range_type(type_.oid).tailed else "bytes")
     if fact is not None and fact.kind == "c" and type_.oid >= FIRST_USER_OID:
         return PhysicalType(kind="tailed")
     if fact is not None and fact.category == "A" and fact.element and fact.length == -1:

@@ -14,7 +14,7 @@ from typing import Final
 
 from pgwire.codecs.composite import Attribute, RowShape
 from pgwire.codecs.ranges import RangeType
-from pgwire.codecs.register import register_domain, register_enum, register_range, register_row
+from pgwire.codecs.register import order_of, register_domain, register_enum, register_range, register_row
 from pgwire.codecs.user_types import EnumLabels
 from planner.catalog import RowType, TypeDef
 from planner.domains import know_domain, plain_type
@@ -93,7 +93,9 @@ def _register_range(type_: TypeDef) -> None:
     """A range type, its multirange type, the array types over both, and their constructors."""
     from planner.builtins.own_ranges import register_constructors  # which loads those of all types
 
-    made = RangeType(type_.oid, type_.name, type_.base, type_.multirange, type_.multirange_name)
+    made = RangeType(
+        type_.oid, type_.name, type_.base, type_.multirange, type_.multirange_name, compared=order_of(type_.base)
+    )  # fmt: skip
     arrays = {type_.oid: type_.array_oid, type_.multirange: type_.multirange + 1}
     for (oid, array_oid), kind in zip(arrays.items(), "rm", strict=True):
         register_type(

@@ -30,7 +30,7 @@ from engine.ddl.drop import (
     view_dependents,
 )
 from engine.ddl.field_names import rename_fields
-from engine.ddl.held_rows import columns_holding, refuse_cycle, repack_rows
+from engine.ddl.held_rows import columns_holding, refuse_cycle, refuse_unordered, repack_rows
 from engine.ddl.rename import rename_column
 from engine.ddl.roles import function_words
 from engine.ddl.stored_queries import rebase_queries
@@ -189,6 +189,7 @@ def _altered(session: Session, type_: TypeDef, action: st.AttributeAction) -> Ty
                 "42701", f'column "{action.attribute.name}" of relation "{type_.name}" already exists'
             )
         refuse_cycle(session, type_.oid, action.attribute.type.oid)
+        refuse_unordered(session.catalog, type_, action.attribute.type.oid)
         return replace(type_, attributes=(*columns, attribute(len(columns) + 1, action.attribute)))
     name = action.old if isinstance(action, st.RenameAttribute) else (
         action.name if isinstance(action, st.DropAttribute) else action.attribute.name
@@ -211,5 +212,6 @@ def _altered(session: Session, type_: TypeDef, action: st.AttributeAction) -> Ty
                 f'cannot alter type "{type_.name}" because column "{relation.name}.{column.name}" uses it',
             )
         refuse_cycle(session, type_.oid, action.attribute.type.oid)
+        refuse_unordered(session.catalog, type_, action.attribute.type.oid)
         columns[at] = attribute(at + 1, action.attribute)
     return replace(type_, attributes=tuple(columns))

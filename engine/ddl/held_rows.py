@@ -15,10 +15,24 @@ from engine.constraints.define import touch
 from engine.ddl.rewrite import locked_rows, rewrite_rows
 from pgwire.bounded import alike
 from pgwire.codecs.composite import RowShape, pack, values_of
+from pgwire.codecs.ranges import (
+    Bound,
+    RangeType,
+    between,
+    element,
+    normalized,
+    pack_multirange,
+    pack_range,
+    place,
+    range_type,
+    unpack_multirange,
+    unpack_range,
+)
 from planner.builtins.system import type_name
-from planner.catalog import ColumnDef, RelationDef
-from planner.errors import SqlError
-from planner.typefacts import FIRST_USER_OID, element_of
+from planner.catalog import ColumnDef, RelationDef, TypeDef
+from planner.errors import SqlError, not_supported
+from planner.type_order import is_ordered, unordered_field
+from planner.typefacts import FIRST_USER_OID, element_of, format_type
 from txn.types import Row
 
 if TYPE_CHECKING:
@@ -94,9 +108,12 @@ def _repacker(
     made = catalog.type_by_oid(oid)
     if made is not None and made.kind == "d" and oid == made.oid:
         return _repacker(catalog, made.base, of, known)
-    element = element_of(oid)
-    if element:
-        inner = _repacker(catalog, element, of, known)
+    if made is not None and made.kind == "r" and oid in (made.oid, made.multirange):
+        within = _repacker(catalog, made.base, of, known)
+        return None if within is None else _ranges(range_type(oid), oid == made.multirange, within)
+    member = element_of(oid)
+    if member:
+        inner = _repacker(catalog, member, of, known)
         return None if inner is None else _each(inner)
     shape = catalog.row_shape(oid)
     if shape is None:
@@ -129,6 +146,36 @@ def _each(inner: _Repack) -> _Repack:
         return inner(value)
 
     return repack
+
+
+def _ranges(type_: RangeType, many: bool, inner: _Repack) -> _Repack:
+    def renewed(bound: Bound) -> Bound:
+        if bound.infinite:
+            return bound
+        at = place(type_, inner(element(bound)))
+        return Bound(at.key[:-1] + bound.key[-1:], at.scale, at.kept)
+
+    def repack(value: Any) -> Any:
+        if value is None:
+            return None
+        span = None if many else unpack_range(value)
+        spans = unpack_multirange(value) if many else [] if span is None else [span]
+        found = [between(type_, renewed(low), renewed(high)) for low, high in spans]
+        kept = [one for one in found if one is not None]
+        return (
+            pack_multirange(type_, normalized(kept)) if many else pack_range(type_, kept[0] if kept else None)
+        )
+
+    return repack
+
+
+def refuse_unordered(catalog: CatalogSnapshot, type_: TypeDef, oid: int) -> None:
+    """Raise SqlError 0A000 for an attribute of a type without order where ranges are over the composite type."""
+    if is_ordered(oid) and not unordered_field(oid, catalog.row_type, 1):
+        return
+    for made in catalog.user_types():
+        if made.kind == "r" and type_.oid in parts_of(catalog, made.base):
+            raise not_supported(f"an attribute of type {format_type(oid)} in a type that ranges are over")
 
 
 async def renew_holders(session: Session, relation: RelationDef) -> None:

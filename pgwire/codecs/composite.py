@@ -2,10 +2,9 @@ r"""Composite types: values as bytes that order as the types do, and their text 
 
     value    = key | attributes | length of those, four bytes
     key      what is compared (``pgwire.codecs.composite_keys``)
-    attributes   msgpack: one value for each attribute by its number, dropped ones included, nil for NULL; numerics are
-                 extension 1 (their text), since comparison forgets their display scale; an array with lower bounds other than
-                 1 is extension 2 (the bounds, then the items). Where there is one, here or in an attribute's attribute, the header is that
-                 of a long array (``pgwire.bounded.ROW_MARK``)
+    attributes   ``pgwire.codecs.packed``: one value for each attribute by its number, dropped ones included, nil for NULL. Where an
+                 array has lower bounds other than 1, here or in an attribute's attribute, the header is that of a long array
+                 (``pgwire.bounded.ROW_MARK``)
 
     (1,"a b",)      (1,"{""x,y"",z}","(2,""q"")")
 
@@ -19,23 +18,19 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any, Final
 
-import msgspec
-
-from pgwire.bounded import ROW_MARK, BoundedArray, bounded, keeps_bounds
+from pgwire.bounded import ROW_MARK, keeps_bounds
 from pgwire.codecs.composite_keys import row_key
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import quoting
+from pgwire.codecs.packed import pack_values, unpack_values
 from pgwire.codecs.quoted import Unended, read_quoted
 from pgwire.codecs.ranges import comparable
 from pgwire.codecs.system import RecordValue
 
 __all__ = ["Attribute", "RowShape", "comparable", "pack_row", "parse_fields", "record_of", "unpack_row"]
 
-_NUMERIC: Final = 1
-_BOUNDED: Final = 2
 _SPACES: Final = " \t\n\v\f\r"
 
 
@@ -72,40 +67,12 @@ class RowShape:
 # -- values ----------------------------------------------------------------------------------------------
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Decimal):
-        return msgspec.msgpack.Ext(_NUMERIC, str(value).encode())
-    if isinstance(value, tuple):
-        items = [_plain(item) for item in value]
-        if type(value) is BoundedArray:
-            return msgspec.msgpack.Ext(_BOUNDED, _encode([list(value.lows), items]))
-        return items
-    return value
-
-
-def _restored(value: Any) -> Any:
-    return tuple([_restored(item) for item in value]) if isinstance(value, list) else value
-
-
-def _extended(code: int, data: memoryview) -> Any:
-    if code == _NUMERIC:
-        return Decimal(bytes(data).decode())
-    if code == _BOUNDED:
-        lows, items = _decode(data)
-        return bounded(_restored(items), tuple(lows))
-    raise DataError("XX001", f"a value in a row has the unknown extension type {code}")
-
-
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(list, ext_hook=_extended).decode
-
-
 def pack_row(values: Sequence[Any], slots: Sequence[int], types: Sequence[int], width: int) -> bytes:
     """Return the value of a row: ``values`` with their places, their types (no domains), and the number of places."""
     placed: list[Any] = [None] * width
     for slot, value in zip(slots, values, strict=True):
-        placed[slot] = _plain(value)
-    tail = _encode(placed)
+        placed[slot] = value
+    tail = pack_values(placed)
     if any(map(keeps_bounds, values)):
         tail = ROW_MARK + width.to_bytes(2, "big") + tail[1 if width < 16 else 3 :]
     return row_key(values, types) + tail + len(tail).to_bytes(4, "big")
@@ -114,7 +81,7 @@ def pack_row(values: Sequence[Any], slots: Sequence[int], types: Sequence[int], 
 def unpack_row(value: bytes) -> list[Any]:
     """Return the values of a row by place; those that it is too short for are not there."""
     size = int.from_bytes(value[-4:], "big")
-    return [_restored(item) for item in _decode(value[-4 - size : -4])]
+    return unpack_values(value[-4 - size : -4])
 
 
 def record_of(

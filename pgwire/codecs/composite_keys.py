@@ -119,7 +119,7 @@ def key_of(oid: int) -> KeyOf:
     if element:
         return _array_key(element)
     ranges = RANGES.get(oid) or MULTIRANGES.get(oid)
-    if ranges is not None and ranges.scaled:
+    if ranges is not None and ranges.tailed:
         return lambda value: _bytes(comparable(value))
     return _any
 

@@ -5,8 +5,9 @@
     float                     10, 8 bytes                              NaN above all, -0 equal to 0
     text                      11, its bytes, 00                        00 in it as 00 ff
     addresses, uuid           12, their bytes, 00                      likewise
+    arrays, intervals, ...    13, what is compared of them, 00         likewise (``pgwire.codecs.composite_keys``)
 
-A key is read back without its type.
+A key but the last is read back without its type.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ TEXTS: Final = frozenset((domain.TEXT, domain.VARCHAR))
 # bytea, uuid, inet, cidr, macaddr, macaddr8 (``pgwire.codecs.network``)
 BYTES: Final = frozenset((domain.BYTEA, domain.UUID, 869, 650, 829, 774))
 SUBTYPES: Final = FIXED | FLOATS | TEXTS | BYTES | {domain.NUMERIC}
-"""Types that ranges can be over."""
+"""Types that have keys of their own, from which the values are read back; of others a range keeps the values beside the keys."""
 
 _INVERT: Final = bytes(255 - i for i in range(256))
 _BCD_UP: Final = bytes(min(i + 1, 255) for i in range(256))
 _BCD_DOWN: Final = bytes(max(i - 1, 0) for i in range(256))
 _SPECIAL: Final = {1: Decimal("-Infinity"), 3: Decimal(0), 5: Decimal("Infinity"), 6: Decimal("NaN")}
-_FLOAT, _TEXT, _BYTES = 0x10, 0x11, 0x12
+_FLOAT, _TEXT, _BYTES, KEPT = 0x10, 0x11, 0x12, 0x13
 _DOUBLE: Final = struct.Struct(">d")
 
 
@@ -75,6 +76,11 @@ def other_key(subtype: int, value: Any) -> bytes:
     if subtype in TEXTS:
         return bytes((_TEXT,)) + _ended(value.encode("utf-8", "surrogatepass"))
     return bytes((_BYTES,)) + _ended(value)
+
+
+def kept_key(compared: bytes) -> bytes:
+    """Return the key of a value that is kept beside it: ``compared`` is what orders as the type does."""
+    return bytes((KEPT,)) + _ended(compared)
 
 
 def _ended(data: bytes) -> bytes:
@@ -115,7 +121,7 @@ def key_end(data: bytes, at: int) -> int:
         return at + 1
     if kind == _FLOAT:
         return at + 9
-    if kind in (_TEXT, _BYTES):
+    if kind in (_TEXT, _BYTES, KEPT):
         end = data.index(b"\x00", at + 1)
         while data[end + 1] == 0xFF:  # escaped: behind a key that has ended comes a small number
             end = data.index(b"\x00", end + 2)

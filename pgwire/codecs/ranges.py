@@ -15,6 +15,8 @@ Elements: ``pgwire.codecs.range_elements``. So the ranges of the first kind, but
 scale does not count in comparisons; ``numrange`` and ``nummultirange`` keep the scales behind what does:
 
     what is compared | two bytes for each bound | length of that, four bytes
+
+Ranges over types without keys of their own (arrays, intervals ...) keep the elements there, each behind four bytes with its length.
 """
 
 from __future__ import annotations
@@ -28,20 +30,33 @@ from pgwire.codecs import domain
 from pgwire.codecs.calendar import check_date
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import quoting
+from pgwire.codecs.packed import pack_values, unpack_values
 from pgwire.codecs.quoted import Unended, read_quoted
-from pgwire.codecs.range_elements import FIXED, SIGN, fixed_key, key_end, number_key, other_key, value_of
+from pgwire.codecs.range_elements import (
+    FIXED,
+    KEPT,
+    SIGN,
+    fixed_key,
+    kept_key,
+    key_end,
+    number_key,
+    other_key,
+    value_of,
+)
 from pgwire.give_way import PACE, give_way, paced, paced_iter
 from pgwire.long_values import in_order, joined_bytes
 
 _LOWEST, _FIXED, _OTHER, _HIGHEST = 1, 2, 3, 4
 _BELOW, _AT, _ABOVE = 1, 2, 3
+_KEPT_BOUND: Final = bytes((_OTHER, KEPT))
 
 
 class Bound(NamedTuple):
-    """An end of a range: what is compared, and the display scale of a numeric element (else 0)."""
+    """An end of a range: what is compared, the display scale of a numeric element (else 0), and a value that is kept (``RangeType.keeps``)."""
 
     key: bytes
     scale: int = 0
+    kept: bytes = b""
 
     @property
     def infinite(self) -> bool:
@@ -55,7 +70,7 @@ class Bound(NamedTuple):
 
     def moved(self, by: int) -> Bound:
         """Return the same place as the other kind of bound: an upper one's as lower (1), a lower one's as upper (-1)."""
-        return Bound(self.key[:-1] + bytes((self.key[-1] + by,)), self.scale)
+        return Bound(self.key[:-1] + bytes((self.key[-1] + by,)), self.scale, self.kept)
 
 
 Span = tuple[Bound, Bound]
@@ -71,6 +86,7 @@ class RangeType:
 
     Attributes:
         step: of discrete types: the function to the next element (22003, 22008), the element itself where it is infinite.
+        compared: of types whose values are kept: the function to bytes that order as they do.
     """
 
     oid: int
@@ -79,6 +95,17 @@ class RangeType:
     multirange: int
     multirange_name: str
     step: Callable[[int], int] | None = None
+    compared: Callable[[Any], bytes] | None = None
+
+    @property
+    def keeps(self) -> bool:
+        """Whether elements are kept beside what is compared of them."""
+        return self.compared is not None
+
+    @property
+    def tailed(self) -> bool:
+        """Whether values end in what is not compared."""
+        return self.scaled or self.keeps
 
     @property
     def scaled(self) -> bool:
@@ -139,6 +166,9 @@ def place(type_: RangeType, value: Any) -> Bound:
         exponent = value.as_tuple().exponent
         scale = -exponent if isinstance(exponent, int) else 0
         return Bound(bytes((_OTHER,)) + number_key(value) + bytes((_AT,)), scale)
+    if type_.compared is not None:
+        key = kept_key(type_.compared(value))
+        return Bound(bytes((_OTHER,)) + key + bytes((_AT,)), kept=pack_values((value,)))
     return Bound(bytes((_OTHER,)) + other_key(type_.subtype, value) + bytes((_AT,)))
 
 
@@ -148,6 +178,8 @@ def element(bound: Bound) -> Any:
         return None
     if bound.key[0] == _FIXED:
         return int.from_bytes(bound.key[1:9], "big") - SIGN
+    if bound.key[1] == KEPT:
+        return unpack_values(bound.kept)[0]
     return value_of(bound.key[1:-1], bound.scale)
 
 
@@ -191,25 +223,29 @@ def between(type_: RangeType, low: Bound, high: Bound) -> Span | None:
     return low, high
 
 
-def _tailed(key: bytes, spans: Iterable[Span], scaled: bool) -> bytes:
-    if not scaled:
+def _tailed(type_: RangeType, key: bytes, spans: Iterable[Span]) -> bytes:
+    if not type_.tailed:
         return key
-    tail = b"".join([bound.scale.to_bytes(2, "big") for span in paced_iter(spans) for bound in span])
+    bounds = [bound for span in paced_iter(spans) for bound in span]
+    if type_.keeps:
+        tail = joined_bytes([len(b.kept).to_bytes(4, "big") + b.kept for b in paced(bounds)])
+    else:
+        tail = b"".join([bound.scale.to_bytes(2, "big") for bound in paced(bounds)])
     return key + tail + len(tail).to_bytes(4, "big")
 
 
 def pack_range(type_: RangeType, span: Span | None) -> bytes:
     """Return the value of a range."""
     if span is None:
-        return _tailed(b"\x00", (), type_.scaled)
-    return _tailed(b"\x01" + span[0].key + span[1].key, (span,), type_.scaled)
+        return _tailed(type_, b"\x00", ())
+    return _tailed(type_, b"\x01" + span[0].key + span[1].key, (span,))
 
 
 def pack_multirange(type_: RangeType, spans: Iterable[Span]) -> bytes:
     """Return the value of a multirange; ``spans`` in order and apart from each other (``normalized``)."""
     spans = tuple(spans)
     key = b"".join([b"\x01" + low.key + high.key for low, high in paced(spans)]) + b"\x00"
-    return _tailed(key, spans, type_.scaled)
+    return _tailed(type_, key, spans)
 
 
 def _bound_end(data: bytes, at: int) -> int:
@@ -222,9 +258,11 @@ def _read(data: bytes, at: int) -> tuple[Span, int]:
     return (Bound(data[at + 1 : middle]), Bound(data[middle:end])), end
 
 
-def _scaled(data: bytes, end: int, spans: list[Span]) -> list[Span]:
-    if len(data) - end <= 4:  # no scales: other elements, or the value comes back from an index's key
+def _with_tail(data: bytes, end: int, spans: list[Span]) -> list[Span]:
+    if len(data) - end <= 4:  # none: other elements, or the value comes back from an index's key
         return spans
+    if any(bound.key[:2] == _KEPT_BOUND for bound in spans[0]):
+        return _with_kept(data, end, spans)
     scales = [int.from_bytes(data[i : i + 2], "big") for i in paced(range(end, len(data) - 4, 2), 1024)]
     return [
         (Bound(low.key, scales[2 * i]), Bound(high.key, scales[2 * i + 1]))
@@ -232,12 +270,24 @@ def _scaled(data: bytes, end: int, spans: list[Span]) -> list[Span]:
     ]
 
 
+def _with_kept(data: bytes, at: int, spans: list[Span]) -> list[Span]:
+    out: list[Span] = []
+    for span in paced(spans):
+        bounds: list[Bound] = []
+        for bound in span:
+            end = at + 4 + int.from_bytes(data[at : at + 4], "big")
+            bounds.append(Bound(bound.key, kept=bytes(data[at + 4 : end])))
+            at = end
+        out.append((bounds[0], bounds[1]))
+    return out
+
+
 def unpack_range(data: bytes) -> Span | None:
     """Return the bounds of a range, None for the empty one."""
     if not data[0]:
         return None
     span, end = _read(data, 0)
-    return _scaled(data, end, [span])[0]
+    return _with_tail(data, end, [span])[0]
 
 
 def unpack_multirange(data: bytes) -> list[Span]:
@@ -249,11 +299,11 @@ def unpack_multirange(data: bytes) -> list[Span]:
         spans.append(span)
         if not len(spans) % PACE:
             give_way()
-    return _scaled(data, at + 1, spans)
+    return _with_tail(data, at + 1, spans)
 
 
 def comparable(data: bytes) -> bytes:
-    """Return what of a numrange's or nummultirange's value is compared."""
+    """Return what is compared of a value that has a tail (``RangeType.tailed``)."""
     return data[: -4 - int.from_bytes(data[-4:], "big")]
 
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from pgwire.codecs import composite, composite_keys, ranges, system, text
 from pgwire.codecs.errors import DataError
+from pgwire.codecs.range_elements import SUBTYPES
 from pgwire.codecs.registry import (
     CODECS,
     WITH_ROWS,
@@ -56,10 +57,17 @@ def register_enum(oid: int, array_oid: int) -> None:
     composite_keys.know_enum(oid, array_oid)
 
 
+def order_of(subtype: int) -> Callable[[Any], bytes] | None:
+    """Return what gives the bytes by which a range orders elements that it keeps beside them, None for types with keys of their own."""
+    return None if subtype in SUBTYPES else composite_keys.key_of(subtype)
+
+
 def register_range(type_: ranges.RangeType, array_oid: int, multirange_array_oid: int) -> None:
     """Give a user's range type, its multirange type and the array types over them their codecs."""
     ranges.RANGES[type_.oid] = ranges.MULTIRANGES[type_.multirange] = type_
     add_range_and_multirange(type_)
+    if type_.subtype in WITH_ROWS:
+        WITH_ROWS.update((type_.oid, type_.multirange, array_oid, multirange_array_oid))
     for array_type, element in ((array_oid, type_.oid), (multirange_array_oid, type_.multirange)):
         CODECS[array_type] = array_codec(array_type, CODECS[element])
         composite_keys.know_array(array_type, element)

@@ -16,12 +16,13 @@ from planner.bind.named_functions import signature
 from planner.bind.table_parts import column_collation
 from planner.bind.types import MAX_NAME_BYTES, creation_schema_of
 from planner.errors import SqlError, not_supported
-from planner.facts import FLOAT8, facts
+from planner.facts import BIT, BOOL, BPCHAR, CHAR, FLOAT8, INTERVAL, JSONB, NAME, TIMETZ, VARBIT, facts
 from planner.opclass import check_class
-from planner.type_order import default_opclass
-from planner.typefacts import format_type
+from planner.type_order import default_opclass, unordered_field
+from planner.typefacts import array_of, element_of, format_type
 from planner.types import SqlType
 
+_LESS = 1  # the strategy of btree's operator <
 _ATTRIBUTES = (
     "subtype",
     "subtype_opclass",
@@ -30,6 +31,9 @@ _ATTRIBUTES = (
     "subtype_diff",
     "multirange_type_name",
 )
+
+_ORDERED = SUBTYPES | {BOOL, BPCHAR, NAME, CHAR, INTERVAL, TIMETZ, BIT, VARBIT, JSONB}
+"""Types of PostgreSQL that ranges, and those over arrays, are over; enums and composite types are others."""
 
 
 def bind_create_range(context: BindContext, node: ast.CreateRange) -> st.CreateRange:
@@ -58,7 +62,7 @@ def bind_create_range(context: BindContext, node: ast.CreateRange) -> st.CreateR
     collation = _collation(subtype, found.get("collation", ()))
     if "canonical" in found:
         raise not_supported("a range type with CANONICAL", hint="Canonical functions are written in C.")
-    if subtype not in SUBTYPES:
+    if not _is_ordered(context, subtype):
         raise not_supported(f"a range type over {format_type(subtype)}")
     difference = found.get("subtype_diff")
     schema_of_multirange, multirange = _multirange(context, schema, found.get("multirange_type_name", ()))
@@ -71,6 +75,18 @@ def bind_create_range(context: BindContext, node: ast.CreateRange) -> st.CreateR
         collation=collation,
         subtype_diff=0 if difference is None else _difference(context, difference, subtype),
         multirange=multirange,
+    )
+
+
+def _is_ordered(context: BindContext, subtype: int) -> bool:
+    """Tell whether ranges can be over a type: one whose values have their order in bytes."""
+    element = element_of(subtype)
+    plain = element if element and array_of(element) == subtype else subtype
+    made = context.catalog.type_by_oid(plain)
+    if made is None or plain != made.oid:
+        return plain in _ORDERED
+    return made.kind == "e" or (
+        made.kind == "c" and not unordered_field(plain, context.catalog.row_type, _LESS)
     )
 
 

@@ -181,8 +181,8 @@ def sort_key(oid: int) -> Key | None:
 def _key_by_kind(oid: int, fact: TypeFact | None) -> Key | None:
     if fact is not None and fact.kind == "c" and oid >= FIRST_USER_OID:
         return comparable
-    if fact is not None and fact.kind in ("r", "m") and range_type(oid).scaled:
-        return comparable  # a part of the values of ranges of numeric
+    if fact is not None and fact.kind in ("r", "m") and range_type(oid).tailed:
+        return comparable  # a part of the values of some ranges
     if oid in (TSQUERY, CITEXT):
         return comparable
     if fact is None or fact.kind == "c":

@@ -200,7 +200,7 @@ def comparisons(function: Callable[[bytes], bytes]) -> dict[str, Callable[[Any, 
 
 
 def range_key(value: bytes) -> bytes:
-    """Return what of a range is compared: all but the display scales of numrange."""
+    """Return what of a range is compared: all but display scales and elements that are kept."""
     span = unpack_range(value)
     return b"\x00" if span is None else b"\x01" + span[0].key + span[1].key
 

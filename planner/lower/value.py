@@ -164,8 +164,8 @@ def kind_of(oid: int) -> str:
     if fact is not None and fact.kind == "e":
         return "int64"
     if fact is not None and fact.kind in ("r", "m"):
-        # those of numeric have bytes at their end that are not compared (``pgwire.codecs.ranges``)
-        return "tailed" if range_type(oid).scaled else "bytes"
+        # some have bytes at their end that are not compared (``pgwire.codecs.ranges``)
+        return "tailed" if range_type(oid).tailed else "bytes"
     if fact is not None and fact.kind == "c" and oid >= FIRST_USER_OID:
         return "tailed"
     raise not_supported(f"type {fact.name if fact else oid} in this executor")

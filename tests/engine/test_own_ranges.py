@@ -22,9 +22,14 @@ CREATE TYPE intspan AS RANGE (subtype = int4);
 CREATE TYPE textrange AS RANGE (subtype = text);
 CREATE TYPE amounts AS RANGE (subtype = numeric);
 CREATE TYPE timerange AS RANGE (subtype = time);
-CREATE TABLE many (id int PRIMARY KEY, f floatrange, s intspan, w textrange, n amounts, t timerange, a floatrange[], m floatmultirange);
+CREATE TYPE listrange AS RANGE (subtype = numeric[]);
+CREATE TYPE spans AS RANGE (subtype = interval);
+CREATE DOMAIN named AS int;
+CREATE TABLE many (id int PRIMARY KEY, f floatrange, s intspan, w textrange, n amounts, t timerange, a floatrange[], m floatmultirange,
+  l listrange, v spans, k listmultirange);
 INSERT INTO many SELECT g, floatrange(g / 2.0, g), intspan(g, g + 3, '[]'), textrange(chr(97 + g % 20), NULL), amounts(g * 1.10, g * 2),
-  timerange(NULL, time '00:00' + g * interval '1 second'), ARRAY[floatrange(g, g + 1), NULL], floatmultirange(floatrange(g, g + 1), floatrange(g + 2, g + 3))
+  timerange(NULL, time '00:00' + g * interval '1 second'), ARRAY[floatrange(g, g + 1), NULL], floatmultirange(floatrange(g, g + 1), floatrange(g + 2, g + 3)),
+  listrange(ARRAY[g, 1.50], ARRAY[g + 1]), spans(g * interval '1 hour', NULL), listmultirange(listrange(NULL, ARRAY[g]), listrange('{}', ARRAY[g, NULL]))
   FROM generate_series(1, 3000) g;
 """
 
@@ -43,6 +48,14 @@ QUERIES = {
     "SELECT id, lower(f), upper(s), a, m FROM many WHERE id = 2": [
         ("2", "1", "5", '{"[2,3)",NULL}', "{[2,3),[4,5)}")
     ],
+    "SELECT l, lower(l), v, upper(k), k FROM many WHERE id = 2": [
+        ('["{2,1.50}",{3})', "{2,1.50}", "[02:00:00,)", "{2,NULL}", '{(,"{2,NULL}")}')
+    ],
+    "SELECT count(*) FROM many WHERE l @> ARRAY[7.0, 2]": [("1",)],
+    "SELECT count(*) FROM many WHERE v @> interval '1 day'": [("24",)],
+    "SELECT l FROM many ORDER BY l DESC LIMIT 1": [('["{3000,1.50}",{3001})',)],
+    "SELECT count(DISTINCT l), count(DISTINCT v), count(DISTINCT k) FROM many": [("3000", "3000", "3000")],
+    "SELECT a.id FROM many a JOIN many b ON a.l = b.l AND a.v = b.v AND a.k = b.k WHERE b.id = 9": [("9",)],
     "SELECT lower(s), count(*) FROM many WHERE upper(s) < 6 GROUP BY 1 ORDER BY 1": [("1", "1"), ("2", "1")],
 }
 
@@ -120,7 +133,7 @@ def test_the_order_of_elements(ranges: ServerProcess) -> None:
     ("sql", "what"),
     [
         ("CREATE TYPE n AS RANGE (subtype = int4, canonical = f)", "a range type with CANONICAL"),
-        ("CREATE TYPE n AS RANGE (subtype = interval)", "a range type over interval"),
+        ("CREATE TYPE n AS RANGE (subtype = orx.named)", "a range type over orx.named"),
         ("CREATE TYPE n AS RANGE (subtype = text, subtype_opclass = text_pattern_ops)", 'operator class "text_pattern_ops" of a range type'),
         ("ALTER TYPE orx.floatrange SET SCHEMA public", "ALTER TYPE ... SET SCHEMA of a range type"),
     ],

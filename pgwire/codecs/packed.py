@@ -1,0 +1,57 @@
+"""Values of any type as bytes that are read back without it: what composite types and ranges keep beside what is compared of them.
+
+MessagePack: numerics are extension 1 (their text), since comparison forgets their display scale; an array with lower bounds other than
+1 is extension 2 (the bounds, then the items).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any, Final
+
+import msgspec
+
+from pgwire.bounded import BoundedArray, bounded
+from pgwire.codecs.errors import DataError
+
+_NUMERIC: Final = 1
+_BOUNDED: Final = 2
+
+
+def pack_values(values: Iterable[Any]) -> bytes:
+    """Return values as bytes."""
+    return _encode([_plain(value) for value in values])
+
+
+def unpack_values(data: bytes | memoryview) -> list[Any]:
+    """Return the values that ``pack_values`` got. Raises DataError XX001 for what it never writes."""
+    return [_restored(item) for item in _decode(data)]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return msgspec.msgpack.Ext(_NUMERIC, str(value).encode())
+    if isinstance(value, tuple):
+        items = [_plain(item) for item in value]
+        if type(value) is BoundedArray:
+            return msgspec.msgpack.Ext(_BOUNDED, _encode([list(value.lows), items]))
+        return items
+    return value
+
+
+def _restored(value: Any) -> Any:
+    return tuple([_restored(item) for item in value]) if isinstance(value, list) else value
+
+
+def _extended(code: int, data: memoryview) -> Any:
+    if code == _NUMERIC:
+        return Decimal(bytes(data).decode())
+    if code == _BOUNDED:
+        lows, items = _decode(data)
+        return bounded(_restored(items), tuple(lows))
+    raise DataError("XX001", f"a value in a row has the unknown extension type {code}")
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(list, ext_hook=_extended).decode
