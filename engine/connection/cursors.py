@@ -16,6 +16,7 @@ from engine.connection.portal import Cursor, Portal, RowReader, Rows
 from engine.connection.rows import RowBatch, RowTuple
 from pgwire.codecs.sizes import measure_of, row_bytes
 from planner.errors import SqlError
+from planner.scrolling import scrolls_back
 from planner.statements import CursorKey, DeclareCursor, DeclareSubscribe, Fetch, QueryStatement
 from txn.errors import TxnError
 
@@ -461,8 +462,10 @@ class Cursors:
 
 
 def _scrolls(said: bool | None, rows: Rows) -> bool:
-    """Tell whether a cursor scrolls back where that is ``said`` or not: each can, as its rows are kept.
-
-    In PostgreSQL it depends on the plan where nothing is said, and none does whose query locks rows: that much is the same here.
-    """
-    return (rows.plan is None or not rows.plan.locking) if said is None else said
+    """Tell whether a cursor scrolls back: as is ``said``, else where its query lets it and locks no rows."""
+    if said is not None or rows.plan is None:
+        return said is not False
+    statement = rows.plan.bound.statement
+    if rows.plan.locking:
+        return False
+    return not isinstance(statement, DeclareCursor | QueryStatement) or scrolls_back(statement.query)
