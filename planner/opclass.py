@@ -8,7 +8,7 @@ gin          arrays of plain elements (array_ops), jsonb (jsonb_ops, jsonb_path_
 gist, spgist ranges (range_ops) whose bounds are eight bytes: not of numeric, texts ...; point, box, polygon, circle by their extents;
              gist: tsvector as gin keeps it, plain types by their values (with btree_gist); spgist: text by its values
 bloom        int4 and text by their values, as btree keeps them (with bloom)
-brin         types of which the bounds in parts tell what to leave out (minmax classes)
+brin         types of which the bounds in parts tell what to leave out, whichever class (minmax, minmax_multi, bloom) is to keep them
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ def _written_class(type_oid: int, method: str, written: ast.Name, span: Span | N
     _check_accepts(name, type_oid, input_type)
     if is_default:
         return ""
-    if method == "brin" or (method in ("btree", "hash") and not _orders_alike(method, name, input_type)):
+    if method in ("btree", "hash") and not _orders_alike(method, name, input_type):
         raise not_supported(f'operator class "{name}"', span=span)
     return name
 

@@ -4,6 +4,9 @@ CREATE TABLE readings (id int, at timestamptz, price numeric(10,2), name text, m
 INSERT INTO readings SELECT g, timestamptz '2026-01-01 00:00+00' + g * interval '1 minute', g / 4.0, 'n' || g, '{1}' FROM generate_series(1, 500) g;
 CREATE INDEX readings_at ON readings USING brin (at);
 CREATE INDEX readings_more ON readings USING brin (id int4_minmax_ops, price, name) WITH (pages_per_range = 32, autosummarize = on);
+CREATE INDEX readings_classes ON readings USING brin (at timestamptz_minmax_multi_ops, price, name text_minmax_ops);
+CREATE INDEX readings_bloom ON readings USING brin (price numeric_bloom_ops) WITH (pages_per_range = 64);
+CREATE INDEX ON readings USING brin (id int8_bloom_ops);
 CREATE INDEX CONCURRENTLY readings_later ON readings USING brin (price);
 CREATE INDEX ON readings USING brin (name);
 SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'readings' ORDER BY 1;
