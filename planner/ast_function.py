@@ -26,7 +26,7 @@ class CreateFunction(Node):
     """CREATE [OR REPLACE] FUNCTION or PROCEDURE.
 
     ``result`` None: none was written. ``body``: statements of BEGIN ATOMIC, the expression of RETURN, or None where the body
-    is a text (``source``, which stands at ``source_at`` as it is). ``settings``: its SET clauses. ``options`` are all others, ``language`` None where it was not written.
+    is a text (``source``, which stands at ``source_at`` as it is); ``returned``: which of those statements are RETURN. ``settings``: its SET clauses. ``options`` are all others, ``language`` None where it was not written.
     """
 
     name: Name
@@ -38,6 +38,7 @@ class CreateFunction(Node):
     language: str | None = None
     source: tuple[str, ...] | None = None
     body: tuple[Node, ...] | Expression | None = None
+    returned: tuple[int, ...] = ()
     source_at: int | None = None
     settings: tuple[SetVariable, ...] = ()
 

@@ -56,6 +56,7 @@ def create_function(reader: Any, body: Raw) -> ast.Node:
         source=source,
         source_at=source_at,
         body=_body(reader, body.get("sql_body")),
+        returned=_returned(body.get("sql_body")),
         settings=tuple(settings),
     )
 
@@ -94,12 +95,23 @@ def _body(reader: Any, raw: Raw | None) -> tuple[ast.Node, ...] | ast.Expression
     if "ReturnStmt" in raw:
         expr: ast.Expression = reader.expr(raw["ReturnStmt"]["returnval"])
         return expr
-    statements = []
+    return tuple([_statement(reader, node) for node in _parts(raw)])
+
+
+def _parts(raw: Raw) -> list[Raw]:
+    """Return the statements of BEGIN ATOMIC; an empty one is a body without statements."""
+    found: list[Raw] = []
     for part in raw["List"]["items"]:
         inner = part["List"].get("items", ()) if "List" in part else (part,)
-        # an empty one is a body without statements
-        statements += [_statement(reader, node) for node in inner if node]
-    return tuple(statements)
+        found += [node for node in inner if node]
+    return found
+
+
+def _returned(raw: Raw | None) -> tuple[int, ...]:
+    """Return which statements of BEGIN ATOMIC are RETURN."""
+    if raw is None or "ReturnStmt" in raw:
+        return ()
+    return tuple([number for number, node in enumerate(_parts(raw)) if "ReturnStmt" in node])
 
 
 def _statement(reader: Any, node: Raw) -> ast.Node:

@@ -163,7 +163,7 @@ MEANINGS: Final[Mapping[type, Mapping[str, _Meaning]]] = {
         **_PLACED,
         **_all(
             _nothing, "modes", "names", "returns_set", "volatility", "strict", "parallel", "leakproof", "cost", "rows",
-            "source", "returns", "path", "kind", "definer", "settings", "internal", "language",
+            "source", "returns", "returned", "path", "kind", "definer", "settings", "internal", "language",
         ),
         "types": _oids, "result": _oid, "defaults": _texts, "body_sql": _text, "depends_on": _oids, "extension": _oid,
         "aggregate": _part,

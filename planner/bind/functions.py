@@ -387,7 +387,9 @@ def _with_body(context: BindContext, node: ast.CreateFunction, function: Functio
     returns = not isinstance(node.body, tuple)
     text, depends = _canonical(context, node, function)
     path = tuple(s for s in context.search_path if not s.startswith("pg_temp"))
-    made = replace(function, body_sql=text, returns=returns, path=path, depends_on=depends)
+    made = replace(
+        function, body_sql=text, returns=returns, returned=node.returned, path=path, depends_on=depends
+    )
     _check(context, made)
     return made
 

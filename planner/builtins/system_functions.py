@@ -208,20 +208,22 @@ def function_body(session: EvalSession, oid: int) -> str | None:
     kept = body_statements(function, session.catalog)
     settings, types, names = built_in.shown_settings(session), built_in.type_namer(session), namer(session)
     parameters = function.input_names
-    if function.returns and isinstance(kept[0], Select):
-        expr = kept[0].targets[0].expr
-        text = deparse_expr(
-            expr, settings=settings, qualify=qualifier(session), type_name=types, function_name=names,
-            parameters=parameters, indented=False,
-        )  # fmt: skip
-        return f"RETURN {for_reader(session, text)}"
-    lines = ""
-    for one in kept:
-        text = deparse_kept(
-            one, session.catalog, settings=settings, qualify=qualifier(session), type_name=types, function_name=names,
-            function=function.name, parameters=parameters, names_visible=False,
-        )  # fmt: skip
-        lines += for_reader(session, text).replace("\n", "\n ") + ";\n"
+    shown: list[str] = []
+    for number, one in enumerate(kept):
+        if isinstance(one, Select) and (function.returns or number in function.returned):
+            text = " RETURN " + deparse_expr(
+                one.targets[0].expr, settings=settings, qualify=qualifier(session), type_name=types,
+                function_name=names, parameters=parameters, indented=False,
+            )  # fmt: skip
+        else:
+            text = deparse_kept(
+                one, session.catalog, settings=settings, qualify=qualifier(session), type_name=types,
+                function_name=names, function=function.name, parameters=parameters, names_visible=False,
+            )  # fmt: skip
+        shown.append(for_reader(session, text))
+    if function.returns:
+        return shown[0].lstrip()
+    lines = "".join([text.replace("\n", "\n ") + ";\n" for text in shown])
     return f"BEGIN ATOMIC\n{lines}END"
 
 

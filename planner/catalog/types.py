@@ -173,7 +173,7 @@ class FunctionDef:
 
     ``modes`` (i, o, b, v, t), ``names`` and ``types`` are of all parameters; ``defaults``: canonical texts of the last inputs'.
     ``source``: a body that is a text, bound under the search path of whoever calls. Of BEGIN ATOMIC and RETURN ``body_sql`` is the
-    canonical text, bound under ``path``, and ``depends_on`` what it reads; ``returns``: it was written with RETURN.
+    canonical text, bound under ``path``, and ``depends_on`` what it reads; ``returns``: it was written with RETURN; ``returned``: the statements of BEGIN ATOMIC that were.
     ``kind``: f(unction), p(rocedure) or a(ggregate), which has ``aggregate`` instead of a body. ``definer``: it runs with the rights of its owner. ``settings``: those of its SET clauses,
     as pg_proc.proconfig has them. ``extension``: the oid of the extension that it belongs to, or 0; ``internal``: instead of a body,
     which built-in one it stands for, by its signature (``planner.facts.ExtensionFact``).
@@ -199,6 +199,7 @@ class FunctionDef:
     source: str = ""
     body_sql: str = ""
     returns: bool = False
+    returned: tuple[int, ...] = ()
     path: tuple[str, ...] = ()
     depends_on: tuple[int, ...] = ()
     kind: Literal["f", "p", "a"] = "f"
