@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Container, Iterable, Iterator, MutableSequence, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, MutableSequence, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,7 +35,7 @@ from txn.mvcc.version import Version
 from txn.persist.location import Offload, in_thread
 from txn.records import Batch, PartSwap, RowOp, WriteSet
 from txn.scan_watch import ScanWatch, conflict_with, notice
-from txn.slices import Slice, free
+from txn.slices import Slice, free, over
 from txn.timeline import DEFAULT_TIMELINE, Domain, Timeline, Timelines
 from txn.types import IndexId, PartRef, RowId, ShardId, ShardSpec, Timestamp, TxnId
 from txn.wal.feed import Feed
@@ -301,6 +301,8 @@ class Coordinator:
                         yield
                     yield from _in_slices(live, shard.ops, writes.ts)
                 self._staged.add((writes.txn, shard.shard))
+                if over():  # of many shards each has few
+                    yield
 
     def _stage_fresh(self, writes: WriteSet) -> Iterator[None]:
         """Stage the rows of generations that the transaction has made itself (CREATE TABLE, TRUNCATE): nobody else knows those."""
@@ -640,18 +642,22 @@ class Coordinator:
         oracle = timeline.oracle if isinstance(timeline, Timeline) else None
         return await self.log.committer.submit(empty, oracle=oracle)
 
-    def forget_history(self) -> None:
-        """Drop schemas, generations and indexes of all shards that nobody at or above the low watermark uses: once a second, not per job."""
+    def forgetting(self) -> Generator[None, None, None]:
+        """Drop schemas, generations and indexes of all shards that nobody at or above the low watermark uses, in slices: once a second."""
         domains = {history.domain for history in self.shards.values()}
-        watermarks = {domain: domain.low_watermark() for domain in domains}
+        watermarks = {domain: domain.low_watermark() for domain in domains}  # which only rise meanwhile
         for shard, history in list(self.shards.items()):
-            self._forget_history(shard, history, watermarks[history.domain])
+            watermark = watermarks.get(history.domain)
+            if watermark is not None and self.shards.get(shard) is history:
+                self._forget_history(shard, history, watermark)
+            if over():
+                yield
         if self.timelines.left:
             used = {history.domain for history in self.shards.values()}
             self.timelines.left = [t for t in self.timelines.left if t in used or len(t.holds)]
 
     def forget_history_of(self, shard: ShardId) -> None:
-        """Do for one shard, if it exists, what ``forget_history`` does for all."""
+        """Do for one shard, if it exists, what ``forgetting`` does for all."""
         history = self.shards.get(shard)
         if history is not None:
             self._forget_history(shard, history, history.domain.low_watermark())

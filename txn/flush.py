@@ -27,6 +27,7 @@ from txn.mvcc.generation import Generation
 from txn.mvcc.parts import PartState
 from txn.persist.manifest import Manifest
 from txn.resident import resident_bytes
+from txn.slices import in_turns, over
 from txn.types import ShardId
 
 TICK_S: Final = 1.0
@@ -176,13 +177,15 @@ class Flusher:
             now = asyncio.get_running_loop().time()
             if now >= self._swept + TICK_S:
                 self._swept = now
-                self._core.forget_history()
+                await in_turns(self._core.forgetting())
             shard = next(iter(self._wanted))
             del self._wanted[shard]
             history = shard in self._history
             self._history.discard(shard)
             try:
                 await self._job(shard, history)
+                if over():  # thousands of dropped ones, of which nothing is to be done but to look
+                    await asyncio.sleep(0)
                 if self._core.crowded is not None:  # only writers who wait make it worth a look at all shards
                     self._relieve(want=False)
             except (TxnError, OSError) as error:
@@ -208,7 +211,7 @@ class Flusher:
     async def _look(self) -> None:
         """Once a second: memory of all shards, the log's length, parts worth merging, history. Others run in between."""
         core = self._core
-        core.forget_history()
+        await in_turns(core.forgetting())
         options = core.options
         await asyncio.sleep(0)
         self._relieve()
@@ -231,18 +234,23 @@ class Flusher:
         for generation in live:
             if generation.log.current >= options.hot_rows or wants_merge(core, generation):
                 self._want(generation.shard)
+            if over():
+                await asyncio.sleep(0)
         if core.merger is not None and self._merging is None:
             for generation in live:
                 if chosen := choose_elsewhere(core, core.merger, generation):
                     self._merge_elsewhere(core.merger, generation, chosen)
                     break
         await asyncio.sleep(0)
-        for shard, history in core.shards.items():
+        for shard, history in list(core.shards.items()):
+            if over():
+                await asyncio.sleep(0)
             manifest = core.log.manifests.get(shard)
             if manifest is None or manifest.forgotten:
                 continue
             if history.latest.generation is None or self._has_doomed(manifest):
                 self._want(shard)
+        await asyncio.sleep(0)
         pressure = core.log.pressure()
         if pressure.bytes > self._log_bound():
             for shard in pressure.laggards:

@@ -31,8 +31,8 @@ def unused_name(
     label: str,
     taken: Iterable[str] = (),
 ) -> str:
-    """Return ``table_col_label``, numbered when a relation of the schema has that name already."""
-    names = set(taken)
+    """Return ``table_col_label``, numbered when a relation of the schema has that name already; ``taken``: others, a set where they are many."""
+    names = taken if isinstance(taken, set) else set(taken)
 
     def used(name: str) -> bool:
         return name in names or session.catalog.relation(schema, name) is not None

@@ -5,11 +5,12 @@ walked three times over, the tree of a long statement or the groups of an aggreg
 in the next generation, for nothing. Counting them does not help: Python counts new objects less those that went, be they old, so where plans
 or rows take the place of others it counts none, and walks all of them in the end. All sessions wait meanwhile.
 
-So nothing is collected by itself. A statement leaves two or three objects in cycles (the scripts of tests/differential, 5,353 statements, those that
-fail included; tests/engine/test_garbage.py), a session some sixty. They are collected when the process has grown by half beyond what statements and
-sessions account for: at a moment when no statement runs, or, where some always do, once it has grown to ``MOST_GROWTH`` and none of them has run
-for a second: what a long one has made goes with it (the tree and the code of half a megabyte of text are two hundred, of which it accounts for
-some), and a server that is at its limit waits for none. What was there at the start is not walked.
+So nothing is collected by itself. Statements are to leave nothing in cycles (tests/engine/test_garbage.py). What others leave, libraries and sessions
+that end, is collected when the process has grown by ``STEP_BYTES`` beyond what statements and sessions account for, at a moment when no statement
+has run for a second: what a long one has made goes with it. All that is there after that is never walked again (it is still freed by its counts), so
+that a collection takes some milliseconds, however large the process is. Where the process has grown by more than ``WALKED_BYTES`` meanwhile, that is
+rows, plans or a catalog, which are alive: none of it is walked, and the little in it that is not alive stays. Only where the process is past its
+``memory``, and no statement runs, is everything walked, at most every ``RARE_S``. What was there at the start is not walked but then.
 """
 
 from __future__ import annotations
@@ -17,19 +18,23 @@ from __future__ import annotations
 import gc
 from asyncio import get_running_loop
 from collections.abc import Callable, Iterable
+from time import monotonic
 from typing import Final
 
-GROWTH: Final = 1.5
-"""How much the process grows from one collection to the next, where no statement runs then."""
+STEP_BYTES: Final = 8 << 20
+"""How much the process grows from one collection to the next."""
 
-MOST_GROWTH: Final = 2.5
-"""How much where statements run, short ones."""
+WALKED_BYTES: Final = 16 << 20
+"""Growth whose objects are walked in some 20 ms."""
 
 LOOKS_S: Final = 1.0
 """From one look at the size of the process to the next."""
 
 LOOKS: Final = 5
 """At how many in turn it has to have grown: what a statement leaves behind at its end is still being freed then."""
+
+RARE_S: Final = 900.0
+"""From one walk over everything to the next."""
 
 
 class Collector:
@@ -41,7 +46,7 @@ class Collector:
         """Switch Python's own off. What there is by now lives as long as the process.
 
         ``size``: bytes of the process that no running statement accounts for; ``running``: an object for each statement that runs, the same
-        one as long as it does; ``limit_bytes``: the size at which nobody is waited for.
+        one as long as it does; ``limit_bytes``: the size past which everything is walked.
         """
         self._size = size
         self._running = running
@@ -51,7 +56,8 @@ class Collector:
         gc.disable()
         gc.collect()
         gc.freeze()
-        self._collected_at = size()
+        self._base = size()
+        self._walked_at = monotonic()
 
     def watch(self) -> None:
         """Look now, and every ``LOOKS_S`` from now on, as long as the running loop does."""
@@ -62,11 +68,17 @@ class Collector:
         """Collect if it is time."""
         before, self._ran = self._ran, frozenset(map(id, self._running()))
         size = self._size()
-        grown = size / max(self._collected_at, 1)
-        waits = self._ran and size < self._limit_bytes and (grown < MOST_GROWTH or self._ran & before)
-        self._looks = self._looks + 1 if grown >= GROWTH and not waits else 0
+        self._base = min(self._base, size)
+        grown = size - self._base
+        self._looks = self._looks + 1 if grown >= STEP_BYTES and not self._ran & before else 0
         if self._looks < LOOKS:
             return
         self._looks = 0
-        gc.collect()
-        self._collected_at = self._size()
+        if size > self._limit_bytes and not self._ran and monotonic() > self._walked_at + RARE_S:
+            gc.unfreeze()
+            gc.collect()
+            self._walked_at = monotonic()
+        elif grown <= WALKED_BYTES:
+            gc.collect()
+        gc.freeze()
+        self._base = self._size()

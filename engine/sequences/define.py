@@ -10,7 +10,7 @@ A default names its sequence by oid, so that renaming either changes nothing; wh
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +18,7 @@ from engine.catalog.stored import Stored, key_of
 from engine.connection.portal import Command, Outcome
 from engine.ddl.keys import unused_name
 from engine.reads.plans import Plan
-from pgwire.give_way import paced_iter
+from pgwire.give_way import paced, paced_iter
 from planner import statements as st
 from planner.bind.sequence import check_position, relations_of_default, retyped_definition
 from planner.catalog import ColumnDef, RelationDef, SequenceDef
@@ -128,13 +128,13 @@ def with_sequences(
     oid = relation.oid - sum(spec.sequence is not None for spec in specs)
     columns = list(relation.columns)
     first = len(columns) - len(specs)
-    names: list[str] = [relation.name]
-    for position, spec in enumerate(specs, first):
+    names = {relation.name}
+    for position, spec in paced(list(enumerate(specs, first))):
         if spec.sequence is None:
             continue
         own = oid + len(made) if new else None
         sequence = _for_column(session, relation, columns[position], spec, names, own)
-        names.append(sequence.name)
+        names.add(sequence.name)
         made.append(sequence)
         columns[position] = replace(
             columns[position], default_sql=default_sql(sequence.oid), identity=spec.identity
@@ -147,7 +147,7 @@ def _for_column(
     relation: RelationDef,
     column: ColumnDef,
     spec: st.ColumnSpec,
-    taken: Sequence[str],
+    taken: Iterable[str],
     oid: int | None = None,
 ) -> RelationDef:
     made = spec.sequence

@@ -1,7 +1,7 @@
 """A statement, also one that fails, leaves nothing to the collector: errors have frames, and frames have the texts and values of the statement.
 
-A cycle of those waits until the process has grown by half (``engine.loop.collector``): some errors of ten megabytes a second would bring that
-on time and again. So whoever hands on an error keeps none (``engine.loop.strands.Failed``).
+A cycle of those waits until the process has grown (``engine.loop.collector``), and is never found where it has grown by much: some errors of ten
+megabytes a second would fill it. So whoever hands on an error keeps none (``engine.loop.strands.Failed``).
 """
 
 from __future__ import annotations

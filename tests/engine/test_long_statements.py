@@ -18,7 +18,8 @@ from engine.connection.simple import STATEMENTS_IN_A_ROW
 from engine.constraints.foreign_key import CHUNK_KEYS, ForeignKey
 from engine.index.executor import IndexExecutor
 from engine.index.from_plan import FromPlanner
-from engine.loop.collector import LOOKS, Collector
+from engine.loop import collector
+from engine.loop.collector import LOOKS, RARE_S, Collector
 from engine.reads import planning
 from engine.reads.planning import LONG_TEXT
 from pgwire import give_way
@@ -204,7 +205,9 @@ def test_others_run_while_many_parameters_are_read(monkeypatch: pytest.MonkeyPat
     assert pauses == 3
 
 
-def test_everything_is_collected_once_the_process_has_grown_and_nobody_waits() -> None:
+def test_what_is_new_is_collected_once_the_process_has_grown_and_no_statement_is_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     class Ring:
         ring: object = None
 
@@ -213,32 +216,42 @@ def test_everything_is_collected_once_the_process_has_grown_and_nobody_waits() -
         made.ring = made
         return weakref.ref(made)
 
-    size = 100
+    mib = 1 << 20
+    size = 100 * mib
+    clock = 0.0
+    monkeypatch.setattr(collector, "monotonic", lambda: clock)
     running: list[object] = []
-    collector = Collector(lambda: size, lambda: running, 1000)
+    made = Collector(lambda: size, lambda: running, 1000 * mib)
     one = object()
 
-    def is_collected(grown: int, *statements: object, short: bool = False) -> bool:
+    def is_collected(mibs: float, *statements: object, short: bool = False) -> bool:
         nonlocal size
         old = garbage()
-        size, running[:] = grown, statements
+        size, running[:] = int(mibs * mib), statements
         for look in range(LOOKS):
             running[:] = [(look, number) for number in statements] if short else statements
             assert old() is not None
-            collector.look()
+            made.look()
         return old() is None
 
     try:
         assert not gc.isenabled()
         assert gc.get_freeze_count() > 100_000
-        assert not is_collected(149)
-        assert not is_collected(150, one)
-        assert is_collected(150)
-        assert not is_collected(224)
-        assert is_collected(375, one, short=True)
-        assert not is_collected(940, one)  # what a long statement has made goes with it
-        assert is_collected(940, one, short=True)
-        assert is_collected(1410, one)  # at the limit nobody is waited for
+        assert not is_collected(107)
+        assert not is_collected(108, one)  # what a long statement has made goes with it
+        assert is_collected(108)
+        assert not is_collected(115)
+        assert is_collected(116, one, short=True)
+        assert not is_collected(150)  # so much is alive, and is not walked
+        assert is_collected(158)
+        size = 120 * mib
+        made.look()
+        assert is_collected(128)  # growth counts from where it was least
+        assert not is_collected(1200)
+        clock = RARE_S + 1
+        assert not is_collected(1300, one, short=True)
+        assert is_collected(1400)  # past the limit everything is walked now and then
+        assert not is_collected(1500)
     finally:
         gc.unfreeze()
         gc.enable()

@@ -15,6 +15,7 @@ from tests.support.store import BY_K, StepClock, now, open_memory_store, spec, t
 from txn.coordinator import TxnOptions
 from txn.errors import CrossesTimelines, ReadBelowSince, TxnError
 from txn.persist.memory import MemoryDisk
+from txn.slices import at_once
 from txn.store import ShardStore
 from txn.timeline import DEFAULT_TIMELINE
 from txn.types import KeyRange, Row, ShardId, Timestamp
@@ -171,7 +172,7 @@ def test_a_dropped_timeline_leaves_nothing_behind() -> None:
         assert [r.values[1] for r in await now(reader.range(there, BY_K, KeyRange()))] == [1]
         reader.rollback()
         await store.flush()
-        store.core.forget_history()
+        at_once(store.core.forgetting())
         assert not store.core.timelines.left
         assert there not in store.core.shards
         await tear_away(store, disk)

@@ -18,6 +18,7 @@ from txn.errors import WriteConflict
 from txn.oracle import CONFIRM_S, DurableOracle
 from txn.persist.memory import MemoryDisk
 from txn.records import WriteSet
+from txn.slices import at_once
 from txn.timeline import DEFAULT_TIMELINE
 from txn.types import KeyRange, Timestamp
 from txn.wal.subscribe import Changes
@@ -100,7 +101,7 @@ def test_a_reader_keeps_the_files_of_a_dropped_timeline_whose_name_is_used_anew(
         assert [r.values[1] for r in await now(reader.range(shard, BY_K, KeyRange()))] == [0]
         reader.rollback()
         await store.flush()
-        store.core.forget_history()
+        at_once(store.core.forgetting())
         assert not store.core.timelines.left
         await store.close()
 

@@ -106,8 +106,8 @@ def test_a_job_looks_at_its_own_shard_alone() -> None:
     async def work() -> None:
         store = await open_memory_store()
         await make_table(store, [(0, 0, "x")])
-        sweep = Coordinator.forget_history
-        with mock.patch.object(Coordinator, "forget_history", autospec=True, side_effect=sweep) as swept:
+        sweep = Coordinator.forgetting
+        with mock.patch.object(Coordinator, "forgetting", autospec=True, side_effect=sweep) as swept:
             for key in range(1, 21):
                 await insert(store, key)
                 await store.flush(SHARD)

@@ -28,6 +28,7 @@ from tests.support.store import (
 )
 from txn.errors import DuplicateKey
 from txn.persist.memory import MemoryDisk
+from txn.slices import at_once
 from txn.store import ShardStore
 from txn.types import KeyRange
 
@@ -266,7 +267,7 @@ class StoreModel(RuleBasedStateMachine):
     def vacuum(self) -> None:
         async def go() -> None:
             self.store.core.vacuum()
-            self.store.core.forget_history()
+            at_once(self.store.core.forgetting())
 
         self.run(go())
 
