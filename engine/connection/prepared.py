@@ -344,6 +344,7 @@ class PreparedStatements:
                     expr,
                     oid,
                     settings=session.codec_settings,
+                    row_type=session.catalog.row_type,
                     check_name=partial(named_input, session),
                     search_name=partial(reg_input, session),
                 )

@@ -78,7 +78,6 @@ from planner.rewrite import replace_children
 from planner.rules.fold import fold
 from planner.rules.plain import without_domains
 from planner.scope import Scope
-from planner.textsearch.names import read_stored
 from planner.typefacts import format_type
 from planner.types import SqlType
 from planner.walk import walk
@@ -499,17 +498,19 @@ def coerce_argument(
     expr: Expr,
     oid: int,
     *,
-    settings: CodecSettings = DEFAULT,
-    check_name: Callable[[int, str], object] = lambda oid, text: None,
-    search_name: Callable[[int, str], int] = read_stored,
+    settings: CodecSettings,
+    row_type: Callable[[int], RowType | None],
+    check_name: Callable[[int, str], object],
+    search_name: Callable[[int, str], int],
 ) -> Expr:
-    """Convert an argument of EXECUTE to its parameter's type. ``check_name``, ``search_name``: see ``CoerceEnv``.
+    """Convert an argument of EXECUTE to its parameter's type; for the others see ``CoerceEnv``.
 
     Raises SqlError 42804 whose message says ``$n`` where the caller knows the position.
     """
     env = CoerceEnv(
         settings=settings,
         params=ParamTypes((), variable=False),
+        row_type=row_type,
         check_name=check_name,
         search_name=search_name,
     )

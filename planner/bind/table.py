@@ -200,6 +200,11 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
     check_access_method(node.access_method)
     schema = creation_schema(context, node.relation, node.relation.span)
     persistence = persistence_of(node.relation, schema)
+    taken = context.holder(schema, node.relation.name) is not None
+    if taken and node.if_not_exists:  # told to who may create there, and nothing else is looked at
+        return st.CreateTable(
+            schema=schema, name=node.relation.name, if_not_exists=True, columns=(), persistence=persistence
+        )
     parent = None if node.parent is None else _partitioned(context, node.parent, persistence)
     if node.on_commit and persistence != "t":
         raise SqlError("42P16", "ON COMMIT can only be used on temporary tables")
@@ -233,10 +238,7 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
             raise SqlError("0A000", "CREATE TABLE does not support USING INDEX")
         if not key.operators:  # else copied from a table where they have been looked at
             check_key_columns(key, relation.columns, _constraint_span(constraints, key))
-    taken = context.holder(schema, node.relation.name) is not None
-    if (
-        taken and not node.if_not_exists
-    ):  # told to who may create there, before defaults and checks are looked at
+    if taken:  # told to who may create there, before defaults and checks are looked at
         plain = tuple(st.ColumnSpec(name=c.name, type=c.type) for c in parts.columns)
         return st.CreateTable(
             schema=schema,
@@ -250,8 +252,7 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
     relation = bind_generated(context, parts, relation)
     checks = (*bound_checks(context, parts.checks, relation), *_copied(context, parts, relation))
     parts.keys += [exclusion_spec(context, one, relation) for one in parts.exclusions]
-    if not taken:
-        _check_names(parts, checks)
+    _check_names(parts, checks)
     if node.partition_by is not None:
         if parts.exclusions:
             raise exclusions_of_partitions(parts.exclusions[0])
