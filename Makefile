@@ -16,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Processes that share the test files; all tests that need a Spark JVM are one process's.
 JOBS ?= 2
 
-.PHONY: definitions rights views dumps serve diff diff-spark test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench instructions tpch bench-tpch crash fuzz hostile hostile-short docs drivers clean
+.PHONY: smith definitions rights views dumps serve diff diff-spark test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench instructions tpch bench-tpch crash fuzz hostile hostile-short docs drivers clean
 
 install: $(COMPILED)
 
@@ -119,6 +119,12 @@ dumps: $(COMPILED)
 # Random definitions beside a private PostgreSQL 15, some 120 statements a seed: SQLSTATEs, notices, catalogs, what relations hold
 definitions: $(COMPILED)
 	HOLDFAST_SEEDS=$(FIRST)-$$(($(FIRST) + $(SEEDS) - 1)) HOLDFAST_EVIDENCE=docs/evidence/definitions.json $(BIN)/pytest -s tests/differential/test_random_definitions.py
+
+# sqlsmith (apt-get install sqlsmith) against TPC-H and a schema of all types, and what it sent again on a private PostgreSQL 15
+MINUTES ?= 30
+smith: $(COMPILED)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.lock
+	$(BIN)/python -m bench.smith --minutes $(MINUTES) --seed $(FIRST) --out docs/evidence/smith.json $(ARGS)
 
 # 500 queries of each of ten seeds on Spark, and 100 nested ones
 diff-spark: $(STAMP)

@@ -46,6 +46,7 @@ from planner.facts import (
     DATE,
     INT2VECTOR,
     INT4,
+    INTERNAL,
     INTERVAL,
     OIDVECTOR,
     RECORD,
@@ -83,7 +84,7 @@ from planner.query import (
     Var,
 )
 from planner.textsearch.names import SEARCH_NAMES, read_stored
-from planner.typefacts import STRING, category, element_of, format_type, plain_collation, type_kind
+from planner.typefacts import STRING, category, element_of, format_type, has_input, plain_collation, type_kind
 from planner.types import SqlType
 
 RECORD_ARRAY = 2287
@@ -264,7 +265,7 @@ def can_coerce_all(sources: tuple[int, ...], targets: tuple[int, ...], context: 
             continue
         if target in POLYMORPHIC:
             generic = True
-        elif source == UNKNOWN or is_row_of(source, target):
+        elif (source == UNKNOWN and target != INTERNAL) or is_row_of(source, target):
             continue
         elif find_pathway(source, target, context) is None:
             return False
@@ -284,12 +285,12 @@ def coerce(
     """
     result = try_coerce(expr, target, context, env, span=span)
     if result is None:
-        raise SqlError(
-            "42846",
-            f"cannot cast type {format_type(expr.type.oid)} to {format_type(target.oid)}",
-            span=span or location(expr),
-        )
+        raise _no_cast(expr.type.oid, target.oid, span or location(expr))
     return result
+
+
+def _no_cast(source: int, target: int, span: Span | None) -> SqlError:
+    return SqlError("42846", f"cannot cast type {format_type(source)} to {format_type(target)}", span=span)
 
 
 def try_coerce(
@@ -340,7 +341,7 @@ def coerce_type(
             return CoerceViaIO(
                 arg=expr, type=SqlType(oid), explicit=context == CastContext.EXPLICIT, span=span or expr.span
             )
-        raise SqlError("42846", f"cannot cast type {format_type(source)} to {format_type(oid)}", span=span)
+        raise _no_cast(source, oid, span)
     explicit = context == CastContext.EXPLICIT
     where = span or expr.span
     if pathway.kind == "relabel":
@@ -421,11 +422,7 @@ def _coerce_array(
     placeholder = Var(type=source_element, range=-1, attnum=1, name="element")
     element = try_coerce(placeholder, SqlType(element_of(target.oid), target.typmod), context, env, span=span)
     if element is None:
-        raise SqlError(
-            "42846",
-            f"cannot cast type {format_type(expr.type.oid)} to {format_type(target.oid)}",
-            span=span,
-        )
+        raise _no_cast(expr.type.oid, target.oid, span)
     return ArrayCoerce(
         arg=expr,
         element=element,
@@ -496,6 +493,8 @@ def read_literal(const: Const, target: SqlType, env: CoerceEnv, *, span: Span | 
     oid = target.oid
     typmod = target.typmod if oid == INTERVAL else -1
     where = const.span or span
+    if not has_input(oid, null=const.value is None):
+        raise SqlError("0A000", f"cannot accept a value of type {format_type(oid)}", span=where)
     if const.value is None:
         return Const(type=SqlType(oid, typmod), value=None, span=where)
     text = str(const.value)

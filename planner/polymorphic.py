@@ -9,6 +9,9 @@ A call matches when one concrete type fits every polymorphic position:
 ``consistent`` only asks (for choosing among candidates); ``enforce`` answers with the concrete types or
 raises 42804 in PostgreSQL's words. Both are pure functions of type oids; unknown literals (oid 705) fit
 anywhere and take the type the others decide.
+
+A value may be of a polymorphic type itself: pg_stats has columns of type anyarray, and NULL can be cast to all but anyenum.
+An anyarray fits alone, where nobody needs to know its elements; what is declared a range wants a range.
 """
 
 from __future__ import annotations
@@ -50,6 +53,8 @@ _BY_COMMON_TYPE = frozenset((ANYCOMPATIBLE, ANYCOMPATIBLENONARRAY, ANYCOMPATIBLE
 _RANGE_NAMES = frozenset((ANYRANGE, ANYMULTIRANGE, ANYCOMPATIBLERANGE, ANYCOMPATIBLEMULTIRANGE))
 _OF_STRUCTURE = frozenset((ANYARRAY, ANYCOMPATIBLEARRAY)) | _RANGE_NAMES
 """What looks into the type: under a domain."""
+_LOOK_INSIDE = _SIMPLE | {ANYRANGE, ANYMULTIRANGE}
+"""Results that follow from what an array holds."""
 POLYMORPHIC = _SIMPLE | _COMPATIBLE | {ANYARRAY, ANYRANGE, ANYMULTIRANGE}
 _TELLING = (
     (ANYELEMENT, ANYARRAY, ANYNONARRAY, ANYENUM, ANYRANGE, ANYMULTIRANGE),
@@ -72,7 +77,7 @@ def needed_inputs(result: int) -> tuple[int, ...]:
 def consistent(actual: Sequence[int], declared: Sequence[int]) -> bool:
     """Tell whether ``actual`` argument types fit the polymorphic ones among ``declared``."""
     try:
-        _solve(actual, declared, probing=True)
+        _solve(actual, declared, 0, probing=True)
     except SqlError:
         return False
     return True
@@ -86,7 +91,7 @@ def enforce(actual: Sequence[int], declared: Sequence[int], result: int) -> tupl
     """
     if not any(t in POLYMORPHIC for t in declared) and result not in POLYMORPHIC:
         return tuple(declared), result
-    found = _solve(actual, declared, probing=False)
+    found = _solve(actual, declared, result, probing=False)
     types = [
         found.type_for(want)
         if have == UNKNOWN or want in _BY_COMMON_TYPE
@@ -174,22 +179,19 @@ def _one_range(ranges: dict[int, int], single: int, multi: int) -> int:
     return found
 
 
-def _solve(actual: Sequence[int], declared: Sequence[int], *, probing: bool) -> _Solution:
-    """Find what the polymorphic names stand for."""
-    element = array = 0
+def _solve(actual: Sequence[int], declared: Sequence[int], result: int, *, probing: bool) -> _Solution:
+    """Find what the polymorphic names stand for in a call that gives ``result``."""
+    element = array = simple = 0
     ranges: dict[int, int] = {}
-    simple_seen = unknown_seen = undecided = False
+    unknown_seen = False
     common: list[int] = []
     for have, want in zip(actual, declared, strict=True):
         if want not in POLYMORPHIC:
             continue
         if want not in _COMPATIBLE:
-            simple_seen = True
+            simple += 1
         if have == UNKNOWN:
             unknown_seen = True
-            continue
-        if have == want:  # the default NULL of a parameter that stands for an array or a range
-            undecided = True
             continue
         if want in _OF_STRUCTURE:
             have = base_oid(have)
@@ -213,14 +215,16 @@ def _solve(actual: Sequence[int], declared: Sequence[int], *, probing: bool) -> 
     compatible_range = _one_range(ranges, ANYCOMPATIBLERANGE, ANYCOMPATIBLEMULTIRANGE)
     if compatible_range:
         common.append(range_subtype(compatible_range))
+    if array == ANYARRAY and not probing and (simple > 1 or result in _LOOK_INSIDE):
+        raise SqlError("42804", 'cannot determine element type of "anyarray" argument')
     element = _element(element, array, range_type)
-    if not element and simple_seen and not undecided and not probing:
+    if not element and simple and not probing:
         raise SqlError("42804", "could not determine polymorphic type because input has type unknown")
-    if element:
-        if ANYNONARRAY in declared and element_of(element):
-            raise SqlError("42804", f"type matched to anynonarray is an array type: {format_type(element)}")
+    if ANYNONARRAY in declared and element_of(element):
+        raise SqlError("42804", f"type matched to anynonarray is an array type: {format_type(element)}")
+    if ANYENUM in declared:  # a literal alone is of no enum
         fact = facts().types.get(base_oid(element))
-        if ANYENUM in declared and (fact is None or fact.kind != "e"):
+        if fact is None or fact.kind != "e":
             raise SqlError("42804", f"type matched to anyenum is not an enum type: {format_type(element)}")
     compatible = 0
     if any(t in _COMPATIBLE for t in declared):
@@ -240,7 +244,9 @@ def _solve(actual: Sequence[int], declared: Sequence[int], *, probing: bool) -> 
 
 
 def _element(element: int, array: int, range_type: int) -> int:
-    if array:
+    if array == ANYARRAY:
+        element = element or ANYELEMENT
+    elif array:
         part = element_of(array)
         if not part:
             raise SqlError(

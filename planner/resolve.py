@@ -22,7 +22,7 @@ from planner.errors import Span, SqlError
 from planner.facts import ANY, BOOL, FLOAT8, INT4, JSONB, RECORD, TEXT, UNKNOWN, OperatorFact, ProcFact, facts
 from planner.polymorphic import POLYMORPHIC, enforce
 from planner.query import ArrayExpr, Const, Expr, OpExpr, ScalarArrayOp
-from planner.type_order import check_comparable
+from planner.type_order import comparable
 from planner.typefacts import STRING, array_of, element_of, format_type
 from planner.types import SqlType
 
@@ -101,10 +101,7 @@ def resolve_operator(
 
     Raises SqlError 42883 (none), 42725 (several), 42804 (polymorphic arguments disagree).
     """
-    try:
-        found = _find_operator(name, left, right, extensions)
-    except SqlError as error:
-        raise _at(error, span) from None
+    found = _find_operator(name, left, right, extensions)
     if isinstance(found, ResolvedOperator):
         return found
     shown = f"{format_type(left)} {name} {format_type(right)}" if left else f"{name} {format_type(right)}"
@@ -150,9 +147,10 @@ def make_operator(
         args: tuple[Expr, ...] = (_fit(right, found.arg_types[0], env),)
     else:
         wanted = found.arg_types
-        if wanted == (RECORD, RECORD) and same_composite((left.type.oid, right.type.oid)):
+        same = wanted == (RECORD, RECORD) and same_composite((left.type.oid, right.type.oid))
+        # of others the values decide whether a field that cannot be compared is reached: anonymous rows are compared so
+        if same and comparable(name, left.type.oid, env.row_type):
             wanted = (base_oid(left.type.oid),) * 2
-            check_comparable(name, left.type.oid, env.row_type)
         args = (_fit(left, wanted[0], env), _fit(right, wanted[1], env))
     return OpExpr(op=found.op.oid, proc=found.op.proc, args=args, type=SqlType(found.result, -1), span=span)
 

@@ -15,7 +15,7 @@ from planner.casts import is_binary_coercible
 from planner.composite import FindRow
 from planner.domains import base_oid
 from planner.errors import Span, SqlError
-from planner.facts import BOOL, OperatorFact, facts, rows
+from planner.facts import ANYARRAY, BOOL, OperatorFact, facts, rows
 from planner.typefacts import category, element_of, format_type, is_preferred
 
 _BTREE, _HASH = 403, 405
@@ -88,7 +88,7 @@ def _family_operator(oid: int, strategy: int, method: int = _BTREE) -> OperatorF
     if found is None:
         return None
     element = element_of(base_oid(oid))
-    if element and _family_operator(element, strategy, method) is None:
+    if oid == ANYARRAY or (element and _family_operator(element, strategy, method) is None):
         return None
     family, input_type = found
     op = _families().operators.get((family, input_type, input_type, strategy))
@@ -151,16 +151,21 @@ def _unordered(oid: int, find: FindRow, strategy: int, seen: set[int]) -> int:
     return 0
 
 
-def check_comparable(name: str, oid: int, find: FindRow) -> None:
-    """Raise SqlError 42883 where values of a composite type have fields that the comparison ``name`` cannot compare.
+def comparable(name: str, oid: int, find: FindRow) -> bool:
+    """Tell whether the comparison ``name`` of two values of a composite type can compare all fields, whatever is in them.
 
-    PostgreSQL finds that out with the first two values, so its error has no position.
+    Raises SqlError 42883 where a field is a row with such fields in turn. PostgreSQL finds that out with two values, too, so its
+    error has no position.
     """
-    by_image = name.startswith("*")
-    field = 0 if by_image else unordered_field(oid, find, 3 if name in ("=", "<>") else 1)
-    if field:
-        what = "an equality operator" if name in ("=", "<>") else "a comparison function"
-        raise SqlError("42883", f"could not identify {what} for type {format_type(field)}")
+    strategy = 3 if name in ("=", "<>") else 1
+    if name.startswith("*") or not unordered_field(oid, find, strategy):
+        return True
+    row = find(base_oid(element_of(oid) or oid))
+    for column in () if row is None else row.live:
+        if inner := unordered_field(column.type.oid, find, strategy):
+            what = "an equality operator" if strategy == 3 else "a comparison function"
+            raise SqlError("42883", f"could not identify {what} for type {format_type(inner)}")
+    return False
 
 
 def default_equality(oid: int, span: Span | None = None, find: FindRow | None = None) -> OperatorFact:

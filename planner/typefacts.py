@@ -10,7 +10,19 @@ import functools
 from typing import Final
 
 from pgwire.codecs.user_types import called
-from planner.facts import BPCHAR, INTERVAL, NAME, NUMERIC, facts, of_types, rows
+from planner.facts import (
+    BPCHAR,
+    CSTRING,
+    INTERVAL,
+    NAME,
+    NUMERIC,
+    RECORD,
+    UNKNOWN,
+    VOID,
+    facts,
+    of_types,
+    rows,
+)
 from planner.types import SqlType
 
 FIRST_USER_OID = 16384
@@ -83,6 +95,15 @@ def type_kind(oid: int) -> str:
 
 # record[] is an array among the pseudo-types
 _RECORD_ARRAY = 2287
+_READ = frozenset((CSTRING, RECORD, _RECORD_ARRAY, UNKNOWN, VOID))
+"""Pseudo-types with an input of their own."""
+
+
+def has_input(oid: int, *, null: bool) -> bool:
+    """Tell whether texts are read as the type, with ``null`` whether NULL is: most pseudo-types read nothing, some not even that."""
+    if type_kind(oid) != "p" or oid in _READ:
+        return True
+    return null and all(p.strict for p in facts().procs_by_name.get(f"{facts().types[oid].name}_in", ()))
 
 
 @of_types

@@ -25,7 +25,7 @@ from planner.builtins.large import foresee
 from planner.builtins.registry import REGISTRY, AggregateState
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError
-from planner.facts import facts
+from planner.facts import ANYARRAY, facts
 
 
 class Count:
@@ -385,10 +385,11 @@ class StringAgg:
 class ArrayAgg:
     """array_agg: values, NULLs included; arrays of equal shape become one of a further dimension."""
 
-    __slots__ = ("arrays", "items", "leaf", "shape")
+    __slots__ = ("arrays", "items", "leaf", "shape", "unknown")
 
     def __init__(self, types: tuple[int, ...]) -> None:
         fact = facts().types.get(types[0])
+        self.unknown = types[0] == ANYARRAY
         self.arrays = fact is not None and fact.category == "A"
         self.leaf = fact is not None and fact.element in TUPLE_TYPES
         self.shape: Any = None
@@ -396,6 +397,8 @@ class ArrayAgg:
 
     def step(self, value: Any) -> None:
         """Append."""
+        if self.unknown:
+            raise SqlError("42804", "data type anyarray is not an array type")
         if self.arrays:
             if value is None:
                 raise SqlError("22004", "cannot accumulate null arrays")

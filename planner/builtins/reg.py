@@ -130,10 +130,16 @@ def _keywords() -> frozenset[str]:
 
 
 def _schemas_of(session: EvalSession, names: Sequence[str]) -> Sequence[str]:
-    """Return the schemas in which a name of one or two parts is looked up; ``pg_temp`` is the session's own, once it exists.
+    """Return the schemas in which a name is looked up; ``pg_temp`` is the session's own, once it exists.
 
-    Raises SqlError 42501 for a schema in which the user may look nothing up.
+    Raises SqlError 42501 for a schema in which the user may look nothing up, 42601 and 0A000 for names of too many parts.
     """
+    if len(names) > 3:
+        raise SqlError("42601", f"improper qualified name (too many dotted names): {'.'.join(names)}")
+    if len(names) == 3:
+        if names[0] != session.database:
+            raise SqlError("0A000", f"cross-database references are not implemented: {'.'.join(names)}")
+        names = names[1:]
     if len(names) > 1 and names[-2] in session.closed_schemas:
         raise SqlError("42501", f"permission denied for schema {names[-2]}")
     if len(names) > 1 and names[0] == "pg_temp":
@@ -187,7 +193,9 @@ def find_type(text: str, session: EvalSession | None = None) -> int | None:
     else:
         names = split_identifier(name)
         if len(names) > 2:
-            return None
+            if session is None:
+                return None
+            names = [*_schemas_of(session, names), names[-1]]
         if len(names) == 1 or names[0] != "pg_catalog":
             made = _users_type(session, names)
             if made or len(names) == 2:
@@ -314,7 +322,9 @@ def _lookup_in_catalog(session: EvalSession, oid: int, text: str) -> int | None:
     if oid == REGPROCEDURE:
         return _find_procedure(session, text)
     if oid == REGOPER:
-        found = [op.oid for op in facts().operators_by_name.get(text.rpartition(".")[2], ())]
+        names = split_identifier(text)
+        operators = facts().operators_by_name.get(names[-1], ())
+        found = [op.oid for op in operators if "pg_catalog" in _schemas_of(session, names)]
         if len(found) > 1:
             raise SqlError("42725", f"more than one operator named {text}")
         return found[0] if found else None
@@ -499,7 +509,7 @@ def _to_reg(oid: int) -> object:
         try:
             return _lookup(session, oid, text)
         except SqlError as error:
-            if error.sqlstate in ("42602", "42725", "42704", "3F000"):
+            if error.sqlstate in ("42725", "42704", "3F000"):
                 return None
             raise
 
