@@ -117,11 +117,11 @@ def paced_iter(items: Iterable[T], every: int = PACE) -> Iterator[T]:
 def opened(may: bool) -> bool:
     """Open the code that follows, or close it; returns what it was, which the caller puts back in a ``finally``.
 
-    Within a turn it stays closed. For the event loop's thread alone. No ``await`` may stand between the two calls: each step of a coroutine begins closed.
+    Within a turn it stays closed, and where no strand has a slice (``NOBODY``): what runs there is no part of the stack it stands on. For the event loop's thread alone. No ``await`` may stand between the two calls: each step of a coroutine begins closed.
     """
     global _open, _ends
     was = _open
-    _open = may and not _turns and _bound_ends == _NEVER
+    _open = may and not _turns and _bound_ends == _NEVER != _slice_ends
     _ends = _slice_ends if _open else _closed()
     return was
 

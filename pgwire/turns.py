@@ -30,6 +30,8 @@ from collections.abc import Callable
 from time import thread_time
 from typing import Final
 
+from pgwire.give_way import NOBODY, swap
+
 SLICE_S: Final = 0.0001  # about one statement that changes a row by its key
 READERS_S: Final = 0.1  # a connection that has read so lately may read again soon
 WRITERS_SHARE: Final = 0.5  # of the time that others had since the slice before, or more
@@ -113,7 +115,8 @@ class Turns:
     def yield_to_readers(self) -> None:
         """Handle what readers have sent meanwhile. To be called where nothing is half done, within work of a tenth of a millisecond or more.
 
-        Costs a look at the clock where nobody has read lately, a system call otherwise. Nothing is raised.
+        Costs a look at the clock where nobody has read lately, a system call otherwise. Nothing is raised. What is handled is not part of
+        the strand that gives way: laid aside with that, it would go on, or be cancelled, with the writer's statement.
         """
         if not self._readers or self.preempting or self._epoll is None or not self.contended:
             return
@@ -122,6 +125,7 @@ class Turns:
             return
         self.preempting = True
         began = self._spent()
+        writer = swap(NOBODY)
         try:
             for fd, _ in ready:
                 handle = self._readers.get(fd)  # who came before may have ended others
@@ -130,6 +134,7 @@ class Turns:
                 if self._spent() - began >= SLICE_S:
                     break  # the others wait for the next point: who gives way is to get on, too
         finally:
+            swap(writer)
             self.preempting = False
             self._until += (1 + WRITERS_SHARE) * (self._spent() - began)
 

@@ -320,8 +320,8 @@ def lock_new_key(
             before = owner.held.get(blocked)
             wait = locks.acquire(owner, blocked, IX)
             assert wait is not None
+            waited_for.append((blocked, before))  # granted, it may be, and given up all the same
             yield wait
-            waited_for.append((blocked, before))
     finally:
         for gap, before in reversed(waited_for):
             locks.demote(owner, gap, before)

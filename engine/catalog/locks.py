@@ -53,7 +53,7 @@ class CatalogLocks:
     @property
     def any(self) -> bool:
         """Tell whether there are any."""
-        return self._everything or bool(self._held)
+        return self._everything or bool(self._held or self._tables)
 
     def clear(self) -> None:
         """The transaction is over."""

@@ -201,6 +201,7 @@ def _switch(strand: Strand, message: tuple[Any, ...]) -> Outcome:
             _idle.append(strand)
         else:
             _count -= 1
+            strand.parent = greenlet.getcurrent()  # who gets control when it ends: not whoever made it
             strand.throw()
     return outcome
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import gc
+import socket
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from typing import Any
@@ -16,6 +17,7 @@ from engine.loop import strands
 from engine.loop.threads import beside
 from pgwire import give_way as way
 from pgwire.give_way import TurnBroken, give_way, opened, openly, paced, paced_iter, whole_turn
+from pgwire.turns import Turns
 
 Clock = Callable[[float], None]
 
@@ -377,5 +379,73 @@ def test_a_thread_that_nobody_waits_for_ends(pass_time: Clock) -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
         assert await asyncio.to_thread(ended.wait, 10)
+
+    run(body)
+
+
+def test_what_goes_first_is_no_part_of_the_strand_that_gives_way_to_it(pass_time: Clock) -> None:
+    """A writer whose slice is over looks at its readers' sockets: what is handled there is not laid aside, nor cancelled, with it."""
+    turns = Turns(clock=lambda: 0.0)
+    seen: list[object] = []
+    ours, theirs = socket.socketpair()
+
+    def looks() -> None:
+        pass_time(1)
+        give_way()
+        seen.append(strands.may_wait())
+
+    def handle() -> None:
+        ours.recv(10)
+        openly(looks)
+        own = call_on_strand(openly, looks)  # what has a strand of its own gives way as ever
+        assert isinstance(own, LaidAside)
+        seen.append("laid aside")
+        own.close()
+
+    def writer() -> None:
+        pass_time(1)
+        turns.yield_to_readers()
+        seen.append("handled")
+        give_way()
+        seen.append("gave way")
+
+    async def body() -> None:
+        result = call_on_strand(openly, writer)
+        assert isinstance(result, LaidAside)
+        assert seen == [False, "laid aside", "handled"]
+        await result
+        assert seen[3:] == ["gave way"]
+
+    with ours, theirs:
+        theirs.send(b"read")
+        turns.watch(ours.fileno(), handle)
+        turns.has_read()
+        run(body)
+        turns.close()
+
+
+def test_a_strand_that_ends_goes_back_to_whoever_runs_not_to_who_made_it(
+    pass_time: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(strands, "KEPT", 0)
+
+    def gives_way() -> str:
+        pass_time(1)
+        give_way()
+        return "inner"
+
+    async def body() -> None:
+        made: list[Any] = []
+
+        def outer() -> str:
+            made.append(call_on_strand(openly, gives_way))
+            pass_time(1)
+            give_way()
+            return "outer"
+
+        other = call_on_strand(openly, outer)
+        assert isinstance(other, LaidAside)
+        assert await made[0] == "inner"  # its strand ends while the one that made it is laid aside
+        assert await other == "outer"
 
     run(body)

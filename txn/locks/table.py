@@ -133,7 +133,7 @@ class LockTable:
     def demote(self, owner: LockOwner, granule: Granule, mode: int | None) -> None:
         """End an instant lock: hold ``granule`` in ``mode`` again as before, or not at all (None)."""
         held = owner.held.get(granule)
-        if held is None or held == mode:
+        if held is None or held == mode or owner.gone:
             return  # the owner has ended meanwhile
         entry = self.entries[granule]
         entry.counts -= ONE[held]

@@ -12,10 +12,12 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
 
+import pytest
+
 from engine.catalog.stored import Stored, StoredKey
 from engine.database import Database
 from planner.catalog import RelationDef
-from tests.support.engine import Rows, Session, open_database
+from tests.support.engine import Failed, Rows, Session, open_database
 from txn.persist.memory import MemoryDisk
 
 # Each statement has objects of its own: {n} is its number. All of them are in one schema.
@@ -157,3 +159,23 @@ def test_ddl_on_objects_of_its_own_waits_for_nobody_and_loses_nothing() -> None:
     alone = asyncio.run(one_by_one(deepcopy(disk)))
     assert asyncio.run(at_once(deepcopy(disk), 1)) == alone
     assert named(asyncio.run(at_once(disk, -1))) == named(alone)
+
+
+def test_a_table_that_a_failed_statement_had_locked_is_locked_again_by_the_next() -> None:
+    async def play() -> None:
+        database = await open_database(MemoryDisk())
+        holder, session = Client(database, 1), Client(database, 2)
+        for sql in ("CREATE TABLE a (i int)", "CREATE TABLE b (i int)", "CREATE POLICY p ON a"):
+            await holder.run(sql)
+        await holder.run("BEGIN")
+        await holder.run("INSERT INTO b VALUES (1)")
+        await session.run("SET lock_timeout = '10ms'")
+        with pytest.raises(Failed, match="55P03"):
+            await session.run("DROP TABLE a, b")  # it has a, and waits for b
+        await session.run("RESET lock_timeout")
+        await holder.run("COMMIT")
+        await holder.run("BEGIN")
+        await holder.run("INSERT INTO a VALUES (1)")
+        assert not await session.answered("DROP POLICY p ON a")
+
+    asyncio.run(play())

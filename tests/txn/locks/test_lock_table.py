@@ -382,6 +382,7 @@ def test_many_locks_keep_nobody_out_once_their_owner_has_ended_and_go_in_slices(
         assert not table.is_blocked(third, granules[9], X)
         assert table.holders(granules[9], X) == []
         assert table.try_acquire(third, granules[8], X)
+        table.demote(many, granules[8], None)  # an instant lock, whose end comes late
         assert not table.try_acquire(third, granules[7], X)  # the waiter has it
         assert not table.try_acquire(third, "shared", X)
         assert table.try_acquire(other, "shared", X)  # an upgrade that only who is gone kept back

@@ -232,6 +232,23 @@ async def test_a_reader_does_not_wait_for_keys_within_what_it_has_locked(store: 
     await insert
 
 
+@with_keys(*KEYS)
+async def test_an_insert_given_up_in_the_turn_that_lets_it_in_keeps_nothing_of_the_gap(
+    store: ShardStore,
+) -> None:
+    """The gap was granted and its wait cancelled at once; the transaction may go on behind a savepoint."""
+    reader, inserter = await writer(store), await writer(store)
+    await now(reader.range(SHARD, BY_K, between(5, 10)))
+    before = dict(inserter.owner.held)
+    insert = must_wait(inserter.insert(SHARD, new(7)))
+    await settle()
+    reader.rollback()
+    insert.cancel()
+    await asyncio.wait([insert])
+    assert insert.cancelled()
+    assert inserter.owner.held == before
+
+
 # -- D55's scenarios: 1, 2, 5, 10, 20 ---------------------------------------------------------------
 
 
