@@ -16,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Processes that share the test files; all tests that need a Spark JVM are one process's.
 JOBS ?= 2
 
-.PHONY: smith definitions rights views dumps serve diff diff-spark test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench instructions tpch bench-tpch crash fuzz hostile hostile-short docs drivers clean
+.PHONY: plpgsql smith definitions rights views dumps serve diff diff-spark test install check fmt lint types imports golden rewrite sim isolation slt slt-spark proofs spark spark-conformance spark-cluster bench instructions tpch bench-tpch crash fuzz hostile hostile-short docs drivers clean
 
 install: $(COMPILED)
 
@@ -125,6 +125,9 @@ MINUTES ?= 30
 smith: $(COMPILED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.lock
 	$(BIN)/python -m bench.smith --minutes $(MINUTES) --seed $(FIRST) --out docs/evidence/smith.json $(ARGS)
+# Random PL/pgSQL functions beside a private PostgreSQL 15, 250 of each seed: results, errors, notices with CONTEXT, what tables hold
+plpgsql: $(COMPILED)
+	HOLDFAST_DIFF=250 HOLDFAST_SEEDS=$(DIFF_SEEDS) HOLDFAST_EVIDENCE=docs/evidence/plpgsql.json $(BIN)/pytest -s tests/differential/test_plpgsql.py
 
 # 500 queries of each of ten seeds on Spark, and 100 nested ones
 diff-spark: $(STAMP)

@@ -24,10 +24,11 @@ from planner.bind.context import BindContext, WithStep, make_context
 from planner.catalog import FunctionDef
 from planner.evaluate import RowFunction
 from planner.facts import VOID
-from planner.plpgsql.bind import Part, assignment_cast, bind_part, bind_piece, expressions_of
+from planner.plpgsql.bind import Part, assignment_cast, bind_part, bind_piece, expressions_of, only_target
 from planner.plpgsql.declarations import RoutineKind
 from planner.plpgsql.header import header_for_call
 from planner.plpgsql.parser import parse_routine
+from planner.plpgsql.planned import Planned
 from planner.plpgsql.tree import Piece, Routine, Target
 from planner.plpgsql.types import CatalogTypes
 from planner.plpgsql.variables import Shape, Source, VariableNames
@@ -46,10 +47,12 @@ class Ready:
     """One piece for one set of shapes. ``values`` finds its parameters among a call's variables."""
 
     __slots__ = (
-        "constant", "function", "node", "one", "places", "plain", "plan", "sources", "type", "variable",
+        "constant", "failing", "function", "node", "one", "places", "plain", "plan", "sources", "type", "variable",
     )  # fmt: skip
 
-    def __init__(self, node: ast.Node, plan: Plan, sources: Sequence[Source], routine: Routine) -> None:
+    def __init__(
+        self, node: ast.Node, plan: Plan, sources: Sequence[Source], routine: Routine, session: Session
+    ) -> None:
         """Compile what can be evaluated without running a query."""
         self.node = node
         self.plan = plan
@@ -58,8 +61,11 @@ class Ready:
         plain = self.function is not None and not self.function.may_suspend
         # evaluated without more ado: needs neither rights nor a transaction
         self.plain = plain and not plan.bound.functions
-        # PostgreSQL computes it while it plans, which CONTEXT tells
-        self.constant = self.plain and not sources and not plan.bound.stable and not plan.bound.volatile
+        target = only_target(plan.bound) if self.function is not None else None
+        planned = None if target is None else openly(Planned, target, session)
+        # PostgreSQL computes it while it plans, or a part that fails, which CONTEXT tells
+        self.constant = planned is not None and planned.whole
+        self.failing = None if planned is None else planned.failing
         columns = plan.columns or ()
         self.type = columns[0].type if columns else SqlType(VOID)
         self.one = len(columns) == 1
@@ -92,6 +98,20 @@ def _only_variable(plan: Plan, sources: Sequence[Source]) -> int | None:
     if not isinstance(query, Select) or not is_simple(query) or len(query.targets) != 1:
         return None
     return sources[0].variable if isinstance(query.targets[0].expr, Param) else None
+
+
+class ReadyPart:
+    """How a part of a variable is replaced: by ``function`` of ``sources``, or by the query ``plan``; ``failing`` as of ``Ready``."""
+
+    __slots__ = ("failing", "function", "plan", "sources", "type")
+
+    def __init__(self, part: Part, session: Session) -> None:
+        """Plan what is a query."""
+        self.function = part.function
+        self.sources = part.sources
+        self.type = part.type
+        self.failing = openly(Planned, part.made, session).failing
+        self.plan = None if part.bound is None else Plan(part.bound, session.catalog, session.search_path)
 
 
 class Prepared:
@@ -142,7 +162,7 @@ class Body:
             self.opened = frozenset((self.routine.special["new"], self.routine.special["old"]))
         self._prepared: dict[Piece, Prepared] = {}
         self._casts: dict[tuple[SqlType, SqlType], RowFunction | None] = {}
-        self._parts: dict[tuple[Target, SqlType, bool], Part] = {}
+        self._parts: dict[tuple[Target, SqlType, bool], ReadyPart] = {}
         self._derived_version = self.catalog_version
         self._programs: dict[SqlType | None, tuple[int, Program | None]] = {}
         self._columns: tuple[OutputColumn, ...] = ()
@@ -206,13 +226,17 @@ class Body:
             names.zero_based = frozenset((routine.special["tg_argv"],))
         catalog = session.catalog
         node, bound = openly(bind_piece, self.context(), prepared.piece, names)
-        made = Ready(node, Plan(bound, catalog, session.search_path), names.sources, routine)
+        made = Ready(node, Plan(bound, catalog, session.search_path), names.sources, routine, session)
         dynamic = tuple(sorted(names.dynamic))
         if prepared.dynamic != dynamic:
             prepared.by_shape.clear()
             prepared.dynamic = dynamic
         prepared.by_shape[tuple([shape_of(values[n]) for n in dynamic])] = made
         return made
+
+    def is_new(self, piece: Piece) -> bool:
+        """Tell whether a piece has not been bound yet."""
+        return piece not in self._prepared
 
     def forget(self, piece: Piece) -> None:
         """Have a piece bound anew: its plan no longer fits."""
@@ -258,7 +282,7 @@ class Body:
             made = self._casts[key] = assignment_cast(self.context().env, source, target)
             return made
 
-    def part(self, target: Target, whole: SqlType, source: Source, values: list[Any], skip: int) -> Part:
+    def part(self, target: Target, whole: SqlType, source: Source, values: list[Any], skip: int) -> ReadyPart:
         """Return how a part of ``source`` is replaced."""
         variable = self.routine.variables[target.variable]
         assert target.names is not None
@@ -269,7 +293,8 @@ class Body:
         key = target, whole, self._derived_version == self.session.catalog.version
         made = self._parts.get(key) if key[2] else None
         if made is None:
-            made = bind_part(self.context(), target, whole, variable.name, names, source, skip)
+            part = bind_part(self.context(), target, whole, variable.name, names, source, skip)
+            made = ReadyPart(part, self.session)
             if not names.dynamic and key[2]:
                 self._parts[key] = made
         return made

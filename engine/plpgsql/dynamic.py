@@ -8,10 +8,12 @@ from typing import Any, Final
 from engine.connection.portal import Cursor, Outcome, Rows
 from engine.connection.rows import ReadyRows
 from engine.plpgsql.extra_checks import tell_extra
-from engine.plpgsql.frame import Frame, affected
+from engine.plpgsql.frame import Frame, fails_planned
+from engine.plpgsql.parts import type_of
 from engine.plpgsql.raising import shown
 from engine.reads.plans import PLAN_CACHE_MAX_TEXT, Plan
 from engine.routines.where import tell_where
+from engine.subscriptions import named
 from engine.transaction.within import end_within
 from pgwire.give_way import openly
 from planner import ast
@@ -40,9 +42,11 @@ async def check_domain(frame: Frame, variable: tree.Variable) -> None:
 
 
 async def execute(
-    frame: Frame, piece: tree.Piece, params: Sequence[tree.Piece]
+    frame: Frame, piece: tree.Piece, params: Sequence[tree.Piece], *, keeps: bool = False
 ) -> tuple[Outcome, ast.Node] | None:
     """Run the text that an expression gives; returns the outcome of its last statement, and that statement; None where it has none.
+
+    ``keeps``: its rows are a cursor's, which fetches them: CONTEXT names the text only where it cannot be planned.
 
     Raises SqlError 22004 for NULL, 0A000 for SELECT INTO and statements about transactions, and what the text raises.
     """
@@ -63,12 +67,18 @@ async def execute(
     for one in parsed:
         node = one.statement
         _check(node)
-        plan = _planned(frame, one, oids, alone=len(parsed) == 1)
-        frame.sql = words
         try:
-            done = await _run(frame, one, plan, oids, values), node
+            plan = _planned(frame, one, oids, alone=len(parsed) == 1, keeps=keeps)
+        except SqlError as error:
+            if error.span is None:
+                tell_where(error, words)
+            raise
+        frame.sql = None if keeps else words
+        try:
+            done = await _run(frame, one, plan, oids, values, keeps=keeps), node
         except Exception as error:
-            tell_where(error, words)
+            if not keeps or fails_planned(plan, values, frame.session):
+                tell_where(error, words)
             raise
         finally:
             frame.sql = None
@@ -76,13 +86,13 @@ async def execute(
 
 
 async def _run(
-    frame: Frame, parsed: Parsed, plan: Plan, oids: tuple[int, ...], values: tuple[Any, ...]
+    frame: Frame, parsed: Parsed, plan: Plan, oids: tuple[int, ...], values: tuple[Any, ...], *, keeps: bool
 ) -> Outcome:
     now = plan
 
     def again() -> None:
         nonlocal now
-        now = _planned(frame, parsed, oids, alone=False)
+        now = _planned(frame, parsed, oids, alone=False, keeps=keeps)
 
     return await frame.run_plan(lambda: (now, values), again)
 
@@ -100,12 +110,13 @@ def _check(node: ast.Node) -> None:
         raise SqlError("0A000", "cannot COPY to/from client in PL/pgSQL")
 
 
-def _planned(frame: Frame, parsed: Parsed, oids: tuple[int, ...], *, alone: bool) -> Plan:
-    """Return the plan of a text, kept as those of clients are. Errors name the text."""
+def _planned(frame: Frame, parsed: Parsed, oids: tuple[int, ...], *, alone: bool, keeps: bool) -> Plan:
+    """Return the plan of a text, kept as those of clients are, for a cursor if it ``keeps`` keys. Errors name the text."""
     session = frame.session
     conn = session.db.sessions[session.pid]
     steps = frame.body.steps
-    cacheable = alone and not steps and len(parsed.text) <= PLAN_CACHE_MAX_TEXT
+    keeps = keeps and parsed.as_of is None and named.name_in(parsed.statement) is None
+    cacheable = alone and not steps and not keeps and len(parsed.text) <= PLAN_CACHE_MAX_TEXT
     key = ("EXECUTE", parsed.text, oids, session.plan_key)
     kept = session.view.plans if cacheable else None
     if kept is not None:
@@ -113,12 +124,12 @@ def _planned(frame: Frame, parsed: Parsed, oids: tuple[int, ...], *, alone: bool
         if found is not None:
             return found
     try:
-        if steps:
-            plan = _with_transitions(frame, parsed, oids)
+        if steps or keeps:
+            plan = _bound_here(frame, parsed, oids, keeps=keeps)
         else:
             plan = conn.planning.bind(parsed, oids, variable_params=False)
     except SqlError as error:
-        if error.query is None:
+        if error.query is None and error.span is not None:
             error.query = parsed.text
         raise
     kept = session.view.plans if cacheable and plan.cacheable else None
@@ -127,13 +138,14 @@ def _planned(frame: Frame, parsed: Parsed, oids: tuple[int, ...], *, alone: bool
     return plan
 
 
-def _with_transitions(frame: Frame, parsed: Parsed, oids: tuple[int, ...]) -> Plan:
+def _bound_here(frame: Frame, parsed: Parsed, oids: tuple[int, ...], *, keeps: bool) -> Plan:
+    """Return the plan of a text that reads transition tables, or is a cursor's."""
     session = frame.session
     session.view.renew()
     bound = bind_statement(
         parsed.statement, parsed.text, session.catalog, session.bind_path, oids, session.bind_settings,
         database=session.database, variable_params=False, steps=frame.body.steps,
-        security=session.row_security,
+        security=session.row_security, keeps=keeps,
     )  # fmt: skip
     return Plan(bound, session.catalog, session.search_path)
 
@@ -150,7 +162,7 @@ async def query_of(
 
 async def opened(frame: Frame, piece: tree.Piece, params: Sequence[tree.Piece]) -> Outcome:
     """Run the text that an expression gives as the query of a cursor. Raises as ``execute``; 42P11 where it holds no statement."""
-    done = await execute(frame, piece, params)
+    done = await execute(frame, piece, params, keeps=True)
     if done is None:
         raise SqlError("42P11", "cannot open multi-query plan as cursor")
     return done[0]
@@ -224,7 +236,6 @@ async def call(frame: Frame, statement: tree.CallRoutine) -> None:
         outcome = await frame.run(statement.statement)
     finally:
         routines.offered = before
-    frame.row_count = affected(outcome) if not statement.is_do else 0
     if isinstance(outcome, Rows) and targets:
         columns, rows = rows_of(outcome)
         for target, column, value in zip(targets, columns, rows[0], strict=True):
@@ -249,13 +260,15 @@ def _outputs(frame: Frame, node: ast.Call, bound: st.Call, names: tree.Names) ->
         found = (
             names.find(arg.names, frame.body.routine.variables) if isinstance(arg, ast.ColumnRef) else None
         )
-        if found is not None and mode == "b" and isinstance(arg, ast.ColumnRef):
+        if found is not None and isinstance(arg, ast.ColumnRef):
+            steps = arg.names[found[1] :]
             variable = frame.body.routine.variables[found[0]]
-            converted = variable.kind == "scalar" and function.types[i] not in (
-                variable.type.oid,
-                *POLYMORPHIC,
-            )
-            found = None if converted else found  # what is passed is no variable then
+            given_type = None if variable.kind != "scalar" else variable.type
+            if steps:
+                given_type = type_of(frame, tree.Target(found[0], steps, names))
+            known = given_type is not None and function.types[i] not in POLYMORPHIC
+            if known and given_type is not None and given_type.oid != function.types[i]:
+                found = None  # it is converted: what is passed is no variable then
         if found is None or not isinstance(arg, ast.ColumnRef):
             shown_name = f'"{name}"' if name else str(i + 1)
             raise SqlError(
@@ -309,14 +322,14 @@ async def open_cursor(frame: Frame, statement: tree.Open) -> None:
         for number, piece in zip(variable.cursor.arguments, statement.arguments, strict=True):
             value, type_ = await frame.value(piece)
             await frame.store(number, value, type_)
-        outcome = await frame.run(variable.cursor.query)
+        outcome = await frame.fetched(variable.cursor.query)
         scroll = variable.cursor.scroll
     elif statement.dynamic:
         assert statement.query is not None
         outcome = await opened(frame, statement.query, statement.params)
     else:
         assert statement.query is not None
-        outcome = await frame.run(statement.query)
+        outcome = await frame.fetched(statement.query)
     cursors = _cursors(frame)
     name = frame.values[variable.number]
     if name is None:

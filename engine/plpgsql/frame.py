@@ -8,21 +8,20 @@ assign     a value to a variable or a part  converted to its type
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.connection.portal import Command, Outcome, Rows
 from engine.ddl.privileges import check as check_privileges
 from engine.executor import READS, ExecContext
 from engine.index.state import value_of
-from engine.plpgsql.body import Body, Ready, value_at
+from engine.plpgsql import parts
+from engine.plpgsql.body import Body, Ready
 from engine.plpgsql.extra_checks import extra_level, tell_extra
-from engine.plpgsql.open_row import OpenRow
 from engine.reads.plans import Plan
 from engine.reads.query import context
 from engine.routines.inner import run_inner
-from engine.routines.where import tell_where
+from engine.routines.where import tell_where, told
 from engine.writes.returning import make_env
 from pgwire.codecs.composite import pack_row, record_of
 from pgwire.codecs.system import RecordValue
@@ -32,9 +31,8 @@ from planner.domains import base_oid, base_type
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, Shared
 from planner.facts import BOOL, INT4, RECORD, TEXT, UNKNOWN
-from planner.plpgsql.bind import VALUE
+from planner.plpgsql.planned import failing_in
 from planner.plpgsql.tree import Into, Piece, Target
-from planner.plpgsql.variables import Source
 from planner.query import OutputColumn
 from planner.statements import StatementClass
 from planner.types import SqlType
@@ -60,6 +58,7 @@ class Frame:
         "atomic",
         "body",
         "columns",
+        "declaring",
         "doing",
         "handling",
         "leaving",
@@ -87,6 +86,7 @@ class Frame:
         self.atomic = True  # it cannot end transactions
         self.parts = 0  # blocks with EXCEPTION that run
         self.line = 0
+        self.declaring = 0  # the line of the variable that is being made
         self.what = ""
         self.doing = ""
         self.sql: str | None = None
@@ -109,10 +109,11 @@ class Frame:
     @property
     def where(self) -> str:
         """What CONTEXT says of the call."""
+        line = self.declaring or self.line
         if self.doing:
-            place = f" line {self.line}" if self.line else ""
+            place = f" line {line}" if line else ""
             return f"PL/pgSQL function {self.signature}{place} {self.doing}"
-        return f"PL/pgSQL function {self.signature} line {self.line} at {self.what}"
+        return f"PL/pgSQL function {self.signature} line {line} at {self.what}"
 
     async def turn(self) -> None:
         """Between statements: let others go on now and then, and notice a cancel. Raises SqlError 57014."""
@@ -132,11 +133,9 @@ class Frame:
         plan = ready.plan
         if not ready.one:
             raise _columns(piece, len(plan.columns or ()))
+        self.plan(ready, piece)
         if ready.plain:
-            if not ready.constant:
-                return self.plain(ready), ready.type
-            with told(piece):
-                return self.plain(ready), ready.type
+            return self.plain(ready), ready.type
         values = ready.values(self.values)
         if ready.function is not None:
             check_privileges(self.session, plan)
@@ -145,12 +144,19 @@ class Frame:
         _, rows = await self.query(piece)
         if len(rows) > 1:
             raise self._of_sql(SqlError("21000", "query returned more than one row"), piece)
+        self.row_count = len(rows)  # as of any query that PostgreSQL runs
         return (rows[0][0] if rows else None), ready.type
 
     def held(self, piece: Piece) -> Any:
         """Return what a variable holds where an expression is nothing but its name, else None."""
         number = self.body.ready(piece, self.values).variable
         return None if number is None else self.values[number]
+
+    def plan(self, ready: Ready, piece: Piece) -> None:
+        """Raise what PostgreSQL would while it plans a piece, before anything of it runs."""
+        if ready.failing is not None:
+            with told(piece):
+                openly(ready.failing, (), Env((), self.session, shared=Shared()))
 
     def plain(self, ready: Ready) -> Any:
         """Return the value of an expression that needs nothing but variables."""
@@ -169,7 +175,7 @@ class Frame:
     async def truth(self, piece: Piece) -> bool:
         """Tell whether a condition is true."""
         ready = self.body.ready(piece, self.values)
-        if ready.plain and not ready.constant and ready.type.oid == BOOL and ready.one:
+        if ready.plain and ready.failing is None and ready.type.oid == BOOL and ready.one:
             return self.plain(ready) is True
         return await self.of_type(piece, _BOOL) is True
 
@@ -188,7 +194,11 @@ class Frame:
         assert not hasattr(outcome.result, "batches")
         return outcome.columns, list(outcome.result.rows)
 
-    async def run(self, piece: Piece) -> Outcome:
+    async def fetched(self, piece: Piece) -> Outcome:
+        """As ``run`` for the rows of a cursor or loop, which fetches them: CONTEXT names the piece only where it cannot be planned."""
+        return await self.run(piece, named=False)
+
+    async def run(self, piece: Piece, *, named: bool = True) -> Outcome:
         """Run a piece as a statement, until it has an outcome, rows gathered. Raises what it raises; CONTEXT names it."""
         first = self.body.ready(piece, self.values)  # what cannot be bound names its text itself
 
@@ -201,11 +211,12 @@ class Frame:
             self.body.forget(piece)
             first = self.body.ready(piece, self.values)
 
-        self.sql = piece.words
+        self.sql = piece.words if named else None
         try:
             return await self.run_plan(plan, again)
         except Exception as error:
-            tell_where(error, self.sql)
+            if named or fails_planned(first.plan, first.values(self.values), self.session):
+                tell_where(error, piece.words)
             raise
         finally:
             self.sql = None
@@ -288,7 +299,7 @@ class Frame:
     async def assign(self, target: Target, value: Any, type_: SqlType) -> None:
         """Give a variable, or a part of it, a value of a type. Raises SqlError 22004, 42804, 42703, 55000."""
         if target.steps:
-            await self._assign_part(target, value, type_)
+            await parts.assign_part(self, target, value, type_)
             return
         await self.store(target.variable, value, type_)
 
@@ -309,66 +320,12 @@ class Frame:
             raise SqlError(
                 "22004", f'null value cannot be assigned to variable "{variable.name}" declared NOT NULL'
             )
-        self._keep(number, value)
+        self.keep(number, value)
 
-    def _keep(self, number: int, value: Any) -> None:
+    def keep(self, number: int, value: Any) -> None:
         """Have a variable hold a value of its type."""
         form = self.body.row_form
         self.values[number] = form.open(value) if form is not None and number in self.body.opened else value
-
-    async def _assign_field(self, number: int, target: Target, value: Any, type_: SqlType) -> None:
-        """Give a field of NEW or OLD, or a part of one, a value; the others of what is NULL are NULL then."""
-        form = self.body.row_form
-        assert form is not None
-        name = target.steps[0]
-        at = form.names.get(name) if isinstance(name, str) else None
-        if at is None:
-            variable = self.body.routine.variables[number]
-            raise SqlError("42703", f'record "{variable.name}" has no field "{name}"')
-        declared = form.columns[at].declared
-        if len(target.steps) > 1:
-            part = self.body.part(target, declared, Source(number, at), self.values, 1)
-            made = await self._with_part(part, value, type_)
-        else:
-            made = value if type_ == declared else await self.cast(value, type_, declared)
-        row = self.values[number] or OpenRow(form, (None,) * len(form.columns))
-        self.values[number] = row.with_cell(at, made)
-
-    async def _assign_part(self, target: Target, value: Any, type_: SqlType) -> None:
-        if target.variable in self.body.opened:
-            await self._assign_field(target.variable, target, value, type_)
-            return
-        variable = self.body.routine.variables[target.variable]
-        if variable.kind != "record":
-            row = result_row(self.session.catalog, variable.type.oid) if variable.kind == "row" else None
-            if row is not None and all(c.name != target.steps[0] for c in row.live):
-                raise SqlError("42703", f'record "{variable.name}" has no field "{target.steps[0]}"')
-            part = self.body.part(target, variable.type, Source(variable.number), self.values, 0)
-            self.values[variable.number] = await self._with_part(part, value, type_)
-            return
-        old = self.values[variable.number]
-        name = target.steps[0]
-        if not isinstance(old, RecordValue):
-            raise SqlError(
-                "55000", f'record "{variable.name}" is not assigned yet',
-                detail="The tuple structure of a not-yet-assigned record is indeterminate.",
-            )  # fmt: skip
-        if not isinstance(name, str) or name not in old.names:
-            raise SqlError("42703", f'record "{variable.name}" has no field "{name}"')
-        at = old.names.index(name)
-        field = SqlType(old.types[at])
-        if len(target.steps) > 1:
-            part = self.body.part(target, field, Source(variable.number, at), self.values, 1)
-            made = await self._with_part(part, value, type_)
-        else:
-            made = await self.cast(value, type_, field)
-        self.values[variable.number] = RecordValue((*old[:at], made, *old[at + 1 :]), old.types, old.names)
-
-    async def _with_part(self, part: Any, value: Any, type_: SqlType) -> Any:
-        value = await self.cast(value, type_, part.type)
-        values = self.values
-        given = [value if s == VALUE else value_at(values[s.variable], s.field) for s in part.sources]
-        return await self.apply(part.function, tuple(given))
 
     async def into(self, into: Into, columns: Sequence[OutputColumn], row: Sequence[Any] | None) -> None:
         """Give variables the columns of a row; NULL where there is no row, or it has too few."""
@@ -388,11 +345,13 @@ class Frame:
             names = tuple(c.name for c in columns)
             self.values[number] = RecordValue((None,) * len(types) if row is None else row, types, names)
         elif row is None:
-            await self.store(number, None, variable.type)
+            # a row of NULLs; NOT NULL is asked of what is assigned, not of rows that are missing
+            base = base_type(variable.type)
+            self.keep(number, await self.packed((), (), base) if base == variable.type else None)
         else:
             base = base_type(variable.type)
             made = await self.packed(row, types, base)
-            self._keep(number, made if base == variable.type else await self.cast(made, base, variable.type))
+            self.keep(number, made if base == variable.type else await self.cast(made, base, variable.type))
 
     def _check_count(self, into: Into, columns: Sequence[OutputColumn]) -> None:
         """Say where a row has not as many columns as variables wait for it, if somebody asks (``extra_checks``)."""
@@ -418,14 +377,9 @@ class Frame:
             )
 
 
-@contextmanager
-def told(piece: Piece) -> Iterator[None]:
-    """Have errors name a piece in CONTEXT."""
-    try:
-        yield
-    except Exception as error:
-        tell_where(error, piece.words)
-        raise
+def fails_planned(plan: Plan, values: Row, session: Session) -> bool:
+    """Tell whether PostgreSQL cannot plan a statement for these parameters: something that is constant then fails."""
+    return openly(failing_in, plan.bound.statement, values, session)
 
 
 def _columns(piece: Piece, count: int) -> SqlError:

@@ -15,17 +15,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.connection.portal import Cursor, Outcome, Rows
-from engine.plpgsql import dynamic, raising, results
-from engine.plpgsql.frame import Frame, affected, told
+from engine.plpgsql import dynamic, parts, raising, results
+from engine.plpgsql.frame import Frame, affected
 from engine.plpgsql.program import Program
 from engine.plpgsql.signals import RETURN, Signal, after
-from engine.routines.where import tell_where
+from engine.routines.where import tell_where, told
 from pgwire.bounded import BoundedArray, bounded
 from pgwire.codecs.array import dimensions
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import openly
 from planner import ast
-from planner.domains import base_oid
 from planner.errors import Span, SqlError
 from planner.evaluate import Env, Shared
 from planner.evaluate_runtime import flat
@@ -167,11 +166,15 @@ class Interpreter:
         """Make the variables of a block."""
         frame = self.frame
         if not block.declares:
+            frame.declaring = 0
             return
         variables = frame.body.routine.variables
         for number in block.declares:
             variable = variables[number]
-            frame.line, frame.doing = variable.line, "during statement block local variable initialization"
+            frame.declaring, frame.doing = (
+                variable.line,
+                "during statement block local variable initialization",
+            )
             if variable.default is None:
                 frame.values[number] = None if variable.cursor is None else variable.name
                 if variable.kind == "scalar":
@@ -179,7 +182,7 @@ class Interpreter:
                 continue
             value, type_ = await frame.value(variable.default)
             await frame.store(number, value, type_)
-        frame.doing = ""
+        frame.declaring, frame.doing = 0, ""  # a handler of an error above tells that variable's line
 
     async def _block(self, statement: tree.Block) -> Signal | None:
         return await self.block(statement)
@@ -187,15 +190,12 @@ class Interpreter:
     async def _assign(self, statement: tree.Assign) -> Signal | None:
         frame = self.frame
         piece, target = statement.value, statement.target
+        if target.steps:
+            await parts.run_assign_part(frame, statement)
+            return None
         value, type_ = await frame.value(piece)
         variable = frame.body.routine.variables[target.variable]
-        if target.steps:
-            if frame.body.ready(piece, frame.values).constant:
-                with told(piece):
-                    await frame.assign(target, value, type_)
-            else:
-                await frame.assign(target, value, type_)
-        elif variable.kind in ("row", "record") and value is not None and not frame.is_row(type_):
+        if variable.kind in ("row", "record") and value is not None and not frame.is_row(type_):
             # as of any type: by printing and reading (DECLARE takes rows alone)
             if variable.kind == "record":
                 raise SqlError("0A000", "input of anonymous composite types is not implemented")
@@ -284,7 +284,7 @@ class Interpreter:
         if statement.dynamic:
             outcome = await dynamic.opened(frame, statement.query, statement.params)
         else:
-            outcome = await frame.run(statement.query)
+            outcome = await frame.fetched(statement.query)
         columns, rows = dynamic.rows_of(outcome)
         changes = outcome.tag != "SELECT"
         routines = self.session.system.routines
@@ -338,7 +338,7 @@ class Interpreter:
         for number, piece in zip(variable.cursor.arguments, statement.arguments, strict=True):
             value, type_ = await frame.value(piece)
             await frame.store(number, value, type_)
-        outcome = await frame.run(variable.cursor.query)
+        outcome = await frame.fetched(variable.cursor.query)
         cursor, rows = dynamic.made_cursor(frame, frame.values[variable.number] or variable.name, outcome)
         into = tree.Into([tree.Target(statement.variable)], whole=True)
         try:
@@ -424,6 +424,7 @@ class Interpreter:
     async def _perform(self, statement: tree.Perform) -> Signal | None:
         frame = self.frame
         ready = frame.body.ready(statement.query, frame.values)
+        frame.plan(ready, statement.query)
         if ready.plain:
             with told(statement.query):
                 frame.plain(ready)
@@ -537,7 +538,7 @@ def _check_loop_variable(frame: Frame, statement: tree.ForEach) -> None:
     target = statement.into.targets[0]
     one = len(statement.into.targets) == 1 and not target.steps
     variable = frame.body.routine.variables[target.variable]
-    is_array = one and variable.kind == "scalar" and bool(element_of(base_oid(variable.type.oid)))
+    is_array = one and variable.kind == "scalar" and bool(element_of(variable.type.oid))
     if statement.slice and not is_array:
         raise SqlError("42804", "FOREACH ... SLICE loop variable must be of an array type")
     if not statement.slice and is_array:
@@ -559,7 +560,8 @@ def blamed(error: Exception, piece: tree.Piece, node: ast.Node) -> Exception:
         made = SqlError(error.sqlstate, error.message, detail=error.detail, hint=error.hint, span=span)
         made.query = piece.target + piece.text
         return made
-    tell_where(error, piece.words)
+    if getattr(error, "datatype", None) is None:  # what a domain demands is looked at when it runs
+        tell_where(error, piece.words)
     return error
 
 

@@ -129,7 +129,13 @@ class _Compiler:
         dynamic = self.body.prepared(
             piece
         ).dynamic  # a record that holds nothing yet is NULL here, whatever it is when the piece runs
-        fits = ready.plain and ready.one and not ready.plan.bound.stable and not dynamic
+        fits = (
+            ready.plain
+            and ready.failing is None
+            and ready.one
+            and not ready.plan.bound.stable
+            and not dynamic
+        )
         if not fits or not all(map(self._is_at_hand, ready.sources)):
             raise _Left
         return ready
@@ -222,7 +228,7 @@ class _Compiler:
             for variable in variables:
                 if variable.kind != "scalar" or (variable.default is None and is_domain(variable.type.oid)):
                     raise _Left
-                self._emit(f"f.line = {variable.line}")
+                self._emit(f"f.declaring = {variable.line}")
                 if variable.cursor is not None:
                     source = repr(variable.name)  # a bound cursor names its portal, open or not
                 elif variable.default is None:
@@ -232,8 +238,7 @@ class _Compiler:
                 self._emit(f"v[{variable.number}] = {source}")
                 if variable.not_null:
                     self._emit(f"if v[{variable.number}] is None: raise no_null({variable.name!r})")
-            if variables:
-                self._emit("f.doing = ''")
+            self._emit("f.declaring, f.doing = 0, ''")
         except _Left:
             del self.lines[mark:]
             self._emit(f"yield {self._name(lambda interpreter: interpreter.declare(block))}")
@@ -261,7 +266,9 @@ class _Compiler:
             part = self.body.part(statement.target, variable.type, whole, self.values, 0)
         except (SqlError, DataError):
             raise _Left from None
-        if part.function.may_suspend or not all(s == VALUE or self._is_at_hand(s) for s in part.sources):
+        if part.function is None or part.function.may_suspend or part.failing is not None:
+            raise _Left
+        if not all(s == VALUE or self._is_at_hand(s) for s in part.sources):
             raise _Left
         ready = self._ready(statement.value)
         if ready.constant:

@@ -14,6 +14,7 @@ from planner.domains import base_oid, base_type
 from planner.errors import SqlError
 from planner.facts import VOID
 from planner.plpgsql import tree
+from planner.plpgsql.variables import unassigned
 from planner.query import OutputColumn
 from planner.typefacts import format_type
 from planner.types import SqlType
@@ -48,7 +49,7 @@ async def convert_returned(frame: Frame) -> None:
     wanted = frame.scalar
     if wanted is None:
         if value is not None:
-            _check(frame, value.types, frame.mismatch)
+            _check(frame, _types(value), frame.mismatch)
             _note(frame, value)
         frame.result = None if value is None else tuple(value)
         return
@@ -72,7 +73,7 @@ def _row_under(frame: Frame, wanted: SqlType) -> RowType | None:
 
 async def _as_row(frame: Frame, record: RecordValue, row: RowType, wanted: SqlType, message: str) -> bytes:
     """Return a row as one of the composite type under ``wanted``. Raises SqlError 42804 with ``message``."""
-    _compare([column.type.oid for column in row.live], record.types, message)
+    _compare([column.declared for column in row.live], _types(record), message)
     return await frame.packed(record, record.types, base_type(wanted))
 
 
@@ -94,17 +95,22 @@ def _note(frame: Frame, record: RecordValue) -> None:
         )
 
 
-def _check(frame: Frame, types: Sequence[int], message: str) -> None:
+def _types(record: RecordValue) -> list[SqlType]:
+    return [SqlType(oid) for oid in record.types]
+
+
+def _check(frame: Frame, types: Sequence[SqlType], message: str) -> None:
     """Raise SqlError 42804 unless a row has the columns that the function returns, where anything tells them."""
     if frame.columns:
-        _compare([column.type.oid for column in frame.columns], types, message)
+        _compare([column.type for column in frame.columns], types, message)
 
 
-def _compare(wanted: Sequence[int], types: Sequence[int], message: str) -> None:
+def _compare(wanted: Sequence[SqlType], types: Sequence[SqlType], message: str) -> None:
     """Raise SqlError 42804 with ``message`` unless columns have the types that are wanted."""
     for number, (given, expected) in enumerate(zip(types, wanted, strict=False), 1):
-        if base_oid(given) != base_oid(expected):
-            detail = f"Returned type {format_type(given)} does not match expected type {format_type(expected)} in column {number}."
+        if base_oid(given.oid) != base_oid(expected.oid):
+            names = [format_type(type_.oid, type_.typmod) for type_ in (given, expected)]
+            detail = f"Returned type {names[0]} does not match expected type {names[1]} in column {number}."
             raise SqlError("42804", message, detail=detail)
     if len(types) != len(wanted):
         detail = (
@@ -125,8 +131,12 @@ async def run_return_next(frame: Frame, statement: tree.ReturnNext) -> None:
         return
     record = _record(frame, value, type_)
     name = statement.value.text.strip().lower()
-    is_variable = statement.value.names.find((name,), frame.body.routine.variables) is not None
-    message = "wrong record type supplied in RETURN NEXT" if is_variable else frame.mismatch
+    found = statement.value.names.find((name,), frame.body.routine.variables)
+    message = frame.mismatch if found is None else "wrong record type supplied in RETURN NEXT"
+    if record is None and found is not None:
+        variable = frame.body.routine.variables[found[0]]
+        if variable.kind == "record":
+            raise unassigned(variable)
     if row is not None:
         # what the domain demands is not looked at where a set is returned, as in PostgreSQL
         assert frame.scalar is not None
@@ -138,7 +148,7 @@ async def run_return_next(frame: Frame, statement: tree.ReturnNext) -> None:
     if record is None:
         frame.rows.append((None,) * len(frame.columns))
         return
-    _check(frame, record.types, message)
+    _check(frame, _types(record), message)
     _note(frame, record)
     frame.rows.append(tuple(record))
 
@@ -146,14 +156,14 @@ async def run_return_next(frame: Frame, statement: tree.ReturnNext) -> None:
 async def add_query(frame: Frame, columns: Sequence[OutputColumn], rows: Sequence[Row]) -> None:
     """RETURN QUERY: more rows. Raises SqlError 42804 where they have other columns."""
     message = "structure of query does not match function result type"
-    types = tuple([c.type.oid for c in columns])
+    types = [c.type for c in columns]
     row = None if frame.scalar is None else _row_under(frame, frame.scalar)
     if row is not None:
         assert frame.scalar is not None
-        _compare([column.type.oid for column in row.live], types, message)
-        names = tuple([c.name for c in columns])
+        _compare([column.declared for column in row.live], types, message)
+        names, oids = tuple([c.name for c in columns]), tuple([t.oid for t in types])
         for values in rows:
-            record = RecordValue(values, types, names)
+            record = RecordValue(values, oids, names)
             frame.rows.append((await _as_row(frame, record, row, frame.scalar, message),))
         return
     _check(frame, types, message)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from pgwire.codecs.errors import DataError
 from planner.errors import SqlError
+from planner.plpgsql.tree import Piece
 
 
 def tell_where(error: Exception, where: str) -> None:
@@ -23,3 +27,19 @@ def settled(error: SqlError) -> SqlError:
     """Return an error that has its whole CONTEXT already, to which ``tell_where`` adds nothing."""
     error.settled = True
     return error
+
+
+@contextmanager
+def told(piece: Piece, *, planned: bool = False) -> Iterator[None]:
+    """Have errors name a piece in CONTEXT, those that do not already.
+
+    ``planned``: it is what PostgreSQL computes while it plans, which what domains demand never is.
+    """
+    try:
+        yield
+    except Exception as error:
+        where = getattr(error, "where", None)
+        left = planned and getattr(error, "datatype", None) is not None
+        if not left and (where is None or not where.endswith(piece.words)):
+            tell_where(error, piece.words)
+        raise

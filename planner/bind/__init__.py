@@ -67,8 +67,9 @@ def bind_statement(
     variable_params: bool = True,
     steps: Mapping[str, WithStep] | None = None,
     security: RowSecurity | None = None,
+    keeps: bool = False,
 ) -> st.BoundStatement:
-    """Bind one parsed statement.
+    """Bind one parsed statement. ``keeps``: its rows are a cursor's (``planner.bind.current_of``).
 
     ``text`` is the statement's own text (spans count in the whole text it was parsed from). ``search_path``:
     existing schemas in order. ``param_types``: declared types of ``$1`` ..., 0 or missing = to be deduced.
@@ -92,7 +93,12 @@ def bind_statement(
     )
     context.steps.update(steps or {})
     try:
-        return envelope(statement, text, context, bind_node(context, statement))
+        bound = bind_node(context, statement)
+        if keeps:
+            from planner.bind.current_of import for_cursor
+
+            bound = for_cursor(context, bound)
+        return envelope(statement, text, context, bound)
     except RecursionError:
         raise SqlError(
             "54001",

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planner import ast
+from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.updatable import ViewTarget, all_conditions
 from planner.catalog import RelationDef
@@ -62,6 +63,14 @@ def bind_current_of(
     condition = all_conditions(conditions)
     assert condition is not None
     return condition
+
+
+def for_cursor(context: BindContext, statement: st.Statement) -> st.Statement:
+    """Return a statement as a cursor reads it: a query with keys, as ``with_keys``; any other as it is."""
+    if not isinstance(statement, st.QueryStatement):
+        return statement
+    query, keys = with_keys(context, statement.query)
+    return st.QueryStatement(query=query, keys=keys)
 
 
 def with_keys(context: BindContext, query: QueryExpr) -> tuple[QueryExpr, tuple[CursorKey, ...]]:

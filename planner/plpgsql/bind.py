@@ -16,13 +16,14 @@ from planner.bind import bind_node, envelope
 from planner.bind.assign_part import with_part
 from planner.bind.bodies import is_simple
 from planner.bind.context import BindContext
-from planner.bind.current_of import with_keys
+from planner.bind.current_of import for_cursor
 from planner.bind.subscripts import subscripts_of
 from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_typmod, try_coerce
 from planner.domains import base_oid, base_type
 from planner.errors import Span, SqlError
 from planner.evaluate import Layout, RowFunction, compile_expr, compile_predicate, compile_row
 from planner.facts import HSTORE, JSONB, TEXT
+from planner.parse import parse
 from planner.plpgsql.stream import PREFIX, parse_piece
 from planner.plpgsql.tree import Piece, Target
 from planner.plpgsql.variables import Source, VariableNames
@@ -34,6 +35,7 @@ from planner.scope import Scope
 from planner.types import SqlType
 from planner.walk import walk
 
+_ONE_VALUE: Final = "SELECT NULL"
 VALUE: Final = Source(-1)
 """Stands for the value that is assigned, among the sources of a part's new whole."""
 
@@ -46,17 +48,18 @@ def bind_piece(
     Raises SqlError as binding does, 42702 and 55000 as ``VariableNames``, 0A000 for statements that no function may run.
     """
     prefix = PREFIX if piece.kind == "expression" else ""
+    read = False
     try:
         node = parse_piece(piece)
         _check(node)
+        read = True
         text = prefix + piece.text
         if names.zero_based:
             node = _shifted(node, names)
         inner = replace(context, text=text, env=replace(context.env, params=names.params), variables=names)
         bound = bind_node(inner, node)
-        if piece.keeps and isinstance(bound, st.QueryStatement):
-            query, keys = with_keys(inner, bound.query)
-            bound = st.QueryStatement(query=query, keys=keys)
+        if piece.keeps:
+            bound = for_cursor(inner, bound)
         return node, envelope(node, text, inner, bound)
     except SqlError as error:
         if error is names.refusal:
@@ -65,6 +68,8 @@ def bind_piece(
             error.query = piece.target + piece.text
             moved = len(piece.target) - len(prefix)
             error.span = Span(error.span.start + moved, error.span.end + moved)
+        elif read and error.span is None and error.where is None:
+            error.where = piece.words  # what has no place in the text is told to be of it
         raise
 
 
@@ -118,7 +123,7 @@ def direct_value(
 
     ``sources``: those of its parameters, all of them whole variables. None where it is no plain expression. Raises SqlError 42846.
     """
-    expr = _only_target(bound)
+    expr = only_target(bound)
     if expr is None:
         return None
     made = expr if target is None or expr.type == target else assigned(env, expr, target)
@@ -127,16 +132,17 @@ def direct_value(
 
 def direct_test(bound: st.BoundStatement, sources: Sequence[Source]) -> RowFunction:
     """As ``direct_value`` of a boolean piece: what is true where it is TRUE."""
-    expr = _only_target(bound)
+    expr = only_target(bound)
     assert expr is not None
     return compile_predicate([_over_variables(expr, sources)], _layout(sources))
 
 
-def _only_target(bound: st.BoundStatement) -> Expr | None:
+def only_target(bound: st.BoundStatement) -> Expr | None:
+    """Return the first expression of a query's select list, None for what has none."""
     statement = bound.statement
     if not isinstance(statement, st.QueryStatement) or not isinstance(statement.query, Select):
         return None
-    return next(target.expr for target in statement.query.targets if not target.junk)
+    return next((target.expr for target in statement.query.targets if not target.junk), None)
 
 
 def _over_variables(node: Any, sources: Sequence[Source]) -> Any:
@@ -192,11 +198,16 @@ def assigned(env: CoerceEnv, value: Expr, target: SqlType) -> Expr:
 
 @dataclass(slots=True)
 class Part:
-    """The new whole of a variable a part of which is assigned to: ``function`` of ``sources``, with a value of ``type``."""
+    """The new whole of a variable a part of which is assigned to: ``function`` of ``sources``, with a value of ``type``.
 
-    function: RowFunction
+    Subscripts with sub-selects are a query, ``bound``, in the place of the function. ``made``: the new whole as an expression.
+    """
+
+    function: RowFunction | None
     sources: list[Source]
     type: SqlType
+    made: Expr
+    bound: st.BoundStatement | None = None
 
 
 def bind_part(
@@ -219,7 +230,22 @@ def bind_part(
     type_ = _leaf(scope, whole, steps)
     value = names.param(VALUE, type_)
     made = with_part(scope, old, name, whole, steps, value, None)
-    return Part(compile_expr(fold(without_domains(made))), names.sources, type_)
+    if any(isinstance(node, SubLink) for node in walk(made)):
+        return Part(None, names.sources, type_, made, _as_query(inner, made))
+    return Part(compile_expr(fold(without_domains(made))), names.sources, type_, made)
+
+
+def _as_query(context: BindContext, expr: Expr) -> st.BoundStatement:
+    """Return the query of one row that gives an expression's value."""
+    (parsed,) = parse(_ONE_VALUE)
+    bound = bind_node(context, parsed.statement)
+    assert isinstance(bound, st.QueryStatement)
+    assert isinstance(bound.query, Select)
+    (target,), (column,) = bound.query.targets, bound.query.columns
+    query = replace(
+        bound.query, targets=(replace(target, expr=expr),), columns=(replace(column, type=expr.type),)
+    )
+    return envelope(parsed.statement, _ONE_VALUE, context, st.QueryStatement(query=query))
 
 
 def _leaf(scope: Scope, whole: SqlType, steps: tuple[str | ast.SubscriptStep, ...]) -> SqlType:

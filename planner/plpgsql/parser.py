@@ -243,6 +243,7 @@ class Compound(Declarations):
         stream.expect("in")
         after = stream.at
         if stream.take("execute"):
+            self._check_row_variable(names, known, first, "42804")
             text = stream.expression(self.names, "loop", "using", expected="LOOP or USING")
             params = self.using("loop")
             return self._rows(label, line, first, text, params, dynamic=True)
@@ -258,15 +259,16 @@ class Compound(Declarations):
         if reverse:
             stream.at = after
             raise stream.error("cannot specify REVERSE in query FOR loop")
-        if known is None and len(names) == 1:
-            token = stream.tokens[first]
-            raise SqlError(
-                "42601",
-                "loop variable of loop over rows must be a record variable or list of scalar variables",
-                span=Span(token.start, token.end),
-            )
+        self._check_row_variable(names, known, first, "42601")
         query = stream.piece(begin, end, self.names, expression=False)
         return self._rows(label, line, first, query, [], dynamic=False)
+
+    def _check_row_variable(self, names: Sequence[str], known: object, first: int, sqlstate: str) -> None:
+        """Raise SqlError where a loop over rows has one name for them that nobody declared."""
+        if known is None and len(names) == 1:
+            token = self.stream.tokens[first]
+            message = "loop variable of loop over rows must be a record variable or list of scalar variables"
+            raise SqlError(sqlstate, message, span=Span(token.start, token.end))
 
     def _row_like(self, at: int) -> bool:
         """Tell whether several names stand where a loop's variable does."""

@@ -39,6 +39,15 @@ class Source:
     field: int | None = None
 
 
+def unassigned(variable: Variable) -> SqlError:
+    """Return the error for a record of which something is asked before it holds a row."""
+    return SqlError(
+        "55000",
+        f'record "{variable.name}" is not assigned yet',
+        detail="The tuple structure of a not-yet-assigned record is indeterminate.",
+    )
+
+
 class VariableParams(ParamTypes):
     """The parameters of a statement of PL/pgSQL: ``$n`` is the function's n-th one, all others are made as names are met."""
 
@@ -149,11 +158,7 @@ class VariableNames:
         self.dynamic.add(variable.number)
         shape = self.shapes.get(variable.number)
         if not isinstance(shape, tuple):
-            self.refusal = SqlError(
-                "55000",
-                f'record "{variable.name}" is not assigned yet',
-                detail="The tuple structure of a not-yet-assigned record is indeterminate.",
-            )
+            self.refusal = unassigned(variable)
             raise self.refusal
         return shape
 

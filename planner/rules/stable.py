@@ -96,23 +96,20 @@ def _may_change_settings(node: Any) -> bool:
 
 def is_immutable(node: Any) -> bool:
     """Tell whether an expression over a row always gives the same for the same row: it calls nothing stable or volatile."""
-    for item in walk(node):
-        if isinstance(item, SqlCall):
-            if item.volatility != "i":
-                return False
-            continue
-        if isinstance(item, DistinctExpr | NullIf):
-            proc = facts().procs.get(item.proc)
-            if proc is None or proc.volatility != "i":
-                return False
-        # what a domain demands counts as fixed, as in PostgreSQL
-        if (
-            isinstance(item, Expr)
-            and not isinstance(item, Var | CoerceToDomain)
-            and _own_kind(item) != _PLAIN
-        ):
+    return all(computes_immutably(item) for item in walk(node))
+
+
+def computes_immutably(item: Any) -> bool:
+    """Tell whether a node, what is below it apart, always gives the same for the same operands."""
+    if isinstance(item, SqlCall):
+        return bool(item.volatility == "i")
+    if isinstance(item, DistinctExpr | NullIf):
+        proc = facts().procs.get(item.proc)
+        if proc is None or proc.volatility != "i":
             return False
-    return True
+    # what a domain demands counts as fixed, as in PostgreSQL
+    fixed = not isinstance(item, Expr) or isinstance(item, Var | CoerceToDomain)
+    return fixed or _own_kind(item) == _PLAIN
 
 
 class _Extraction:

@@ -3,314 +3,56 @@
     Programs(seed).program()  ──>  Program(CREATE FUNCTION gp(...), SELECT ... gp(...))
 
 Nested blocks whose variables hide others, handlers, loops with labels, cursors, records, rows and composite values, arrays, domains, dynamic
-SQL, changes with RETURNING, diagnostics, RAISE in all forms, results of all shapes. Most programs are right, and some go wrong on their way:
-that is compared, too. Every loop ends: it counts in a variable that nothing else sets, and what grows is cut. Rows are read in an order, and
-one statement changes one row, or several alike.
+SQL, changes with RETURNING, diagnostics, RAISE in all forms, results of all shapes; trigger functions, and procedures that end transactions.
+Most programs are right, and some go wrong on their way: that is compared, too. Rows are read in an order, and one statement changes one row,
+or several alike.
 """
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 
-__all__ = ["SCHEMA", "TABLES", "Program", "Programs"]
-
-TABLES = ("gp_t", "gp_log")
-SCHEMA = """
-CREATE DOMAIN gp_pos AS int CHECK (VALUE > 0);
-CREATE TYPE gp_pt AS (x int, y text);
-CREATE DOMAIN gp_dpt AS gp_pt CHECK ((VALUE).x > 0);
-CREATE TABLE gp_t (id int PRIMARY KEY, n int CHECK (n < 1000), s text NOT NULL DEFAULT 'd', a int[]);
-INSERT INTO gp_t VALUES (1, 10, 'one', '{1,2}'), (2, NULL, 'two', NULL), (3, 30, 'three', '{}'), (4, 10, 'four', '{4,NULL,6}');
-CREATE TABLE gp_log (at int, what text);
-CREATE FUNCTION gp_half(v int) RETURNS int LANGUAGE plpgsql AS $$
-BEGIN
-  IF v % 2 = 1 THEN RAISE EXCEPTION 'odd %', v USING ERRCODE = 'GP001', HINT = 'even ones'; END IF;
-  RETURN v / 2;
-END $$;
-CREATE FUNCTION gp_note(v text) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN INSERT INTO gp_log VALUES (length(v), v); END $$;
-CREATE PROCEDURE gp_twice(INOUT v int, w text DEFAULT 'w') LANGUAGE plpgsql AS $$
-BEGIN v := v * 2; RAISE NOTICE 'twice % %', v, w; END $$
-"""
-
-KINDS = {
-    "int": "int", "bigint": "int", "smallint": "int", "gp_pos": "int", "gp_t.n%TYPE": "int", "numeric": "num", "numeric(6, 2)": "num",
-    "text": "text", "varchar(14)": "text", "char(13)": "text", "varchar(4)": "text", "gp_t.s%TYPE": "text", "boolean": "bool", "date": "date", "int[]": "ints",
-    "gp_t.a%TYPE": "ints", "text[]": "texts", "gp_pt": "pt", "gp_dpt": "pt", "gp_pt[]": "pts", "record": "record", "gp_t%ROWTYPE": "row",
-    "gp_t": "row",
-}  # fmt: skip
-"""Declared types, each with what its values are here."""
-
-DECLARED = (
-    *KINDS,
-    "int",
-    "int",
-    "text",
-    "text",
-    "text",
-    "int",
-    "numeric",
-    "int[]",
-    "gp_pt",
-    "record",
-    "gp_t%ROWTYPE",
+from tests.differential.generated_plpgsql_loops import Loops
+from tests.differential.generated_plpgsql_values import (
+    CONDITIONS,
+    DECLARED,
+    DIAGNOSTICS,
+    KINDS,
+    NAMES,
+    RESULTS,
+    ROWS,
+    SCHEMA,
+    TABLES,
+    Scope,
+    Variable,
 )
-NAMES = ("v", "w", "u", "q", "r", "v", "w", "n", "s")
-CONDITIONS = (
-    "division_by_zero", "OTHERS", "unique_violation", "not_null_violation", "check_violation", "no_data_found", "too_many_rows",
-    "raise_exception", "SQLSTATE 'GP001'", "data_exception", "case_not_found", "assert_failure", "undefined_column", "array_subscript_error",
-    "invalid_text_representation OR numeric_value_out_of_range", "null_value_not_allowed", "plpgsql_error", "integrity_constraint_violation",
-)  # fmt: skip
-DIAGNOSTICS = (
-    "RETURNED_SQLSTATE", "MESSAGE_TEXT", "PG_EXCEPTION_DETAIL", "PG_EXCEPTION_HINT", "PG_EXCEPTION_CONTEXT", "COLUMN_NAME", "CONSTRAINT_NAME",
-    "TABLE_NAME", "SCHEMA_NAME", "PG_DATATYPE_NAME",
-)  # fmt: skip
-RESULTS = (
-    "int", "int", "text", "numeric", "boolean", "gp_pos", "int[]", "gp_pt", "gp_dpt", "record", "gp_t", "void", "SETOF int", "SETOF gp_pt",
-    "SETOF gp_t", "SETOF gp_dpt", "SETOF record", "TABLE (x int, y text)", "OUT", "INOUT", "date", "varchar(4)", "gp_pt[]",
-)  # fmt: skip
+
+__all__ = ["ROWS", "SCHEMA", "TABLES", "Program", "Programs"]
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A function, and the statement that calls it."""
+    """A function, and the statement that calls it; undone by hand where it ``commits``."""
 
     definition: str
     call: str
+    commits: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Variable:
-    name: str
-    type: str
-    kind: str
-    fixed: bool = False
-
-
-@dataclass(slots=True)
-class _Scope:
-    label: str = ""
-    variables: dict[str, _Variable] = field(default_factory=dict)
-    cursors: dict[str, str] = field(default_factory=dict)
-    loop: bool = False
-
-
-class Programs:
+class Programs(Loops):
     """Makes functions, one after another."""
-
-    def __init__(self, seed: int) -> None:
-        self.random = random.Random(seed)
-        self.scopes: list[_Scope] = []
-        self.result = "int"
-        self.numbered = 0
-        self.handling = 0
-
-    # -- choices -----------------------------------------------------------------------------------
-
-    def chance(self, probability: float) -> bool:
-        """Return True as often as that."""
-        return self.random.random() < probability
-
-    def pick(self, *options: str) -> str:
-        """Return one of some texts."""
-        return self.random.choice(options)
-
-    def small(self) -> str:
-        """Return a small number."""
-        return str(self.random.randrange(6))
-
-    def fresh(self, prefix: str) -> str:
-        """Return a name that the function does not have."""
-        self.numbered += 1
-        return f"{prefix}{self.numbered}"
-
-    def variables(self, kind: str, *, settable: bool = False) -> list[str]:
-        """Return the visible variables of a kind; some of those that are hidden, by the label of their block."""
-        found: list[str] = []
-        seen: set[str] = set()
-        for scope in reversed(self.scopes):
-            for variable in scope.variables.values():
-                wanted = (kind in ("", variable.kind)) and not (settable and variable.fixed)
-                if wanted and (variable.name not in seen):
-                    found.append(variable.name)
-                elif wanted and scope.label:
-                    found.append(f"{scope.label}.{variable.name}")
-            seen.update(scope.variables)
-        return found
-
-    def variable(self, kind: str, *, settable: bool = False) -> str | None:
-        """Return one of ``variables``, None where there is none."""
-        found = self.variables(kind, settable=settable)
-        return self.random.choice(found) if found else None
-
-    def target(self, kind: str) -> str:
-        """Return a variable that takes a value of a kind; ``kept`` and ``said`` are those of every function."""
-        return self.variable(kind, settable=not self.chance(0.04)) or {"int": "kept", "text": "said"}.get(
-            kind, "kept"
-        )
-
-    def part(self) -> str | None:
-        """Return a part of a variable that holds a number."""
-        ints, point, row, points = (self.variable(k, settable=True) for k in ("ints", "pt", "row", "pts"))
-        made = [
-            f"{ints}[{self.place()}]" if ints else "",
-            f"{point}.x" if point else "",
-            f"{row}.n" if row else "",
-            f"{row}.a[{self.place()}]" if row else "",
-            f"{points}[{self.place()}].x" if points else "",
-        ]
-        found = [m for m in made if m]
-        return self.random.choice(found) if found else None
-
-    def index(self) -> str:
-        """Return a subscript."""
-        return self.pick("1", "2", "3", "kept % 3 + 1", "(SELECT min(t.id) FROM gp_t t)", "4")
-
-    def place(self) -> str:
-        """Return the subscript of an assignment: further in, an array would begin later than at 1, which is refused."""
-        return self.pick("1", "1", "1", "(SELECT min(t.id) FROM gp_t t)", "1 + 0 * kept")
-
-    # -- expressions -------------------------------------------------------------------------------
-
-    def value(self, kind: str, depth: int = 2) -> str:
-        """Return an expression of a kind."""
-        if self.chance(0.02):
-            return "NULL"
-        if self.chance(0.003):
-            return self.pick("nothing", "1/0", "'x'", "kept.x", "row(1, 'b')", "gp_t")
-        name = self.variable(kind)
-        if name is not None and self.chance(0.4):
-            return name
-        made: str = getattr(self, f"_{kind}")(max(depth, 0))
-        return made
-
-    def _int(self, depth: int) -> str:
-        if depth == 0:
-            return self.pick(self.small(), "kept", "7", "-2", "gp_half(4)")
-        less = depth - 1
-        number = self.value("int", less)
-        row, record = self.variable("row") or "NULL::gp_t", self.variable("record")
-        return self.pick(
-            f"{number} + {self.value('int', less)}", f"{number} * 2", f"{number} - 1", f"coalesce({number}, {self.small()})",
-            f"{number} / {self.small()}", f"length({self.value('text', less)})", f"gp_half({number})", f"({self.value('pt', less)}).x",
-            f"({self.value('ints', less)})[{self.index()}]", f"cardinality({self.value('ints', less)})", f"({row}).n",
-            f"(SELECT t.n FROM gp_t t WHERE t.id = {number})", f"(SELECT count(*) FROM gp_t t WHERE t.n > {number})",
-            f"CASE WHEN {self.value('bool', less)} THEN {number} ELSE 3 END", f"{self.value('text', less)}::int", self.small(),
-            f"{record}.n" if record else "7", f"abs({number})", f"array_length({self.value('ints', less)}, 1)", f"{row}.n" if row[0] != "N" else "8",
-        )  # fmt: skip
-
-    def _num(self, depth: int) -> str:
-        if depth == 0:
-            return self.pick("1.5", "0.005", "-2.25", "100", "kept", "1e3")
-        number = self.value("num", depth - 1)
-        return self.pick(
-            f"{number} + 1.10", f"{number} * 0.5", f"round({number}, 1)", f"{number} / {self.value('int', depth - 1)}", f"trunc({number})"
-        )  # fmt: skip
-
-    def _text(self, depth: int) -> str:
-        if depth == 0:
-            return self.pick("'a'", "'bc'", "'12'", "''", "said", "'ab  '", "'it''s'")
-        less = depth - 1
-        text = self.value("text", less)
-        row, record = self.variable("row"), self.variable("record")
-        return self.pick(
-            f"left({text} || {self.value('text', less)}, 12)", f"upper({text})", f"left({text} || {self.value('int', less)}, 12)",
-            f"({self.value('pt', less)}).y", f"format('%s-%L', {self.value('int', less)}, {text})", f"quote_literal({text})",
-            f"{self.value('ints', less)}::text", f"{self.value('pt', less)}::text", f"(SELECT t.s FROM gp_t t WHERE t.id = {self.value('int', less)})",
-            f"{row}.s" if row else "'z'", f"{record}.s" if record else "'y'", f"concat({text}, {self.value('num', less)}, NULL)",
-            f"{self.value('bool', less)}::text", f"({self.value('texts', less)})[1]", f"{record}::text" if record else "'w'",
-        )  # fmt: skip
-
-    def _bool(self, depth: int) -> str:
-        if depth == 0:
-            return self.pick("true", "false", "FOUND", "kept > 2", "said IS NULL")
-        less = depth - 1
-        row, point = self.variable("row") or self.variable("record"), self.variable("pt")
-        return self.pick(
-            f"{self.value('int', less)} {self.pick('>', '<', '=', '<>', '>=')} {self.value('int', less)}", f"{self.value('text', less)} = {self.value('text', less)}",
-            f"NOT {self.value('bool', 0)}", f"EXISTS (SELECT FROM gp_t t WHERE t.id = {self.value('int', less)})", f"{self.value('pt', less)} IS NULL",
-            f"{self.value('int', less)} = ANY ({self.value('ints', less)})", f"{self.value('bool', 0)} AND {self.value('bool', 0)}",
-            f"{self.value('int', less)} IN (1, 2, kept)", f"{row} IS NOT NULL" if row else "FOUND", f"{point} = row(1, 'a')::gp_pt" if point else "true",
-            f"{self.value('num', less)} > 1",
-        )  # fmt: skip
-
-    def _date(self, depth: int) -> str:
-        return self.pick(
-            "date '2024-02-29'", "'2023-12-31'::date", f"date '2024-01-01' + {self.value('int', 0)}"
-        )
-
-    def _ints(self, depth: int) -> str:
-        if depth == 0:
-            return self.pick("'{1,2}'::int[]", "ARRAY[3, 4, 5]", "'{}'::int[]", "ARRAY[kept, 2]")
-        less = depth - 1
-        return self.pick(
-            f"ARRAY[{self.value('int', less)}, {self.value('int', less)}]", f"({self.value('ints', less)} || {self.value('int', less)})[1:4]",
-            f"({self.value('ints', less)})[2:3]", "ARRAY(SELECT t.id FROM gp_t t ORDER BY t.id)", f"array_remove({self.value('ints', less)}, 2)",
-            f"(SELECT t.a FROM gp_t t WHERE t.id = {self.value('int', 0)})", f"({self.value('int', less)} || {self.value('ints', less)})[1:4]",
-        )  # fmt: skip
-
-    def _texts(self, depth: int) -> str:
-        return self.pick(
-            "'{a,b}'::text[]",
-            f"ARRAY[{self.value('text', depth - 1)}, 'c']",
-            f"string_to_array({self.value('text', depth - 1)}, 'a')",
-        )
-
-    def _pt(self, depth: int) -> str:
-        number, text = self.value("int", depth - 1), self.value("text", depth - 1)
-        points = self.variable("pts")
-        return self.pick(
-            f"row({number}, {text})::gp_pt", f"row({number}, {text})", "'(2,b)'::gp_pt", "'(3,\"c d\")'", f"({number}, 'q')::gp_dpt", f"({number}, {text})",
-            f"(SELECT row(t.n, t.s)::gp_pt FROM gp_t t WHERE t.id = {self.small()})", f"{points}[1]" if points else "row(NULL, NULL)::gp_pt",
-            "row(1, 'q', 3)" if self.chance(0.1) else "row(1, 'q')",
-        )  # fmt: skip
-
-    def _pts(self, depth: int) -> str:
-        return self.pick(
-            "ARRAY[row(1, 'a'), row(2, NULL)]::gp_pt[]",
-            "'{}'::gp_pt[]",
-            f"ARRAY[{self.value('pt', 0)}]::gp_pt[]",
-        )
-
-    def _row(self, depth: int) -> str:
-        return self.pick(
-            f"(SELECT t FROM gp_t t WHERE t.id = {self.small()})", "row(9, 8, 'row', '{5}')::gp_t", "row(9, 8, 'row', ARRAY[1])", "row(9, 8, 'x', NULL)",
-            f"row({self.value('int', 0)}, 2, {self.value('text', 0)}, {self.value('ints', 0)})::gp_t",
-        )  # fmt: skip
-
-    def _record(self, depth: int) -> str:
-        return self.pick(
-            "row('q', '3')", "row(1, 'x')", f"(SELECT t FROM gp_t t WHERE t.id = {self.small()})", f"row({self.value('int', 0)}, {self.value('text', 0)}, NULL)",
-            self.value("row", 0), self.value("pt", 0), "(SELECT row(t.n, t.s) FROM gp_t t WHERE t.id = 1)",
-        )  # fmt: skip
-
-    # -- queries -----------------------------------------------------------------------------------
-
-    def query(self) -> str:
-        """Return a query of rows with an id, a number and a text."""
-        condition = self.pick(
-            "", f" WHERE t.id < {self.value('int', 1)}", f" WHERE t.n = {self.value('int', 1)}"
-        )
-        return f"SELECT t.id, t.n, t.s FROM gp_t t{condition} ORDER BY t.id" + self.pick("", "", " LIMIT 2")
-
-    def one_row(self) -> str:
-        """Return the condition for one row."""
-        return self.pick(
-            f"t.id = {self.small()}", f"t.id = {self.value('int', 1)}", "t.id = 1", "t.id = 2", "t.id = 3"
-        )
-
-    # -- a function --------------------------------------------------------------------------------
 
     def program(self) -> Program:
         """Return the next function with its call."""
         self.numbered = 0
         self.handling = 0
         self.result = self.pick(*RESULTS)
-        base = _Scope("gp")
-        base.variables["p1"] = _Variable("p1", "int", "int")
-        base.variables["p2"] = _Variable("p2", "text", "text")
+        if self.result == "trigger":
+            return self.trigger()
+        base = Scope("gp")
+        base.variables["p1"] = Variable("p1", "int", "int")
+        base.variables["p2"] = Variable("p2", "text", "text")
         parameters, returns = "p1 int, p2 text", f" RETURNS {self.result}"
         if self.result in ("OUT", "INOUT"):
             parameters = (
@@ -320,35 +62,62 @@ class Programs:
             )
             returns = self.pick("", " RETURNS record")
         if self.result == "OUT":
-            base.variables["o1"] = _Variable("o1", "int", "int")
-            base.variables["o2"] = _Variable("o2", "text", "text")
+            base.variables["o1"] = Variable("o1", "int", "int")
+            base.variables["o2"] = Variable("o2", "text", "text")
         if self.result.startswith("TABLE"):
-            base.variables["x"] = _Variable("x", "int", "int")
-            base.variables["y"] = _Variable("y", "text", "text")
+            base.variables["x"] = Variable("x", "int", "int")
+            base.variables["y"] = Variable("y", "text", "text")
         self.scopes = [base]
-        option = self.pick("", "", "", "#variable_conflict use_variable\n", "#variable_conflict use_column\n")
-        block = self.block(3, outermost=True)
-        body = "\n".join([*block[:-1], "END"])
+        body = self.body()
         columns = (
             " AS f(c1 int, c2 text)" if self.result in ("record", "SETOF record") and self.chance(0.7) else ""
         )
         arguments = f"{self.pick('1', '2', 'NULL', '6')}, {self.pick(chr(39) + 'arg' + chr(39), 'NULL')}"
         call = f"gp({arguments})"
+        if self.result == "procedure":
+            definition = f"CREATE PROCEDURE gp({parameters}) LANGUAGE plpgsql AS $f$\n{body}\n$f$"
+            return Program(definition, f"CALL {call}", commits=self.chance(0.8))
         as_value = not columns and self.result != "SETOF record" and self.chance(0.4)
         return Program(
-            f"CREATE FUNCTION gp({parameters}){returns} LANGUAGE plpgsql AS $f$\n{option}{body}\n$f$",
+            f"CREATE FUNCTION gp({parameters}){returns} LANGUAGE plpgsql AS $f$\n{body}\n$f$",
             f"SELECT {call}" if as_value else f"SELECT * FROM {call}{columns}",
+        )
+
+    def body(self) -> str:
+        """Return the text of a function of ``result``."""
+        option = self.pick("", "", "", "#variable_conflict use_variable\n", "#variable_conflict use_column\n")
+        block = self.block(3, outermost=True)
+        return option + "\n".join([*block[:-1], "END"])
+
+    def trigger(self) -> Program:
+        """Return a trigger function with its trigger, and a change of one row that fires it."""
+        base = Scope("gp")
+        for name in ("NEW", "OLD"):
+            base.variables[name] = Variable(name, "gp_t", "row", fixed=True)
+        self.scopes = [base]
+        body = self.body()
+        when, level = self.pick("BEFORE", "BEFORE", "AFTER"), self.pick("ROW", "ROW", "ROW", "STATEMENT")
+        change = self.pick(
+            "INSERT INTO gp_t VALUES (5, 50, 'five', '{5}')",
+            "UPDATE gp_t SET n = 5 WHERE id = 1",
+            "UPDATE gp_t SET s = 'new' WHERE id = 2",
+            "DELETE FROM gp_t WHERE id = 4",
+        )
+        return Program(
+            f"CREATE FUNCTION gp() RETURNS trigger LANGUAGE plpgsql AS $f$\n{body}\n$f$;\nCREATE TRIGGER gpt {when} INSERT OR UPDATE OR DELETE"
+            f" ON gp_t FOR EACH {level} WHEN (pg_trigger_depth() = 0) EXECUTE FUNCTION gp('arg', 2)",
+            f"{change} RETURNING *",
         )
 
     def block(self, depth: int, *, outermost: bool = False) -> list[str]:
         """Return the lines of a block."""
-        scope = _Scope(self.fresh("b") if self.chance(0.5) else "")
+        scope = Scope(self.fresh("b") if self.chance(0.5) else "")
         lines = [f"<<{scope.label}>>"] if scope.label else []
         declared: list[str] = []
         self.scopes.append(scope)
         if outermost:
-            scope.variables["kept"] = _Variable("kept", "int", "int")
-            scope.variables["said"] = _Variable("said", "text", "text")
+            scope.variables["kept"] = Variable("kept", "int", "int")
+            scope.variables["said"] = Variable("said", "text", "text")
             declared += ["kept int := 3;", "said text := 'said';"]
         for _ in range(self.random.randrange(5) if not outermost else self.random.randint(3, 7)):
             declared.append(self.declaration(scope))
@@ -365,15 +134,7 @@ class Programs:
         self.scopes.pop()
         return [*lines, "END;"]
 
-    def indented(self, lines: Sequence[str]) -> list[str]:
-        """Return lines, further in."""
-        return [f"  {line}" for line in lines]
-
-    def inside(self, depth: int, count: int) -> list[str]:
-        """Return the lines of some statements."""
-        return self.indented([line for _ in range(count) for line in self.statement(depth)])
-
-    def declaration(self, scope: _Scope) -> str:
+    def declaration(self, scope: Scope) -> str:
         """Return a declaration; its default may read a variable that it hides."""
         kind_of = [name for name in self.variables("int") if "." not in name]
         type_ = self.pick(*DECLARED)
@@ -390,20 +151,8 @@ class Programs:
         if default:
             bound = self.pick(":=", "DEFAULT", "=")
             text += f"{' NOT NULL' if self.chance(0.08) else ''} {bound} {self.value(kind, 1)}"
-        scope.variables[name] = _Variable(name, type_, kind, fixed)
+        scope.variables[name] = Variable(name, type_, kind, fixed)
         return text + ";"
-
-    def cursor(self, scope: _Scope) -> str:
-        """Return the declaration of a cursor."""
-        name = self.fresh("c")
-        form = self.pick("free", "bound", "given", "bound")
-        scope.cursors[name] = form
-        if form == "free":
-            return f"{name} refcursor{self.pick('', '', f' := {chr(39)}named{chr(39)}')};"
-        scroll = self.pick("", "", " SCROLL", " NO SCROLL")
-        if form == "given":
-            return f"{name}{scroll} CURSOR (lo int, hi int) FOR SELECT t.id, t.n, t.s FROM gp_t t WHERE t.id BETWEEN lo AND hi ORDER BY t.id;"
-        return f"{name}{scroll} CURSOR FOR {self.query()};"
 
     def handlers(self, depth: int) -> list[str]:
         """Return EXCEPTION with its handlers."""
@@ -427,7 +176,8 @@ class Programs:
         """Return the lines of a statement."""
         simple: list[tuple[int, Callable[[], list[str]]]] = [
             (24, self.assignment), (8, self.select_into), (8, self.change), (10, self.notice), (4, self.execute), (3, self.perform),
-            (3, self.diagnostics), (4, self.next_row), (6, self.cursors), (2, self.exit), (2, self.failing), (1, self.call), (1, self.leave),
+            (3, self.diagnostics), (4, self.next_row), (6, self.cursors), (2, self.exit), (2, self.failing), (2, self.call), (1, self.leave),
+            (3 if self.result == "procedure" else 0, self.ending),
         ]  # fmt: skip
         nested: list[tuple[int, Callable[[], list[str]]]] = [
             (9, lambda: self.branch(depth - 1)), (5, lambda: self.case(depth - 1)), (16, lambda: self.loop(depth - 1)),
@@ -440,11 +190,35 @@ class Programs:
     def assignment(self) -> list[str]:
         """Return an assignment to a variable or a part of one."""
         kind = self.pick(
-            "int", "int", "text", "num", "bool", "ints", "texts", "pt", "pts", "row", "record", "date"
+            "int",
+            "int",
+            "text",
+            "num",
+            "bool",
+            "ints",
+            "texts",
+            "pt",
+            "pts",
+            "row",
+            "record",
+            "date",
+            "seg",
+            "json",
         )
         if self.variable(kind, settable=True) is None:
             kind = "int"
         target = self.target(kind)
+        target = (
+            "kept" if target in ("NEW", "OLD") else target
+        )  # whole rows of other columns are not what they hold here
+        if kind == "json" and self.chance(0.6):
+            step = self.pick("['a']", "['a'][0]", "[0]", "['b']['c']", f"[{self.value('text', 0)}]")
+            return [f"{target}{step} := to_jsonb({self.value('int', 1)});"]
+        if kind == "seg" and self.chance(0.5):
+            step, value = self.random.choice((
+                ("p", "pt"), ("p.y", "text"), ("ps", "pts"), (f"ps[{self.place()}]", "pt"), ("m", "ints"), ("m[1:2]", "ints"),
+            ))  # fmt: skip
+            return [f"{target}.{step} := {self.value(value, 1)};"]
         if kind == "int" and self.chance(0.3):
             target = self.part() or target
         if kind == "ints" and self.chance(0.1):
@@ -478,6 +252,8 @@ class Programs:
             f"SELECT t.n, t.s INTO {strict}{numbers}, {texts}{end};",
             f"SELECT {self.value('int', 1)}, t.s || 'x'{end.replace(' FROM', f' INTO {strict}{numbers}, {texts} FROM', 1)};",
             f"SELECT {self.value('int', 1)}, {self.value('text', 1)} INTO {strict}{numbers}, {texts};",
+            f"SELECT * INTO {strict}{numbers}, {texts} FROM gp_both({self.value('int', 1)});",
+            f"SELECT p.one, p.two[2] INTO {strict}{numbers}, {texts} FROM gp_pair({self.value('int', 1)}) p;",
         ]
         if whole:
             made += [
@@ -570,9 +346,16 @@ class Programs:
             self.pick(
                 f"CALL gp_twice({self.target('int')});",
                 f"CALL gp_twice({self.target('int')}, {self.value('text', 1)});",
+                f"CALL gp_deep({self.target('int')}, {self.target('text')});",
+                f"CALL gp_deep(w => {self.target('text')}, n => {self.small()}, v => {self.target('int')});",
+                f"EXECUTE 'CALL gp_twice($1)' INTO {self.target('int')} USING {self.value('int', 1)};",
                 "NULL;",
             )
         ]
+
+    def ending(self) -> list[str]:
+        """Return COMMIT or ROLLBACK, as procedures may."""
+        return [self.pick("COMMIT;", "COMMIT;", "ROLLBACK;", "COMMIT AND CHAIN;", "ROLLBACK AND NO CHAIN;")]
 
     def diagnostics(self) -> list[str]:
         """Return GET DIAGNOSTICS, of the error in a handler."""
@@ -590,21 +373,6 @@ class Programs:
             )
         ]
 
-    def exit(self) -> list[str]:
-        """Return EXIT or CONTINUE, out of any loop or block around."""
-        labels = [scope.label for scope in self.scopes[1:] if scope.label]
-        loops = [scope.label for scope in self.scopes if scope.label and scope.loop]
-        inside = any(scope.loop for scope in self.scopes)
-        options = [f"EXIT {label}" for label in labels] + [f"CONTINUE {label}" for label in loops]
-        options += ["EXIT", "CONTINUE"] if inside else []
-        if not options:
-            return ["NULL;"]
-        return [
-            self.random.choice(options)
-            + self.pick(f" WHEN {self.value('bool', 1)}", f" WHEN {self.value('bool', 1)}", "")
-            + ";"
-        ]
-
     def leave(self) -> list[str]:
         """Return a RETURN in the middle, under a condition."""
         return [f"IF {self.value('bool', 1)} THEN", *self.indented(self.last()), "END IF;"]
@@ -614,7 +382,9 @@ class Programs:
         result = self.result
         if result.startswith(("SETOF", "TABLE")):
             return [*(self.next_row() if self.chance(0.7) else []), "RETURN;"]
-        if result in ("OUT", "INOUT", "void"):
+        if result == "trigger":
+            return [f"RETURN {self.pick('NEW', 'NEW', 'NEW', 'OLD', 'NULL', self.value('row', 1))};"]
+        if result in ("OUT", "INOUT", "void", "procedure"):
             return ["RETURN;"] if self.chance(0.7) else []
         if self.chance(0.03):
             return []
@@ -651,143 +421,3 @@ class Programs:
                 *(f"RETURN QUERY {q};" for q in queries),
             )
         ]
-
-    def cursors(self) -> list[str]:
-        """Return statements over a cursor."""
-        found = [(name, form) for scope in self.scopes for name, form in scope.cursors.items()]
-        if not found:
-            return self.assignment()
-        name, form = self.random.choice(found)
-        number, text = self.target("int"), self.target("text")
-        whole = self.variable("record", settable=True) or self.variable("row", settable=True)
-        opened = {
-            "free": self.pick(
-                f"OPEN {name} FOR {self.query()};",
-                f"OPEN {name} SCROLL FOR {self.query()};",
-                f"OPEN {name} FOR EXECUTE 'SELECT id, n, s FROM gp_t ORDER BY id';",
-            ),
-            "bound": f"OPEN {name};",
-            "given": self.pick(
-                f"OPEN {name}(1, {self.value('int', 0)});", f"OPEN {name}(hi := 3, lo := {self.small()});"
-            ),
-        }[form]
-        direction = self.pick(
-            "",
-            "",
-            "NEXT FROM ",
-            "FIRST FROM ",
-            "LAST FROM ",
-            "PRIOR FROM ",
-            "RELATIVE 2 FROM ",
-            f"ABSOLUTE {self.small()} FROM ",
-        )
-        fetch = self.pick(
-            f"FETCH {direction}{name} INTO {number};",
-            f"FETCH {direction}{name} INTO {number}, {number}, {text};",
-            f"FETCH {direction}{name} INTO {whole or number};",
-        )
-        middle = self.pick(
-            fetch,
-            fetch,
-            f"MOVE {direction}{name};",
-            f"UPDATE gp_t SET s = 'cur' WHERE CURRENT OF {name};",
-            f"RAISE NOTICE '% %', FOUND, {number};",
-        )
-        closed = [f"CLOSE {name};"] if self.chance(0.8) else []
-        start = [opened] if self.chance(0.9) else []
-        return [*start, fetch, middle, f"RAISE NOTICE 'fetched % %', {number}, FOUND;", *closed]
-
-    def branch(self, depth: int) -> list[str]:
-        """Return IF."""
-        lines = [f"IF {self.value('bool')} THEN", *self.inside(depth, self.random.randint(1, 2))]
-        if self.chance(0.3):
-            lines += [f"{self.pick('ELSIF', 'ELSEIF')} {self.value('bool')} THEN", *self.inside(depth, 1)]
-        if self.chance(0.5):
-            lines += ["ELSE", *self.inside(depth, 1)]
-        return [*lines, "END IF;"]
-
-    def case(self, depth: int) -> list[str]:
-        """Return CASE, with and without ELSE."""
-        searched = self.chance(0.5)
-        lines = ["CASE" if searched else f"CASE {self.value('int', 1)}"]
-        for _ in range(self.random.randint(1, 3)):
-            when = (
-                self.value("bool", 1)
-                if searched
-                else self.pick(self.small(), f"{self.small()}, {self.small()}", self.value("int", 1))
-            )
-            lines += [f"WHEN {when} THEN", *self.inside(depth, 1)]
-        if self.chance(0.6):
-            lines += ["ELSE", *self.inside(depth, 1)]
-        return [*lines, "END CASE;"]
-
-    def loop(self, depth: int) -> list[str]:
-        """Return a loop of any kind."""
-        scope = _Scope(self.fresh("l") if self.chance(0.5) else "", loop=True)
-        lines = [f"<<{scope.label}>>"] if scope.label else []
-        kind = self.pick(
-            "plain", "while", "range", "query", "execute", "array", "cursor", "query", "range", "slice"
-        )
-        cursors = [(name, form) for s in self.scopes for name, form in s.cursors.items() if form != "free"]
-        if kind == "cursor" and not cursors:
-            kind = "query"
-        first: list[str] = []
-        whole = self.variable("record", settable=True) or self.variable("row", settable=True)
-        before: list[str] = []
-        if kind in ("plain", "while"):
-            count = self.fresh("k")
-            before = [f"DECLARE {count} int := 0;", "BEGIN"]
-            first = [f"{count} := {count} + 1;"]
-            head = f"WHILE {count} < 3 LOOP" if kind == "while" else "LOOP"
-            first += [f"EXIT WHEN {count} > 3;"] if kind == "plain" else []
-            scope.variables[count] = _Variable(count, "int", "counter", fixed=True)
-        elif kind == "range":
-            name = self.pick("i", "j", "v")
-            low, high = self.pick("1", "0", "2", self.value("int", 0)), self.pick("3", "2", "4")
-            step = self.pick(
-                "", "", " BY 2", " BY 1", f" BY {self.value('int', 0)}" if self.chance(0.1) else ""
-            )
-            head = f"FOR {name} IN {low}..{high}{step} LOOP"
-            if self.chance(0.3):
-                head = f"FOR {name} IN REVERSE {high}..least(greatest({low}, 0), 3){step} LOOP"
-            else:
-                head = f"FOR {name} IN greatest({low}, -1)..{high}{step} LOOP"
-            scope.variables[name] = _Variable(name, "int", "int", fixed=self.chance(0.9))
-        elif kind in ("query", "execute"):
-            number, text = self.target("int"), self.target("text")
-            into = whole if whole and self.chance(0.6) else f"{number}, {text}"
-            if "[" in into or into.count(".") > 1:
-                into = "kept, said"
-            query = (
-                "SELECT t.n, t.s FROM gp_t t ORDER BY t.id"
-                if into != whole
-                else self.pick(self.query(), "SELECT * FROM gp_t t ORDER BY t.id")
-            )
-            if kind == "execute":
-                query = self.pick(
-                    "EXECUTE 'SELECT n, s FROM gp_t ORDER BY id'",
-                    f"EXECUTE 'SELECT n, s FROM gp_t WHERE id < $1 ORDER BY id' USING {self.value('int', 0)}",
-                )
-            head = f"FOR {into} IN {query} LOOP"
-        elif kind == "cursor":
-            name, form = self.random.choice(cursors)
-            row = self.pick("i", "r")
-            head = f"FOR {row} IN {name}{'(1, 3)' if form == 'given' else ''} LOOP"
-            scope.variables[row] = _Variable(row, "record", "record")
-            if self.chance(0.4):
-                first = [f"UPDATE gp_t SET n = {self.value('int', 0)} WHERE CURRENT OF {name};"]
-        elif kind == "slice":
-            head = f"FOREACH {self.variable('ints', settable=True) or 'kept'} SLICE 1 IN ARRAY {self.pick(self.value('ints', 1), 'ARRAY[[1,2],[3,4]]')} LOOP"
-        else:
-            head = f"FOREACH {self.variable('int', settable=True) or 'kept'} IN ARRAY {self.value('ints', 1)} LOOP"
-        self.scopes.append(scope)
-        lines += [
-            head,
-            *self.indented(first),
-            *self.inside(min(depth, 1), self.random.randint(1, 3)),
-            f"END LOOP{' ' + scope.label if scope.label and self.chance(0.5) else ''};",
-        ]
-        self.scopes.pop()
-        if before:
-            return [*before, *self.indented(lines), "END;"]
-        return lines
