@@ -89,7 +89,7 @@ def enforce(actual: Sequence[int], declared: Sequence[int], result: int) -> tupl
     Positions that already have a concrete type of the anyelement family keep the declared pseudo-type's
     actual type. Raises SqlError 42804 when the arguments do not agree, 42704 when an array type is missing.
     """
-    if not any(t in POLYMORPHIC for t in declared) and result not in POLYMORPHIC:
+    if not any(t in POLYMORPHIC for t in declared):  # a result that is polymorphic stays so: range_in()
         return tuple(declared), result
     found = _solve(actual, declared, result, probing=False)
     types = [

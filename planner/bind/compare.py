@@ -19,7 +19,8 @@ from planner.bind.expr import bind_expr, operator_name, register
 from planner.bind.extension_operators import bind_operator
 from planner.casts import CastContext, can_coerce, coerce_to_boolean
 from planner.common_types import coerce_to_common, common_type
-from planner.composite import is_composite
+from planner.composite import compose, is_composite
+from planner.domains import base_oid
 from planner.errors import Span, SqlError
 from planner.exprs import reads_own_columns
 from planner.facts import BOOL, RECORD, UNKNOWN, facts
@@ -269,7 +270,9 @@ def _null_if(scope: Scope, node: ast.NullIf) -> Expr:
     if op.type.oid != BOOL:
         raise SqlError("42804", "NULLIF requires = operator to yield boolean", span=node.span)
     first, second = op.args
-    return NullIf(type=first.type, proc=op.proc, left=first, right=second, span=node.span)
+    made = NullIf(type=first.type, proc=op.proc, left=first, right=second, span=node.span)
+    row = None if first.type.oid != RECORD else scope.context.env.row_type(base_oid(left.type.oid))
+    return made if row is None else compose(made, row, explicit=False, span=node.span)
 
 
 register(ast.Operator, _operator)
