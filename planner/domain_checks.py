@@ -74,18 +74,19 @@ def _of_elements(element: Demand | None) -> Demand | None:
     if element is None:
         return None
 
-    def check(value: Any, session: EvalSession | None) -> None:
-        if isinstance(value, tuple):
-            for item in value:
-                check(item, session)
-        else:
-            element(value, session)
-
     def check_array(value: Any, session: EvalSession | None) -> None:
         if value is not None:
-            check(value, session)
+            _check_elements(value, session, element)
 
     return check_array
+
+
+def _check_elements(value: Any, session: EvalSession | None, element: Demand) -> None:
+    if isinstance(value, tuple):
+        for item in value:
+            _check_elements(item, session, element)
+    else:
+        element(value, session)
 
 
 def _of_domain(catalog: Catalog, oid: int) -> Demand | None:

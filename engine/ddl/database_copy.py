@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -191,20 +191,26 @@ def _refuse_names_within(own: Sequence[Stored]) -> None:
             attributes[row_type_oid(item.oid)] = item.columns
             over[row_array_oid(item.oid)] = row_type_oid(item.oid)
 
-    def names(type_: int) -> bool:
-        while type_ in over:
-            type_ = over[type_]
-        live = [column for column in attributes.get(type_, ()) if not column.dropped]
-        return any(column.type.oid in _NAMED_BY_OID or names(column.declared.oid) for column in live)
-
     for item in own:
         if isinstance(item, RelationDef) and item.stored:
             for column in item.stored_columns:
-                if names(column.declared.oid):
+                if _names_objects(column.declared.oid, attributes, over):
                     raise SqlError(
                         "0A000",
                         f'CREATE DATABASE of a template whose column "{item.name}.{column.name}" holds rows with names of objects is not supported',
                     )
+
+
+def _names_objects(
+    type_: int, attributes: Mapping[int, Sequence[ColumnDef]], over: Mapping[int, int]
+) -> bool:
+    while type_ in over:
+        type_ = over[type_]
+    return any(
+        column.type.oid in _NAMED_BY_OID or _names_objects(column.declared.oid, attributes, over)
+        for column in attributes.get(type_, ())
+        if not column.dropped
+    )
 
 
 # --- oids -------------------------------------------------------------------------------------------

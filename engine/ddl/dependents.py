@@ -10,7 +10,7 @@ its table, a constraint with its domain) is not told, whatever else it depends o
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pgwire.give_way import paced, paced_iter
@@ -61,17 +61,8 @@ def in_report_order(roots: Sequence[Hashable], found: Iterable[Dependency]) -> l
         below.setdefault(one.on, []).append(one)
     seen = set(roots)
     told: list[Dependency] = []
-
-    def visit(key: Hashable) -> None:
-        oldest_first = sorted(below.get(key, ()), key=lambda d: (d.oid, -d.part))
-        for one in paced(oldest_first[::-1]):
-            if one.key not in seen:
-                seen.add(one.key)
-                visit(one.key)
-                told.append(one)
-
     for root in roots:
-        visit(root)
+        _tell(root, below, seen, told)
     silent = {one.key for ones in below.values() for one in ones if not one.what and one.on in seen}
     gone = {*roots, *(one.key for one in told)}
     return [
@@ -79,3 +70,18 @@ def in_report_order(roots: Sequence[Hashable], found: Iterable[Dependency]) -> l
         for one in reversed(told)
         if not one.what or (one.key not in silent and gone.isdisjoint(one.within))
     ]
+
+
+def _tell(
+    key: Hashable,
+    below: Mapping[Hashable, list[Dependency]],
+    seen: set[Hashable],
+    told: list[Dependency],
+) -> None:
+    """Add to ``told`` what hangs on ``key`` and is not ``seen`` yet, each behind what hangs on it itself."""
+    oldest_first = sorted(below.get(key, ()), key=lambda d: (d.oid, -d.part))
+    for one in paced(oldest_first[::-1]):
+        if one.key not in seen:
+            seen.add(one.key)
+            _tell(one.key, below, seen, told)
+            told.append(one)

@@ -6,6 +6,7 @@ CREATE TABLE t (a int)      CREATE TABLE u (x t)      ALTER TABLE t ALTER a TYPE
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.row_parts import parts_of
@@ -114,7 +115,7 @@ def _repacker(
     member = element_of(oid)
     if member:
         inner = _repacker(catalog, member, of, known)
-        return None if inner is None else _each(inner)
+        return None if inner is None else partial(_each, inner)
     shape = catalog.row_shape(oid)
     if shape is None:
         return None
@@ -139,13 +140,11 @@ def _row_repacker(
     return repack
 
 
-def _each(inner: _Repack) -> _Repack:
-    def repack(value: Any) -> Any:
-        if isinstance(value, tuple):
-            return alike(tuple([repack(item) for item in value]), value)
-        return inner(value)
-
-    return repack
+def _each(inner: _Repack, value: Any) -> Any:
+    """Return an array's value with ``inner`` of each element."""
+    if isinstance(value, tuple):
+        return alike(tuple([_each(inner, item) for item in value]), value)
+    return inner(value)
 
 
 def _ranges(type_: RangeType, many: bool, inner: _Repack) -> _Repack:

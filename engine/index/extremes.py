@@ -11,7 +11,9 @@ may be NULL and whose type has no least value stays with the aggregate (of min, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from engine.index.access import has_sublink, is_volatile
@@ -77,12 +79,13 @@ def from_index_ends(query: Select, catalog: Catalog) -> Select | None:
         if link is None:
             return None
         made[node] = link
-
-    def visit(node: Any) -> Any:
-        return made[node] if isinstance(node, Aggregate) else replace_children(node, visit)
-
-    targets = tuple(replace(target, expr=visit(target.expr)) for target in query.targets)
+    targets = tuple(replace(target, expr=_put(made, target.expr)) for target in query.targets)
     return replace(query, targets=targets, ranges=(), from_=(), where=None, grouped=False)
+
+
+def _put(made: Mapping[Aggregate, SubLink], node: Any) -> Any:
+    """Return a node with what was made for each aggregate in its place."""
+    return made[node] if isinstance(node, Aggregate) else replace_children(node, partial(_put, made))
 
 
 def _end_of_index(

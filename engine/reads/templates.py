@@ -263,15 +263,7 @@ def same_statement(literal: Plan, template: Plan, values: tuple[Any, ...]) -> bo
     Binding computes the conversion of a literal (an integer for a bigint column, a text for numeric(12,2)), that of a parameter it leaves
     to each execution: conversions of the values filled in are computed here. Nothing else is: ``1 = 1`` is known to be true, ``$1 = $2`` not.
     """
-
-    def fill(node: Any) -> Any:
-        if isinstance(node, Param) and node.number <= len(values):
-            return Const(type=node.type, value=values[node.number - 1])
-        if isinstance(node, Param):
-            return Param(type=node.type, number=node.number - len(values))
-        filled = replace_children(node, fill)
-        return fold_node(filled) if filled is not node and is_conversion(filled) else filled
-
+    fill = _Filling(values).fill
     return (
         literal.bound.class_ is template.bound.class_
         and literal.bound.columns == template.bound.columns
@@ -279,6 +271,25 @@ def same_statement(literal: Plan, template: Plan, values: tuple[Any, ...]) -> bo
         and bool(fill(template.bound.statement) == literal.bound.statement)
         and all(fill(t) == s for t, s in zip(template.bound.stable, literal.bound.stable, strict=True))
     )
+
+
+class _Filling:
+    """Puts constants in the place of a plan's first parameters."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: tuple[Any, ...]) -> None:
+        self._values = values
+
+    def fill(self, node: Any) -> Any:
+        """Return a node with ``values``; the parameters behind them count from one."""
+        if isinstance(node, Param):
+            values = self._values
+            if node.number <= len(values):
+                return Const(type=node.type, value=values[node.number - 1])
+            return Param(type=node.type, number=node.number - len(values))
+        filled = replace_children(node, self.fill)
+        return fold_node(filled) if filled is not node and is_conversion(filled) else filled
 
 
 def decode_values(session: Session, oids: tuple[int, ...], template: Template) -> tuple[Any, ...]:

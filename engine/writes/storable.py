@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from engine.catalog.physical import physical_type
@@ -59,12 +60,13 @@ def _of(physical: PhysicalType, name: str) -> Refuse | None:
         if element is None:
             return None
 
-        def all_elements(value: Any) -> None:
-            if isinstance(value, tuple):
-                for item in value:
-                    all_elements(item)
-            else:
-                element(value)
-
-        return all_elements
+        return partial(_all_elements, element)
     return None
+
+
+def _all_elements(element: Refuse, value: Any) -> None:
+    if isinstance(value, tuple):
+        for item in value:
+            _all_elements(element, item)
+    else:
+        element(value)

@@ -356,17 +356,6 @@ def printer(
 ) -> Callable[[Array], str]:
     """Return the function that prints arrays; ``plain`` promises that elements never need quotes."""
 
-    def show_level(value: Array, depth: int) -> str:
-        if depth > 1:
-            return "{" + delimiter.join([show_level(item, depth - 1) for item in paced(value)]) + "}"
-        if (
-            len(value) > SHOWN
-        ):  # texts of some at a time, so that not all of them are there at once, and freed at once
-            parts = [items(value[at : at + SHOWN]) for at in range(0, len(value), SHOWN)]
-            parts[0], parts[-1] = "{" + parts[0], parts[-1] + "}"
-            return joined(parts, delimiter)
-        return "{" + items(value) + "}"
-
     def items(value: Array) -> str:
         if plain:
             return delimiter.join(["NULL" if item is None else element(item) for item in paced(value)])
@@ -378,12 +367,27 @@ def printer(
         if not value:
             return "{}"
         lengths = dimensions(value, leaf_is_tuple)
-        shown = show_level(value, len(lengths))
+        shown = _show_level(value, len(lengths), items, delimiter)
         if type(value) is BoundedArray:
             return joined((show_bounds(value.lows, lengths), "=", shown), "")
         return shown
 
     return show
+
+
+def _show_level(value: Array, depth: int, items: Callable[[Array], str], delimiter: str) -> str:
+    if depth > 1:
+        inner = depth - 1
+        return (
+            "{" + delimiter.join([_show_level(item, inner, items, delimiter) for item in paced(value)]) + "}"
+        )
+    if (
+        len(value) > SHOWN
+    ):  # texts of some at a time, so that not all of them are there at once, and freed at once
+        parts = [items(value[at : at + SHOWN]) for at in range(0, len(value), SHOWN)]
+        parts[0], parts[-1] = "{" + parts[0], parts[-1] + "}"
+        return joined(parts, delimiter)
+    return "{" + items(value) + "}"
 
 
 def show_bounds(lows: tuple[int, ...], lengths: tuple[int, ...]) -> str:

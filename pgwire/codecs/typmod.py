@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import Any, Final
 
 from pgwire.bounded import alike
@@ -150,7 +151,7 @@ def typmod_function(type_oid: int, typmod: int, *, explicit: bool = False) -> Ca
     element = domain.ARRAY_ELEMENT.get(type_oid)
     if element is not None:
         inner = typmod_function(element, typmod, explicit=explicit)
-        return None if inner is None else _each(inner, element in domain.TUPLE_TYPES)
+        return None if inner is None else partial(_each, inner, element in domain.TUPLE_TYPES)
     match type_oid:
         case domain.NUMERIC:
             return lambda value: apply_numeric(value, typmod)
@@ -174,16 +175,16 @@ def typmod_function(type_oid: int, typmod: int, *, explicit: bool = False) -> Ca
             return None
 
 
-def _each(inner: Callable[[Any], Any], leaf_is_tuple: bool) -> Callable[[Any], Any]:
-    def apply(value: Any) -> Any:
-        if value is None:
-            return None
-        is_level = isinstance(value, tuple) and not (
-            leaf_is_tuple and value and all(isinstance(item, int) for item in value)
-        )
-        return alike(tuple([apply(item) for item in value]), value) if is_level else inner(value)
-
-    return apply
+def _each(inner: Callable[[Any], Any], leaf_is_tuple: bool, value: Any) -> Any:
+    """Return an array's value with ``inner`` of each element."""
+    if value is None:
+        return None
+    is_level = isinstance(value, tuple) and not (
+        leaf_is_tuple and value and all(isinstance(item, int) for item in value)
+    )
+    if not is_level:
+        return inner(value)
+    return alike(tuple([_each(inner, leaf_is_tuple, item) for item in value]), value)
 
 
 def apply_typmod(type_oid: int, value: Any, typmod: int, *, explicit: bool = False) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from planner import ast
@@ -97,15 +98,16 @@ def decided(clause: OnConflict, relation: RelationDef, catalog: Catalog, params:
 
     Raises SqlError 42P10 (none fits), 55000 (deferrable).
     """
-
-    def known(node: Any) -> Any:
-        if isinstance(node, Param) and node.number <= len(params):
-            return Const(type=node.type, value=params[node.number - 1], span=node.span)
-        return fold_node(replace_children(node, known))
-
     candidates = [index for index in relation.indexes if index.oid in clause.arbiters]
-    where = [known(conjunct) for conjunct in clause.arbiter_where]
+    where = [_known(params, conjunct) for conjunct in clause.arbiter_where]
     return replace(clause, arbiters=_complete(candidates, relation, catalog, where), arbiter_where=())
+
+
+def _known(params: Sequence[Any], node: Any) -> Any:
+    """Return a node with the parameters' values."""
+    if isinstance(node, Param) and node.number <= len(params):
+        return Const(type=node.type, value=params[node.number - 1], span=node.span)
+    return fold_node(replace_children(node, partial(_known, params)))
 
 
 def _complete(

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
+from pgwire.give_way import give_way
 from planner import ast
 from planner import statements as st
 from planner.bind.changes import modifies
@@ -27,8 +28,8 @@ from planner.deparse import deparse_query
 from planner.errors import SqlError, not_supported
 from planner.facts import CID, TID
 from planner.query import Expr, OutputColumn, QueryExpr, RelationRange, SubqueryRange
-from planner.rewrite import replace_children
 from planner.typenames import check_column_type
+from planner.walk import children
 
 # --- schemas ----------------------------------------------------------------------------------------
 
@@ -182,17 +183,19 @@ def _is_temporary(context: BindContext, oid: int) -> bool:
 def relations_named(query: QueryExpr | Expr) -> frozenset[int]:
     """Return the oids of tables and views that a query, or the sub-selects of an expression, name themselves (not those inside other views)."""
     found: set[int] = set()
-
-    def visit(node: object) -> object:
-        if isinstance(node, RelationRange):
-            found.add(node.oid)
-        elif isinstance(node, SubqueryRange) and node.view is not None:
-            found.add(node.view[0])
-            return node
-        return replace_children(node, visit)
-
-    visit(query)
+    _add_named(found, query)
     return frozenset(found)
+
+
+def _add_named(found: set[int], node: Any) -> None:
+    if isinstance(node, RelationRange):
+        found.add(node.oid)
+    elif isinstance(node, SubqueryRange) and node.view is not None:
+        found.add(node.view[0])
+        return
+    give_way()
+    for child in children(node):
+        _add_named(found, child)
 
 
 # --- DROP, TRUNCATE -----------------------------------------------------------------------------------

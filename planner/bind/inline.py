@@ -18,7 +18,7 @@ What is kept as text (views) keeps the call: this is done to what is about to ru
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -412,17 +412,14 @@ class Inliner:
             found = columns[position]
             return Var(type=found.type, range=number, attnum=found.attnum, name=found.name)
 
-        def changed(node: Any) -> Any:
-            if isinstance(node, FieldSelect) and node.arg == call:
-                return column(node.index)
-            if node == call:
-                if call.type.oid != RECORD:
-                    return column(0)
-                fields = tuple(column(i) for i in range(len(columns)))
-                return RowExpr(type=call.type, fields=fields, names=tuple(c.name for c in columns))
-            return node if isinstance(node, QueryBase) else replace_children(node, changed)
-
-        targets = tuple(replace(target, expr=changed(target.expr)) for target in select.targets)
+        if call.type.oid == RECORD:
+            fields = tuple(column(i) for i in range(len(columns)))
+            whole: Expr = RowExpr(type=call.type, fields=fields, names=tuple(c.name for c in columns))
+        else:
+            whole = column(0)
+        targets = tuple(
+            replace(target, expr=_with_columns(target.expr, call, whole, column)) for target in select.targets
+        )
         return replace(
             select,
             targets=targets,
@@ -440,6 +437,17 @@ class Inliner:
 
 def _reads_tables(query: QueryExpr) -> bool:
     return any(isinstance(item, RelationRange) for item in walk(query))
+
+
+def _with_columns(node: Any, call: SqlCall, whole: Expr, column: Callable[[int], Expr]) -> Any:
+    """Return a node with ``whole`` in place of a call, and ``column`` of its field's number in place of a field; sub-selects stay."""
+    if isinstance(node, FieldSelect) and node.arg == call:
+        return column(node.index)
+    if node == call:
+        return whole
+    if isinstance(node, QueryBase):
+        return node
+    return replace_children(node, lambda child: _with_columns(child, call, whole, column))
 
 
 def _own(expr: Any) -> Iterator[Any]:

@@ -27,47 +27,50 @@ def split_returning(
     ``assigned``: attnum -> new value of an UPDATE, over the source's ranges; empty for DELETE. Not ``final``: what is stored may be
     something else, and sub-selects that name the row have to wait for it.
     """
-    extras: list[Expr] = []
-
-    def extra(expr: Expr) -> Var:
-        if expr not in extras:
-            extras.append(expr)
-        return Var(type=expr.type, range=1, attnum=extras.index(expr) + 1, span=expr.span)
-
-    def moved(node: Any) -> Any:
-        if isinstance(node, Var) and node.level == 0 and node.range > 0:
-            return replace(extra(node), name=node.name)
-        if isinstance(node, SubLink):
-            computed = _over_source(node, assigned, final)
-            if computed is not None:
-                return extra(computed)
-        return replace_children(node, moved)
-
-    return tuple(moved(target) for target in targets), extras
+    split = _Split(assigned, final)
+    return tuple(map(split.moved, targets)), split.extras
 
 
 class _StaysError(Exception):
     """The sub-select needs the changed row itself."""
 
 
-def _over_source(link: SubLink, assigned: Mapping[int, Expr], final: bool) -> SubLink | None:
-    """Return a sub-select with new values put in for assigned columns; None when that cannot be done."""
+class _Split:
+    """One RETURNING; ``extras``: what was found for the source to compute."""
 
-    def visit(node: Any, depth: int) -> Any:
-        if isinstance(node, Var) and node.level == depth and node.range == 0 and assigned:
-            if node.attnum <= 0 or not final:
+    __slots__ = ("_assigned", "_final", "extras")
+
+    def __init__(self, assigned: Mapping[int, Expr], final: bool) -> None:
+        self._assigned = assigned
+        self._final = final
+        self.extras: list[Expr] = []
+
+    def moved(self, node: Any) -> Any:
+        """Return a node with Vars in place of the extras."""
+        if isinstance(node, Var) and node.level == 0 and node.range > 0:
+            return replace(self._extra(node), name=node.name)
+        if isinstance(node, SubLink):
+            try:
+                return self._extra(self._over_source(node, 0))
+            except _StaysError:
+                return replace_children(node, self.moved)  # its parts may be extras
+        return replace_children(node, self.moved)
+
+    def _extra(self, expr: Expr) -> Var:
+        if expr not in self.extras:
+            self.extras.append(expr)
+        return Var(type=expr.type, range=1, attnum=self.extras.index(expr) + 1, span=expr.span)
+
+    def _over_source(self, node: Any, depth: int) -> Any:
+        """Return (a part of) a sub-select with new values put in for assigned columns; raises _StaysError where that cannot be done."""
+        if isinstance(node, Var) and node.level == depth and node.range == 0 and self._assigned:
+            if node.attnum <= 0 or not self._final:
                 raise _StaysError
-            value = assigned.get(node.attnum)
+            value = self._assigned.get(node.attnum)
             if value is None:
                 return node
             if is_volatile(value):
                 raise _StaysError
             return shift_levels(value, depth)
         inner = depth + 1 if isinstance(node, QueryBase) else depth
-        return replace_children(node, lambda child: visit(child, inner))
-
-    try:
-        found: SubLink = visit(link, 0)
-    except _StaysError:
-        return None
-    return found
+        return replace_children(node, lambda child: self._over_source(child, inner))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from pgwire.bounded import alike
@@ -118,14 +118,13 @@ def _texts(array: Any) -> list[str]:
 
 
 def _slice_array(value: bytes, keys: Any) -> Any:
-    pairs = unpack(value)
+    return _picked(unpack(value), keys)
 
-    def picked(item: Any) -> Any:
-        if isinstance(item, tuple):
-            return alike(tuple([picked(part) for part in paced(item)]), item)
-        return None if item is None else pairs.get(item)
 
-    return picked(keys)
+def _picked(pairs: Mapping[str, str | None], key: Any) -> Any:
+    if isinstance(key, tuple):
+        return alike(tuple([_picked(pairs, part) for part in paced(key)]), key)
+    return None if key is None else pairs.get(key)
 
 
 def _slice(value: bytes, keys: Any) -> bytes:

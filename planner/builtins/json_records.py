@@ -252,32 +252,35 @@ def _array(text: str, element: SqlType, session: EvalSession, column: str) -> tu
     depth = 1 if element.oid in (JSON, JSONB) else _depth(text)
     sizes: list[int | None] = [None] * depth
 
-    def level(text: str, at: tuple[int, ...]) -> tuple[Any, ...]:
-        if kind_of(text) != "array":
-            where = f'key "{column}"' if not at else "".join(f"[{i}]" for i in at)
-            hint = (
-                f"See the value of {where}."
-                if not at
-                else f'See the array element {where} of key "{column}".'
-            )
-            raise _invalid("expected JSON array", hint=hint)
-        items = list(elements(text))
-        if len(at) + 1 == depth:
-            found = tuple([_value(item, element, session, column) for item in items])
-        else:
-            found = tuple([level(item, (*at, i)) for i, item in enumerate(items)])
-        size = sizes[len(at)]
-        if size is not None and size != len(items):
-            raise SqlError(
-                "22P02",
-                "malformed JSON array",
-                detail="Multidimensional arrays must have sub-arrays with matching dimensions.",
-            )
-        sizes[len(at)] = len(items)
-        return found
+    def value(item: str) -> Any:
+        return _value(item, element, session, column)
 
-    found = level(text, ())
+    found = _level(text, (), sizes, value, column)
     return () if 0 in sizes else found
+
+
+def _level(
+    text: str, at: tuple[int, ...], sizes: list[int | None], value: Callable[[str], Any], column: str
+) -> tuple[Any, ...]:
+    """Return the array at ``at`` of an array of ``len(sizes)`` dimensions; ``sizes``: those met so far."""
+    if kind_of(text) != "array":
+        where = f'key "{column}"' if not at else "".join(f"[{i}]" for i in at)
+        hint = f"See the value of {where}." if not at else f'See the array element {where} of key "{column}".'
+        raise _invalid("expected JSON array", hint=hint)
+    items = list(elements(text))
+    if len(at) + 1 == len(sizes):
+        found = tuple([value(item) for item in items])
+    else:
+        found = tuple([_level(item, (*at, i), sizes, value, column) for i, item in enumerate(items)])
+    size = sizes[len(at)]
+    if size is not None and size != len(items):
+        raise SqlError(
+            "22P02",
+            "malformed JSON array",
+            detail="Multidimensional arrays must have sub-arrays with matching dimensions.",
+        )
+    sizes[len(at)] = len(items)
+    return found
 
 
 def _depth(text: str) -> int:

@@ -237,15 +237,15 @@ def _array(value: tuple[Any, ...], inner: int, session: EvalSession, pretty: boo
     from pgwire.codecs.array import dimensions
 
     depth = len(dimensions(value, inner in TUPLE_TYPES))
+    return _level(value, depth, inner, session, ",\n " if pretty else ",")
 
-    def level(items: tuple[Any, ...], depth: int, comma: str) -> str:
-        if depth > 1:
-            parts = [level(item, depth - 1, ",") for item in paced(items)]
-        else:
-            parts = [to_json(item, inner, session) for item in paced(items)]
-        return joined(("[", joined(parts, comma), "]"))
 
-    return level(value, depth, ",\n " if pretty else ",")
+def _level(items: tuple[Any, ...], depth: int, inner: int, session: EvalSession, comma: str) -> str:
+    if depth > 1:
+        parts = [_level(item, depth - 1, inner, session, ",") for item in paced(items)]
+    else:
+        parts = [to_json(item, inner, session) for item in paced(items)]
+    return joined(("[", joined(parts, comma), "]"))
 
 
 def record(value: tuple[Any, ...], session: EvalSession, *, pretty: bool = False) -> str:

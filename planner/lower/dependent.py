@@ -135,14 +135,14 @@ def output(targets: Sequence[q.Target]) -> tuple[q.OutputColumn, ...]:
 
 def below(query: q.Select) -> q.Select:
     """Return a query as it reads one level further in, where its WITH items stay behind; its own columns stay its own."""
+    return replace_children(query, lambda child: _further_in(child, 0))
 
-    def shift(node: Any, depth: int) -> Any:
-        if isinstance(node, q.CteRange):
-            return replace(node, level=node.level + 1) if node.level >= depth else node
-        inner = depth + isinstance(node, q.QueryBase)
-        return replace_children(node, lambda child: shift(child, inner))
 
-    return replace_children(query, lambda child: shift(child, 0))
+def _further_in(node: Any, depth: int) -> Any:
+    if isinstance(node, q.CteRange):
+        return replace(node, level=node.level + 1) if node.level >= depth else node
+    inner = depth + isinstance(node, q.QueryBase)
+    return replace_children(node, lambda child: _further_in(child, inner))
 
 
 def map_at(node: Any, depth: int, change: Callable[[Any, int], Any]) -> Any:

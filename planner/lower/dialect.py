@@ -194,23 +194,16 @@ class Dialect(ABC):
 
     def let(self, nodes: Sequence[Node], body: Callable[..., Node]) -> Node:
         """Return ``body`` over the nodes, each evaluated once; simple ones are just repeated."""
-        bound: list[Node] = []
+        return self._let(nodes, body, [])
 
-        def step(index: int) -> Node:
-            if index == len(nodes):
-                return body(*bound)
-            node = nodes[index]
-            if b.is_simple(node):
-                bound.append(node)
-                return step(index + 1)
-
-            def inner(variable: Node) -> Node:
-                bound.append(variable)
-                return step(index + 1)
-
-            return self.bind_name(node, inner)
-
-        return step(0)
+    def _let(self, nodes: Sequence[Node], body: Callable[..., Node], bound: list[Node]) -> Node:
+        """``bound``: what stands for the first of the nodes."""
+        while len(bound) < len(nodes):
+            node = nodes[len(bound)]
+            if not b.is_simple(node):
+                return self.bind_name(node, lambda variable: self._let(nodes, body, [*bound, variable]))
+            bound.append(node)
+        return body(*bound)
 
     def repeat(self, nodes: Sequence[Node], body: Callable[..., Node], limit: int = 10) -> Node:
         """Like ``let``, but small expressions are repeated too: a variable costs more than computing them again.

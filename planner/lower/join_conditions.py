@@ -45,14 +45,14 @@ def settled(select: q.Select, engine: Correlations) -> q.Select:
 
 def are_refused(select: q.Select, engine: Correlations) -> bool:
     """Return whether conditions of joins have correlated sub-selects that the engine does not take."""
+    return any(_is_refused(item, engine) for item in select.from_)
 
-    def within(item: q.FromItem) -> bool:
-        if isinstance(item, q.RangeRef):
-            return False
-        own = any(not engine.takes_in_join(item, t, link) for t in terms(item.on) for link in _links(t))
-        return own or within(item.left) or within(item.right)
 
-    return any(map(within, select.from_))
+def _is_refused(item: q.FromItem, engine: Correlations) -> bool:
+    if isinstance(item, q.RangeRef):
+        return False
+    own = any(not engine.takes_in_join(item, t, link) for t in terms(item.on) for link in _links(t))
+    return own or _is_refused(item.left, engine) or _is_refused(item.right, engine)
 
 
 def _has_link(item: q.FromItem) -> bool:

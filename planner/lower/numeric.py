@@ -381,8 +381,8 @@ def rescale_floating(d: Dialect, value: Val, scale: int) -> Node:
 
     def last(v: Named) -> Node:
         up = b.op(">=", v("r"), b.op("-", v("unit"), v("r")))
-        rounded = b.case([(up, b.cast(b.op("+", v("q"), b.integer(1)), UNSCALED))], v("q"))
-        signed = b.case([(b.op("<", v("u"), b.integer(0)), b.neg(rounded))], rounded)
+        away = b.case([(up, b.cast(b.op("+", v("q"), b.integer(1)), UNSCALED))], v("q"))
+        signed = b.case([(b.op("<", v("u"), b.integer(0)), b.neg(away))], away)
         return b.case(
             [
                 (b.op("<=", v("p"), b.integer(0)), shift_up(d, v("u"), b.neg(v("p")))),

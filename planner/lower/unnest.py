@@ -108,19 +108,19 @@ def values_of(query: q.QueryExpr) -> dict[q.Expr, None]:
         Unsuited: it reads queries further out.
     """
     found: dict[q.Expr, None] = {}
-
-    def visit(node: Any, depth: int) -> None:
-        if isinstance(node, q.Var | q.Aggregate) and node.level >= depth and getattr(node, "range", 0) >= 0:
-            if node.level > depth:
-                raise Unsuited
-            found[shift_levels(node, -depth)] = None
-            return
-        inner = depth + isinstance(node, q.QueryBase)
-        for child in children(node):
-            visit(child, inner)
-
-    visit(query, 0)
+    _read_outside(query, 0, found)
     return found
+
+
+def _read_outside(node: Any, depth: int, found: dict[q.Expr, None]) -> None:
+    if isinstance(node, q.Var | q.Aggregate) and node.level >= depth and getattr(node, "range", 0) >= 0:
+        if node.level > depth:
+            raise Unsuited
+        found[shift_levels(node, -depth)] = None
+        return
+    inner = depth + isinstance(node, q.QueryBase)
+    for child in children(node):
+        _read_outside(child, inner, found)
 
 
 Guarded = tuple[q.SubLink, tuple[q.Expr, ...]]
@@ -160,17 +160,18 @@ def _of_groups(select: q.Select) -> Iterator[Guarded]:
 
 
 def _aggregates(select: q.Select) -> Iterator[q.Aggregate]:
-    def visit(node: Any) -> Iterator[q.Aggregate]:
-        if isinstance(node, q.Aggregate):
-            if node.level == 0:
-                yield node
-            return
-        for child in children(node):
-            if not isinstance(child, q.QueryBase):
-                yield from visit(child)
-
     for node in (*select.targets, *select.windows, *([] if select.having is None else [select.having])):
-        yield from visit(node)
+        yield from _aggregates_in(node)
+
+
+def _aggregates_in(node: Any) -> Iterator[q.Aggregate]:
+    if isinstance(node, q.Aggregate):
+        if node.level == 0:
+            yield node
+        return
+    for child in children(node):
+        if not isinstance(child, q.QueryBase):
+            yield from _aggregates_in(child)
 
 
 def links_in(

@@ -299,26 +299,26 @@ def _guard_of(guard: Select | None, parent: RelationDef, leaf: RelationDef) -> S
     if guard is None:
         return None
     attnums = column_map(parent, leaf)
-
-    def visit(node: Any, depth: int) -> Any:
-        if isinstance(node, Var):
-            if node.level != depth or node.range or node.attnum < 0:
-                return node
-            if node.attnum != WHOLE_ROW:
-                return replace(node, attnum=attnums[node.attnum])
-            cells = tuple(
-                Var(type=c.type, range=0, level=depth, attnum=attnums[c.attnum], name=c.name)
-                for c in parent.live
-            )
-            return RowExpr(type=node.type, fields=cells, names=tuple(c.name for c in parent.live))
-        inside = depth + isinstance(node, QueryBase)
-        return replace_children(node, lambda child: visit(child, inside))
-
     first = guard.ranges[0]
     used = first.used if isinstance(first, RelationRange) else frozenset[int]()
     read = attnums.values() if WHOLE_ROW in used else [attnums.get(a, a) for a in used]
-    where = None if guard.where is None else visit(guard.where, 0)
+    where = None if guard.where is None else _of_leaf(guard.where, 0, parent, attnums)
     return replace(guard, ranges=(_range_of(leaf, read),), where=where)
+
+
+def _of_leaf(node: Any, depth: int, parent: RelationDef, attnums: Mapping[int, int]) -> Any:
+    """Return a condition on rows of a partitioned table, ``depth`` levels out, as one on those of a partition."""
+    if isinstance(node, Var):
+        if node.level != depth or node.range or node.attnum < 0:
+            return node
+        if node.attnum != WHOLE_ROW:
+            return replace(node, attnum=attnums[node.attnum])
+        cells = tuple(
+            Var(type=c.type, range=0, level=depth, attnum=attnums[c.attnum], name=c.name) for c in parent.live
+        )
+        return RowExpr(type=node.type, fields=cells, names=tuple(c.name for c in parent.live))
+    inside = depth + isinstance(node, QueryBase)
+    return replace_children(node, lambda child: _of_leaf(child, inside, parent, attnums))
 
 
 def _over(node: Any, index: int, attnums: Mapping[int, int]) -> Any:
@@ -330,17 +330,16 @@ def _over(node: Any, index: int, attnums: Mapping[int, int]) -> Any:
 
 def _remapped(query: Select, index: int, new: Callable[[int], int]) -> Select:
     """Return a query in which the columns of a range have other numbers."""
+    return replace_children(query, lambda child: _renumbered(child, 0, index, new))
 
-    def visit(node: Any, depth: int) -> Any:
-        if isinstance(node, Var):
-            if node.range == index and node.level == depth and new(node.attnum) != node.attnum:
-                return replace(node, attnum=new(node.attnum))
-            return node
-        inside = depth + isinstance(node, QueryBase)
-        return replace_children(node, lambda child: visit(child, inside))
 
-    made: Select = replace_children(query, lambda child: visit(child, 0))
-    return made
+def _renumbered(node: Any, depth: int, index: int, new: Callable[[int], int]) -> Any:
+    if isinstance(node, Var):
+        if node.range == index and node.level == depth and new(node.attnum) != node.attnum:
+            return replace(node, attnum=new(node.attnum))
+        return node
+    inside = depth + isinstance(node, QueryBase)
+    return replace_children(node, lambda child: _renumbered(child, inside, index, new))
 
 
 # --- conditions ----------------------------------------------------------------------------------------

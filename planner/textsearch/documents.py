@@ -79,18 +79,29 @@ def _texts(value: Any, kinds: frozenset[str]) -> Iterator[str]:
 def with_strings(document: str, change: Callable[[str], str], *, spaces: bool) -> str:
     """Return a document whose strings (not keys) are changed; ``spaces`` as jsonb is printed."""
     colon, comma = (": ", ", ") if spaces else (":", ",")
+    return _Printer(change, colon, comma).show(_DECODER.decode(document.strip()))
 
-    def show(value: Any) -> str:
+
+class _Printer:
+    """Prints documents; ``change`` is called for each string."""
+
+    __slots__ = ("_change", "_colon", "_comma")
+
+    def __init__(self, change: Callable[[str], str], colon: str, comma: str) -> None:
+        self._change = change
+        self._colon = colon
+        self._comma = comma
+
+    def show(self, value: Any) -> str:
+        """Return a decoded value's text."""
         if isinstance(value, _Object):
-            return (
-                "{" + comma.join(f"{quote(key)}{colon}{show(item)}" for key, item in paced_iter(value)) + "}"
-            )
+            colon = self._colon
+            parts = (f"{quote(key)}{colon}{self.show(item)}" for key, item in paced_iter(value))
+            return "{" + self._comma.join(parts) + "}"
         if isinstance(value, list):
-            return "[" + comma.join(map(show, value)) + "]"
+            return "[" + self._comma.join(map(self.show, value)) + "]"
         if value is None:
             return "null"
         if isinstance(value, bool):
             return "true" if value else "false"
-        return str(value) if isinstance(value, _Number) else quote(change(value))
-
-    return show(_DECODER.decode(document.strip()))
+        return str(value) if isinstance(value, _Number) else quote(self._change(value))
