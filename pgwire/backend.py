@@ -279,8 +279,8 @@ class Backend(Protocol):
     def wrote(self) -> bool:
         """Whether the running transaction, or the last one if none runs, is one that writes (see ``pgwire.turns``)."""
 
-    def cancel(self) -> None:
-        """A CancelRequest with this connection's key arrived; may be called at any time."""
+    def cancel(self, *, ends: bool = False) -> None:
+        """A CancelRequest with this connection's key arrived; may be called at any time. ``ends``: the connection is to end, too."""
 
     def unmet(self) -> ErrorReport | None:
         """Return what answers the next message of a batch if the last cancel has met nothing: what ran had ended, or could not be interrupted.

@@ -252,7 +252,7 @@ class Session:
         if self._task is None:
             self._close_backend()
         else:
-            self._cancel_backend()
+            self._cancel_backend(ends=True)
             self._cancel_later(self._task)
 
     def input_ended(self) -> bool:
@@ -333,7 +333,7 @@ class Session:
             self._maybe_leave()
         elif not when_idle:
             self.connection.farewell = report
-            self._cancel_backend()
+            self._cancel_backend(ends=True)
             self._cancel_later(self._task)
 
     def _cancel_later(self, task: asyncio.Future[Any]) -> None:
@@ -639,10 +639,10 @@ class Session:
         """The task was cancelled: its statement did not end in time, or the loop is going down."""
         self.leave(self._farewell)
 
-    def _cancel_backend(self) -> None:
+    def _cancel_backend(self, *, ends: bool = False) -> None:
         if self.opened:
             try:
-                self.backend.cancel()
+                self.backend.cancel(ends=ends)
             except Exception as error:
                 LOG.error("session %d: cancel failed", self.pid, exc_info=error)
 

@@ -130,9 +130,9 @@ class Connection:
 
         return whole()
 
-    def cancel(self) -> None:
-        """CancelRequest: interrupts the running statement, if any."""
-        self.interrupts.cancel()
+    def cancel(self, *, ends: bool = False) -> None:
+        """CancelRequest: interrupts the running statement, if any; what the statement does with it if the connection does not end."""
+        self.interrupts.cancel(ends=ends)
 
     def unmet(self) -> ErrorReport | None:
         """See ``pgwire.backend.Backend``."""

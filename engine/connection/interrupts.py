@@ -15,6 +15,7 @@ Short statements are never met while they run: a cancel that comes between two m
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -57,14 +58,22 @@ class CancelFlag:
         self.slice_ends = 0.0  # of ``turn``; 0 until it is asked for the first time
 
     def check(self) -> None:
-        """Raise SqlError 57014 if it should have ended; between steps that hold the loop up, when no timer can fire."""
+        """Raise SqlError 57014 (25P04 ends the connection) if it should have ended; between steps that hold the loop up, when no timer can fire."""
         if self.decided:
             return
         if not self.reason and self.deadline_s and asyncio.get_running_loop().time() > self.deadline_s:
             self.reason = TIMEOUT
         if self.reason:
-            reason, self.reason = self.reason, ""
-            raise SqlError("57014", reason)
+            raise self.met()
+
+    def met(self) -> SqlError | BackendError:
+        """Return the error that what runs ends with, where it is to end. Who catches it goes on without a timeout, as in PostgreSQL."""
+        reason, self.reason = self.reason, ""
+        if reason == TRANSACTION_TIMEOUT.message:
+            return BackendError(TRANSACTION_TIMEOUT)
+        if reason == TIMEOUT:
+            self.deadline_s = 0.0
+        return SqlError("57014", reason)
 
     async def turn(self) -> None:
         """Between steps, each of which may be over without a wait: let others go on once a slice of time is used up, and notice a cancel.
@@ -97,12 +106,14 @@ class CancelFlag:
 class Interrupts:
     """The running statement of one connection."""
 
-    __slots__ = ("_begun", "_late", "_session", "_task", "_timer", "_unending")
+    __slots__ = ("_asked", "_begun", "_ends", "_late", "_session", "_task", "_timer", "_unending")
 
     def __init__(self, session: Session) -> None:
         """Nothing runs."""
         self._session = session
         self._task: asyncio.Task[Any] | None = None
+        self._asked = 0  # how often the task was cancelled for a cancel or a timeout, and not for the end of the connection
+        self._ends = False  # the connection is to end
         self._timer: asyncio.TimerHandle | None = None
         self._unending = False  # what runs is not meant to end: statement_timeout does not count
         self._begun = False  # something has begun whose task, made in the next turn of the loop, has still to take its first step
@@ -222,6 +233,7 @@ class Interrupts:
         async def body() -> T:
             self._begun = False
             if interrupted or self._session.cancelled.reason:
+                self._asked += not interrupted
                 task.cancel()
             return await work
 
@@ -229,6 +241,7 @@ class Interrupts:
         self._begun = True
         task: asyncio.Task[T] = loop.create_task(body())
         self._task = task
+        self._asked = 0
         self._start_timer()
         try:
             while True:
@@ -242,9 +255,10 @@ class Interrupts:
                     elif self._begun:
                         interrupted = True
                         task = self._task = loop.create_task(body())
+                        self._asked = 0
                     elif self._session.cancelled.reason:
                         release_error(error)
-                        raise self._cancelled() from None
+                        raise self._session.cancelled.met() from None
                     else:
                         raise
         finally:
@@ -259,8 +273,9 @@ class Interrupts:
         self._session.cancelled.deadline_s = 0.0
         self._stop_timer()
 
-    def cancel(self) -> None:
-        """CancelRequest: interrupt the running statement, if any, or the commit that a Sync waits for."""
+    def cancel(self, *, ends: bool = False) -> None:
+        """CancelRequest: interrupt the running statement, if any, or the commit that a Sync waits for. ``ends``: nothing may catch it."""
+        self._ends |= ends
         txn = self._session.block.txn
         if self._task is not None or self._begun:
             self._late = not self._interrupt(CANCELED)
@@ -291,22 +306,38 @@ class Interrupts:
     def _interrupt(self, reason: str) -> bool:
         """Have what runs end; False where it has, and only its outcome is still to be handed on."""
         cancelled = self._session.cancelled
-        if self._begun:
-            cancelled.reason = reason
-            return True
-        if self._task is None or self._task.done():
+        if not self._begun and (self._task is None or self._task.done()):
             return False
-        cancelled.reason = reason
-        if not cancelled.decided:
+        if cancelled.reason != TRANSACTION_TIMEOUT.message:  # it ends the connection, whatever else comes
+            cancelled.reason = reason
+        if not self._begun and self._task is not None and not cancelled.decided:
+            self._asked += 1
             self._task.cancel()
         return True
 
-    def _cancelled(self) -> SqlError | BackendError:
-        cancelled = self._session.cancelled
-        reason, cancelled.reason = cancelled.reason, ""
-        if reason == TRANSACTION_TIMEOUT.message:
-            return BackendError(TRANSACTION_TIMEOUT)
-        return SqlError("57014", reason)
+    async def caught(self, error: BaseException) -> Exception | None:
+        """Return what a handler may take of a cancel or timeout, which what runs has met as ``error``; it goes on then.
+
+        None where it has to end all the same: its connection ends, or it is a part of something that ends.
+        """
+        task, cancelled = self._task, self._session.cancelled
+        if self._ends or cancelled.reason == TRANSACTION_TIMEOUT.message:
+            return None
+        if isinstance(error, Exception) and not self._asked:
+            return error  # raised by what runs itself, or met before there was a task
+        if task is None or asyncio.current_task() is not task or task.cancelling() > self._asked:
+            return None
+        if isinstance(error, Exception):  # met ahead of the task's own cancel, which comes where it waits
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(0)
+            if self._ends or task.cancelling() > self._asked:
+                raise asyncio.CancelledError
+        elif not cancelled.reason:
+            return None
+        while self._asked:
+            task.uncancel()
+            self._asked -= 1
+        return cancelled.met() if cancelled.reason else error if isinstance(error, Exception) else None
 
     def _start_timer(self) -> None:
         deadline_s = self._session.cancelled.deadline_s

@@ -10,6 +10,7 @@ runs. Errors by which a transaction loses a race are never handled: the statemen
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -35,6 +36,7 @@ from planner.plpgsql.stream import PREFIX
 from planner.query import OutputColumn
 from planner.typefacts import element_of, format_type
 from planner.types import SqlType
+from txn.errors import WaitCancelled
 from txn.types import Row
 
 if TYPE_CHECKING:
@@ -127,7 +129,8 @@ class Interpreter:
             return self._left(await self.statements(block.body), block.label)
         await self.declare(block)
         point = self.session.block.begin_part()
-        cursors = self.session.db.sessions[self.session.pid].cursors
+        connection = self.session.db.sessions[self.session.pid]
+        cursors = connection.cursors
         opened = cursors.names
         handling = len(frame.handling)
         frame.parts += 1
@@ -136,8 +139,12 @@ class Interpreter:
                 signal = await self.statements(block.body)
             finally:
                 frame.parts -= 1
-        except Exception as error:
-            report = raising.caught(self.session, error)
+        except (Exception, asyncio.CancelledError) as error:
+            met = error if isinstance(error, Exception) else None
+            if met is None or getattr(met, "sqlstate", "") == "57014" or isinstance(met, WaitCancelled):
+                handled = _handler(block, "57014") is not None  # else it stays what it is
+                met = await connection.interrupts.caught(error) if handled else None
+            report = None if met is None else raising.caught(self.session, met)
             handler = None if report is None else _handler(block, report.sqlstate)
             if handler is None or report is None:
                 raise

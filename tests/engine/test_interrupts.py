@@ -12,6 +12,7 @@ import pytest
 from engine.accounts import Account, Statements
 from engine.connection.interrupts import CancelFlag, Interrupts
 from engine.eager import settle
+from pgwire.errors import BackendError
 from pgwire.turns import Turns
 from planner.errors import SqlError
 from tests.support.durable import run
@@ -64,6 +65,62 @@ def test_a_cancel_is_met_where_the_statement_waits(turns: int) -> None:
             await client
         assert error.value.sqlstate == "57014"
         assert met == [True, True]
+
+    run(body)
+
+
+@pytest.mark.parametrize(
+    ("how", "goes_on"),
+    [
+        ("cancel", True),
+        ("cancel early", True),
+        ("cancel and leave", False),
+        ("end", False),
+        ("timed out", False),
+    ],
+)
+def test_a_statement_may_catch_a_cancel_and_nothing_else(how: str, goes_on: bool) -> None:
+    """Also where both come before it has its turn; the next cancel is another one."""
+
+    async def body() -> None:
+        running, caught = interrupts(), []
+
+        async def statement() -> int:
+            for _ in range(2):
+                try:
+                    if how == "cancel early" and not caught:
+                        await asyncio.sleep(0)
+                        running._session.cancelled.check()
+                    await asyncio.get_running_loop().create_future()
+                except (SqlError, asyncio.CancelledError) as error:
+                    met = await running.caught(error)
+                    if met is None:
+                        raise
+                    assert isinstance(met, SqlError)
+                    caught.append(met.sqlstate)
+            return len(caught)
+
+        waiting = running.run(statement())
+        assert waiting is not None
+        client = asyncio.ensure_future(waiting)
+        for _ in range(1 if how == "cancel early" else 3):
+            await asyncio.sleep(0)
+        if how == "timed out":
+            running.end_transaction()
+        running.cancel(ends=how == "end")
+        if how == "cancel and leave":
+            client.cancel()
+        for _ in range(6):
+            await asyncio.sleep(0)
+        assert client.done() is not goes_on
+        if goes_on:
+            running.cancel()
+            assert await client == 2
+            assert caught == ["57014", "57014"]
+        else:
+            with pytest.raises((SqlError, BackendError, asyncio.CancelledError)):
+                await client
+            assert not caught
 
     run(body)
 

@@ -423,7 +423,7 @@ class TinyBackend:
     def status(self) -> TransactionStatus:
         return self.block
 
-    def cancel(self) -> None:
+    def cancel(self, *, ends: bool = False) -> None:
         self.calls.append("cancel")
         self.cancelled.set()
 
