@@ -7,7 +7,7 @@ from typing import Literal
 
 from planner.evaluate_inline import inline_templates
 from planner.facts import facts
-from planner.query import BoolExpr, Expr
+from planner.query import BoolExpr, Const, Expr
 
 Operator = Literal["=", "<", "<=", ">", ">="]
 _TEMPLATES: dict[str, Operator] = {
@@ -40,8 +40,8 @@ def key_operators() -> dict[int, Operator]:
 
 
 def conjuncts_of(expr: Expr | None) -> list[Expr]:
-    """Return the conjuncts of a condition."""
-    if expr is None:
+    """Return the conjuncts of a condition, without what is always true."""
+    if expr is None or (isinstance(expr, Const) and expr.value is True):
         return []
     if isinstance(expr, BoolExpr) and expr.kind == "and":
         return [c for arg in expr.args for c in conjuncts_of(arg)]

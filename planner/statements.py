@@ -514,7 +514,8 @@ class BoundStatement:
     may write. ``settings``: names of settings whose values were folded in at bind time.
     ``row_security``: it reads or writes tables that have it, be the user exempt or not: who that was, by oid, the setting
     ``row_security``, and the version of the catalog that said who is exempt and a member of what.
-    ``tag``: command tag without counts, e.g. "SELECT", "CREATE TABLE".
+    ``tag``: command tag without counts, e.g. "SELECT", "CREATE TABLE". ``asked``: the statement before what constants decide fell away, where
+    columns or relations did: rights are asked for what is written, not for what is left.
     """
 
     statement: Statement
@@ -534,3 +535,4 @@ class BoundStatement:
     calls: bool = False
     changes: bool = False
     row_security: tuple[int, bool, int] | None = None
+    asked: Statement | None = None

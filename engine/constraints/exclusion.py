@@ -43,6 +43,7 @@ from planner.facts import (
     VARCHAR,
     facts,
 )
+from planner.rules.fold import fold
 from planner.rules.plain import without_domains
 from txn.types import IndexId, KeyRange, Row, ShardId, StoredRow
 
@@ -83,8 +84,8 @@ class Exclusion:
         self.where: RowFunction | None = None
         if constraint.check_sql:
             expr = bind_check(constraint.check_sql, relation, session.catalog, settings=session.bind_settings)
-            expr = runnable(expr, session.catalog)
-            self.where = compile_expr(without_domains(expr), table_layout(relation))
+            expr = fold(without_domains(runnable(expr, session.catalog)))
+            self.where = compile_expr(expr, table_layout(relation))
 
     @property
     def by_index(self) -> bool:

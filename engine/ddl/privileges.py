@@ -65,7 +65,7 @@ def check(session: Session, plan: Plan) -> None:
     check_past(session, plan, seen)
     role = session.role
     if not role.superuser or _reads_as_others(session, plan):
-        statement = plan.bound.statement
+        statement = plan.bound.asked or plan.bound.statement
         catalog = session.rights_catalog
         if seen is not session.catalog:
             then = with_rights_of(session.today, seen, session.space.history.last)

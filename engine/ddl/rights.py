@@ -71,7 +71,7 @@ class Asked(CommentNeeds, SharedNeeds):
 
     def explain(self, statement: st.Explain) -> None:
         """What the statement asks, which may run."""
-        self.statement(statement.body.statement)
+        self.statement(statement.body.asked or statement.body.statement)
 
 
 _Ask: TypeAlias = Callable[[Asked, Any], None]

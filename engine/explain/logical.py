@@ -114,8 +114,8 @@ def _select(query: Select, texts: Texts) -> PlanNode:
         if query.group:
             made.details["Group Key"] = texts.grouping(query.group)
         texts.guess(made, lambda rows: min(rows, _GROUPS) if query.group else 1.0)
-        if query.having is not None:
-            made.filtered(texts.conditions(query.having), None)
+        if having := conjuncts_of(query.having):
+            made.filtered(texts.all_of(having), None)
     if query.windows:
         made = _over(made, "WindowAgg", texts)
     if query.distinct:

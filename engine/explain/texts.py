@@ -19,7 +19,6 @@ from planner.builtins.named_constants import for_reader
 from planner.builtins.session import EvalSession
 from planner.builtins.system import qualifier
 from planner.builtins.system_definitions import reader_of
-from planner.comparisons import conjuncts_of
 from planner.deparse import Reader
 from planner.deparse_expr import Level, Printer, quote_identifier
 from planner.deparse_from import level_of
@@ -149,10 +148,6 @@ class Texts:
         """Return the text of conditions that all have to hold."""
         texts = list(dict.fromkeys(self.of(x) for x in conjuncts))
         return texts[0] if len(texts) == 1 else "(" + " AND ".join(texts) + ")"
-
-    def conditions(self, expr: Expr | None) -> str:
-        """Return the text of a condition."""
-        return self.all_of(conjuncts_of(expr))
 
     def keys(self, keys: Sequence[SortKey]) -> list[str]:
         """Return the texts of the query's sort keys."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from engine.catalog.index_parts import index_parts
 from engine.index.computed_keys import holds_rows_of, key_expressions
@@ -30,23 +30,29 @@ from planner.query import (
     Aggregate,
     ArrayExpr,
     BoolExpr,
+    CoerceTypmod,
+    CoerceViaIO,
     Const,
     CteRange,
+    DistinctExpr,
     Expr,
     FuncExpr,
     GroupingFunc,
+    NullIf,
     OpExpr,
     Param,
     QueryBase,
     QueryExpr,
     RelabelType,
+    RowCompare,
     ScalarArrayOp,
+    SqlCall,
     SubLink,
     SubLinkKind,
     Var,
 )
 from planner.types import SqlType
-from planner.walk import children, placed
+from planner.walk import children, placed, walk
 
 _REFERENCES = frozenset((Var, Aggregate, GroupingFunc, CteRange))
 _INTEGERS = frozenset((INT2, INT4, INT8))
@@ -96,8 +102,47 @@ def has_sublink(node: object) -> bool:
 
 
 def in_order_of_cost(conjuncts: Sequence[Expr]) -> tuple[Expr, ...]:
-    """Return conditions with those that run sub-selects behind the others, as they stand otherwise."""
-    return tuple(sorted(conjuncts, key=has_sublink))
+    """Return conditions with cheap ones before costly ones, by what PostgreSQL counts, as they stand otherwise.
+
+    So ``b / (a - 19) > 0 AND a <> 19`` fails for no row, there and here.
+    """
+    return tuple(conjuncts) if len(conjuncts) < 2 else tuple(sorted(conjuncts, key=_cost))
+
+
+_CALL_OF_USER: Final = 100.0
+_SUB_SELECT: Final = 1e6
+_ELEMENTS_UNKNOWN: Final = 10
+
+
+def _cost(node: object) -> float:
+    """Return what a condition costs for a row: one for each call, half for each element that is compared."""
+    own = 0.0
+    if isinstance(node, SqlCall):
+        own = _CALL_OF_USER
+    elif isinstance(node, FuncExpr | OpExpr | CoerceTypmod | DistinctExpr | NullIf):
+        own = 1.0
+    elif isinstance(node, CoerceViaIO):
+        own = 2.0
+    elif isinstance(node, ScalarArrayOp):
+        array = node.array
+        if isinstance(array, ArrayExpr) and not array.nested:
+            return _cost(node.scalar) + len(array.elements) / 2 + sum(map(_cost, paced(array.elements)))
+        if isinstance(array, Const):
+            own = (len(array.value) if isinstance(array.value, tuple | list) else 0) / 2
+        else:
+            own = _ELEMENTS_UNKNOWN / 2
+    elif isinstance(node, RowCompare):
+        own = float(len(node.lefts))
+    elif isinstance(node, SubLink | Aggregate):
+        return _SUB_SELECT
+    return own + sum(map(_cost, paced(children(node))))
+
+
+def is_fixed(condition: Expr) -> bool:
+    """Tell whether a condition is the same for all rows of the query: it names no column of it, and calls nothing volatile."""
+    if ranges_used(condition) or is_volatile(condition):
+        return False
+    return not any(isinstance(node, SqlCall) and node.volatility == "v" for node in walk(condition))
 
 
 EntryMode: TypeAlias = Literal[

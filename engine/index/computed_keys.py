@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from planner.bind.index import index_keys
-from planner.bind.runnable import has_calls, runnable
+from planner.bind.runnable import runnable
 from planner.catalog import Catalog, IndexDef, RelationDef
 from planner.collations import without_collations
 from planner.comparisons import conjuncts_of
@@ -23,6 +23,7 @@ from planner.query import (
     Var,
 )
 from planner.rewrite import replace_children
+from planner.rules.decided import condition as chosen
 from planner.rules.fold import fold
 from planner.rules.plain import without_domains
 
@@ -44,8 +45,8 @@ def computed_keys(index: IndexDef, table: RelationDef, catalog: Catalog) -> Comp
     found = _KEPT.get(name)
     if found is None:
         written, condition = index_keys(index, table, catalog)
-        keys = [without_domains(_as_queried(key, catalog)) for key in written]
-        where = None if condition is None else without_domains(_as_queried(condition, catalog))
+        keys = [_as_queried(key, catalog) for key in written]
+        where = None if condition is None else chosen(_as_queried(condition, catalog))
         if len(_KEPT) >= _MOST_KEPT:
             _KEPT.clear()
         found = _KEPT[name] = ComputedKeys(tuple(keys), tuple(conjuncts_of(where)))
@@ -53,9 +54,9 @@ def computed_keys(index: IndexDef, table: RelationDef, catalog: Catalog) -> Comp
 
 
 def _as_queried(expr: Expr, catalog: Catalog) -> Expr:
-    """Return an expression as queries have it when they run: without COLLATE and calls, and folded where these stood."""
-    expr = without_collations(expr)
-    return fold(runnable(expr, catalog)) if has_calls(expr) else expr
+    """Return an expression as queries have it when they run: without COLLATE, domains and calls, and folded."""
+    expr = without_domains(runnable(without_collations(expr), catalog))
+    return fold(expr)
 
 
 def over_range(expr: Any, range_: int) -> Any:

@@ -36,6 +36,7 @@ from engine.index.nodes import (
     Sort,
     ValuesNode,
 )
+from engine.index.one_time import OneTime
 from engine.index.partitions import PartitionsSource
 from engine.index.setops import RecursiveUnion, SetOpNode, With
 from engine.index.sources import IndexSource, Source, SourceNode, TableScan
@@ -111,6 +112,12 @@ class Describer:
         """A filter: a condition of the node below."""
         made = self.below(node)
         made.filtered(self.texts.all_of(node.conjuncts), node.measured)
+        return made
+
+    def one_time(self, node: OneTime) -> PlanNode:
+        """Conditions looked at once."""
+        made = self._over(node, "Result")
+        made.details["One-Time Filter"] = self.texts.all_of(node.conjuncts)
         return made
 
     # --- nodes ----------------------------------------------------------------------------------
@@ -435,6 +442,7 @@ _FORMS: dict[type[Node], Form] = {
     Cut: Describer.below,
     InTurn: Describer.below,
     Filter: Describer.filter,
+    OneTime: Describer.one_time,
     OneRow: Describer.result,
     ValuesNode: Describer.values,
     Sort: Describer.sort,

@@ -25,6 +25,7 @@ from engine.index.described import Describer
 from engine.index.joins import DependentJoin, LoopJoin
 from engine.index.measured import measure
 from engine.index.nodes import Filter, Node, OneRow, Project
+from engine.index.one_time import OneTime
 from engine.index.partitions import PartitionsSource
 from engine.index.plan import Planning, RangeAccess
 from engine.index.sources import FIRST_ROWS, IndexSource, Part, SourceNode
@@ -248,14 +249,15 @@ def _point_plan(root: Node, short: bool) -> PointPlan | None:
     if not isinstance(root, Project) or root.function.may_suspend:
         return None
     filters: list[RowFunction] = []
+    fixed: list[RowFunction] = []
     node = root.inputs[0]
     while isinstance(node, Filter):
         if node.function.may_suspend:
             return None
-        filters.append(node.function)
+        (fixed if isinstance(node, OneTime) else filters).append(node.function)
         node = node.inputs[0]
     if isinstance(node, OneRow):
-        return PointPlan(None, tuple(reversed(filters)), root.function, short)
+        return PointPlan(None, (*fixed, *reversed(filters)), root.function, short)
     if not isinstance(node, SourceNode) or not isinstance(node.source, IndexSource):
         return None
     source = node.source
@@ -265,4 +267,4 @@ def _point_plan(root: Node, short: bool) -> PointPlan | None:
         if source.filter.may_suspend:
             return None
         filters.append(source.filter)
-    return PointPlan(source, tuple(reversed(filters)), root.function, short)
+    return PointPlan(source, (*fixed, *reversed(filters)), root.function, short)

@@ -20,7 +20,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from engine.index.access import Access, column_uses, find, has_sublink, is_volatile, ranges_used
+from engine.index.access import Access, column_uses, find, has_sublink, is_fixed, is_volatile, ranges_used
 from engine.index.by_ctid import CtidScan
 from engine.index.candidates import CandidateScan
 from engine.index.catalog_join import CatalogJoin
@@ -41,6 +41,7 @@ from engine.index.joins import DependentJoin, HashJoin, LoopJoin
 from engine.index.large_objects import NUMBER, LargeObjectSource
 from engine.index.late import late_targets
 from engine.index.nodes import Filter, Node
+from engine.index.one_time import OneTime
 from engine.index.ordered import ordered_access
 from engine.index.partitions import (
     PartitionsSource,
@@ -85,11 +86,17 @@ if TYPE_CHECKING:
 _LATER = (2, 2)  # behind what is made: its rows have keys of single rows, where a range would lock more
 
 
-def _dependent(left: Node, right: Source, kind: JoinKind, conjuncts: Sequence[Expr]) -> Node:
+def _dependent(
+    left: Node, right: Source, kind: JoinKind, conjuncts: Sequence[Expr], once: Sequence[Expr] = ()
+) -> Node:
     """Return the join with a source that uses the left row."""
     if isinstance(right, VirtualLookup) and right.by_batches:
-        return CatalogJoin(left, right, kind, conjuncts)
-    return DependentJoin(left, right, kind, conjuncts)
+        return CatalogJoin(left, right, kind, [*once, *conjuncts])
+    return DependentJoin(left, right, kind, conjuncts, once)
+
+
+def _without(conjuncts: Sequence[Expr], taken: Sequence[Expr]) -> list[Expr]:
+    return [c for c in conjuncts if not any(c is one for one in taken)]
 
 
 class FromPlanner:
@@ -147,6 +154,9 @@ class FromPlanner:
         for c in pool:
             for index in used[id(c)]:
                 about.setdefault(index, []).append(c)
+        fixed = [c for c in pool if not used[id(c)] and is_fixed(c)]
+        if fixed:
+            conjuncts = _without(conjuncts, fixed)
         open_ = set(used)
 
         def conjuncts_about(ranges: AbstractSet[int]) -> list[Expr]:
@@ -198,7 +208,7 @@ class FromPlanner:
                 }
         if node is None:
             raise LookupError("FROM without ranges")
-        return node, conjuncts
+        return OneTime(node, fixed) if fixed else node, conjuncts
 
     def _lateral_needs(self, unit: FromItem) -> set[int]:
         """Return the ranges outside ``unit`` that LATERAL items in it refer to."""
@@ -556,13 +566,17 @@ class FromPlanner:
             if ready:
                 left_node = Filter(left_node, ready)
                 conjuncts = [c for c in conjuncts if not any(c is done for done in ready)]
+        fixed = [c for c in on if is_fixed(c)]  # where they are not met, nothing of the right side is read
         if isinstance(right_item, RangeRef):
             # conditions on the right side alone filter it before the join, as do lookups by the left row
             source, rest = self._source(right_item.range, on, left_ranges, left_node.layout)
+            rest = _without(rest, fixed)
             if source.dependent:
-                return _dependent(left_node, source, JoinKind.LEFT, rest), conjuncts
+                return _dependent(left_node, source, JoinKind.LEFT, rest, fixed), conjuncts
             own = Layout(columns=source.columns, outer=self.outer, subplan=self.planning.sublink)
             right_node = SourceNode(source, own)
+            if fixed:
+                right_node = OneTime(right_node, fixed)
             return self._tie(left_node, left_ranges, right_node, right_ranges, kind, rest, keep=False)[
                 0
             ], conjuncts
@@ -570,4 +584,6 @@ class FromPlanner:
         right_node, unused = self._outer_join(right_item, list(below), set(), None)
         given = {id(b) for b in below}
         on = [c for c in on if id(c) not in given] + unused
+        if fixed:
+            right_node, on = OneTime(right_node, fixed), _without(on, fixed)
         return self._tie(left_node, left_ranges, right_node, right_ranges, kind, on, keep=False)[0], conjuncts

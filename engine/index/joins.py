@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any
 
 from engine.index.keyed import KeySet, KeyTable
-from engine.index.nodes import Node, records_among
+from engine.index.nodes import Filter, Node, OneRow, records_among
 from engine.index.sources import Source
 from engine.index.state import BATCH, Pipe, Rows, evaluate, evaluate_rows, gather
 from pgwire.give_way import give_way, paced
@@ -36,15 +36,21 @@ def joined_layout(left: Layout, left_width: int, columns: dict[tuple[int, int], 
 
 
 class DependentJoin(Node):
-    """For each left row, the rows of a source; INNER or LEFT."""
+    """For each left row, the rows of a source; INNER or LEFT.
 
-    def __init__(self, left: Node, right: Source, kind: JoinKind, conjuncts: Sequence[Expr]) -> None:
+    ``once``: what the join asks that is the same for all rows; where it is not met, nothing of the source is read.
+    """
+
+    def __init__(
+        self, left: Node, right: Source, kind: JoinKind, conjuncts: Sequence[Expr], once: Sequence[Expr] = ()
+    ) -> None:
         layout = joined_layout(left.layout, left.width, right.columns)
         super().__init__(layout, left.width + right.width, left)
         self.right = right
         self.kind = kind
-        self.conjuncts = conjuncts
+        self.conjuncts = (*once, *conjuncts)
         self.test = compile_filter(conjuncts, layout) if conjuncts else None
+        self.gate = Filter(OneRow(layout.outer, layout.subplan), once) if once else None
 
     def pipe(self, e: Env) -> Pipe:
         """Join."""
@@ -53,13 +59,19 @@ class DependentJoin(Node):
         test = self.test
         empty = (None,) * self.right.width
         out: Rows = []
+        met = self.gate is None
+        for item in () if self.gate is None else self.gate.pipe(e):
+            if item.__class__ is list:
+                met = True
+            else:
+                yield item
         for item in self.inputs[0].pipe(e):
             if item.__class__ is not list:
                 yield item
                 continue
             for left in item:
                 matched = False
-                for batch in fetch(left, e):
+                for batch in fetch(left, e) if met else ():
                     if batch.__class__ is not list:
                         if batch is not None:
                             yield batch

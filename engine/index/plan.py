@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from engine.index.access import Access, outer_levels
+from engine.index.access import Access, is_fixed, outer_levels
 from engine.index.aggregate import AggregateNode
 from engine.index.candidates import CandidateScan
 from engine.index.extremes import from_index_ends
@@ -35,6 +35,7 @@ from engine.index.nodes import (
     Sort,
     ValuesNode,
 )
+from engine.index.one_time import OneTime
 from engine.index.partitions import PartitionsSource, Parts
 from engine.index.setops import RecursiveUnion, SetOpNode, With
 from engine.index.sorting import order_items
@@ -221,8 +222,8 @@ class Planning:
             in_order = planner.ordered is not None
         else:
             node = OneRow(outer, self.sublink)
-            if query.where is not None:
-                node = Filter(node, conjuncts_of(query.where))
+            where = conjuncts_of(query.where)
+            node = Filter(node, where) if where else node
         exprs = [t.expr for t in query.targets]
         found = planner.found if planner is not None else Parts()
         if query.grouped:
@@ -289,7 +290,13 @@ class Planning:
             node, query.group, query.grouping_sets, aggregates, groupings, carried, query.group_distinct
         )
         if query.having is not None:
-            node = Filter(node, conjuncts_of(query.having))
+            having = conjuncts_of(query.having)
+            fixed = [
+                c for c in having if is_fixed(c) and not (_own([c], Aggregate) or _own([c], GroupingFunc))
+            ]
+            rest = [c for c in having if not any(c is one for one in fixed)]
+            node = Filter(node, rest) if rest else node
+            node = OneTime(node, fixed) if fixed else node
         return node
 
     def _sets(

@@ -431,7 +431,8 @@ async def open_source(session: Session, plan: Plan, statement: Subscribe, params
         return opened(source)
     select, item = simple
     layout = Layout(columns={(_range_of(select), c.attnum): c.attnum - 1 for c in item.columns})
-    keep = None if select.where is None else compile_filter(conjuncts_of(select.where), layout)
+    asked = conjuncts_of(select.where)
+    keep = compile_filter(asked, layout) if asked else None
     project = compile_row([t.expr for t in select.targets], layout)
     return opened(TableSource(session, subscription, statement, keep, project, env, searched, permit))
 

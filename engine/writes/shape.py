@@ -28,6 +28,7 @@ from planner.partition import ancestors, column_map
 from planner.partition_rows import slots_of
 from planner.query import CTID, TABLEOID, Expr
 from planner.rights import Rights
+from planner.rules.fold import fold
 from planner.rules.plain import without_domains
 from planner.short import is_short
 from txn.types import Row, ShardId
@@ -327,7 +328,7 @@ def _key_calls(partition: RelationDef, session: Session) -> set[int]:
 
 def runnable_check(expr: Expr, session: Session, called: set[int] | None = None) -> Expr:
     """Return a bound condition over a table's columns, for executors."""
-    made: Expr = without_domains(runnable(expr, session.catalog, called))
+    made: Expr = fold(without_domains(runnable(expr, session.catalog, called)))
     return made
 
 
@@ -344,7 +345,7 @@ def bound_generations(
 ) -> tuple[tuple[int, Expr], ...]:
     """Return (attnum, expression) of a table's generated columns, for executors; ``called`` as in ``bound_checks``."""
     found = generations(relation, session.catalog, called)
-    return tuple((attnum, without_domains(expr)) for attnum, expr in found)
+    return tuple((attnum, fold(without_domains(expr))) for attnum, expr in found)
 
 
 def bound_demands(relation: RelationDef, session: Session) -> tuple[tuple[int, Demand], ...]:

@@ -40,6 +40,7 @@ from planner.rules.fold import fold
 from planner.rules.partitions import without_partitioned
 from planner.rules.plain import told_columns, without_domains
 from planner.rules.stable import changes_settings, extract_stable
+from planner.walk import walk
 
 __all__ = [
     "bind_check",
@@ -388,6 +389,8 @@ def envelope(
 def divided(context: BindContext, made: st.BoundStatement) -> st.BoundStatement:
     """Return a statement that reads partitions where it named partitioned tables (``planner.rules.partitions``)."""
     catalog = context.catalog
+    if made.asked is not None:
+        made = replace(made, asked=_run_as(made.asked, lambda tree: without_partitioned(tree, catalog)))
     named = [
         oid for oid in made.versions if (r := catalog.relation_by_oid(oid[0])) is not None and r.kind == "p"
     ]
@@ -480,10 +483,24 @@ def _stable(made: st.BoundStatement) -> st.BoundStatement:
         # only what is read now: column defaults stay as they are defined
         if statement.query is None:
             return made
-        tree, stable = extract_stable(fold(statement.query), count)
+        folded = fold(statement.query)
+        tree, stable = extract_stable(folded, count)
+        lost = _falls_away(statement.query, folded)
+        made = replace(made, asked=statement) if lost else made
         return replace(made, statement=replace(statement, query=tree), stable=stable)
     if isinstance(statement, _RUN):
-        changed, stable = extract_stable(fold(statement), count)
+        kept = fold(statement)
+        changed, stable = extract_stable(kept, count)
         if stable or changed is not statement:
-            return replace(made, statement=changed, stable=stable)
+            asked = statement if _falls_away(statement, kept) else None
+            return replace(made, statement=changed, stable=stable, asked=asked)
     return made
+
+
+def _falls_away(before: Any, after: Any) -> bool:
+    """Tell whether columns or relations that a tree names are not named any more once it is folded."""
+    return after is not before and _named(after) < _named(before)
+
+
+def _named(tree: Any) -> int:
+    return sum(isinstance(node, qt.Var | qt.Range) for node in walk(tree))

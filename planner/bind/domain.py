@@ -28,6 +28,7 @@ from planner.errors import SqlError, not_supported
 from planner.facts import RECORD, TEXT, facts
 from planner.parse import parse_expression
 from planner.query import DOMAIN_VALUE, Const, Expr, RangeColumn, RelationRange
+from planner.rules.fold import fold
 from planner.rules.plain import without_domains
 from planner.scope import Scope
 from planner.typefacts import FIRST_USER_OID
@@ -156,7 +157,7 @@ def stored_check(
     """Return the expression of a domain's CHECK; VALUE is a Var of range 0. ``plain``: for an executor; ``functions`` as in ``runnable``."""
     context = stored_context(catalog, sql)
     expr: Expr = without_spans(_bound_check(context, parse_expression(sql), made.base_type))
-    return without_domains(runnable(expr, catalog, functions)) if plain else expr
+    return fold(without_domains(runnable(expr, catalog, functions))) if plain else expr
 
 
 # --- ALTER ----------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from planner.lower.value import (
     element_of,
     kind_of,
 )
-from planner.rules.foldable import LEFT, in_budget, never
+from planner.rules.foldable import LEFT, immutable_text, in_budget, never
 from planner.typefacts import format_type
 from planner.types import SqlType
 
@@ -116,31 +116,13 @@ def _folded(expr: q.Expr) -> q.Const | None:
             return None  # some that are called immutable ask for the time zone
         if never(expr.proc):
             return None
-    elif isinstance(expr, q.CoerceViaIO) and not _immutable_text(expr):
+    elif isinstance(expr, q.CoerceViaIO) and not immutable_text(expr):
         return None
     constants = [a.value for a in inner if a is not None]
     if size_of(constants) > MOST_FOLDED:
         return None
     value = in_budget(lambda: evaluate_constant(expr))
     return None if value is LEFT else q.Const(type=expr.type, value=value)
-
-
-def _immutable_text(expr: q.CoerceViaIO) -> bool:
-    """Return whether neither side's text depends on a setting."""
-    safe = {
-        f.BOOL,
-        f.INT2,
-        f.INT4,
-        f.INT8,
-        f.NUMERIC,
-        f.TEXT,
-        f.VARCHAR,
-        f.BPCHAR,
-        f.UNKNOWN,
-        f.FLOAT8,
-        f.UUID,
-    }
-    return expr.type.oid in safe and expr.arg.type.oid in safe
 
 
 def boolean(node: Node) -> Val:

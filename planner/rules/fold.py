@@ -1,9 +1,10 @@
-"""Constant folding: a call of an immutable function on constants becomes its value.
+"""Constant folding: a call of an immutable function on constants becomes its value, and what constants decide is decided.
 
     aid = 40 + 2            ->  aid = 42
     price > numeric(100)    ->  price > 100
-    CASE WHEN false THEN 1/0 ELSE 1 END     left alone: a call that raises stays where it stands
+    1 / 0                   left alone: a call that raises stays where it stands
     aid / 0 > NULL          ->  NULL        a strict function is not called for NULL, nor are its other arguments evaluated
+    aid / 0 > 1 AND false   ->  false       what falls away is not evaluated (``planner.rules.decided``)
 
 Only functions with a Python form that needs neither session nor argument types are folded, and, but for NULL, only what is
 immutable: what depends on settings is a stable value (``planner.rules.stable``). Nor is what may take long
@@ -21,21 +22,24 @@ from pgwire.codecs.errors import DataError
 from planner.builtins import load
 from planner.facts import BIT, BPCHAR, INTERVAL, facts
 from planner.query import (
-    BoolExpr,
     CoerceTypmod,
+    CoerceViaIO,
     ComposeRow,
     Const,
     DecomposeRow,
     Expr,
     FuncExpr,
     FunctionRange,
+    Join,
     OpExpr,
     Param,
     RelabelType,
     RowExpr,
+    Select,
     Var,
 )
 from planner.rewrite import replace_children
+from planner.rules.decided import DECIDED, condition
 from planner.rules.foldable import LEFT, MOST_PADDED, computed
 
 _T = TypeVar("_T")
@@ -54,7 +58,43 @@ def _fold(node: Any) -> Any:
         # a FROM item stays a call; only its arguments are folded
         functions = tuple([replace_children(call, _fold) for call in node.functions])
         return node if functions == node.functions else replace(node, functions=functions)
-    return fold_node(replace_children(node, _fold))
+    kind = type(node)
+    if kind is Select and node.grouping_sets is not None:
+        node = _told_apart(node)
+    made: Any = replace_children(node, _fold)
+    if kind is Select:
+        where = None if made.where is None else condition(made.where)
+        having = None if made.having is None else condition(made.having)
+        if where is not made.where or having is not made.having:
+            return replace(made, where=where, having=having)
+        return made
+    if kind is Join:
+        on = None if made.on is None else condition(made.on)
+        return made if on is made.on else replace(made, on=on)
+    return fold_node(made)
+
+
+def _told_apart(query: Select) -> Select:
+    """Return a query whose grouping expressions that become constants differ from constants beside them.
+
+    Where a grouping set is without the expression it is NULL, as the constants are not.
+    """
+    keys = [key for key in query.group if not isinstance(key, Const) and isinstance(_fold(key), Const)]
+    if not keys:
+        return query
+
+    def visit(node: Any) -> Any:
+        if isinstance(node, Expr) and node in keys:
+            return RelabelType(type=node.type, arg=node, span=node.span)
+        return replace_children(node, visit)
+
+    return replace(
+        query,
+        targets=tuple(map(visit, query.targets)),
+        group=tuple(map(visit, query.group)),
+        having=None if query.having is None else visit(query.having),
+        windows=tuple(map(visit, query.windows)),
+    )
 
 
 def is_conversion(node: Any) -> bool:
@@ -64,7 +104,7 @@ def is_conversion(node: Any) -> bool:
     """
     if isinstance(node, CoerceTypmod):
         return node.type.oid != INTERVAL
-    return isinstance(node, RelabelType) or (
+    return isinstance(node, RelabelType | CoerceViaIO) or (
         isinstance(node, FuncExpr) and node.cast in ("explicit", "implicit")
     )
 
@@ -92,11 +132,10 @@ def fold_node(node: Any) -> Any:
     elif isinstance(node, CoerceTypmod):
         if isinstance(node.arg, Const):
             return _typmod(node, node.arg)
-    elif isinstance(node, BoolExpr) and node.kind == "not":
-        arg = node.args[0]
-        if isinstance(arg, Const):
-            value = None if arg.value is None else not arg.value
-            return Const(type=node.type, value=value, span=node.span)
+    else:
+        decide = DECIDED.get(type(node))
+        if decide is not None:
+            return decide(node)
     return node
 
 

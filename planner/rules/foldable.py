@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from pgwire.give_way import OverBudget, bounded, size_of
-from planner.facts import facts
+from planner.facts import BOOL, BPCHAR, FLOAT8, INT2, INT4, INT8, NUMERIC, TEXT, UNKNOWN, UUID, VARCHAR, facts
+from planner.query import CoerceViaIO
 
 BUDGET_S: Final = 0.002
 MOST_BYTES: Final = 1000
@@ -92,6 +93,17 @@ _FIXED: Final = frozenset(
 """Types of arguments with which every function ends at once, those among ``_NEVER`` too."""
 
 
+_FIXED_TEXTS: Final = frozenset(
+    (BOOL, INT2, INT4, INT8, NUMERIC, TEXT, VARCHAR, BPCHAR, UNKNOWN, FLOAT8, UUID)
+)
+"""Types whose texts depend on no setting."""
+
+
+def immutable_text(expr: CoerceViaIO) -> bool:
+    """Tell whether neither side's text depends on a setting."""
+    return expr.type.oid in _FIXED_TEXTS and expr.arg.type.oid in _FIXED_TEXTS
+
+
 @functools.cache
 def never(proc: int) -> bool:
     """Tell whether a function is not to be computed ahead, whatever its arguments."""
@@ -102,8 +114,8 @@ def never(proc: int) -> bool:
 
 
 def computed(proc: int, values: Sequence[Any], compute: Callable[[], Any]) -> Any:
-    """Return what ``compute`` gives for a call of ``proc`` with constants, or ``LEFT``. Raises what it raises."""
-    if never(proc) or size_of(values if type(values) is list else list(values)) > MOST_BYTES:
+    """Return what ``compute`` gives for a call of ``proc`` (0: of none by itself) with constants, or ``LEFT``. Raises what it raises."""
+    if (proc and never(proc)) or size_of(values if type(values) is list else list(values)) > MOST_BYTES:
         return LEFT
     return in_budget(compute)
 

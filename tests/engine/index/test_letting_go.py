@@ -82,6 +82,7 @@ STATEMENTS = {
     "places of objects": "SELECT ctid, n FROM pg_things",
     "an object": "SELECT n FROM pg_things WHERE n = 5000",
     "nothing read": "SELECT 1",
+    "asked once": f"SELECT a FROM {A} WHERE (SELECT true)",
 }
 
 SMALL: Final = 14_000
