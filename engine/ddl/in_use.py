@@ -38,10 +38,13 @@ def refuse_change(session: Session, relation: RelationDef, what: str) -> None:
 
 
 def refuse_before_actions(session: Session, node: ast.Node) -> None:
-    """Raise SqlError 55006 for an ALTER TABLE of a table in use, one of whose actions could not be bound: as in PostgreSQL, that comes later.
+    """Raise what PostgreSQL says of a statement before it looks at what could not be bound.
 
-    Whether there is such a table, and whether the role owns it, comes first.
+    25P01 for LOCK TABLE outside a block, whatever it names; 55006 for an ALTER TABLE of a table in use, behind whether there is such a
+    table, and whether the role owns it.
     """
+    if isinstance(node, ast.LockTable) and session.block.is_alone:
+        raise SqlError("25P01", "LOCK TABLE can only be used in transaction blocks")
     if not isinstance(node, ast.AlterTable) or node.what != "table":
         return
     schema, name = node.relation.schema, node.relation.name

@@ -25,14 +25,14 @@ def acting_as(session: Session, oid: int, *, restricted: bool) -> Iterator[None]
 
     ``restricted``: for what the current user did not call by name, which errors tell apart. What it sets is undone when it is over: a
     search_path that stays would be the current user's. Nothing else is restricted then, as PostgreSQL does for temporary tables: functions
-    that change something stand neither in indexes nor in materialized views. Raises SqlError 42704 where the role has gone.
+    that change something stand neither in indexes nor in materialized views. ``is_superuser`` goes on saying what the session is. Raises
+    SqlError 42704 where the role has gone.
     """
     role = session.today.role_by_oid(oid)
     if role is None:
         raise SqlError("42704", f"role with OID {oid} does not exist")
     settings = session.settings
-    changes = {"role": role.name, "is_superuser": "on" if role.superuser else "off"}
-    before = [(name, settings.stored(name)) for name in changes]
+    before = settings.stored("role")
     was = session.acting, session.restricted, session.asking
     if not (session.acting or session.restricted):
         session.asking = session.identity.current
@@ -40,15 +40,13 @@ def acting_as(session: Session, oid: int, *, restricted: bool) -> Iterator[None]
     mark = settings.mark()
     try:
         with session.identity.taken(role):
-            for name, value in changes.items():
-                settings.override(name, value)
+            settings.override("role", role.name)
             yield
     finally:
         if restricted:
             settings.undo_to(mark)
         session.acting, session.restricted, session.asking = was
-        for name, old in before:
-            settings.override(name, old)
+        settings.override("role", before)
 
 
 def refuse_other_role(session: Session, setting: str) -> None:
