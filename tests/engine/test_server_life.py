@@ -45,8 +45,7 @@ def test_an_idle_transaction_ends_with_25P03(server: ServerProcess) -> None:
 
 def test_an_idle_session_ends_with_57P05_but_not_inside_a_transaction(server: ServerProcess) -> None:
     client = connect(server.port, timeout_s=20)
-    client.run("SET idle_session_timeout = '200ms'")
-    client.run("BEGIN")
+    client.run("SET idle_session_timeout = '200ms'; BEGIN")
     time.sleep(0.4)
     client.run("COMMIT")
     assert farewell(client)["sqlstate"] == "57P05"
