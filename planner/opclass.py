@@ -260,7 +260,7 @@ def _check_accepts(name: str, type_oid: int, input_type: int) -> None:
 
 def check_default_made(catalog: Catalog, method: str, type_oid: int) -> None:
     """Check that the extension is there that brings a type's default class, if one does. Raises SqlError 42704."""
-    brought = default_class(method, type_oid)
+    brought = default_class(method, base_oid(type_oid))
     if brought is not None and catalog.extension(brought.extension) is None:
         raise no_default_class(type_oid, method)
 
@@ -277,14 +277,15 @@ def check_retyped(relation: RelationDef, column: ColumnDef, type_: SqlType, cata
                 check_class(type_, method, (name,) if name else (), None)
 
 
-def check_indexable(oid: int, method: str) -> None:
-    """Raise 42704 when the type has no default operator class for an index method."""
+def check_indexable(oid: int, method: str, *, told: str = "") -> None:
+    """Raise 42704 when the type has no default operator class for an index method; ``told``: the one that the message names."""
+    base = base_oid(oid)
     if method in ("btree", "hash"):
-        has_one = default_opclass(oid, METHOD_OIDS[method]) is not None
+        has_one = default_opclass(base, METHOD_OIDS[method]) is not None
     else:
-        has_one = class_oid(base_oid(oid), method) != 0
-    if not has_one or (element_of(oid) and default_opclass(element_of(oid)) is None):
-        raise no_default_class(oid, method)
+        has_one = class_oid(base, method) != 0
+    if not has_one or (element_of(base) and default_opclass(element_of(base)) is None):
+        raise no_default_class(oid, told or method)
 
 
 def no_default_class(oid: int, method: str) -> SqlError:

@@ -42,7 +42,7 @@ from pgwire.codecs.array import delimiter_of, quote
 from pgwire.codecs.registry import text_output
 from planner import facts as f
 from planner.acl import default_acl
-from planner.catalog import ColumnDef, ConstraintDef, RelationDef, SchemaDef
+from planner.catalog import ColumnDef, ConstraintDef, IndexDef, RelationDef, SchemaDef
 from planner.collations import collation_of
 from planner.opclass import METHOD_OIDS, class_oid, kept_type, partition_classes
 from planner.partition import bound_text
@@ -234,11 +234,13 @@ def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = Non
                     "attalign": align, "attstorage": storage, "attnotnull": True, "attislocal": True,
                     "attacl": _column_acl(item, number, acls),
                 }  # fmt: skip
-        kept = _kept_types(item, acls.catalog) if item.kind == "i" and acls is not None else {}
+        index = _index_of(item, acls.catalog) if item.kind == "i" and acls is not None else None
+        kept = {} if index is None or acls is None else _kept_types(item, index, acls.catalog)
         for column in item.columns:
             if column.hidden:
                 continue
-            collation = collation_of(column)
+            included = index is not None and column.attnum > len(index.key_columns)  # carried, not compared
+            collation = 0 if included else collation_of(column)
             if column.attnum in kept:
                 column = replace(column, type=SqlType(kept[column.attnum]), domain=0)
             dropped = column.dropped
@@ -262,11 +264,16 @@ def _attribute_rows(relations: Iterable[RelationDef], acls: Session | None = Non
             }  # fmt: skip
 
 
-def _kept_types(item: RelationDef, catalog: CatalogSnapshot) -> dict[int, int]:
+def _index_of(item: RelationDef, catalog: CatalogSnapshot) -> IndexDef | None:
+    """Return the index that a relation of pg_class is."""
+    table = catalog.relation_by_oid(item.table_oid)
+    return None if table is None else next((i for i in table.indexes if i.oid == item.oid), None)
+
+
+def _kept_types(item: RelationDef, index: IndexDef, catalog: CatalogSnapshot) -> dict[int, int]:
     """Return the columns of an index that are of another type than what they are of, and which."""
     table = catalog.relation_by_oid(item.table_oid)
-    index = None if table is None else next((i for i in table.indexes if i.oid == item.oid), None)
-    if table is None or index is None:
+    if table is None:
         return {}
     names = index.opclasses or ("",) * len(index.attnums)
     found: dict[int, int] = {}

@@ -11,7 +11,8 @@ from engine.catalog.referred import by_referred_in_triggers
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import PG_CLASS_OID, PG_CONSTRAINT_OID, PG_PROC_OID, PG_TRIGGER_OID
 from engine.catalog.virtual import RowDict, by_oid, of_each, relation
-from engine.triggers.dependencies import columns_of
+from planner.bind.generated import columns_used
+from planner.bind.trigger import stored_condition
 from planner.builtins.system_triggers import condition_text, trigger_text
 from planner.catalog import RelationDef
 from planner.catalog.trigger import TriggerDef
@@ -52,7 +53,9 @@ def pg_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
                 "classid": PG_CONSTRAINT_OID, "objid": trigger.constraint, "refclassid": PG_TRIGGER_OID,
                 "refobjid": trigger.oid, "refobjsubid": 0, "deptype": "i",
             }  # fmt: skip
-        for attnum in sorted(columns_of(trigger, item, session.catalog)):
+        condition = stored_condition(trigger, item, session.catalog)
+        tested = () if condition is None else sorted(a for a in columns_used(condition) if a > 0)
+        for attnum in (*trigger.attnums, *tested):  # a column that both name is told twice
             yield {**head, "refclassid": PG_CLASS_OID, "refobjid": item.oid, "refobjsubid": attnum, "deptype": "n"}  # fmt: skip
         if trigger.function >= FIRST_USER_OID:
             yield {**head, "refclassid": PG_PROC_OID, "refobjid": trigger.function, "refobjsubid": 0, "deptype": "n"}  # fmt: skip

@@ -369,7 +369,8 @@ def views_that_break(session: Session, before: RelationDef, after: RelationDef) 
         if view.kind in "vm" and reads(view.depends_on, view.view_sql):
             try:
                 text = rebase_view(view, session.catalog, trial, settings=session.bind_settings)
-                rebase_view(replace(view, view_sql=text), trial, trial, settings=session.bind_settings)
+                if before.kind != "v":  # a view has all columns of its query as long as it is there
+                    rebase_view(replace(view, view_sql=text), trial, trial, settings=session.bind_settings)
             except SqlError as error:
                 if error.ends_statement:
                     raise
@@ -472,10 +473,12 @@ def _refuse_if_viewed(session: Session, relation: RelationDef, column: ColumnDef
     without = tuple(replace(c, dropped=True) if c.attnum == column.attnum else c for c in relation.columns)
     broken = views_that_break(session, relation, replace(relation, columns=without))
     if broken:
+        reading_it = [view for view in broken if relation.oid in view.depends_on]  # not only views of views
+        shown = described(session, (reading_it or broken)[0])
         raise SqlError(
             "0A000",
             "cannot alter type of a column used by a view or rule",
-            detail=f'rule _RETURN on {described(session, broken[0])} depends on column "{column.name}"',
+            detail=f'rule _RETURN on {shown} depends on column "{column.name}"',
         )
     for trigger in relation.triggers:
         if column.attnum in columns_of(trigger, relation, session.catalog):

@@ -398,6 +398,8 @@ async def create_view(conn: Connection, plan: Plan, statement: st.CreateView, pa
     session = conn.session
     if statement.follows:
         session.notice(f'view "{statement.name}" will be a temporary view')
+        if statement.schema != "pg_temp":
+            raise SqlError("42P16", "cannot create temporary relation in non-temporary schema")
     schema, schema_oid = await target_schema(session, statement.schema, statement.persistence)
     old = session.catalog.relation(schema, statement.name)
     if old is not None:
@@ -459,8 +461,8 @@ def _check_replaced_columns(old: RelationDef, statement: st.CreateView) -> None:
                 f'cannot change name of view column "{before.name}" to "{after.name}"',
                 hint="Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead.",
             )
-        if before.type != after.type:
-            was, now = format_type(*before.type), format_type(*after.type)
+        if before.declared != after.type:
+            was, now = format_type(*before.declared), format_type(*after.type)
             raise SqlError(
                 "42P16",
                 f'cannot change data type of view column "{before.name}" from {was} to {now}',

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.default_acls import PG_DEFAULT_ACL_OID, split
-from engine.catalog.stored import key_of, row_type_oid
+from engine.catalog.stored import key_of
 from engine.constraints import define
 from engine.ddl import functions as depends
 from engine.ddl.dependents import Dependency, in_report_order, still_needed
@@ -29,6 +29,7 @@ from engine.ddl.drop import (
     policy_dependencies,
     view_dependencies,
 )
+from engine.ddl.extension_uses import own_types
 from engine.ddl.extensions import forget_extensions, in_schema
 from engine.ddl.namings import Namings
 from engine.ddl.policies import policies_over
@@ -37,12 +38,12 @@ from engine.ddl.text_search import asked_by, drop_objects, text_search_words
 from engine.ddl.types import (
     drop_types,
     functions_using,
-    row_type_of,
+    row_dependencies,
     type_dependencies,
     type_words,
 )
 from engine.sequences.define import drawing_columns
-from pgwire.give_way import between, openly, paced
+from pgwire.give_way import between, openly
 from planner import statements as st
 from planner.catalog import DictionaryDef, FunctionDef, RelationDef, SchemaDef
 from planner.errors import SqlError
@@ -93,9 +94,10 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
         else Dependency(f.oid, f.oid, "", f.extension)  # goes with its extension
         for f in called
     ]
+    members = {t.oid: e.oid for e in catalog.extensions.values() for t in own_types(catalog, [e])}
     found += [
-        Dependency(("type", t.oid), t.oid, "", t.extension)
-        if t.extension
+        Dependency(("type", t.oid), t.oid, "", members[t.oid])
+        if t.oid in members
         else Dependency(("type", t.oid), t.oid, type_words(session, t), t.schema_oid)
         for t in types
     ]
@@ -118,7 +120,7 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
     found += [one for one in uses if one.key in whole or one.oid not in within]
     words |= called_so
     openly(functions_using, session, openly(namings.with_types_over, types), found, words)
-    openly(_uses_of_rows, session, inside, namings, found, words)
+    openly(_uses_of_rows, session, [*inside, *views], namings, found, words)
     told = [one for one in openly(in_report_order, [schema.oid for schema in schemas], found) if one.what]
     if told and not cascade:
         what = f"schema {schemas[0].name}" if len(schemas) == 1 else None
@@ -151,8 +153,9 @@ def _hanging(
     views, hanging, links = depends.dependents(session, {*oids, *named})
     found += view_dependencies(session, [r for r in inside if r.kind in "vm"]) + links
     found += key_dependencies(session, define.dependents(session, oids))
-    found += policy_dependencies(session, policies_over(session.catalog, oids))
-    found += links_to_relations(session, oids)
+    going = {*oids, *(view.oid for view in views)}
+    found += policy_dependencies(session, policies_over(session.catalog, going))
+    found += links_to_relations(session, going)
     found += [
         drawing_dependency(session, t, c, sequence)
         for sequence, t, c in drawing_columns(session, oids)
@@ -170,13 +173,10 @@ def _uses_of_rows(
 ) -> None:
     """Add what uses the types of relations' rows."""
     within = {oid for relation in inside for oid in (relation.oid, *part_oids(relation))}
-    for relation in paced(inside):
-        if relation.kind not in "rvmp":
-            continue
-        type_ = row_type_of(relation)
-        if any(map(namings.uses_type, type_.family)):
-            uses, called = type_dependencies(session, [type_], namings)
-            found += [one for one in uses if one.oid not in within]
-            key = ("type", row_type_oid(relation.oid))
-            found.append(Dependency(key, type_.oid, "", relation.oid))
-            words |= called
+    uses, called = row_dependencies(session, inside, namings, set())
+    found += [one for one in uses if one.oid not in within or _of_type(one)]
+    words |= called
+
+
+def _of_type(one: Dependency) -> bool:
+    return isinstance(one.key, tuple) and one.key[0] == "type"

@@ -24,7 +24,7 @@ from engine.catalog.state import CatalogSnapshot
 from engine.connection.session import Session
 from engine.ddl.alter_columns import views_that_break, without_columns
 from engine.ddl.dependents import Dependency
-from engine.ddl.drop import described
+from engine.ddl.drop import described, view_dependents
 from engine.ddl.namings import Namings, check_dependencies
 from engine.ddl.rewrite import locked_rows, rewrite_rows
 from engine.ddl.types import drop_types, type_dependencies, type_words
@@ -67,9 +67,7 @@ def links_to(session: Session, functions: Collection[int], roots: Collection[Any
             one = dependency(session, use, oid)
             found.append(one)
             if use.kind == "column":
-                after = without_columns(use.relation, {int(use.what)})
-                for view in views_that_break(session, use.relation, after):
-                    found.append(Dependency(view.oid, view.oid, described(session, view), one.key))
+                found += _views_without(session, use, one)
         lost = [made for made in namings.over.get(oid, ()) if made.kind == "d"]
         for made in (*namings.distances.get(oid, ()), *lost):
             found.append(Dependency(("type", made.oid), made.oid, type_words(session, made), oid))
@@ -77,6 +75,15 @@ def links_to(session: Session, functions: Collection[int], roots: Collection[Any
         goes = {made.oid for made in lost}
         checks = [each for each in namings.domain_checks({oid}) if each[0].oid not in goes]
         found += check_dependencies(checks, {oid})
+    return found
+
+
+def _views_without(session: Session, use: Use, column: Dependency) -> list[Dependency]:
+    """Return how views, and views of views, hang on a column that goes."""
+    broken = views_that_break(session, use.relation, without_columns(use.relation, {int(use.what)}))
+    found = [Dependency(view.oid, view.oid, described(session, view), column.key) for view in broken]
+    for view in view_dependents(session, {view.oid for view in broken}):
+        found += [Dependency(view.oid, view.oid, described(session, view), oid) for oid in view.depends_on]
     return found
 
 
@@ -148,9 +155,7 @@ def links_to_relations(session: Session, relations: Collection[int]) -> list[Dep
         one = dependency(session, use, use.of)
         found.append(one)
         if use.kind == "column":
-            after = without_columns(use.relation, {int(use.what)})
-            for view in views_that_break(session, use.relation, after):
-                found.append(Dependency(view.oid, view.oid, described(session, view), one.key))
+            found += _views_without(session, use, one)
     namings = Namings(session.catalog) if domains else None
     for made in domains:
         on = set(relations_in_text(made.default_sql)).intersection(relations)

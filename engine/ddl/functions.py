@@ -19,6 +19,7 @@ from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.ddl.dependents import Dependency, in_report_order, kept_by_extension, still_needed
 from engine.ddl.members import named_role
+from engine.ddl.namings import Namings
 from engine.ddl.needs import denied
 from engine.ddl.roles import function_words
 from engine.ddl.row_readers import Reads, reading
@@ -30,6 +31,7 @@ from planner import statements as st
 from planner.acl import reowned
 from planner.bind.functions import check_source, rebase_body, with_settings
 from planner.builtins.system import type_name
+from planner.builtins.system_functions import function_name
 from planner.catalog import AclDef, FunctionDef, RelationDef
 from planner.errors import SqlError
 from planner.evaluate import evaluate_constant
@@ -165,7 +167,7 @@ def _check_replaceable(session: Session, old: FunctionDef, new: FunctionDef) -> 
     """Raise SqlError 42P13 where callers of the old function could not call the new one."""
     types = ",".join(type_name(session, oid, None) or "" for oid in old.inputs)
     word = {"f": "FUNCTION", "p": "PROCEDURE", "a": "AGGREGATE"}[old.kind]
-    hint = f"Use DROP {word} {old.name}({types}) first."
+    hint = f"Use DROP {word} {function_name(session, old)}({types}) first."
     if old.kind == "p" and old.result != new.result:
         raise SqlError("42P13", "cannot change whether a procedure has output parameters", hint=hint)
     if (old.result, old.returns_set) != (new.result, new.returns_set):
@@ -336,6 +338,10 @@ def dependents(
     links += links_to(session, called, roots)
     ordered = [made[key] for key in sorted(found)]
     views = [item for item in ordered if isinstance(item, RelationDef)]
+    if views:
+        from engine.ddl.types import row_dependencies  # it drops functions
+
+        links += row_dependencies(session, views, Namings(catalog), set())[0]
     functions = [item for item in ordered if isinstance(item, FunctionDef)]
     return views, functions, links
 

@@ -39,7 +39,7 @@ from engine.ddl.stored_queries import rebase_queries
 from engine.ddl.temporary import refuse_temporary_move
 from engine.ddl.uses import dependency, drop_use, uses_of
 from engine.reads.plans import Plan
-from pgwire.give_way import between, give_way, openly
+from pgwire.give_way import between, give_way, openly, paced_iter
 from planner import statements as st
 from planner.acl import reowned
 from planner.builtins.reg import quote_ident
@@ -279,11 +279,12 @@ async def drop_domain_checks(session: Session, checks: Iterable[tuple[TypeDef, C
 
 
 def type_dependencies(
-    session: Session, types: Sequence[TypeDef], namings: Namings
+    session: Session, types: Sequence[TypeDef], namings: Namings, seen: set[int] | None = None
 ) -> tuple[list[Dependency], dict[Any, str]]:
     """Return what hangs on ``types``, directly or not, and what each thing that something hangs on is called.
 
-    The array type over a type hangs on it, too, but is nothing that is told. ``namings``: of the session's catalog.
+    The array type over a type hangs on it, too, but is nothing that is told. ``namings``: of the session's catalog. ``seen``: relations
+    whose rows have been looked at.
     """
     found: list[Dependency] = []
     words: dict[Any, str] = {}
@@ -341,6 +342,29 @@ def type_dependencies(
     for view in view_dependents(session, views):
         words |= {oid: described(session, table_of(session, oid)) for oid in view.depends_on}
         found += [Dependency(view.oid, view.oid, described(session, view), oid) for oid in view.depends_on]
+        views.add(view.oid)
+    seen = set() if seen is None else seen
+    going = [table_of(session, oid) for oid in sorted(views - seen)]
+    links, called = row_dependencies(session, going, namings, seen)
+    return found + links, words | called
+
+
+def row_dependencies(
+    session: Session, relations: Iterable[RelationDef], namings: Namings, seen: set[int]
+) -> tuple[list[Dependency], dict[Any, str]]:
+    """Return what hangs on the types of the rows of relations that go, as ``type_dependencies``; those that were ``seen`` left out."""
+    found: list[Dependency] = []
+    words: dict[Any, str] = {}
+    for relation in paced_iter(relations):
+        if relation.oid in seen or relation.kind not in "rvmp":
+            continue
+        seen.add(relation.oid)
+        type_ = row_type_of(relation)
+        if any(map(namings.uses_type, type_.family)):
+            found.append(Dependency(("type", type_.oid), type_.oid, "", relation.oid))
+            links, called = type_dependencies(session, [type_], namings, seen)
+            found += links
+            words |= called
     return found, words
 
 
@@ -461,11 +485,16 @@ def functions_using(
     session: Session, targets: Sequence[TypeDef], found: list[Dependency], words: dict[Any, str]
 ) -> list[FunctionDef]:
     """Return the functions that hang on types; they and what hangs on them are added to ``found`` and ``words``."""
-    _, using, links = functions.dependents(session, {type_.oid for type_ in targets})
+    going = {
+        one.key for one in found if isinstance(one.key, int)
+    }  # tables and views: functions may be of their rows
+    _, using, links = functions.dependents(session, {type_.oid for type_ in targets} | going)
     ours = {function.oid for function in using}
     members = {oid for type_ in targets for oid in type_.family}
     for one in links:
-        if one.key in ours or one.on in ours:
+        if (
+            one.key in ours or one.on in ours or (isinstance(one.key, tuple) and not one.what)
+        ):  # rows, of tables
             on = ("type", one.on) if one.on in members else one.on
             if on not in words:
                 words[on] = functions.words_of(session, one.on)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, cast
+from typing import Final, Literal, cast
 
 from pgwire.give_way import give_way
 from planner import ast
@@ -26,7 +26,7 @@ from planner.bind.context import BindContext
 from planner.bind.domain import bind_rename_constraint
 from planner.bind.exclusion import exclusion_spec
 from planner.bind.policy import SECURITY_ACTIONS, bind_row_security
-from planner.bind.retype import alter_type
+from planner.bind.retype import alter_type, check_written
 from planner.bind.sequence import changed_definition, drawn_from, identity_sequence, options_by_name
 from planner.bind.stored import stored_default
 from planner.bind.table_parts import (
@@ -38,6 +38,7 @@ from planner.bind.table_parts import (
     bind_generated,
     bound_checks,
     bound_default,
+    bound_foreign_keys,
     check_column_name,
     check_key_columns,
 )
@@ -88,6 +89,7 @@ def bind_alter_table(
     Raises SqlError 42P01, 42703, 42809 and what its definitions raise; 0A000 for other actions. Actions that only
     tune storage are checked and dropped, so the result may have none.
     """
+    written, node = node.actions, replace(node, actions=_in_passes(node.actions))
     if node.what == "type":
         changed = bind_alter_composite(context, node)
         return replace(changed, typed=_typed_below(context, changed.type, node.actions))
@@ -102,6 +104,9 @@ def bind_alter_table(
         raise SqlError("42809", f'"{relation.name}" is not {_ARTICLES[node.what]}')
     if relation.virtual:
         raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
+    for action in written:
+        if action.kind != "alter column type":  # of which USING is looked at before
+            refuse_for_typed(relation, action.kind)
     actions: list[st.AlterAction] = []
     current = relation
     for action in node.actions:
@@ -111,9 +116,11 @@ def bind_alter_table(
             allowed -= OPTION_ACTIONS
         if relation.kind not in "rp" and action.kind not in allowed:
             raise _wrong_kind(context, relation, action)
-        refuse_for_partitions(context, current, action, only=node.relation.only)
-        refuse_for_typed(relation, action.kind)
         try:
+            if action.kind == "alter column type" and isinstance(action.definition, ast.ColumnDef):
+                check_written(context, current, action.name, action.definition)
+            refuse_for_partitions(context, current, action, only=node.relation.only)
+            refuse_for_typed(relation, action.kind)
             bound, current = _action(context, current, action)
         except SqlError as error:
             retyped = action.kind == "alter column type"
@@ -126,6 +133,30 @@ def bind_alter_table(
         if bound is not None:
             actions.append(bound)
     return st.AlterTable(table=relation.oid, actions=tuple(actions), only=node.relation.only)
+
+
+_PASSES: Final = {
+    **dict.fromkeys(
+        ("drop column", "drop constraint", "drop expression", "drop identity", "drop not null"), 0
+    ),
+    "alter column type": 1,
+    "add column": 2,
+    "add constraint": 3,
+    **dict.fromkeys(("set identity", "set not null"), 4),
+    "add identity": 5,
+}
+_LAST: Final = 6
+
+
+def _in_passes(actions: Sequence[ast.AlterAction]) -> tuple[ast.AlterAction, ...]:
+    """Return actions in the order in which they are done: what is dropped makes room for what is added, wherever it is written."""
+
+    def when(action: ast.AlterAction) -> int:
+        if action.kind == "column default":
+            return 0 if action.definition is None else 5
+        return _PASSES.get(action.kind, _LAST)
+
+    return tuple(sorted(actions, key=when))
 
 
 def _typed_below(
@@ -414,7 +445,7 @@ def _add_column(
         if_not_exists=missing_ok,
         keys=tuple(parts.keys),
         checks=checks,
-        foreign_keys=tuple(parts.foreign_keys),
+        foreign_keys=bound_foreign_keys(context, parts),
     )
     return added, after
 
@@ -428,8 +459,8 @@ def _add_constraint(
 ) -> st.AddKey | st.AddCheck | st.AddForeignKey:
     parts = TableParts(table=relation.name)
     add_constraint(context, parts, node)
-    if parts.foreign_keys:
-        return st.AddForeignKey(key=parts.foreign_keys[0])
+    if parts.foreign:
+        return st.AddForeignKey(key=bound_foreign_keys(context, parts)[0])
     if parts.checks:
         [check] = bound_checks(context, parts.checks, relation)
         return st.AddCheck(check=check, not_valid=node.not_valid)
@@ -477,11 +508,12 @@ def bind_rename(
     if relation.virtual:
         raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
     if node.what in inner:
+        # the same is asked of whose constraint is renamed
+        if relation.of_type:
+            raise SqlError("42809", "cannot rename column of typed table")
+        if relation.kind in "iS":
+            raise SqlError("42809", f'cannot rename columns of relation "{relation.name}"')
         if inner[node.what] == "column":
-            if relation.kind in "iS":
-                raise SqlError("42809", f'cannot rename columns of relation "{relation.name}"')
-            if relation.of_type:
-                raise SqlError("42809", "cannot rename column of typed table")
             _renamed_column(relation, node.old)
             if relation.kind in "rmp":  # views have no system columns
                 check_column_name(node.new)

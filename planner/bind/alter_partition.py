@@ -164,5 +164,5 @@ def _of_partition(context: BindContext, relation: RelationDef, action: ast.Alter
         raise SqlError(
             "42P16", f'cannot drop inherited constraint "{action.name}" of relation "{relation.name}"'
         )
-    if kind == "drop expression":
+    if kind == "drop expression" and any(c.name == action.name for c in relation.live):
         raise SqlError("42P16", "cannot drop generation expression from inherited column")

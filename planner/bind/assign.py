@@ -54,7 +54,7 @@ _ANONYMOUS = "*SELECT*"
 def target_relation(context: BindContext, node: ast.TableRef) -> RelationDef:
     """Return the table that DML writes.
 
-    Raises SqlError 42P01 (no such relation), 42809 (an index, sequence or materialized view), 42501 (a system catalog), 0A000 (a
+    Raises SqlError 42P01 (no such relation), 42809 (an index or sequence), 42501 (a system catalog), 0A000 (a
     transition table).
     """
     refuse_transition(context, node)
@@ -69,8 +69,6 @@ def target_relation(context: BindContext, node: ast.TableRef) -> RelationDef:
         if relation.kind == "r" and context.security is not None and not context.security.role.superuser:
             raise SqlError("42501", f"permission denied for table {relation.name}")
         raise SqlError("42501", f'permission denied: "{relation.name}" is a system catalog')
-    if relation.kind == "m":
-        raise SqlError("42809", f'cannot change materialized view "{relation.name}"', span=None)
     return relation
 
 

@@ -10,6 +10,8 @@ from planner.bind.typed import refuse_of_typed
 from planner.bind.types import creation_schema_of, is_taken, users_type
 from planner.catalog import TypeDef
 from planner.errors import Span, SqlError, not_supported
+from planner.facts import TEXT
+from planner.types import SqlType
 
 MAX_ATTRIBUTES = 1600
 
@@ -44,8 +46,12 @@ def bind_alter_composite(context: BindContext, node: ast.AlterTable) -> st.Alter
         refuse_of_typed(made, typed, cascade=action.cascade)
         column = action.definition
         if action.kind == "add column" and isinstance(column, ast.ColumnDef):
-            _check_free(made, names, column.name)
-            spec = _attribute(context, column, column.collation_span)
+            if (
+                column.name in names
+            ):  # told before its type is looked at, and after what is missing of what is dropped
+                spec = st.AttributeSpec(name=column.name, type=SqlType(TEXT), collation=0)
+            else:
+                spec = _attribute(context, column, column.collation_span)
             names.add(spec.name)
             actions.append(st.AddAttribute(attribute=spec))
         elif action.kind == "drop column":
@@ -76,7 +82,9 @@ def bind_rename_attribute(context: BindContext, node: ast.Rename) -> st.AlterCom
     names = {column.name for column in made.attributes if not column.dropped}
     if node.old not in names:
         raise SqlError("42703", f'column "{node.old}" does not exist')
-    _check_free(made, names, node.new)
+    if node.new in names:  # the tables of the type are renamed first
+        of = typed[0].name if typed else made.name
+        raise SqlError("42701", f'column "{node.new}" of relation "{of}" already exists')
     for relation in typed:
         context.versions[relation.oid] = relation.version
     return st.AlterComposite(
@@ -98,11 +106,6 @@ def _composite(context: BindContext, reference: ast.TableRef) -> TypeDef:
     if made.kind != "c":
         raise SqlError("42P01", f'relation "{".".join(name)}" does not exist')
     return made
-
-
-def _check_free(made: TypeDef, names: set[str], name: str) -> None:
-    if name in names:
-        raise SqlError("42701", f'column "{name}" of relation "{made.name}" already exists')
 
 
 def _missing(made: TypeDef, name: str) -> SqlError:

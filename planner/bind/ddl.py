@@ -112,8 +112,6 @@ def bind_create_view(context: BindContext, node: ast.CreateView) -> st.CreateVie
         check_checkable(query)
     depends = relations_named(query)
     temporary = any(_is_temporary(context, oid) for oid in depends)
-    if temporary and node.relation.schema and persistence_of(node.relation, schema) != "t":
-        raise SqlError("42P16", "cannot create temporary relation in non-temporary schema")
     sql = deparse_query(with_oids(context, query), names=names)
     check_stored_query(context, sql, query)
     return st.CreateView(

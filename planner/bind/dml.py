@@ -83,7 +83,7 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
     Raises SqlError 42601 (counts, clauses), 42701, 42703, 42804, 42P10 (no arbiter index), 428C9 and what the
     source raises.
     """
-    relation, view = _target(context, node.relation, "insert")
+    relation, view, refused = _target(context, node.relation, "insert")
     if view is not None:
         relation = view.inserted_base(node.overriding)
     of_view: list[ColumnDef] = []
@@ -140,6 +140,8 @@ def bind_insert(context: BindContext, node: ast.Insert) -> Insert:
             row_checks = (*conflict_checks(view), *row_checks)
         changed = node.on_conflict.assignments if node.on_conflict is not None else ()
         through = through_views(view, [column.attnum for column in of_view], assigned_of(view, changed))
+    if refused is not None:
+        raise refused
     return Insert(
         through=through,
         table=relation.oid,
@@ -219,19 +221,26 @@ def _on_conflict(
 # --- UPDATE, DELETE ---------------------------------------------------------------------------------
 
 
-def _target(context: BindContext, node: ast.TableRef, what: str) -> tuple[RelationDef, ViewTarget | None]:
-    """Return the table that DML writes, and the view that it names where it is written through that.
+def _target(
+    context: BindContext, node: ast.TableRef, what: str
+) -> tuple[RelationDef, ViewTarget | None, SqlError | None]:
+    """Return the table that DML writes, and the view that it names where it is written through that; why it cannot be, for when all else is found right.
 
     A view with INSTEAD OF triggers for what is done stands for itself, as a table would.
     """
     refuse_transition(context, node)
     found = context.relation(node.schema, node.name, node.span, catalog=node.catalog, read=True)
+    if found.kind == "m":
+        return found, None, SqlError("42809", f'cannot change materialized view "{found.name}"')
     if found.kind != "v" or found.virtual:
-        return target_relation(context, node), None
+        return target_relation(context, node), None, None
     if found.has_instead(what[0]):
-        return found, None
-    view = view_target(context, found, what)
-    return view.base, view
+        return found, None, None
+    try:
+        view = view_target(context, found, what)
+    except SqlError as refused:
+        return found, None, refused
+    return view.base, view, None
 
 
 def _first_columns(node: ast.Insert, columns: list[ColumnDef]) -> list[ColumnDef]:
@@ -291,7 +300,7 @@ def _assigned(
 
 def bind_update(context: BindContext, node: ast.Update) -> Update:
     """Bind UPDATE. Raises SqlError 42601, 42703, 42804, 428C9 and what its clauses raise."""
-    relation, view = _target(context, node.relation, "update")
+    relation, view, refused = _target(context, node.relation, "update")
     scope, from_ = changed_scope(context, node.relation, relation, node.with_, node.from_, view)
     assignments = node.assignments if view is None else with_base_names(view, node.assignments)
     bound = bind_assignments(scope, assignments)
@@ -311,6 +320,8 @@ def bind_update(context: BindContext, node: ast.Update) -> Update:
     )
     if view is not None:
         source = view.behind(source, where)
+    if refused is not None:
+        raise refused
     return Update(
         through=through,
         table=relation.oid,
@@ -330,7 +341,7 @@ def _changed_by_triggers(relation: RelationDef) -> bool:
 
 def bind_delete(context: BindContext, node: ast.Delete) -> Delete:
     """Bind DELETE. Raises what its clauses raise."""
-    relation, view = _target(context, node.relation, "delete")
+    relation, view, refused = _target(context, node.relation, "delete")
     scope, from_ = changed_scope(context, node.relation, relation, node.with_, node.using, view)
     where = _where(scope, node.where, relation, view)
     returning, outputs = _returning(scope, node.returning)
@@ -341,6 +352,8 @@ def bind_delete(context: BindContext, node: ast.Delete) -> Delete:
     source = rows_to_change(scope, relation, from_, where, [], extras)
     if view is not None:
         source = view.behind(source, where)
+    if refused is not None:
+        raise refused
     return Delete(
         table=relation.oid,
         source=source,

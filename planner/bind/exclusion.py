@@ -12,17 +12,17 @@ from planner import ast
 from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.extension_operators import check_class_made
-from planner.bind.index import index_expression, key_names
+from planner.bind.index import index_expression, key_expression, key_names
 from planner.bind.options import check_storage_options
 from planner.bind.runnable import runnable
 from planner.bind.stored import bind_check_expr, with_oids
 from planner.bind.table_parts import check_tablespace
 from planner.catalog import RelationDef
 from planner.deparse import deparse_expr
-from planner.domains import base_oid, plain_type
+from planner.domains import base_oid
 from planner.errors import SqlError, not_supported
 from planner.facts import BOOL, facts, rows
-from planner.opclass import METHOD_OIDS, check_indexable, class_oid, named_class, no_default_class
+from planner.opclass import METHOD_OIDS, check_indexable, named_class
 from planner.opclass_extensions import BLOOM
 from planner.query import Expr, OpExpr, Var
 from planner.resolve import make_operator
@@ -58,8 +58,8 @@ def exclusion_spec(context: BindContext, node: ast.Constraint, relation: Relatio
             raise not_supported("a collation or operator class parameter in EXCLUDE", span=element.span)
         _check_order(element, method)
         name, key = _key(context, relation, element, method)
-        type_oid = plain_type(key.type).oid
-        _check_class(context, element, type_oid, method)
+        declared = relation.column(key.attnum).declared if isinstance(key, Var) else key.type
+        _check_class(context, element, declared.oid, operator, method)
         names.append(name)
         expressions.append("" if isinstance(key, Var) else deparse_expr(key, relation))
         operators.append(_operator(context, key, operator, method))
@@ -88,7 +88,7 @@ def _key(
 ) -> tuple[str, Expr]:
     """Return what an element is called, and the column or expression. A column in parentheses is a column."""
     if element.expr is not None:
-        return index_expression(context, relation, element, element.expr, method)
+        return index_expression(context, element, key_expression(context, relation, element.expr), method)
     column = next((c for c in relation.live if c.name == element.name), None)
     if column is None:
         raise SqlError("42703", f'column "{element.name}" named in key does not exist')
@@ -114,19 +114,7 @@ def _method(context: BindContext, node: ast.Constraint) -> _Method:
 
 def _operator(context: BindContext, key: Expr, name: ast.Name, method: str) -> int:
     """Return the operator between two values of a key. Raises SqlError 42809, 42883; 0A000 for one that is no condition."""
-    try:
-        made = make_operator(name[-1], key, key, context.env, None)
-    except SqlError as error:
-        oid = key.type.oid
-        if (
-            error.sqlstate == "42883"
-            and method in ("gist", "spgist")
-            and not class_oid(base_oid(oid), method)
-        ):
-            raise no_default_class(
-                oid, method
-            ) from None  # what PostgreSQL, where "=" needs one too, finds first
-        raise
+    made = make_operator(name[-1], key, key, context.env, None)
     assert isinstance(made, OpExpr)
     fact = facts().operators[made.op]
     shown = f"{fact.name}({format_type(fact.left)},{format_type(fact.right)})"
@@ -159,24 +147,28 @@ def _check_order(element: ast.IndexElement, method: str) -> None:
             raise not_supported(f"{what} in EXCLUDE", span=element.span)
 
 
-def _check_class(context: BindContext, element: ast.IndexElement, type_oid: int, method: str) -> None:
+def _check_class(
+    context: BindContext, element: ast.IndexElement, type_oid: int, operator: ast.Name, method: str
+) -> None:
     """Check the operator class of an element: its type has one, and none but the default one is written.
 
-    Raises SqlError 42704 for a type without operator class (of a geometric one the method's own, of others that of btree or hash) and
+    Raises SqlError 42704 for a type without operator class (the method's own; for "=", which is told by comparing, that of btree or hash does) and
     for a class that is not there, 42804 for one of another type, 0A000.
     """
-    if element.opclass:
+    base = base_oid(type_oid)
+    own = _is_geometric(base) or operator[-1] != "="
+    if element.opclass or own:
         check_class_made(context, method, element.opclass, type_oid, element.span)
-        if named_class(type_oid, method, element.opclass, element.span):
-            raise not_supported(f'operator class "{element.opclass[-1]}" in EXCLUDE', span=element.span)
-    if _is_geometric(type_oid):
+    if element.opclass and named_class(base, method, element.opclass, element.span):
+        raise not_supported(f'operator class "{element.opclass[-1]}" in EXCLUDE', span=element.span)
+    if own:
         check_indexable(type_oid, method)
     else:
-        check_indexable(type_oid, "hash" if method == "hash" else "btree")
+        check_indexable(type_oid, "hash" if method == "hash" else "btree", told=method)
 
 
 def _is_geometric(type_oid: int) -> bool:
-    return facts().types[base_oid(type_oid)].category == "G"
+    return facts().types[type_oid].category == "G"
 
 
 def _is_member(operator: int, type_oid: int, method: str) -> bool:

@@ -31,7 +31,7 @@ from planner.deparse import deparse_expr
 from planner.domains import plain_type
 from planner.errors import SqlError, not_supported
 from planner.facts import UNKNOWN
-from planner.opclass import METHODS, check_class, no_default_class
+from planner.opclass import METHODS, check_class, check_indexable, no_default_class
 from planner.opclass_extensions import BLOOM, KEPT_BY
 from planner.parse import parse_expression
 from planner.query import WHOLE_ROW, CaseExpr, CaseWhen, Const, Expr, Var
@@ -53,6 +53,7 @@ def bind_create_index(context: BindContext, node: ast.CreateIndex) -> st.CreateI
     reference = node.relation
     table = context.relation(reference.schema, reference.name, catalog=reference.catalog)
     where = None if node.where is None else _predicate(context, table, node.where)
+    exprs = [None if one.expr is None else key_expression(context, table, one.expr) for one in node.elements]
     _indexable_relation(table)
     if table.kind == "p" and node.concurrently:
         raise SqlError("0A000", f'cannot create index on partitioned table "{table.name}" concurrently')
@@ -63,7 +64,10 @@ def bind_create_index(context: BindContext, node: ast.CreateIndex) -> st.CreateI
         raise SqlError("54011", f"cannot use more than {MAX_INDEX_COLUMNS} columns in an index")
     if method != "btree":
         _check_plain(node, method)
-    keys = [_index_key(context, table, element, method) for element in node.elements]
+    keys = [
+        _index_key(context, table, element, expr, method)
+        for element, expr in zip(node.elements, exprs, strict=True)
+    ]
     for element in node.include:
         if element.expr is not None:
             raise SqlError("0A000", "expressions are not supported in included columns")
@@ -391,14 +395,20 @@ def _plain_column(table: RelationDef, element: ast.IndexElement) -> ColumnDef:
     raise SqlError("42703", f'column "{element.name}" does not exist', span=element.span)
 
 
+def key_expression(context: BindContext, table: RelationDef, node: ast.Expression) -> Expr:
+    """Bind the expression of an index's key over the table (range 0)."""
+    return bind_kept(table_scope(context, table), node, "INDEX")
+
+
 def index_expression(
-    context: BindContext, table: RelationDef, element: ast.IndexElement, node: ast.Expression, method: str
+    context: BindContext, element: ast.IndexElement, bound: Expr, method: str
 ) -> tuple[str, Expr]:
-    """Bind the expression of an index's key; return what the key is called and the expression over the table (range 0).
+    """Return what an index's key is called whose expression is ``bound``, and what that is when it is evaluated.
 
     Raises SqlError 0A000 for system columns and whole rows, 42704 and 42P16 for its type, 42P17 where it is not immutable.
     """
-    bound = bind_kept(table_scope(context, table), node, "INDEX")
+    node = element.expr
+    assert node is not None
     if bound.type.oid == UNKNOWN and not element.opclass:  # a literal, which nothing gives a type
         raise no_default_class(UNKNOWN, method)
     expr: Expr = with_oids(context, resolve_unknown(bound, context.env))
@@ -411,17 +421,23 @@ def index_expression(
     return name, expr
 
 
-def _index_key(context: BindContext, table: RelationDef, element: ast.IndexElement, method: str) -> _IndexKey:
+def _index_key(
+    context: BindContext, table: RelationDef, element: ast.IndexElement, bound: Expr | None, method: str
+) -> _IndexKey:
     expr: Expr
-    if element.expr is None:
+    if bound is None:
         column = _plain_column(table, element)
         name, expr = column.name, Var(type=column.type, range=0, attnum=column.attnum, name=column.name)
+        declared = column.declared
     else:
-        name, expr = index_expression(context, table, element, element.expr, method)
+        name, expr = index_expression(context, element, bound, method)
+        declared = expr.type
     kept = plain_type(expr.type)
     collation, own = _key_collation(context, table, expr, element)
     expr = without_collate(expr)
-    check_class_made(context, method, element.opclass, kept.oid, element.span)
+    check_class_made(context, method, element.opclass, declared.oid, element.span)
+    if not element.opclass:
+        check_indexable(declared.oid, method)
     opclass = check_class(kept, method, element.opclass, element.span)
     if element.opclass_options:
         if method in ("btree", "hash", "gin", "spgist"):

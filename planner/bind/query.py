@@ -415,6 +415,9 @@ def _set_op(scope: Scope, node: ast.SetOp) -> SetOp:
     _refuse_into(node.right)
     bind_with(scope, node.with_)
     left = bind_query(scope.context, node.left, scope, resolve_unknowns=False)
+    outer = scope.parent.ranges if scope.parent is not None else []
+    # not visible: for the hints of errors in the other side
+    _add_sides(scope, left, len(outer) if outer and outer[0].alias == "*SELECT* 1" else 0)
     right = bind_query(scope.context, node.right, scope, resolve_unknowns=False)
     made = combine(scope, node, left, right)
     order = _order_by_output(scope, node.order, made) if node.order else ()
@@ -619,17 +622,22 @@ def _order_by_output(scope: Scope, items: Sequence[ast.SortItem], made: QueryExp
     return tuple(keys)
 
 
-def _not_an_output(scope: Scope, item: ast.SortItem, made: QueryExpr) -> SqlError:
-    """Return the error for an ORDER BY item over a set operation that is no output column."""
-    over = Scope(context=scope.context, parent=scope.parent, clause="ORDER BY")
-    for number, leaf in enumerate(_leaves(made), 1):
+def _add_sides(scope: Scope, made: QueryExpr, before: int = 0) -> None:
+    """Add the sides of a set operation to a scope as PostgreSQL has them there; ``before``: those that come before."""
+    for number, leaf in enumerate(_leaves(made), before + 1):
         columns = tuple(
             [
                 RangeColumn(name=column.name, type=column.type, attnum=position)
                 for position, column in enumerate(leaf.columns, 1)
             ]
         )
-        over.add_range(SubqueryRange(alias=f"*SELECT* {number}", columns=columns, query=leaf))
+        scope.add_range(SubqueryRange(alias=f"*SELECT* {number}", columns=columns, query=leaf))
+
+
+def _not_an_output(scope: Scope, item: ast.SortItem, made: QueryExpr) -> SqlError:
+    """Return the error for an ORDER BY item over a set operation that is no output column."""
+    over = Scope(context=scope.context, parent=scope.parent, clause="ORDER BY")
+    _add_sides(over, made)
     output = over.item(0)
     output.names = [column.name for column in made.columns]
     output.index = index_names(output.names)

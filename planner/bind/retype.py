@@ -39,11 +39,7 @@ def alter_type(
     Raises SqlError 42703, 42804 (no automatic cast, of values or of the default; an operator class of an index), 42704 (an
     index of the type cannot be) and what the type and USING raise.
     """
-    column = next((c for c in relation.live if c.name == name), None)
-    if column is None:
-        if name in SYSTEM_COLUMNS:
-            raise SqlError("0A000", f'cannot alter system column "{name}"')
-        raise SqlError("42703", f'column "{name}" of relation "{relation.name}" does not exist')
+    column = _retyped(relation, name)
     assert node.type is not None
     type_ = column_type(context, replace(node, name=name))
     if domain_named(type_) and relation.source_oid:
@@ -72,6 +68,22 @@ def alter_type(
     )
     columns = tuple(changed if c.attnum == column.attnum else c for c in relation.columns)
     return action, replace(relation, columns=columns)
+
+
+def check_written(context: BindContext, relation: RelationDef, name: str, node: ast.ColumnDef) -> None:
+    """Raise what USING raises by itself, then 42703 and 0A000 for the column: told before what the table does not allow, and before the type is looked up."""
+    if node.using is not None:
+        bind_kept(table_scope(context, relation), node.using, "TRANSFORM")
+    _retyped(relation, name)
+
+
+def _retyped(relation: RelationDef, name: str) -> ColumnDef:
+    column = next((c for c in relation.live if c.name == name), None)
+    if column is not None:
+        return column
+    if name in SYSTEM_COLUMNS:
+        raise SqlError("0A000", f'cannot alter system column "{name}"')
+    raise SqlError("42703", f'column "{name}" of relation "{relation.name}" does not exist')
 
 
 def _check_generated(

@@ -34,6 +34,7 @@ from planner.bind.table_parts import (
     bind_generated,
     bound_checks,
     bound_default,
+    bound_foreign_keys,
     check_access_method,
     check_column_name,
     check_key_columns,
@@ -275,7 +276,7 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
         columns=tuple(parts.columns),
         keys=_distinct_keys(parts.keys),
         checks=checks,
-        foreign_keys=tuple(parts.foreign_keys),
+        foreign_keys=bound_foreign_keys(context, parts),
         persistence=persistence,
         on_commit=node.on_commit,
         options=check_storage_options(node.options, "table" if node.partition_by is None else "partitioned"),
@@ -395,7 +396,7 @@ def _check_names(parts: TableParts, checks: Sequence[st.CheckSpec]) -> None:
             raise SqlError("42710", f'check constraint "{name}" already exists')
     seen: set[str] = set()
     keys = [key.name for key in parts.keys if key.name is not None]
-    foreign = [key.name for key in parts.foreign_keys if key.name is not None]
+    foreign = [node.name for node, _ in parts.foreign if node.name]
     for name in (*keys, *written, *foreign):
         if name in seen:
             raise SqlError("42710", f'constraint "{name}" for relation "{parts.table}" already exists')
@@ -422,12 +423,12 @@ def bind_create_table_as(
     assert isinstance(node.query, ast.Select | ast.SetOp | ast.Values)
     check_tablespace(node.tablespace)
     check_access_method(node.access_method)
-    schema = creation_schema(context, node.relation)
-    if node.on_commit and persistence_of(node.relation, schema) != "t":
-        raise SqlError("42P16", "ON COMMIT can only be used on temporary tables")
     if modifies(node.query):
         raise not_supported("CREATE TABLE AS with a data-modifying statement in WITH", span=node.span)
     query: QueryExpr = bind_query(context, node.query)
+    schema = creation_schema(context, node.relation)
+    if node.on_commit and persistence_of(node.relation, schema) != "t":
+        raise SqlError("42P16", "ON COMMIT can only be used on temporary tables")
     return st.CreateTable(
         schema=schema,
         name=node.relation.name,

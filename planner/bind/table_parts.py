@@ -107,7 +107,7 @@ class TableParts:
     keys: list[st.KeySpec] = field(default_factory=list)
     checks: list[ast.Constraint] = field(default_factory=list)
     copied_checks: list[tuple[RelationDef, ConstraintDef]] = field(default_factory=list)
-    foreign_keys: list[st.ForeignKeySpec] = field(default_factory=list)
+    foreign: list[tuple[ast.Constraint, tuple[str, ...]]] = field(default_factory=list)
     copied_indexes: list[tuple[RelationDef, IndexDef]] = field(default_factory=list)
     exclusions: list[ast.Constraint] = field(default_factory=list)
     generated: dict[str, ast.Constraint] = field(default_factory=dict)
@@ -233,7 +233,7 @@ def add_column(context: BindContext, parts: TableParts, node: ast.ColumnDef) -> 
         elif kind in ("primary key", "unique"):
             parts.keys.append(_key(parts, constraint, (node.name,)))
         elif kind == "foreign key":
-            _add_foreign_key(context, parts, constraint, (node.name,))
+            parts.foreign.append((constraint, (node.name,)))
         else:
             refuse_constraint(constraint)
     value: Default = (None, None)
@@ -401,11 +401,10 @@ def with_attributes(constraints: Sequence[ast.Constraint]) -> list[ast.Constrain
     return found
 
 
-def _add_foreign_key(
-    context: BindContext, parts: TableParts, node: ast.Constraint, columns: Sequence[str]
-) -> None:
+def bound_foreign_keys(context: BindContext, parts: TableParts) -> tuple[st.ForeignKeySpec, ...]:
+    """Return the foreign keys; what they refer to is looked up when all else of the table is found right. Raises as ``foreign_key_spec``."""
     created = None if parts.schema is None else (parts.schema, parts.table)
-    parts.foreign_keys.append(foreign_key_spec(context, node, columns, created))
+    return tuple(foreign_key_spec(context, node, columns, created) for node, columns in parts.foreign)
 
 
 # --- keys and checks ------------------------------------------------------------------------------
@@ -442,7 +441,7 @@ def add_constraint(context: BindContext, parts: TableParts, constraint: ast.Cons
     elif constraint.kind in ("primary key", "unique"):
         parts.keys.append(_key(parts, constraint, constraint.columns))
     elif constraint.kind == "foreign key":
-        _add_foreign_key(context, parts, constraint, constraint.columns)
+        parts.foreign.append((constraint, tuple(constraint.columns)))
     elif constraint.kind == "exclude":
         parts.exclusions.append(constraint)
     else:
@@ -463,7 +462,7 @@ def check_key_columns(key: st.KeySpec, columns: Sequence[ColumnDef], span: Span 
             if name in seen:
                 raise SqlError("42701", f'column "{name}" appears twice in {key.words} constraint', span=span)
             seen.add(name)
-            check_indexable(column.type.oid, "btree")
+            check_indexable(column.declared.oid, "btree")
 
 
 def check_clusterable(relation: RelationDef, name: str) -> None:

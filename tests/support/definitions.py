@@ -26,7 +26,8 @@ DEFINITIONS: Final[Mapping[str, str]] = {
     "ranges": "SELECT rngtypid::regtype, rngsubtype::regtype, rngmultitypid::regtype, rngcanonical, rngsubdiff FROM pg_range WHERE rngtypid >= 16384",
     "routines": "SELECT oid::regprocedure, prokind, pg_get_function_result(oid), pg_get_function_arguments(oid), provolatile, proisstrict, prosecdef, proretset, "
     "proparallel, proconfig, prosrc, pg_get_function_sqlbody(oid), "
-    "CASE WHEN prosrc !~ '_constructor' THEN pg_get_userbyid(proowner) || ' ' || coalesce(proacl::text, '') END FROM pg_proc WHERE oid >= 16384",
+    "CASE WHEN prosrc !~ '_constructor' THEN pg_get_userbyid(proowner) || ' ' || coalesce(proacl::text, '') END FROM pg_proc p WHERE oid >= 16384 "
+    "AND NOT EXISTS (SELECT FROM pg_depend WHERE deptype = 'e' AND (classid, objid) = ('pg_proc'::regclass, p.oid))",
     "constraints": "SELECT conname, connamespace::regnamespace, conrelid::regclass, contypid::regtype, contype, condeferrable, condeferred, convalidated, conislocal, "
     "coninhcount, connoinherit, conkey, confkey, confrelid::regclass, conindid::regclass, confupdtype, confdeltype, pg_describe_object('pg_constraint'::regclass, conparentid, 0), "
     "pg_get_constraintdef(oid) FROM pg_constraint WHERE oid >= 16384",
@@ -47,7 +48,7 @@ DEFINITIONS: Final[Mapping[str, str]] = {
     "AND classoid <> 'pg_extension'::regclass",
     "default rights": "SELECT defaclnamespace::regnamespace, defaclobjtype, defaclacl::text FROM pg_default_acl",
     "dependencies": "SELECT deptype, pg_describe_object(classid, objid, objsubid), pg_describe_object(refclassid, refobjid, refobjsubid) FROM pg_depend d "
-    "WHERE objid >= 16384 AND classid NOT IN ('pg_cast'::regclass, 'pg_default_acl'::regclass) AND pg_describe_object(classid, objid, objsubid) !~ 'pg_toast|RI_ConstraintTrigger' "
+    "WHERE objid >= 16384 AND classid NOT IN ('pg_cast'::regclass, 'pg_default_acl'::regclass, 'pg_amop'::regclass, 'pg_amproc'::regclass) AND pg_describe_object(classid, objid, objsubid) !~ 'pg_toast|RI_ConstraintTrigger' "
     "AND NOT EXISTS (SELECT FROM pg_depend e WHERE e.deptype = 'e' AND (e.classid, e.objid) = (d.classid, d.objid))",
 }  # fmt: skip
 """What is compared, by what it is about. Triggers of foreign keys, the members of extensions and what toast tables are is each server's own. Where a server keeps ``relhasindex`` and its like until VACUUM, these are left out."""
