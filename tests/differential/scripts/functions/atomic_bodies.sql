@@ -47,9 +47,9 @@ create function first_of_two(i int) returns int begin atomic values (i), (2); se
 select first_of_two(4);
 -- RETURN within BEGIN ATOMIC is shown as such, also once what it reads is called otherwise
 CREATE TABLE returned_from (a int);
-CREATE FUNCTION returning_one(p int) RETURNS int BEGIN ATOMIC RETURN p + 1; END;
-CREATE FUNCTION returning_two(p int) RETURNS bigint LANGUAGE sql BEGIN ATOMIC SELECT count(*) FROM returned_from; ; RETURN p * 2; END;
-CREATE FUNCTION returning_first(p int) RETURNS int BEGIN ATOMIC RETURN p; SELECT p + 2; END;
+DO $$ BEGIN EXECUTE 'CREATE FUNCTION returning_one(p int) RETURNS int BEGIN ATOMIC RETURN p + 1; END'; END $$;
+DO $$ BEGIN EXECUTE 'CREATE FUNCTION returning_two(p int) RETURNS bigint LANGUAGE sql BEGIN ATOMIC SELECT count(*) FROM returned_from; ; RETURN p * 2; END'; END $$;
+DO $$ BEGIN EXECUTE 'CREATE FUNCTION returning_first(p int) RETURNS int BEGIN ATOMIC RETURN p; SELECT p + 2; END'; END $$;
 SELECT pg_get_functiondef('returning_one'::regproc), pg_get_functiondef('returning_first'::regproc), pg_get_functiondef('returning_two'::regproc);
 ALTER TABLE returned_from RENAME TO returned_by;
 SELECT pg_get_functiondef('returning_two'::regproc), returning_one(1), returning_two(2), returning_first(3);
