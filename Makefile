@@ -125,6 +125,7 @@ MINUTES ?= 30
 smith: $(COMPILED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.lock
 	$(BIN)/python -m bench.smith --minutes $(MINUTES) --seed $(FIRST) --out docs/evidence/smith.json $(ARGS)
+
 # Random PL/pgSQL functions beside a private PostgreSQL 15, 250 of each seed: results, errors, notices with CONTEXT, what tables hold
 plpgsql: $(COMPILED)
 	HOLDFAST_DIFF=250 HOLDFAST_SEEDS=$(DIFF_SEEDS) HOLDFAST_EVIDENCE=docs/evidence/plpgsql.json $(BIN)/pytest -s tests/differential/test_plpgsql.py
