@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Final
 
-from txn.coordinator import Coordinator
+from txn.coordinator import GARBAGE_BYTES, Coordinator
 from txn.errors import OutOfSpace, TxnError
 from txn.flush_job import run as job
 from txn.flush_job import waits_for_hold, wants_merge
@@ -47,6 +47,7 @@ class Flusher:
         self._wanted: dict[ShardId, None] = {}
         self._history: set[ShardId] = set()  # of those wanted, whose superseded versions are to leave, too
         self._grown = 0  # bytes committed since the last look at memory
+        self._relief: Generator[None, None, None] | None = None  # that look, while it goes on
         self._looked = self._swept = 0.0
         self._wake = asyncio.Event()
         self._lock = asyncio.Lock()
@@ -187,7 +188,7 @@ class Flusher:
                 if over():  # thousands of dropped ones, of which nothing is to be done but to look
                     await asyncio.sleep(0)
                 if self._core.crowded is not None:  # only writers who wait make it worth a look at all shards
-                    self._relieve(want=False)
+                    await in_turns(self._relieving(want=False))
             except (TxnError, OSError) as error:
                 # OSError: a file is missing. It may be a successor's doing, of which we are yet to learn.
                 self._let_on()
@@ -214,7 +215,7 @@ class Flusher:
         await in_turns(core.forgetting())
         options = core.options
         await asyncio.sleep(0)
-        self._relieve()
+        await in_turns(self._relieving())
         await asyncio.sleep(0)
         live = [h.latest.generation for h in core.shards.values() if h.latest.generation is not None]
         live = [g for g in live if g.damage is None]
@@ -324,11 +325,27 @@ class Flusher:
         if durable:
             core.take_away(min(durable, key=lambda hold: hold.ts))
 
-    def _relieve(self, *, want: bool = True) -> None:
-        """See how much memory hot versions take: flush the largest, let writers wait or go on."""
+    def _relieve(self) -> None:
+        """Begin to see how much memory hot versions take; with few shards that is over at once."""
+        if self._relief is None:
+            self._relief = self._relieving()
+            self._core.take_apart(self._relief)
+
+    def _relieving(self, *, want: bool = True) -> Generator[None, None, None]:
+        """See how much memory hot versions take, in slices: flush the largest, let writers wait or go on."""
         core = self._core
         self._grown = 0
-        total, budget = core.hot_bytes(), core.options.hot_bytes
+        total, budget = core.superseded() * GARBAGE_BYTES, core.options.hot_bytes
+        live: list[tuple[int, Generation]] = []
+        for history in list(core.shards.values()):
+            for generation in history.generations():
+                size = generation.hot_bytes()
+                total += size
+                if size and generation is history.latest.generation:
+                    live.append((size, generation))
+            if over():
+                yield
+        self._relief = None
         if total > CROWDED * budget:
             if core.crowded is None and want:
                 core.crowded = asyncio.get_running_loop().create_future()
@@ -336,13 +353,12 @@ class Flusher:
             self._let_on()
         if total <= budget or not want:
             return
-        live = [h.latest.generation for h in core.shards.values() if h.latest.generation is not None]
-        for generation in sorted(live, key=lambda g: -g.hot_bytes()):
-            if total <= budget or not generation.rows:
+        for size, generation in sorted(live, key=lambda one: -one[0]):
+            if total <= budget:
                 break
-            if generation.damage is not None:
-                continue  # nothing of it may be replaced
-            total -= generation.hot_bytes()
+            if generation.damage is not None or not generation.rows:
+                continue  # nothing of it may be replaced, or can be flushed
+            total -= size
             self._want(generation.shard, history=generation.log.superseded > generation.log.current)
 
     def _let_on(self) -> None:

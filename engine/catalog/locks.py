@@ -112,6 +112,7 @@ class CatalogLocks:
         """Lock what is wanted; return whether something was not locked yet."""
         missing = sorted(wants.tables - self._tables)
         for oid in missing:
+            between()
             await settle(self._session.block.ensure_txn().lock_table(ShardId(oid), "X"))
             self._tables.add(oid)
         return await self._take(wants.keys) or bool(missing)

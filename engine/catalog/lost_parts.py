@@ -17,23 +17,26 @@ from engine.catalog.stored import (
     StoredKey,
     key_of,
 )
+from pgwire.give_way import paced
 from planner.catalog import RelationDef, TypeDef
 
 
 def lost_comments(
     catalog: CatalogSnapshot, puts: Iterable[Stored], deletes: Iterable[StoredKey]
-) -> Iterator[StoredKey]:
-    """Yield the keys of the comments in ``catalog`` on parts that the objects of a change have no longer.
+) -> list[StoredKey]:
+    """Return the keys of the comments in ``catalog`` on parts that the objects of a change have no longer.
 
     Parts are columns, attributes, indexes, constraints, triggers and policies; of objects that are deleted they are all lost.
     """
     changes: list[tuple[StoredKey, Stored | None]] = [(key_of(item), item) for item in puts]
     changes += [(key, None) for key in deletes]
-    for key, item in changes:
+    lost: list[StoredKey] = []
+    for key, item in paced(changes):
         before = catalog.items.get(key)
         if isinstance(before, RelationDef | TypeDef):
             kept = frozenset(_parts(item))
-            yield from (part for part in _parts(before) if part not in kept and part in catalog.items)
+            lost += [part for part in _parts(before) if part not in kept and part in catalog.items]
+    return lost
 
 
 def _parts(item: Stored | None) -> Iterator[StoredKey]:

@@ -29,6 +29,7 @@ from engine.reads.caches import PlanCaches
 from engine.reads.plans import Plan, Replan
 from engine.transaction.block_state import BLOCK, IMPLICIT
 from pgwire.codecs.user_types import UserTypes
+from pgwire.give_way import between, openly
 from planner.catalog import TypeDef
 from planner.errors import SqlError
 from planner.statements import CreateMaterializedView, CreateTable, MarkConstraints, RefreshMaterializedView
@@ -337,14 +338,16 @@ class CatalogView:
         await self._session.cancelled.turn()
         txn = self._session.block.ensure_txn()
         puts = [*puts, *lists_for_new(self._seen, puts)]
-        deletes = list(dict.fromkeys((*deletes, *lost_comments(self._seen, puts, deletes))))
+        deletes = list(dict.fromkeys((*deletes, *openly(lost_comments, self._seen, puts, deletes))))
         await self.locks.cover(puts, deletes)
         await write_changes(txn, self._seen, puts, deletes)
         own = dict(self.own_changes)
         own.update((key_of(item), item) for item in puts)
         own.update((key, None) for key in deletes if key in self._seen.items)
         self.own_changes = own
+        between()
         self._seen = self._seen.with_changes(puts, deletes, self._db.next_catalog_version())
+        between()
         self._mark_labels()
         if not self._ddl_staged:
             self._ddl_staged = True

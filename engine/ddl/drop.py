@@ -453,6 +453,7 @@ async def drop_temporary(session: Session) -> None:
     from engine.ddl.types import drop_types
 
     mine = [r for r in session.catalog.user_relations() if r.schema == session.temp_schema]
+    between()
     if mine:
         await drop_relations(session, mine, cascade=True, quiet=True, ending=True)
     functions = list(session.catalog.functions_in(session.temp_schema))
