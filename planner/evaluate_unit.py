@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from types import CodeType
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from pgwire.give_way import PACE, give_way, paced, paced_iter, size_of
 from pgwire.kept import kept
@@ -155,6 +155,16 @@ def _pieces(functions: Sequence[str]) -> Iterator[str]:
     yield "".join(held)
 
 
+_HELPER: Final = re.compile(r"\bh\d+\b")
+
+
+def _handed(source: str) -> str:
+    """Return the source of a function that gets the helpers which it calls, and which stand before it, as defaults of arguments."""
+    head, body = source.split("):\n", 1)
+    called = sorted(set(_HELPER.findall(body)))
+    return "".join((head, *(f", {name}={name}" for name in called), "):\n", body)) if called else source
+
+
 class Unit:
     """One compilation: a namespace, the helper functions cut off from deep expressions, and a layout."""
 
@@ -215,6 +225,8 @@ class Unit:
         """Compile the whole unit; ``body`` is that of the function returned."""
         way = "    give_way()\n" if self.calls and argument == "r" else ""
         functions = [*self.helpers, f"def f({argument}, e):\n{way}{body}"]
+        if self.helpers:
+            functions = list(map(_handed, paced(functions)))
         size = sum(map(len, functions))
         if size > AT_ONCE:
             for piece in _pieces(functions):
@@ -223,9 +235,10 @@ class Unit:
                 give_way()
         else:
             exec(_code("".join(functions)), self.names)
-        function = self.names.pop(
-            "f"
-        )  # its own globals would hold it: a cycle, which the collector had to find
+        # A function that its own globals hold is a cycle, which the collector had to find.
+        for number in paced(range(len(self.helpers))):
+            self.names.pop(f"h{number}", None)
+        function = self.names.pop("f")
         function.may_suspend = self.may_suspend
         function.grows = self.grows
         return cast("RowFunction", function)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
+from weakref import ref
 
 from planner import ast
 from planner.bind.columns import is_row, row_fields, select_field
@@ -51,16 +52,18 @@ def unassigned(variable: Variable) -> SqlError:
 class VariableParams(ParamTypes):
     """The parameters of a statement of PL/pgSQL: ``$n`` is the function's n-th one, all others are made as names are met."""
 
-    __slots__ = ("of_number",)
+    __slots__ = ("_names",)
 
-    def __init__(self, of_number: Callable[[int, Span | None], Param]) -> None:
-        """``of_number`` finds what ``$n`` is."""
+    def __init__(self, names: VariableNames) -> None:
+        """``names`` finds what ``$n`` is; it has these parameters itself, and a cycle would wait for the collector."""
         super().__init__((), variable=False)
-        self.of_number = of_number
+        self._names = ref(names)
 
     def reference(self, number: int, span: Span | None = None) -> Param:
         """Return the parameter for what is written ``$number``. Raises 42P02."""
-        return self.of_number(number, span)
+        names = self._names()
+        assert names is not None, "the statement is bound"
+        return names.of_number(number, span)
 
     def finish(self) -> tuple[int, ...]:
         """Return all types; a field of a row that was made of literals has none, and none is deduced."""
@@ -84,7 +87,7 @@ class VariableNames:
         self.dynamic: set[int] = set()  # variables whose shapes were asked for
         self.zero_based: frozenset[int] = frozenset()  # arrays whose subscripts begin at 0
         self.opened: frozenset[int] = frozenset()  # rows whose fields are at hand as those of records
-        self.params = VariableParams(self._of_number)
+        self.params = VariableParams(self)
 
     # -- what statements ask -----------------------------------------------------------------------
 
@@ -173,7 +176,8 @@ class VariableNames:
         param = Param(type=SqlType(plain.oid), number=number, span=span)
         return param if plain is type_ else RelabelType(type=SqlType(type_.oid), arg=param, span=span)
 
-    def _of_number(self, number: int, span: Span | None) -> Param:
+    def of_number(self, number: int, span: Span | None) -> Param:
+        """Return the parameter for the function's ``$number``. Raises SqlError 42P02."""
         found = self.names.find((f"${number}",), self.variables)
         made = None if found is None else self.value(found[0], span)
         if isinstance(made, RelabelType):

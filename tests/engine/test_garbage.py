@@ -97,3 +97,97 @@ async def _left(sql: str, protocol: str) -> list[Any]:
         gc.garbage.clear()
         gc.enable()
         await database.close()
+
+
+KINDS = {
+    "row": "SELECT v FROM t WHERE id = 5",
+    "rows": "SELECT # + id FROM t WHERE id < # AND v <> '#' ORDER BY 1 LIMIT 3",
+    "insert": "INSERT INTO t VALUES (#, 'x', 1) RETURNING id + #",
+    "conflict": "INSERT INTO t VALUES (1, '#') ON CONFLICT (id) DO UPDATE SET v = excluded.v",
+    "update": "BEGIN; UPDATE t SET n = n + # WHERE id = 3 RETURNING n, (SELECT max(id) FROM t); ROLLBACK",
+    "update from": "UPDATE t SET n = # FROM p WHERE p.a = t.id RETURNING p.a",
+    "delete": "DELETE FROM t WHERE id = # + 1000",
+    "merge": "MERGE INTO t USING p ON t.id = p.a WHEN MATCHED THEN UPDATE SET n = #",
+    "aggregates": "SELECT count(*), max(n), string_agg(v, '#') FROM t GROUP BY id % 7 HAVING count(*) > #",
+    "least index": "SELECT min(id), max(id) + # FROM t",
+    "join": "SELECT * FROM t a JOIN t b USING (id) WHERE a.id < # % 50 ORDER BY 2 LIMIT 3",
+    "correlated": "SELECT (SELECT max(id) + # FROM t b WHERE b.id < a.id) FROM t a WHERE id < 4",
+    "window": "SELECT row_number() OVER (ORDER BY id), # FROM t LIMIT 2",
+    "recursive": "WITH RECURSIVE r (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < # % 5) SELECT * FROM r",
+    "union": "SELECT id FROM t UNION SELECT # EXCEPT SELECT 1 ORDER BY 1 LIMIT 1",
+    "helpers": "SELECT greatest(id, #, 3), least(n, #), id::numeric = ANY (ARRAY[#, 2.5]) FROM t WHERE id < 3",
+    "deep": "SELECT " + " + ".join(["id"] * 200) + " + # FROM t WHERE id < 3",
+    "arrays": "SELECT ARRAY[[#, 1], [2, 3]], '{1.55,2}'::numeric(5,1)[], to_json(ARRAY[[1, #]])",
+    "json": "SELECT jsonb_build_object('a', #) ->> 'a', '[1,2]'::jsonb @> '1'",
+    "patterns": "SELECT 'abc#' ~ 'b[cd]#', 'a#' LIKE 'a%#'",
+    "wide": "SELECT " + ", ".join(["v"] * 300) + ", # FROM t WHERE id < 3",
+    "partitions": "INSERT INTO p VALUES (1); SELECT a + # FROM p WHERE a = 1",
+    "catalog": "SELECT relname, # FROM pg_class WHERE relkind = 'r' LIMIT 2",
+    "definitions": "CREATE TABLE d# (a int PRIMARY KEY, b text DEFAULT 'x'); ALTER TABLE d# ADD c int; CREATE INDEX ON d# (b); DROP TABLE d#",
+    "domain": "CREATE DOMAIN o# AS int CHECK (VALUE > 0); SELECT '{1,2}'::o#[]; DROP DOMAIN o#",
+    "temporary": "CREATE TEMP TABLE e# AS SELECT 1 AS a; DROP TABLE e#",
+    "view": "CREATE VIEW w# AS SELECT * FROM t; SELECT count(*) FROM w#; DROP VIEW w#",
+    "cursor": "BEGIN; DECLARE c CURSOR FOR SELECT *, # FROM t; FETCH 5 FROM c; CLOSE c; COMMIT",
+    "prepared": "PREPARE a# AS SELECT $1::int; EXECUTE a#(1); DEALLOCATE a#",
+    "setting": "SET work_mem = '4MB'; SHOW work_mem; RESET work_mem",
+    "explain": "EXPLAIN SELECT * FROM t WHERE id = #",
+    "block": "DO 'DECLARE r record;BEGIN FOR r IN SELECT id FROM t LIMIT 2 LOOP PERFORM r.id + #;END LOOP;END'",
+    "function": "CREATE OR REPLACE FUNCTION g(int) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN $1 + #;END'; SELECT g(1)",
+    "errors": "SELECT 1 / (# - #)",
+    "savepoint": "BEGIN; SAVEPOINT s; UPDATE t SET n = # WHERE id = 2; ROLLBACK TO s; RELEASE s; COMMIT",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("protocol", ["simple", "extended"])
+def test_kinds_of_statements_leave_nothing_at_all(protocol: str) -> None:
+    assert asyncio.run(_left_of_kinds(protocol)) == {}
+
+
+async def _left_of_kinds(protocol: str) -> dict[str, list[str]]:
+    """Return what is left in cycles by the statements of each kind; "#" in them is another number each time, "; " stands between them."""
+    database = await open_database(MemoryDisk())
+    session = Session(Server(database, ServerConfig()), cast("Any", CountingTransport()), "127.0.0.1")
+    number = 5000
+
+    async def send(*messages: Any) -> None:
+        session.data_received(b"".join(map(encode_frontend, messages)))
+        while session.busy:
+            await asyncio.sleep(0)
+
+    async def run(text: str) -> None:
+        nonlocal number
+        number += 1
+        sql = text.replace("#", str(number))
+        if protocol == "simple":
+            await send(m.Query(sql))
+            return
+        for one in sql.split("; "):
+            await send(
+                m.Parse("", one, ()), m.Bind("", "", (), (), ()), m.Describe("P"), m.Execute(), m.Sync()
+            )
+
+    await send(m.StartupMessage({"user": "postgres", "database": "postgres"}))
+    await send(m.Query("CREATE TABLE t (id int PRIMARY KEY, v text, n numeric)"))
+    await send(m.Query("INSERT INTO t SELECT g, 'v' || g, g FROM generate_series(1, 100) g"))
+    await send(m.Query("CREATE TABLE p (a int) PARTITION BY LIST (a)"))
+    await send(m.Query("CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1)"))
+    left: dict[str, list[str]] = {}
+    for text in KINDS.values():  # modules are loaded
+        await run(text)
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        for name, text in KINDS.items():
+            for _ in range(3):  # the second time what may be a parameter is looked into
+                await run(text)
+            gc.set_debug(gc.DEBUG_SAVEALL)
+            gc.collect()
+            if gc.garbage:
+                left[name] = [str(one)[:100] for one in gc.garbage[:20]]
+            gc.set_debug(0)
+            gc.garbage.clear()
+        return left
+    finally:
+        gc.enable()
+        await database.close()
