@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from pgwire.codecs.composite import pack_row
@@ -83,11 +84,7 @@ def _told_apart(query: Select) -> Select:
     if not keys:
         return query
 
-    def visit(node: Any) -> Any:
-        if isinstance(node, Expr) and node in keys:
-            return RelabelType(type=node.type, arg=node, span=node.span)
-        return replace_children(node, visit)
-
+    visit = partial(_relabeled, keys)
     return replace(
         query,
         targets=tuple(map(visit, query.targets)),
@@ -95,6 +92,12 @@ def _told_apart(query: Select) -> Select:
         having=None if query.having is None else visit(query.having),
         windows=tuple(map(visit, query.windows)),
     )
+
+
+def _relabeled(keys: Sequence[Expr], node: Any) -> Any:
+    if isinstance(node, Expr) and node in keys:
+        return RelabelType(type=node.type, arg=node, span=node.span)
+    return replace_children(node, partial(_relabeled, keys))
 
 
 def is_conversion(node: Any) -> bool:
