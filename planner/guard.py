@@ -29,11 +29,9 @@ DROPS: Final = (
 """Statements that may name what cannot be read."""
 
 
-def guarded(catalog: Any, statement: ast.Node) -> Any:
-    """Return the catalog that a statement is bound against: ``catalog``, or with a guard where it needs one."""
-    if not catalog.fenced or isinstance(statement, DROPS):
-        return catalog
-    return Guarded(catalog)
+def guarded(catalog: Any) -> Any:
+    """Return the catalog that statements are bound against, those in bodies of functions, too: ``catalog``, or with a guard where it needs one."""
+    return Guarded(catalog) if catalog.fenced and not isinstance(catalog, Guarded) else catalog
 
 
 class Guarded:

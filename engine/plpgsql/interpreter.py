@@ -41,6 +41,7 @@ from txn.types import Row
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
+    from pgwire.errors import ErrorReport
 
 
 _INT4: Final = SqlType(INT4)
@@ -129,8 +130,7 @@ class Interpreter:
             return self._left(await self.statements(block.body), block.label)
         await self.declare(block)
         point = self.session.block.begin_part()
-        connection = self.session.db.sessions[self.session.pid]
-        cursors = connection.cursors
+        cursors = self.session.db.sessions[self.session.pid].cursors
         opened = cursors.names
         handling = len(frame.handling)
         frame.parts += 1
@@ -140,11 +140,7 @@ class Interpreter:
             finally:
                 frame.parts -= 1
         except (Exception, asyncio.CancelledError) as error:
-            met = error if isinstance(error, Exception) else None
-            if met is None or getattr(met, "sqlstate", "") == "57014" or isinstance(met, WaitCancelled):
-                handled = _handler(block, "57014") is not None  # else it stays what it is
-                met = await connection.interrupts.caught(error) if handled else None
-            report = None if met is None else raising.caught(self.session, met)
+            report = await self._report(block, error)
             handler = None if report is None else _handler(block, report.sqlstate)
             if handler is None or report is None:
                 raise
@@ -162,6 +158,15 @@ class Interpreter:
             finally:
                 del frame.handling[handling:]
         return self._left(signal, block.label)
+
+    async def _report(self, block: tree.Block, error: BaseException) -> ErrorReport | None:
+        """Return what a handler is told of an error; None for what none of the block's may take. Apart, so that no frame keeps the error it is in."""
+        met = error if isinstance(error, Exception) else None
+        if met is None or getattr(met, "sqlstate", "") == "57014" or isinstance(met, WaitCancelled):
+            if _handler(block, "57014") is None:
+                return None  # it stays what it is
+            met = await self.session.db.sessions[self.session.pid].interrupts.caught(error)
+        return None if met is None else raising.caught(self.session, met)
 
     def _left(self, signal: Signal | None, label: str) -> Signal | None:
         """Return what goes on behind a block: EXIT of its label ends there."""

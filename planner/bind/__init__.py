@@ -33,7 +33,7 @@ from planner.bind.stored import bind_check, coerce_argument, deparse_check, reba
 from planner.classify import classify, command_tag, relations_written, returned_rows
 from planner.collations import COLLATIONS, settled, without_collations
 from planner.errors import SqlError, not_supported
-from planner.guard import guarded
+from planner.guard import DROPS
 from planner.partition import descendants
 from planner.rights import RESTRICTED
 from planner.rules.fold import fold
@@ -83,7 +83,7 @@ def bind_statement(
     """
     check_nesting(statement, text)
     context = make_context(
-        guarded(catalog, statement),
+        catalog,
         search_path,
         text=text,
         param_types=param_types,
@@ -91,6 +91,7 @@ def bind_statement(
         database=database,
         variable_params=variable_params,
         security=security,
+        drops=isinstance(statement, DROPS),
     )
     context.steps.update(steps or {})
     try:

@@ -19,6 +19,7 @@ from planner.casts import CoerceEnv, ParamTypes
 from planner.catalog import Catalog, FunctionDef, RelationDef, RoleDef, RowType, SystemCatalog, row_type_named
 from planner.errors import Span, SqlError
 from planner.extensions import WITH_OPERATORS, with_operators
+from planner.guard import guarded
 from planner.query import Expr, OutputColumn
 from planner.textsearch.names import read_stored
 from planner.typenames import find_builtin, resolve_type
@@ -321,11 +322,15 @@ def make_context(
     variable_params: bool = True,
     stored: bool = False,
     security: RowSecurity | None = None,
+    drops: bool = False,
 ) -> BindContext:
     """Make the context of one bind; ``param_types`` are the client's (0 = not declared).
 
-    ``stored``: of a text in the catalog. What its literals name is looked up when it is evaluated, on the session's path.
+    ``stored``: of a text in the catalog. What its literals name is looked up when it is evaluated, on the session's path. Such a text, and
+    a statement that ``drops``, may name what cannot be read: it is fenced off with that, or goes with it.
     """
+    if not (stored or drops):
+        catalog = guarded(catalog)
     path = tuple(search_path)
     if "pg_catalog" not in path:
         path = ("pg_catalog", *path)

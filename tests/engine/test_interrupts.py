@@ -27,6 +27,7 @@ def interrupts() -> Interrupts:
         block=SimpleNamespace(txn=None),
         account=Account(Statements(limit=1 << 40, each=1 << 40)),
         reads_on=False,
+        out=SimpleNamespace(when_complete=lambda work: work()),
     )
     return Interrupts(session)
 

@@ -410,13 +410,24 @@ def test_nothing_is_stored_in_the_place_of_what_cannot_be_read_and_rights_stay_c
         await tear_away(database.store, disk)
         database, session = await _opened(disk)
         for statement in (
-            "ALTER TABLE t ADD COLUMN b int", "ALTER TABLE t RENAME TO u", "ALTER TABLE t OWNER TO reader", "LOCK TABLE t",
+            "ALTER TABLE t ADD COLUMN b int", "ALTER TABLE t RENAME TO u", "ALTER TABLE t OWNER TO reader",
             "CREATE INDEX ON t (a)", "CREATE VIEW v AS SELECT * FROM t", "TRUNCATE t", "COMMENT ON TABLE t IS 'x'", "COPY t TO STDOUT",
             "CREATE TABLE u (LIKE t)", "CREATE FUNCTION g(t) RETURNS int LANGUAGE sql AS 'SELECT 1'", "PREPARE p AS SELECT * FROM t",
             "EXPLAIN SELECT * FROM t", "CREATE TABLE u (a int REFERENCES t)", "DELETE FROM t", "SELECT NULL::t", "ANALYZE t",
         ):  # fmt: skip
             await _refused(session, statement)
-        await session.run("SET ROLE reader")
+        for statement in (
+            "PERFORM 1 FROM t",
+            "DELETE FROM t",
+            "LOCK TABLE t",
+            "ALTER TABLE t ADD x int",
+            "EXECUTE ''TABLE t''",
+        ):
+            await _refused(session, f"DO 'BEGIN {statement}; END'")
+        body = "DECLARE r t; BEGIN RETURN 1; END"
+        await _refused(session, f"CREATE FUNCTION late() RETURNS int LANGUAGE plpgsql AS '{body}'")
+        await _refused(session, "BEGIN; LOCK TABLE t")
+        await session.run("ROLLBACK; SET ROLE reader")
         with pytest.raises(Failed) as caught:
             await session.run("SELECT f()")
         assert caught.value.report.sqlstate == "42501"

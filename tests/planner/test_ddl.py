@@ -191,7 +191,7 @@ def test_index_columns_have_their_order() -> None:
 
 
 def test_later_actions_see_what_earlier_ones_added() -> None:
-    added, check, dropped = alter(
+    dropped, added, check = alter(
         "ALTER TABLE t ADD COLUMN q int DEFAULT 5 CHECK (q > 1), ADD CHECK (q < a), DROP COLUMN b"
     )
     assert isinstance(added, st.AddColumn)

@@ -132,19 +132,19 @@ def test_ddl_on_objects_of_its_own_waits_for_nobody_and_loses_nothing() -> None:
 
     async def prepared() -> MemoryDisk:
         disk = MemoryDisk()
-        keeper = Client(await open_database(disk), 1)
+        keeper = Client(await open_database(disk, own_oids=False), 1)
         for n, _statement in numbered:
             await keeper.run(SETUP.format(n=n))
         return disk
 
     async def one_by_one(disk: MemoryDisk) -> dict[StoredKey, Stored]:
-        database = await open_database(disk)
+        database = await open_database(disk, own_oids=False)
         for n, statement in numbered:
             await Client(database, 10 + n).run(statement.format(n=n))
         return stored(database)
 
     async def at_once(disk: MemoryDisk, order: int) -> dict[StoredKey, Stored]:
-        database = await open_database(disk)
+        database = await open_database(disk, own_oids=False)
         clients = [Client(database, 10 + n) for n, _statement in numbered]
         for n, statement in numbered[::order]:
             await clients[n].run("BEGIN")
@@ -152,7 +152,7 @@ def test_ddl_on_objects_of_its_own_waits_for_nobody_and_loses_nothing() -> None:
         for n, _statement in numbered[::2] + numbered[1::2]:
             await clients[n].run("COMMIT")
         found = stored(database)
-        assert stored(await open_database(disk)) == found
+        assert stored(await open_database(disk, own_oids=False)) == found
         return found
 
     disk = asyncio.run(prepared())
@@ -172,6 +172,9 @@ def test_a_table_that_a_failed_statement_had_locked_is_locked_again_by_the_next(
         await session.run("SET lock_timeout = '10ms'")
         with pytest.raises(Failed, match="55P03"):
             await session.run("DROP TABLE a, b")  # it has a, and waits for b
+        assert (
+            not session._session.connection.session.view.locks._tables
+        )  # noted as locked, which they no longer are
         await session.run("RESET lock_timeout")
         await holder.run("COMMIT")
         await holder.run("BEGIN")

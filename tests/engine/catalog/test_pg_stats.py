@@ -31,7 +31,7 @@ def test_what_pg_stats_shows(server: ServerProcess) -> None:
     assert rest["late"] == ("1", "4", "0")
     assert "gone" not in rest
     nothing = "most_common_vals, most_common_freqs, histogram_bounds, correlation, most_common_elems"
-    assert server.sql(f"SELECT DISTINCT {nothing} FROM pg_stats WHERE tablename = 'counted'") == [(None,) * 5]
+    assert server.sql(f"SELECT {nothing} FROM pg_stats WHERE tablename = 'counted'") == [(None,) * 5] * 5
     assert server.sql(
         "SELECT staattnum, stanullfrac, stadistinct FROM pg_statistic WHERE starelid = 'counted'::regclass AND staattnum = 1"
     ) == [("1", "0", "-1")]
