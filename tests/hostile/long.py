@@ -203,7 +203,7 @@ class Stand:
         seen = {"longest_ms": float("inf"), "statements": 0.0}
         try:
             said, cancel_ms = self._first(server.port, row)
-            if row.talk is None:
+            if row.talk is None and row.limited:
                 timeout_ms = self._second(server.port, row)
             seen = json.loads(self._tell("report"))
         except (AssertionError, ServerError) as error:

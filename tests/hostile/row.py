@@ -40,6 +40,7 @@ class Row:
         executor: which executor is pinned; empty: none.
         also: words that are put before the statement for further rows of the table (EXPLAIN, PREPARE p AS), which do at bind what
             the statement does.
+        limited: statement_timeout ends it.
         unread: the client does not read what the server says until its cancel has been sent.
         talk: an exchange of messages in place of a statement; raises AssertionError where the server said something else.
     """
@@ -55,6 +56,7 @@ class Row:
     prepared: bool = False
     executor: Literal["", "index", "local"] = ""
     also: tuple[str, ...] = ()
+    limited: bool = True
     unread: bool = False
     talk: Callable[[Talk, int], None] | None = None
 
