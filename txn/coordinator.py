@@ -687,10 +687,19 @@ class Coordinator:
 
     # -- memory ------------------------------------------------------------------------------------
 
-    def hot_bytes(self) -> int:
-        """Return about what hot versions take in memory, superseded ones and indexes included."""
-        total = sum(g.hot_bytes() for h in self.shards.values() for g in h.generations())
-        return total + self.superseded() * GARBAGE_BYTES
+    def hot_sizes(self) -> Generator[None, None, tuple[int, list[tuple[int, Generation]]]]:
+        """Return about what hot versions take in memory, superseded ones and indexes included, and of which live generation how much; in slices."""
+        total = self.superseded() * GARBAGE_BYTES
+        live: list[tuple[int, Generation]] = []
+        for history in list(self.shards.values()):
+            for generation in history.generations():
+                size = generation.hot_bytes()
+                total += size
+                if size and generation is history.latest.generation:
+                    live.append((size, generation))
+            if over():
+                yield
+        return total, live
 
     def discard_later(self, part: str) -> None:
         """Delete a part's files once nobody can have captured it: when all holds of now are gone."""

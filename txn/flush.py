@@ -18,7 +18,7 @@ import logging
 from collections.abc import Generator, Sequence
 from typing import Final
 
-from txn.coordinator import GARBAGE_BYTES, Coordinator
+from txn.coordinator import Coordinator
 from txn.errors import OutOfSpace, TxnError
 from txn.flush_job import run as job
 from txn.flush_job import waits_for_hold, wants_merge
@@ -335,16 +335,8 @@ class Flusher:
         """See how much memory hot versions take, in slices: flush the largest, let writers wait or go on."""
         core = self._core
         self._grown = 0
-        total, budget = core.superseded() * GARBAGE_BYTES, core.options.hot_bytes
-        live: list[tuple[int, Generation]] = []
-        for history in list(core.shards.values()):
-            for generation in history.generations():
-                size = generation.hot_bytes()
-                total += size
-                if size and generation is history.latest.generation:
-                    live.append((size, generation))
-            if over():
-                yield
+        budget = core.options.hot_bytes
+        total, live = yield from core.hot_sizes()
         self._relief = None
         if total > CROWDED * budget:
             if core.crowded is None and want:

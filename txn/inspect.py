@@ -16,6 +16,7 @@ from typing import Literal
 
 from txn.compaction import Written
 from txn.coordinator import Coordinator
+from txn.slices import at_once
 from txn.types import ShardId, Timestamp, TxnId
 
 
@@ -132,7 +133,7 @@ def storage(core: Coordinator) -> StorageFacts:
     """Return what memory and upkeep look like now."""
     generations = [g for history in core.shards.values() for g in history.generations()]
     return StorageFacts(
-        hot_bytes=core.hot_bytes(),
+        hot_bytes=at_once(core.hot_sizes())[0],
         hot_limit=core.options.hot_bytes,
         superseded=sum(g.log.superseded for g in generations),
         cached_bytes=core.log.cache.bytes,
