@@ -154,7 +154,7 @@ crash: $(COMPILED)
 restart: $(COMPILED)
 	$(BIN)/python -m bench.restart $(ARGS)
 
-.drivers/.installed: requirements-drivers.lock requirements-pgadmin.lock tests/drivers/clients/package-lock.json tools/install_clients.sh
+.drivers/.installed: requirements-drivers.lock requirements-pgadmin.lock requirements-duckdb.lock tests/drivers/clients/package-lock.json tools/install_clients.sh
 	PYTHON=$(PYTHON) tools/install_clients.sh
 	@touch $@
 

@@ -6,23 +6,29 @@
 Scripts: those of ``tests/differential/scripts``, the statements of ``tests/golden/sql``, permanent objects over temporary ones
 (``tests.differential.temporaries``), random DDL (``tests.support.random_ddl``, ``RANDOM`` seeds), and PostgreSQL's regression tests where
 ``../shared/suites`` has them. Several databases share a kill (``--batch``). Sequences may skip a block in a crash, and nothing else may. Sessions with temporary objects are open when the server is killed. Nothing may be unreadable after a start.
-The figures go to ``docs/evidence/restart.json``.
+``--journal FILE`` has a line for each script that ran: a run that was cut off, by ``--minutes`` too, goes on with the first that is not in it,
+and the figures are of all its lines. ``--keep`` writes them to ``docs/evidence/restart.json``. What pg_dump could not read before the kill
+says nothing about the start, and is told apart from what is equal.
 
-Needs psql and pg_dump of PostgreSQL 15. Exit status 1 where a dump differs.
+Needs psql and pg_dump of PostgreSQL 15. Exit status 1 where a dump differs or could not be made.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import difflib
+import itertools
 import json
+import math
 import os
 import re
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -70,7 +76,12 @@ def scripts(suites: Path) -> Iterator[Script]:
         yield Script("regress", path.name, path.read_text(errors="replace"))
 
 
+class Failed(Exception):
+    """A tool ended with an error or not in time; its output."""
+
+
 def _tool(server: ServerProcess, database: str, *command: str, text: str | None = None) -> str:
+    """Return what a tool prints. Failed: it ended with an error, as psql with a script does not for one in the script."""
     environment = os.environ | {
         "PGHOST": "127.0.0.1",
         "PGPORT": str(server.port),
@@ -88,8 +99,10 @@ def _tool(server: ServerProcess, database: str, *command: str, text: str | None 
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return "timed out"
-    return done.stdout if done.returncode == 0 else f"{done.stdout}\n{done.stderr}"
+        raise Failed("timed out") from None
+    if done.returncode != 0:
+        raise Failed(done.stderr)
+    return done.stdout
 
 
 def dump(server: ServerProcess, database: str) -> str:
@@ -140,20 +153,31 @@ def random_ddl(server: ServerProcess, database: str, seed: int) -> None:
 
 
 class Outcome(NamedTuple):
-    """How many scripts of a kind ran, and the first lines of what differed, by script."""
+    """Of a script: the commit it ran on, what pg_dump said before the kill if it failed, and the first lines of what differed after it."""
 
-    ran: dict[str, int]
-    different: dict[str, list[str]]
+    kind: str
+    name: str
+    commit: str
+    undumped: str = ""
+    different: tuple[str, ...] = ()
 
 
-def prove(folder: Path, chosen: list[Script], batch: int) -> Outcome:
-    """Run scripts, ``batch`` for each kill."""
-    ran: dict[str, int] = {}
-    different: dict[str, list[str]] = {}
+def _dumped(server: ServerProcess, database: str) -> tuple[str, str]:
+    """Return a dump and nothing, or nothing and the error."""
+    try:
+        return dump(server, database), ""
+    except Failed as failed:
+        return "", str(failed)
+
+
+def prove(folder: Path, chosen: list[Script], batch: int, until: float = math.inf) -> Iterator[Outcome]:
+    """Run scripts, ``batch`` for each kill; no batch begins after ``until`` (of the monotonic clock)."""
+    commit = subprocess.check_output(["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, text=True).strip()
     server = ServerProcess(folder)
     for at in range(0, len(chosen), batch):
+        if time.monotonic() > until:
+            break
         some = [(f"r{at + i}", script) for i, script in enumerate(chosen[at : at + batch])]
-        before: dict[str, str] = {}
         held = psycopg.connect(server.url, autocommit=True)
         held.execute("CREATE TEMP TABLE held (a int)")
         held.execute(f"CREATE TABLE over_held_{at} (k int, c held)")
@@ -161,28 +185,40 @@ def prove(folder: Path, chosen: list[Script], batch: int) -> Outcome:
             server.sql(f"CREATE DATABASE {database}")
             if script.kind == "random":
                 random_ddl(server, database, int(script.name))
-            else:
+                continue
+            with contextlib.suppress(
+                Failed
+            ):  # it takes too long, or ends its own session: what it did until then counts
                 _tool(server, database, "psql", "-Xq", text=script.text)
-        for database, _script in some:
-            before[database] = dump(server, database)
+        before = {database: _dumped(server, database) for database, _script in some}
+        different: dict[str, tuple[str, ...]] = {}
         for _kill in range(2):
             server.kill()
             server = ServerProcess(folder)
-            for database, script in some:
-                after = dump(server, database)
+            for database, _script in some:
+                after = _dumped(server, database)
                 if after != before[database]:
-                    lines = difflib.unified_diff(
-                        before[database].splitlines(), after.splitlines(), lineterm="", n=0
-                    )
-                    different[f"{script.kind} {script.name}"] = list(lines)[:20]
+                    old, new = ("\n".join(dumped).splitlines() for dumped in (before[database], after))
+                    lines = difflib.unified_diff(old, new, lineterm="", n=0)
+                    different[database] = tuple(itertools.islice(lines, 20))
             server.sql("CHECKPOINT")
         held.close()
         for database, script in some:
             server.sql(f"DROP DATABASE {database}")
-            ran[script.kind] = ran.get(script.kind, 0) + 1
-        print(f"{at + len(some)} of {len(chosen)} scripts, {len(different)} different", flush=True)
+            yield Outcome(script.kind, script.name, commit, before[database][1], different.get(database, ()))
     server.stop()
-    return Outcome(ran, different)
+
+
+def figures(outcomes: list[Outcome], of: int, batch: int) -> dict[str, object]:
+    """Return what goes to ``docs/evidence``; ``of``: how many scripts there are."""
+    return {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "commits": sorted({outcome.commit for outcome in outcomes}),
+        "scripts": dict(Counter(outcome.kind for outcome in outcomes)), "of": of,
+        "kills": 2 * -(-len(outcomes) // batch),
+        "different": {f"{o.kind} {o.name}": o.different for o in outcomes if o.different},
+        "not dumped": {f"{o.kind} {o.name}": o.undumped for o in outcomes if o.undumped},
+    }  # fmt: skip
 
 
 def main() -> int:
@@ -194,18 +230,32 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1, help="take every n-th script")
     parser.add_argument("--suites", type=Path, default=SUITES, help="where PostgreSQL's regression tests are")
     parser.add_argument("--keep", action="store_true", help="write the figures to docs/evidence")
+    parser.add_argument(
+        "--journal", type=Path, help="a line for each script that ran; what is in it is not run"
+    )
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no batch after that")
     arguments = parser.parse_args()
-    chosen = list(scripts(arguments.suites))[:: arguments.every]
-    with tempfile.TemporaryDirectory() as folder:
-        outcome = prove(Path(folder) / "data", chosen, arguments.batch)
-    figures = {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(), "scripts": outcome.ran, "every": arguments.every,
-        "kills": 2 * -(-len(chosen) // arguments.batch), "different": outcome.different,
-    }  # fmt: skip
-    print(json.dumps(figures, indent=1))
+    every = list(scripts(arguments.suites))
+    outcomes = []
+    if arguments.journal and arguments.journal.exists():
+        outcomes = [Outcome(*json.loads(line)) for line in arguments.journal.read_text().splitlines()]
+    ran = {(outcome.kind, outcome.name) for outcome in outcomes}
+    chosen = [script for script in every[:: arguments.every] if (script.kind, script.name) not in ran]
+    until = time.monotonic() + 60 * arguments.minutes
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as files:
+        journal = files.enter_context(arguments.journal.open("a", buffering=1)) if arguments.journal else None
+        for number, outcome in enumerate(prove(Path(folder) / "data", chosen, arguments.batch, until), 1):
+            outcomes.append(outcome)
+            if journal:
+                journal.write(json.dumps(outcome) + "\n")
+            if number % arguments.batch == 0:
+                found = sum(bool(o.different or o.undumped) for o in outcomes)
+                print(f"{number} of {len(chosen)} scripts, {found} findings", flush=True)
+    told = figures(outcomes, len(every), arguments.batch)
+    print(json.dumps(told, indent=1))
     if arguments.keep:
-        EVIDENCE.write_text(json.dumps(figures, indent=1) + "\n")
-    return 1 if outcome.different else 0
+        EVIDENCE.write_text(json.dumps(told, indent=1) + "\n")
+    return 1 if told["different"] or told["not dumped"] else 0
 
 
 if __name__ == "__main__":
