@@ -29,6 +29,7 @@ from engine.index.candidates import FEW_ROWS, CandidateScan, Request, index_key,
 from engine.index.computed_keys import holds_rows_of
 from pgwire.codecs import hstore
 from pgwire.codecs.tsquery import Word, unpack
+from pgwire.give_way import paced
 from planner.builtins.extension_trigrams import DEFAULTS, SIMILARITY, threshold
 from planner.builtins.session import EvalSession
 from planner.builtins.trigrams import of_pattern, trigrams
@@ -249,7 +250,7 @@ class EntriesScan(CandidateScan):
 
     def _matching(self, query: bytes, txn: Transaction) -> list[Request] | None:
         """Return the rows under lexemes one of which every match of a tsquery has: of several such sets the one with the fewest rows."""
-        words = {item.text for item in unpack(query) if isinstance(item, Word)}
+        words = {item.text for item in paced(unpack(query)) if isinstance(item, Word)}
         if not words:
             return []
         if len(words) > MAX_ENTRIES:

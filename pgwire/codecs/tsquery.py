@@ -9,6 +9,7 @@ weights and prefix marks are not compared and come after it (kind ``tailed`` of 
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
@@ -19,8 +20,10 @@ from pgwire.codecs.invalid import quoting
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.text import int_of
 from pgwire.codecs.tsvector import LAST_POSITION, MAX_BYTES, MAX_LEXEME_BYTES, WEIGHTS, Scanner, quoted
-from pgwire.give_way import give_way, paced, paced_iter
+from pgwire.give_way import PACE, give_way, paced, paced_iter
 from pgwire.kept import kept
+from pgwire.long_values import run_end
+from pgwire.release import let_go, release
 
 T = TypeVar("T")
 
@@ -101,14 +104,13 @@ def checksum(data: bytes) -> int:
 
 def pack(items: Sequence[Item]) -> bytes:
     """Return the value of a query; 54000 where it is too large."""
-    key: list[bytes] = []
-    tail = bytearray()
+    key, tail = bytearray(), bytearray()
     used = 0
     # root first, and right operands before left ones, as PostgreSQL keeps and compares them: the items backwards
     open_: list[tuple[bytes, int]] = []  # distances to write behind the operands of phrases, operands to go
-    for item in paced(items[::-1]):
+    for item in paced_iter(reversed(items)):
         if isinstance(item, Operator):
-            key.append(bytes((0, 255 - item.kind)))
+            key += bytes((0, 255 - item.kind))
             distance = struct.pack(">H", 0xFFFF - item.distance) if item.kind == PHRASE else b""
             open_.append((distance, 1 if item.kind == NOT else 2))
             continue
@@ -117,18 +119,20 @@ def pack(items: Sequence[Item]) -> bytes:
         if len(data) > MAX_LEXEME_BYTES:
             raise DataError("54000", f"word is too long in tsquery: {item.text!r}")
         used += len(data) + 1
-        key.append(b"\1" + struct.pack(">I", 2**31 - 1 - checksum(data)) + data + b"\0")
+        key += b"\1" + struct.pack(">I", 2**31 - 1 - checksum(data)) + data + b"\0"
         tail.append(item.weights | item.prefix << 4)
         while open_:
             distance, left = open_.pop()
             if left > 1:
                 open_.append((distance, left - 1))
                 break
-            key.append(distance)
+            key += distance
+            if not len(open_) % PACE:  # a word may be the last one of all operators
+                give_way()
     if used > MAX_BYTES:
         raise DataError("54000", "tsquery is too large")
     head = _HEAD.pack(len(items), 8 + 12 * len(items) + used)
-    return b"".join((head, *key, bytes(tail), struct.pack(">I", len(tail))))
+    return b"".join((head, key, tail, struct.pack(">I", len(tail))))
 
 
 @kept(256)
@@ -162,6 +166,8 @@ def unpack(value: bytes) -> Query:
             if operator.kind == PHRASE:
                 found[place] = Operator(PHRASE, 0xFFFF - (value[at] << 8 | value[at + 1]))
                 at += 2
+            if not len(open_) % PACE:
+                give_way()
     return tuple(reversed(found))
 
 
@@ -177,42 +183,62 @@ EMPTY: Final = pack(())
 
 
 class _Cleaned(NamedTuple):
-    """What is left of a subtree, and what phrases around it are to add to their distance on its left and right."""
+    """Whether something is left of a subtree, and what phrases around it are to add to their distance on its left and right."""
 
-    items: list[Item]
+    left_over: bool
     left: int
     right: int
 
 
 def without_stops(items: Sequence[Item]) -> list[Item]:
     """Return a query without the places of stop words, distances of phrases grown by them: ``a <-> STOP <-> b`` is ``a <2> b``."""
+    out: list[Item] = []  # operands come before their operator: what is left over of both is already there
 
     def leaf(item: Item) -> _Cleaned:
-        return _Cleaned([] if isinstance(item, Stop) else [item], 0, 0)
+        if isinstance(item, Stop):
+            return _Cleaned(False, 0, 0)
+        out.append(item)
+        return _Cleaned(True, 0, 0)
 
     def negate(inner: _Cleaned) -> _Cleaned:
-        return _Cleaned([*inner.items, Operator(NOT)] if inner.items else [], inner.left, inner.right)
+        if inner.left_over:
+            out.append(Operator(NOT))
+        return inner
 
     def join(operator: Operator, a: _Cleaned, b: _Cleaned) -> _Cleaned:
         phrase = operator.kind == PHRASE
-        if not a.items and not b.items:
+        if not a.left_over and not b.left_over:
             width = a.left + operator.distance + b.left if phrase else max(a.left, b.left)
-            return _Cleaned([], width, width)
-        if not a.items:
-            return _Cleaned(b.items, a.left + operator.distance + b.left if phrase else b.left, b.right)
-        if not b.items:
-            return _Cleaned(a.items, a.left, a.right + operator.distance + b.right if phrase else a.right)
-        a.items.extend(b.items)
+            return _Cleaned(False, width, width)
+        if not a.left_over:
+            return _Cleaned(True, a.left + operator.distance + b.left if phrase else b.left, b.right)
+        if not b.left_over:
+            return _Cleaned(True, a.left, a.right + operator.distance + b.right if phrase else a.right)
         if not phrase:
-            a.items.append(operator)
-            return _Cleaned(a.items, 0, 0)
-        a.items.append(Operator(PHRASE, operator.distance + a.right + b.left))
-        return _Cleaned(a.items, a.left, b.right)
+            out.append(operator)
+            return _Cleaned(True, 0, 0)
+        out.append(Operator(PHRASE, operator.distance + a.right + b.left))
+        return _Cleaned(True, a.left, b.right)
 
-    return fold(items, leaf, negate, join).items if items else []
+    if items:
+        fold(items, leaf, negate, join)
+    return out
+
+
+def made(items: list[Item]) -> bytes:
+    """Return the value of a query with places of stop words, whose items are nobody else's."""
+    cleaned: list[Item] = []
+    try:
+        cleaned = without_stops(items)
+        return pack(cleaned)
+    finally:
+        release(items, cleaned)
 
 
 # -- reading --------------------------------------------------------------------------------------------
+
+_DIGITS: Final = re.compile("[0-9]*")
+_BLANKS: Final = re.compile(r"\s*")
 
 Expand: TypeAlias = Callable[[str, int, bool], Iterable[Item]]
 """What an operand with weights and prefix mark becomes: items of one whole query."""
@@ -234,7 +260,9 @@ class _Reader:
         self.waiting: list[list[Operator]] = [[]]  # operators by level of parentheses
 
     def operand(self, text: str, weights: int, prefix: bool) -> None:
-        if len(text.encode("utf-8")) > MAX_LEXEME_BYTES and self.expand is as_it_stands:
+        if self.expand is as_it_stands and (
+            len(text) > MAX_LEXEME_BYTES or len(text.encode("utf-8")) > MAX_LEXEME_BYTES
+        ):
             raise DataError("54000", quoting("word is too long in tsquery: ", self.text))
         self.items.extend(self.expand(text, weights, prefix))
 
@@ -299,12 +327,14 @@ class _Standard(_Reader):
                 else:
                     weights |= 1 << WEIGHTS.index(char)
                 scanner.at += 1
+                give_way()
         return weights, prefix
 
     def join(self) -> bool:
         """Read what follows an operand up to an operator with two; False at the end."""
         scanner = self.scanner
         while True:
+            give_way()
             char = scanner.skip_spaces()
             if char == "&" or char == "|":
                 scanner.at += 1
@@ -325,9 +355,7 @@ class _Standard(_Reader):
     def distance(self) -> int:
         """Read ``<->`` or ``<2>``."""
         text, start = self.text, self.scanner.at + 1
-        end = start
-        while end < len(text) and text[end] in "0123456789":
-            end += 1
+        end = run_end(_DIGITS, text, start)
         number = 1
         if end > start:
             number = int_of(text[start:end])
@@ -382,6 +410,7 @@ class _Web(_Reader):
         """Read or put an operator behind an operand; False at the end."""
         scanner = self.scanner
         while char := scanner.skip_spaces():
+            give_way()
             if self.is_or():
                 scanner.at += 2
                 self.operator(Operator(OR))
@@ -398,17 +427,19 @@ class _Web(_Reader):
         if text[at : at + 2].lower() != "or":
             return False
         behind = text[at + 2 : at + 3]
-        return bool(behind) and not (behind in "-_" or behind.isalnum()) and bool(text[at + 3 :].strip())
+        if not behind or behind in "-_" or behind.isalnum():
+            return False
+        return run_end(_BLANKS, text, at + 3) < len(text)
 
 
 def read(text: str, expand: Expand) -> bytes:
     """Read a query in to_tsquery's syntax: 42601, 22023, 54000."""
-    return pack(without_stops(_Standard(text, expand, web=False).read()))
+    return made(_Standard(text, expand, web=False).read())
 
 
 def read_web(text: str, expand: Expand) -> bytes:
     """Read a query in websearch_to_tsquery's syntax."""
-    return pack(without_stops(_Web(text, expand, web=True).read()))
+    return made(_Web(text, expand, web=True).read())
 
 
 def parse(text: str) -> bytes:
@@ -431,25 +462,54 @@ def show_items(items: Sequence[Item]) -> str:
     """Print a query with the parentheses that it needs."""
     if not items:
         return ""
+    begins = _begins(items)
+    shown: list[str] = []
+    # what is still to be printed, the next one last: texts, and places of items with their operator and whether they are right of it
+    open_: list[str | tuple[int, int, bool]] = [(len(items) - 1, 0, False)]
+    while open_:
+        give_way()
+        top = open_.pop()
+        if isinstance(top, str):
+            shown.append(top)
+            continue
+        place, around, right = top
+        item = items[place]
+        if not isinstance(item, Operator):
+            assert isinstance(item, Word)
+            shown.append(show_word(item))
+            continue
+        kind = item.kind
+        if around and (PRIORITY[kind] < PRIORITY[around] or (kind == around == PHRASE and right)):
+            shown.append("( ")
+            open_.append(" )")
+        if kind == NOT:
+            open_ += ((place - 1, NOT, False), "!")
+            continue
+        sign = _SIGNS.get(kind) or (" <-> " if item.distance == 1 else f" <{item.distance}> ")
+        open_ += ((place - 1, kind, True), sign, (begins[place - 1] - 1, kind, False))
+    return "".join(shown)
 
-    def wrapped(shown: tuple[str, int], around: int, *, right_of_phrase: bool = False) -> str:
-        text, kind = shown
-        if kind and (PRIORITY[kind] < PRIORITY[around] or (kind == PHRASE and right_of_phrase)):
-            return f"( {text} )"
-        return text
 
-    def join(operator: Operator, a: tuple[str, int], b: tuple[str, int]) -> tuple[str, int]:
-        kind = operator.kind
-        sign = _SIGNS.get(kind) or (" <-> " if operator.distance == 1 else f" <{operator.distance}> ")
-        right = wrapped(b, kind, right_of_phrase=kind == PHRASE)
-        return wrapped(a, kind) + sign + right, kind
-
-    return fold(items, lambda word: (show_word(word), 0), lambda a: ("!" + wrapped(a, NOT), NOT), join)[0]
+def _begins(items: Sequence[Item]) -> list[int]:
+    """Return where the operands of each item begin, a word's where it stands."""
+    found: list[int] = []
+    for place, item in enumerate(paced(items)):
+        if not isinstance(item, Operator):
+            found.append(place)
+        elif item.kind == NOT:
+            found.append(found[place - 1])
+        else:
+            found.append(found[found[place - 1] - 1])
+    return found
 
 
 def show(value: bytes) -> str:
     """Print a tsquery."""
-    return show_items(unpack(value))
+    items = unpack(value)
+    try:
+        return show_items(items)
+    finally:
+        let_go(items)
 
 
 # -- binary form ----------------------------------------------------------------------------------------
@@ -484,7 +544,10 @@ def receiver(settings: CodecSettings) -> Callable[[bytes], bytes]:
                 raise DataError("22P03", "malformed tsquery: operand not found")
         if operands > 1:
             raise DataError("22P03", "malformed tsquery: extra nodes")
-        return pack(items)
+        try:
+            return pack(items)
+        finally:
+            release(items)
 
     return recv
 
@@ -522,8 +585,10 @@ def sender(settings: CodecSettings) -> Callable[[bytes], bytes]:
 
     def send(value: bytes) -> bytes:
         items = unpack(value)
-        return struct.pack(">I", len(items)) + b"".join(
-            [send_item(item) for item in paced_iter(reversed(items))]
-        )
+        sent = bytearray(struct.pack(">I", len(items)))
+        for item in paced_iter(reversed(items)):
+            sent += send_item(item)
+        let_go(items)
+        return bytes(sent)
 
     return send

@@ -9,8 +9,9 @@ positions begins with 1.
 
 from __future__ import annotations
 
+import re
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Final, TypeAlias
 
@@ -19,9 +20,9 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import quoting
 from pgwire.codecs.settings import CodecSettings
 from pgwire.codecs.text import int_of
-from pgwire.give_way import give_way, paced, paced_iter
-from pgwire.kept import kept
-from pgwire.long_values import in_order
+from pgwire.give_way import PACE, give_way, paced, paced_iter
+from pgwire.kept import LONG, kept
+from pgwire.long_values import encoded, in_order, joined, run_end
 from pgwire.release import release
 
 Places: TypeAlias = tuple[int, ...]
@@ -38,7 +39,9 @@ _SPACES: Final = frozenset(" \t\n\v\f\r\u1680\u2028\u2029\u205f\u3000") | {
     chr(c) for c in (*range(0x2000, 0x2007), 0x2008, 0x2009, 0x200A)
 }
 OPERATORS: Final = frozenset("!&|()<")
+_SPACE_RUN: Final = re.compile(f"[{''.join(sorted(_SPACES))}]*")
 _DIGITS: Final = frozenset("0123456789")
+_DIGIT_RUN: Final = re.compile("[0-9]*")
 _HEAD: Final = struct.Struct(">II")
 _BINARY_SIZE_MAX: Final = 2**28
 
@@ -83,8 +86,16 @@ def pack(vector: Iterable[tuple[str, Places]]) -> bytes:
 @kept(64, short=1 << 14)
 def unpack(value: bytes) -> Vector:
     """Return the lexemes of a value."""
+    return tuple(_entries(value))
+
+
+def walk(value: bytes) -> Iterator[tuple[str, Places]]:
+    """Yield what ``unpack`` returns, giving way; of a long value an entry at a time, so that they do not all go in one step at the end."""
+    return _entries(value) if len(value) > LONG else paced_iter(unpack(value))
+
+
+def _entries(value: bytes) -> Iterator[tuple[str, Places]]:
     count = _HEAD.unpack_from(value)[1]
-    found: list[tuple[str, Places]] = []
     at = _HEAD.size
     for _ in paced(range(count)):
         bare = value[at]
@@ -97,8 +108,7 @@ def unpack(value: bytes) -> Vector:
             keys = struct.unpack_from(f">{number}H", value, at + 2)
             places = tuple((0xFFFF - k) >> 2 | ((0xFFFF - k) & 3) << 14 for k in keys)
             at += 2 + 2 * number
-        found.append((lexeme, places))
-    return tuple(found)
+        yield lexeme, places
 
 
 def size(value: bytes) -> int:
@@ -156,9 +166,8 @@ class Scanner:
     def skip_spaces(self) -> str:
         """Go to the next character that is no space, and return it; "" at the end."""
         text, at = self.text, self.at
-        while at < len(text) and text[at] in _SPACES:
-            at += 1
-        self.at = at
+        if text[at : at + 1] in _SPACES:
+            at = self.at = run_end(_SPACE_RUN, text, at + 1)
         return text[at : at + 1]
 
     def next(self) -> tuple[str, list[int]] | None:
@@ -199,9 +208,11 @@ class Scanner:
                     break
             found.append(char)
             self.at += 1
+            if not len(found) % PACE:
+                give_way()
         if not found:
             raise self.error()
-        return "".join(found)
+        return joined(found)
 
     def _plain(self) -> str:
         found: list[str] = []
@@ -219,9 +230,11 @@ class Scanner:
                 break
             found.append(char)
             self.at += 1
+            if not len(found) % PACE:
+                give_way()
         if not found:
             raise self.error()
-        return "".join(found)
+        return joined(found)
 
     def _places(self) -> list[int]:
         """Read ``1A,2,3C``."""
@@ -229,8 +242,7 @@ class Scanner:
         text = self.text
         while True:
             start = self.at
-            while self.at < len(text) and text[self.at] in _DIGITS:
-                self.at += 1
+            self.at = run_end(_DIGIT_RUN, text, start)
             if start == self.at:
                 raise self.error()
             place = limited(int_of(text[start : self.at]))
@@ -247,6 +259,7 @@ class Scanner:
                 elif char not in _DIGITS:
                     raise self.error()
                 self.at += 1
+                give_way()
             found.append(place)
             if self.at >= len(text):
                 return found
@@ -260,7 +273,7 @@ def parse(text: str) -> bytes:
     used = 0
     while (word := scanner.next()) is not None:
         give_way()
-        length = len(word[0].encode("utf-8"))
+        length = len(encoded(word[0]))
         if length > MAX_LEXEME_BYTES:
             raise DataError("54000", f"word is too long ({length} bytes, max {MAX_LEXEME_BYTES} bytes)")
         used += length
@@ -289,7 +302,7 @@ def show(value: bytes) -> str:
     return " ".join(
         [
             quoted(lexeme) + (":" + ",".join(map(show_place, places)) if places else "")
-            for lexeme, places in paced(unpack(value))
+            for lexeme, places in walk(value)
         ]
     )
 
@@ -321,7 +334,11 @@ def receiver(settings: CodecSettings) -> Callable[[bytes], bytes]:
             raise DataError("08P01", "insufficient data left in message") from None
         if at != len(data):
             raise DataError("22P03", "incorrect binary data format")
-        return pack(in_order(words))
+        ordered = in_order(words)
+        try:
+            return pack(ordered)
+        finally:
+            release(words, ordered)
 
     return recv
 
@@ -341,12 +358,9 @@ def sender(settings: CodecSettings) -> Callable[[bytes], bytes]:
     encode = encoding(settings.encoding).encode
 
     def send(value: bytes) -> bytes:
-        vector = unpack(value)
-        return struct.pack(">I", len(vector)) + b"".join(
-            [
-                encode(lexeme) + b"\0" + struct.pack(f">{len(places) + 1}H", len(places), *places)
-                for lexeme, places in paced(vector)
-            ]
-        )
+        sent = bytearray(struct.pack(">I", size(value)))
+        for lexeme, places in walk(value):
+            sent += encode(lexeme) + b"\0" + struct.pack(f">{len(places) + 1}H", len(places), *places)
+        return bytes(sent)
 
     return send

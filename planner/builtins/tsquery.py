@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any, Final
 
 from pgwire.codecs.ranges import comparable
@@ -19,6 +20,8 @@ from pgwire.codecs.tsquery import (
     size,
     unpack,
 )
+from pgwire.give_way import paced, paced_iter
+from pgwire.release import let_go, release
 from planner.builtins.compare import register_comparisons
 from planner.builtins.compare_sql import comparison
 from planner.builtins.range import SYMBOLS, comparisons
@@ -32,7 +35,12 @@ def _joined(a: bytes, b: bytes, operator: Operator) -> bytes:
     left, right = unpack(a), unpack(b)
     if not left or not right:
         return b if not left else a
-    return pack((*left, *right, operator))
+    items = list(paced_iter(chain(left, right, (operator,))))
+    del left, right
+    try:
+        return pack(items)
+    finally:
+        release(items)
 
 
 def phrase(a: bytes, b: bytes, distance: int = 1) -> bytes:
@@ -48,22 +56,36 @@ def phrase(a: bytes, b: bytes, distance: int = 1) -> bytes:
 def negation(value: bytes) -> bytes:
     """SQL's ``!!``."""
     items = unpack(value)
-    return pack((*items, Operator(NOT))) if items else EMPTY
+    try:
+        return pack((*items, Operator(NOT))) if items else EMPTY
+    finally:
+        let_go(items)
 
 
 def _texts(value: bytes) -> set[str]:
-    return {item.text for item in unpack(value) if isinstance(item, Word)}
+    items = unpack(value)
+    try:
+        return {item.text for item in paced(items) if isinstance(item, Word)}
+    finally:
+        let_go(items)
 
 
 def contains(a: bytes, b: bytes) -> bool:
     """SQL's ``@>``: whether all lexemes of ``b`` are in ``a``; operators do not count."""
-    return _texts(a) >= _texts(b)
+    all_, wanted = _texts(a), _texts(b)
+    try:
+        return len(wanted) <= len(all_) and all(text in all_ for text in paced_iter(wanted))
+    finally:
+        release(all_, wanted)
 
 
 def query_tree(value: bytes) -> str:
     """SQL's ``querytree``: what of a query an index can be asked for, T for all."""
     items = unpack(value)
-    return (show_items(without_nots(items)) or "T") if items else ""
+    try:
+        return (show_items(without_nots(items)) or "T") if items else ""
+    finally:
+        let_go(items)
 
 
 _FUNCTIONS: Final[dict[str, Any]] = {

@@ -16,11 +16,12 @@ from pgwire.codecs.tsvector import (
     pack,
     position,
     size,
-    unpack,
+    walk,
     weight,
 )
 from pgwire.give_way import paced, paced_iter
 from pgwire.long_values import in_order
+from pgwire.release import release
 from planner.builtins.compare import register_comparisons
 from planner.builtins.compare_sql import comparison
 from planner.builtins.range import SYMBOLS, comparisons
@@ -44,41 +45,51 @@ def _weighted(places: Places, new: int) -> Places:
 def set_weight(value: bytes, letter: str) -> bytes:
     """SQL's ``setweight`` of all positions. SqlError 22023 for a letter that is none of A to D."""
     new = _weight(letter)
-    return pack((lexeme, _weighted(places, new)) for lexeme, places in unpack(value))
+    return pack((lexeme, _weighted(places, new)) for lexeme, places in walk(value))
 
 
 def set_weight_of(value: bytes, letter: str, lexemes: Any) -> bytes:
     """SQL's ``setweight`` of some lexemes; NULL among them is passed over."""
-    new, wanted = _weight(letter), set(flat(lexemes))
+    new, wanted = _weight(letter), set(paced_iter(flat(lexemes)))
     return pack(
-        (lexeme, _weighted(places, new) if lexeme in wanted else places) for lexeme, places in unpack(value)
+        (lexeme, _weighted(places, new) if lexeme in wanted else places) for lexeme, places in walk(value)
     )
 
 
 def strip(value: bytes) -> bytes:
     """SQL's ``strip``: no positions."""
-    return pack((lexeme, ()) for lexeme, _ in unpack(value))
+    return pack((lexeme, ()) for lexeme, _ in walk(value))
 
 
 def concat(a: bytes, b: bytes) -> bytes:
     """SQL's ``||``: the second's positions begin behind the first's last one."""
-    first = unpack(a)
-    shift = max((position(p) for _, places in paced(first) for p in places), default=0)
-    joined: dict[str, Places] = dict(first)
-    for lexeme, places in paced_iter(unpack(b)):
+    shift = 0
+    joined: dict[str, Places] = {}
+    for lexeme, places in walk(a):
+        joined[lexeme] = places
+        if places:
+            shift = max(shift, *map(position, places))
+    for lexeme, places in walk(b):
         found = list(joined.get(lexeme, ()))
         for place in places:
             if len(found) >= MAX_PLACES or (found and position(found[-1]) == LAST_POSITION):
                 break
             found.append(limited(position(place) + shift) | weight(place) << 14)
         joined[lexeme] = tuple(found)
-    return pack((lexeme, joined[lexeme]) for lexeme in in_order(list(joined)))
+    ordered = in_order(list(paced_iter(joined)))
+    try:
+        return pack((lexeme, joined[lexeme]) for lexeme in ordered)
+    finally:
+        release(joined, ordered)
 
 
 def without(value: bytes, lexemes: Iterable[str | None]) -> bytes:
     """SQL's ``ts_delete``; NULL is passed over."""
     gone = set(paced_iter(lexemes))
-    return pack(entry for entry in paced_iter(unpack(value)) if entry[0] not in gone)
+    try:
+        return pack(entry for entry in walk(value) if entry[0] not in gone)
+    finally:
+        release(gone)
 
 
 def filtered(value: bytes, letters: Any) -> bytes:
@@ -91,10 +102,7 @@ def filtered(value: bytes, letters: Any) -> bytes:
         if found < 0:
             raise SqlError("22023", f'unrecognized weight: "{letter}"')
         wanted.add(found)
-    kept = (
-        (lexeme, tuple([p for p in places if weight(p) in wanted]))
-        for lexeme, places in paced_iter(unpack(value))
-    )
+    kept = ((lexeme, tuple([p for p in places if weight(p) in wanted])) for lexeme, places in walk(value))
     return pack((lexeme, places) for lexeme, places in kept if places)
 
 
@@ -113,7 +121,7 @@ def from_array(lexemes: Any) -> bytes:
 
 def entries(value: bytes) -> Iterator[tuple[str, tuple[int, ...] | None, tuple[str, ...] | None]]:
     """SQL's ``unnest``: lexeme, positions, weights; the latter two NULL where there are none."""
-    for lexeme, places in unpack(value):
+    for lexeme, places in walk(value):
         yield (
             lexeme,
             tuple(map(position, places)) or None,
@@ -130,7 +138,7 @@ _ONE: Final[dict[str, Callable[..., Any]]] = {
     "ts_delete(tsvector,text)": lambda value, lexeme: without(value, (lexeme,)),
     "ts_delete(tsvector,_text)": lambda value, lexemes: without(value, flat(lexemes)),
     "ts_filter(tsvector,_char)": filtered,
-    "tsvector_to_array(tsvector)": lambda value: tuple(lexeme for lexeme, _ in unpack(value)),
+    "tsvector_to_array(tsvector)": lambda value: tuple(lexeme for lexeme, _ in walk(value)),
     "array_to_tsvector(_text)": from_array,
     "unnest(tsvector)": entries,
     "ts_match_vq(tsvector,tsquery)": matches,

@@ -110,8 +110,7 @@ def phrase_query(configuration: Configuration, text: str) -> bytes:
 
 
 def _whole(configuration: Configuration, joined: int, text: str) -> bytes:
-    items = list(expander(configuration, joined)(text, 0, False)) if text else []
-    return tsquery.pack(tsquery.without_stops(items))
+    return tsquery.made(list(expander(configuration, joined)(text, 0, False)) if text else [])
 
 
 def web_query(configuration: Configuration, text: str) -> bytes:

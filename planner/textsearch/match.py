@@ -8,15 +8,17 @@ A lexeme without positions is MAYBE within a phrase, which then is no match; Pos
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from pgwire.codecs import tsquery, tsvector
 from pgwire.codecs.tsquery import AND, NOT, OR, PHRASE, Item, Operator, Word
 from pgwire.codecs.tsvector import Places, Vector, position, weight
-from pgwire.give_way import give_way
+from pgwire.give_way import PACE, give_way, paced
 from pgwire.kept import kept
+from pgwire.release import let_go
 
 NO, MAYBE, YES = 0, 1, 2
 
@@ -46,6 +48,8 @@ def within_phrases(items: Sequence[Item]) -> list[bool]:
     found = [False] * len(items)
     open_: list[tuple[bool, int]] = []  # of operators from the root down: what holds below, operands to go
     for place in range(len(items) - 1, -1, -1):
+        if not place % PACE:
+            give_way()
         item = items[place]
         inside = open_[-1][0] if open_ else False
         found[place] = inside
@@ -57,6 +61,8 @@ def within_phrases(items: Sequence[Item]) -> list[bool]:
             if left > 1:
                 open_.append((below, left - 1))
                 break
+            if not len(open_) % PACE:
+                give_way()
     return found
 
 
@@ -165,14 +171,16 @@ def _either(left: Match, right: Match) -> Match:
 # -- tsvectors ------------------------------------------------------------------------------------------
 
 
-def entries_of(vector: Vector, lexemes: Sequence[str], word: Word) -> Vector:
+_LEXEME: Final = itemgetter(0)
+
+
+def entries_of(vector: Vector, word: Word) -> Vector:
     """Return the entries of a tsvector that an operand means: the lexeme, or all that begin with it."""
-    first = bisect_left(lexemes, word.text)
-    last = first
+    text = word.text
+    first = last = bisect_left(vector, text, key=_LEXEME)
     if word.prefix:
-        while last < len(lexemes) and lexemes[last].startswith(word.text):
-            last += 1
-    elif first < len(lexemes) and lexemes[first] == word.text:
+        last = bisect_right(vector, text, first, key=lambda entry: entry[0][: len(text)])
+    elif first < len(vector) and vector[first][0] == text:
         last += 1
     return vector[first:last]
 
@@ -189,16 +197,15 @@ def _entry(places: Places, word: Word, wanted: bool) -> Match:
 
 def finder(vector: Vector) -> Find:
     """Return what operands match in a tsvector."""
-    lexemes = [lexeme for lexeme, _ in vector]
 
     def find(_: int, word: Word, wanted: bool) -> Match:
         found: list[Match] = []
-        for _lexeme, places in entries_of(vector, lexemes, word):
+        for _lexeme, places in paced(entries_of(vector, word)):
             match = _entry(places, word, wanted)
             if match.answer == MAYBE or (match.answer == YES and not wanted):
                 return match
             found.append(match)
-        return _listed(tuple(sorted({p for match in found for p in match.places})), 0)
+        return _listed(tuple(sorted({p for match in paced(found) for p in match.places})), 0)
 
     return find
 
@@ -209,20 +216,24 @@ def _needles(query: bytes) -> tuple[bytes, ...] | None:
     words = required(query, lambda _: 1)
     if words is None:
         return None
-    return tuple(word.text.encode("utf-8") + (b"" if word.prefix else b"\0") for word in words)
+    return tuple(word.text.encode("utf-8") + (b"" if word.prefix else b"\0") for word in paced(words))
 
 
 def matches(vector: bytes, query: bytes) -> bool:
     """SQL's ``tsvector @@ tsquery``: the empty query matches nothing."""
     needles = _needles(query)
-    if needles is not None and not any(needle in vector for needle in needles):
+    if needles is not None and not any(needle in vector for needle in paced(needles, 1)):
         return False  # most rows of a scan: their lexemes need not be read
     items = tsquery.unpack(query)
     if not items:
         return False
-    if len(items) == 1:
-        return finder(tsvector.unpack(vector))(0, items[0], False).answer == YES  # type: ignore[arg-type]
-    return execute(items, finder(tsvector.unpack(vector))) == YES
+    entries = tsvector.unpack(vector)
+    try:
+        if len(items) == 1:
+            return finder(entries)(0, items[0], False).answer == YES  # type: ignore[arg-type]
+        return execute(items, finder(entries)) == YES
+    finally:
+        let_go(entries, items)
 
 
 # -- what a match needs ---------------------------------------------------------------------------------
@@ -230,13 +241,27 @@ def matches(vector: bytes, query: bytes) -> bool:
 
 def without_nots(items: Sequence[Item]) -> list[Item]:
     """Return what of a query an index can be asked for (querytree()): without NOT, nothing where that may be anything."""
+    out: list[Item] = []
 
-    def join(operator: Operator, a: list[Item], b: list[Item]) -> list[Item]:
-        if a and b:
-            return [*a, *b, operator]
-        return [] if operator.kind == OR else a or b
+    def leaf(item: Item) -> tuple[int, bool]:
+        """Return where in ``out`` a subtree begins, and whether anything of it is there: nothing comes behind it before its operator does."""
+        out.append(item)
+        return len(out) - 1, True
 
-    return tsquery.fold(items, lambda item: [item], lambda _: [], join) if items else []
+    def negate(inner: tuple[int, bool]) -> tuple[int, bool]:
+        del out[inner[0] :]
+        return inner[0], False
+
+    def join(operator: Operator, a: tuple[int, bool], b: tuple[int, bool]) -> tuple[int, bool]:
+        if a[1] and b[1]:
+            out.append(operator)
+        elif operator.kind == OR:
+            return negate(a)
+        return a[0], a[1] or b[1]
+
+    if items:
+        tsquery.fold(items, leaf, negate, join)
+    return out
 
 
 def required(query: bytes, rows: Callable[[Word], int]) -> tuple[Word, ...] | None:
@@ -245,14 +270,21 @@ def required(query: bytes, rows: Callable[[Word], int]) -> tuple[Word, ...] | No
     ``rows``: how many an operand has at most. None where a match may have none of the query's operands.
     """
 
-    def join(
-        operator: Operator, a: tuple[Word, ...] | None, b: tuple[Word, ...] | None
-    ) -> tuple[Word, ...] | None:
+    def join(operator: Operator, a: _Needs, b: _Needs) -> _Needs:
         if a is None or b is None:
             return None if operator.kind == OR else a or b
         if operator.kind == OR:
-            return (*a, *b)
-        return min(a, b, key=lambda words: sum(map(rows, words)))
+            more, less = (a, b) if len(a[0]) >= len(b[0]) else (b, a)
+            more[0].extend(less[0])
+            return more[0], a[1] + b[1]
+        return min(a, b, key=itemgetter(1))
 
     items = tsquery.unpack(query)
-    return tsquery.fold(items, lambda word: (word,), lambda _: None, join) if items else ()
+    if not items:
+        return ()
+    found = tsquery.fold(items, lambda word: ([word], rows(word)), lambda _: None, join)
+    return None if found is None else tuple(found[0])
+
+
+_Needs: TypeAlias = tuple[list[Word], int] | None
+"""Operands one of which every match has, and how many rows they have together."""

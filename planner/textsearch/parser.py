@@ -130,6 +130,14 @@ _PLAIN_WORD: Final = re.compile(r"[A-Za-z]+(?=[ \t\n\r,;!?()\"']|\Z)")
 _PLAIN_BLANK: Final = re.compile(r"[ \t\n\r,;!?()\"']+(?=[A-Za-z0-9]|\Z)")
 
 
+def _forget(place: _Place) -> None:
+    """Forget the places that are remembered: each hyphen of a text may have left one, and a chain of them would go in one step."""
+    under, place.under = place.under, None
+    while under is not None:
+        under.under, under = None, under.under
+        give_way()
+
+
 class _Parser:
     def __init__(self, text: str, start: int = 0) -> None:
         self.text = text
@@ -177,7 +185,7 @@ class _Parser:
                 assert place.under is not None
                 place.under = place.under.under
             elif flags & _KEEP_ALL:
-                place.under = None
+                _forget(place)
             elif flags & _MERGE:
                 assert place.under is not None
                 self.place = place.under

@@ -17,7 +17,9 @@ from typing import Final
 from pgwire.codecs import tsquery, tsvector
 from pgwire.codecs.tsquery import AND, PHRASE, Item, Operator, Word
 from pgwire.codecs.tsvector import LAST_POSITION, Vector, position, weight
-from pgwire.give_way import give_way
+from pgwire.give_way import give_way, paced, paced_iter
+from pgwire.long_values import in_order
+from pgwire.release import let_go
 from planner.errors import SqlError
 from planner.textsearch.match import NO, YES, Match, entries_of, execute
 
@@ -56,16 +58,16 @@ def check_weights(given: Sequence[float | None]) -> tuple[float, ...]:
 
 
 def _length(vector: Vector) -> int:
-    return sum(len(places) or 1 for _, places in vector)
+    return sum(len(places) or 1 for _, places in paced(vector))
 
 
 def _operands(items: Sequence[Item]) -> list[Word]:
     """Return the query's operands in order, each lexeme once."""
     found: dict[str, Word] = {}
-    for item in reversed(items):  # as PostgreSQL goes through them
+    for item in paced_iter(reversed(items)):  # as PostgreSQL goes through them
         if isinstance(item, Word):
             found.setdefault(item.text, item)
-    return [found[text] for text in sorted(found)]
+    return [found[text] for text in in_order(list(found))]
 
 
 # -- ts_rank --------------------------------------------------------------------------------------------
@@ -86,14 +88,13 @@ def _rank_near(weights: Sequence[float], vector: Vector, items: Sequence[Item]) 
     operands = _operands(items)
     if len(operands) < 2:
         return _rank_often(weights, vector, items)
-    lexemes = [lexeme for lexeme, _ in vector]
     result = -1.0
     seen: list[
         tuple[tuple[int, ...], bool]
     ] = []  # places of earlier operands; whether they have none of their own
     for word in operands:
         last: tuple[tuple[int, ...], bool] | None = None
-        for _, own in entries_of(vector, lexemes, word):
+        for _, own in entries_of(vector, word):
             give_way()
             places, bare = own or _NO_PLACES_AND, not own
             last = places, bare
@@ -117,10 +118,9 @@ def _rank_near(weights: Sequence[float], vector: Vector, items: Sequence[Item]) 
 def _rank_often(weights: Sequence[float], vector: Vector, items: Sequence[Item]) -> float:
     """Rank by how often the operands are there."""
     operands = _operands(items)
-    lexemes = [lexeme for lexeme, _ in vector]
     result = 0.0
     for word in operands:
-        for _, own in entries_of(vector, lexemes, word):
+        for _, own in entries_of(vector, word):
             give_way()
             total, greatest, at = 0.0, -1.0, 0
             for number, place in enumerate(own or _NO_PLACES_OR):
@@ -154,6 +154,7 @@ def rank(weights: Sequence[float], vector_value: bytes, query: bytes, method: in
         result = single(result / (math.log(len(vector) + 1) / _LOG_2))
     if method & R_DIV_R_PLUS_1:
         result = single(result / single(result + 1))
+    let_go(vector, items)
     return result
 
 
@@ -170,12 +171,11 @@ class _Place:
 
 def _document(vector: Vector, items: Sequence[Item]) -> list[_Place]:
     """Return the places of the query's operands in the order of their positions."""
-    lexemes = [lexeme for lexeme, _ in vector]
-    numbers = {lexeme: number for number, lexeme in enumerate(lexemes)}
+    numbers = {lexeme: number for number, (lexeme, _) in enumerate(paced(vector))}
     found: list[tuple[int, int, int, int, int]] = []
     for number, item in enumerate(items):
         if isinstance(item, Word):
-            for lexeme, places in entries_of(vector, lexemes, item):
+            for lexeme, places in entries_of(vector, item):
                 give_way()
                 found += [
                     (position(p), weight(p), numbers[lexeme], number, p)
@@ -184,7 +184,7 @@ def _document(vector: Vector, items: Sequence[Item]) -> list[_Place]:
                 ]
     joined: list[_Place] = []
     last: tuple[int, int] | None = None
-    for _, _, entry, number, place in sorted(found):
+    for _, _, entry, number, place in paced(in_order(found)):
         if last != (place, entry):
             joined.append(_Place(place))
             last = place, entry
@@ -273,4 +273,5 @@ def rank_by_covers(weights: Sequence[float], vector_value: bytes, query: bytes, 
         result /= math.log(len(vector) + 1) / _LOG_2
     if method & R_DIV_R_PLUS_1:
         result /= result + 1
+    let_go(vector, items, document)
     return single(result)

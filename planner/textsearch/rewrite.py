@@ -13,6 +13,8 @@ from functools import cmp_to_key
 
 from pgwire.codecs import tsquery
 from pgwire.codecs.tsquery import AND, NOT, OR, PHRASE, Item, Operator, Word, checksum
+from pgwire.give_way import give_way
+from pgwire.release import LARGE, release, release_all
 from planner.errors import SqlError
 
 _MAX_DEPTH = 400
@@ -46,6 +48,7 @@ def _tree(items: Sequence[Item]) -> _Node:
 
 def _compare(a: _Node, b: _Node) -> int:
     """Order nodes: operators before words, both backwards by number (kind, operands, checksum), as PostgreSQL does."""
+    give_way()
     if bool(a.kind) != bool(b.kind):
         return -1 if a.kind else 1
     if not a.kind:
@@ -73,6 +76,7 @@ def _flat(node: _Node) -> None:
     """Put the operands of nested & into the outer one, so of |; all in order."""
     children: list[_Node] = []
     for child in node.children:
+        give_way()
         _flat(child)
         if node.kind in (AND, OR) and child.kind == node.kind:
             children += child.children
@@ -83,6 +87,7 @@ def _flat(node: _Node) -> None:
 
 def _sorted(node: _Node) -> None:
     for child in node.children:
+        give_way()
         _sorted(child)
     if node.kind in (AND, OR):
         node.children.sort(key=_BY_ORDER)
@@ -136,6 +141,7 @@ def _copied(new: _Node) -> _Node:
 
 def _items(node: _Node, out: list[Item]) -> None:
     """Write a node's items, left operands first; operators over several become nested ones."""
+    give_way()
     if not node.kind:
         out.append(node.item)
         return
@@ -144,11 +150,10 @@ def _items(node: _Node, out: list[Item]) -> None:
         out.append(node.item)
         return
     # nested as PostgreSQL nests them: the first two, then the last one, then those between
-    operands = node.children
-    while len(operands) > 2:
-        operands = [_Node(Operator(node.kind), operands[:2]), operands[-1], *operands[2:-1]]
-    _items(operands[1], out)
-    _items(operands[0], out)
+    first, second, *others = node.children
+    for operand in (*others, second, first):
+        _items(operand, out)
+    out += (Operator(node.kind),) * len(others)
     out.append(node.item)
 
 
@@ -166,4 +171,9 @@ def rewrite(query: bytes, target: bytes, substitute: bytes) -> bytes:
         return tsquery.EMPTY
     out: list[Item] = []
     _items(found, out)
-    return tsquery.pack(out)
+    try:
+        return tsquery.pack(out)
+    finally:
+        release(out)
+        if len(items) > LARGE:
+            release_all([items, tree, part, found])

@@ -10,11 +10,17 @@ from typing import Any
 import pytest
 
 import pgwire.give_way
+import pgwire.release
+from pgwire.codecs import tsquery
 from pgwire.codecs.registry import DEFAULT, text_input
+from pgwire.codecs.tsquery import OR, Operator, Word
 from planner.builtins import bytea, extension_crypto, json_path, numeric, text, trigrams
+from planner.builtins import tsquery as tsqueries
 from planner.facts import facts
 from planner.geometry import polygons
-from planner.textsearch import rank
+from planner.textsearch import match, parser, rank, rewrite
+from planner.textsearch.dictionaries import built_in_configuration
+from planner.textsearch.make import plain_query
 from planner.textsearch.parser import tokens
 
 Points = tuple[tuple[float, float], ...]
@@ -45,6 +51,10 @@ def value(type_: str, literal: str) -> Any:
 WORDS = " ".join(f"word{n % 977}" for n in range(4000))
 DOCUMENT = f"a:{','.join(map(str, range(1, 400, 2)))} b:{','.join(map(str, range(2, 400, 2)))}"
 
+OPERATORS = (Word("a"), *(item for n in range(1_000) for item in (Word(f"w{n}"), Operator(OR))))
+MANY = "|".join(f"w{n}" for n in range(200))
+BUILTIN = tsqueries._FUNCTIONS
+
 LONG: list[tuple[str, Callable[[], object], int]] = [
     ("polygons that may meet", lambda: polygons.polygons_overlap(spiral(1), spiral(1.01)), 2_000),
     ("a path and another", lambda: polygons.path_distance((False, star(80)), (False, star(80, 0.1))), 6_000),
@@ -52,6 +62,17 @@ LONG: list[tuple[str, Callable[[], object], int]] = [
     ("trigrams of a text", lambda: trigrams.trigrams(WORDS), 20),
     ("a run of trigrams", lambda: trigrams.word_similarity(WORDS[:600], WORDS[:1500]), 500),
     ("tokens", lambda: list(tokens("http://a.b/" + "c" * 3000)), 3_000),
+    ("a lexeme", lambda: value("tsvector", "x" * 2_000), 20),
+    ("a quoted lexeme", lambda: value("tsquery", "'" + "x" * 2_000 + "'"), 20),
+    ("marks of an operand", lambda: value("tsquery", "a:" + "*" * 1_000), 1_000),
+    ("parentheses", lambda: value("tsquery", "(" * 1_000 + "a" + ")" * 1_000), 2_000),
+    ("signs without a word", lambda: tsquery.read_web("a" + "(" * 1_000, tsquery.as_it_stands), 1_000),
+    ("operators that end together", lambda: tsquery.unpack(tsquery.pack(OPERATORS)), 2_055),
+    ("a query printed", lambda: tsquery.show_items(OPERATORS), 2_000),
+    ("phrases of a query", lambda: match.within_phrases(OPERATORS), 30),
+    ("lexemes of a query", lambda: BUILTIN["tsq_mcontains(tsquery,tsquery)"](tsquery.pack(OPERATORS), tsquery.pack(OPERATORS)), 60),
+    ("ts_rewrite", lambda: rewrite.rewrite(value("tsquery", MANY), value("tsquery", "w1"), value("tsquery", "x")), 1_000),
+    ("many entries", lambda: match.matches(value("tsvector", WORDS), value("tsquery", "w:*")), 100),
     ("ts_rank_cd", lambda: rank.rank_by_covers([0.1, 0.2, 0.4, 1.0], value("tsvector", DOCUMENT), value("tsquery", "a & b"), 0), 1_000),
     ("crypt", lambda: extension_crypto.crypt("secret", "$1$saltsalt"), 1_000),
     ("jsonpath", lambda: list(json_path.query("[" + "[[1,2],[3]]," * 500 + "1]", "$.**")), 1_000),
@@ -113,6 +134,48 @@ def test_long_calls_of_c_run_elsewhere(monkeypatch: pytest.MonkeyPatch, run: Cal
     monkeypatch.setattr(pgwire.give_way, "_run_outside", outside)
     with pytest.raises(HandedOver):
         run()
+
+
+TEN_THOUSAND = "|".join(f"w{n}" for n in range(10_000))
+GATHERED: list[tuple[str, Callable[[], object]]] = [
+    ("a query", lambda: value("tsquery", TEN_THOUSAND)),
+    ("a query of a text", lambda: plain_query(built_in_configuration(3748), TEN_THOUSAND)),
+    ("a query printed", lambda: tsquery.show(value("tsquery", TEN_THOUSAND))),
+    ("queries joined", lambda: BUILTIN["tsquery_and(tsquery,tsquery)"](*[value("tsquery", TEN_THOUSAND)] * 2)),
+    ("a match", lambda: match.matches(value("tsvector", TEN_THOUSAND.replace("|", " ")), value("tsquery", "w:*"))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("run", [row[1] for row in GATHERED], ids=[row[0] for row in GATHERED])
+def test_what_is_gathered_is_let_go_in_slices(
+    monkeypatch: pytest.MonkeyPatch, run: Callable[[], object]
+) -> None:
+    held: list[object] = []
+    monkeypatch.setattr(pgwire.release, "_queue", Recorder(held))
+    run()
+    assert held
+
+
+class Recorder:
+    """Stands for what empties containers."""
+
+    def __init__(self, held: list[object]) -> None:
+        self.held = held
+
+    def add(self, container: object) -> None:
+        self.held.append(container)
+
+
+def test_a_chain_of_remembered_places_is_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each hyphen of a word leaves a place; they are forgotten one by one, with looks at the clock in between."""
+    chain = parser._Place(0, 0)
+    for at in range(100):
+        chain = parser._Place(at, 0, 0, chain)
+    looks: list[None] = []
+    monkeypatch.setattr(parser, "give_way", lambda: looks.append(None))
+    parser._forget(chain)
+    assert chain.under is None
+    assert len(looks) == 100
 
 
 def test_small_numbers_stay(monkeypatch: pytest.MonkeyPatch) -> None:
