@@ -48,7 +48,7 @@ from engine.subscriptions import named_statements, subscribe
 from engine.transaction import block_statements, time_travel, timelines
 from engine.transaction.block_state import FAILED, IMPLICIT
 from engine.transaction.lock_table import lock_table, waiting
-from engine.transaction.races import must_lock
+from engine.transaction.races import to_lock
 from engine.triggers import define as triggers
 from engine.writes import copy
 from engine.writes.dml import run_insert, tables_to_lock
@@ -176,8 +176,8 @@ async def run(conn: Connection, plan: Plan, params: tuple[Any, ...], out: Respon
         await _start_locking(session, plan)
     elif plan.bound.changes and isinstance(statement, st.QueryStatement | st.Call | st.Do):
         await _start_changing(session, plan, statement)
-    elif isinstance(statement, st.QueryStatement) and must_lock(session, plan):
-        await session.view.start_write(plan, (), plan.tables)
+    elif isinstance(statement, st.QueryStatement) and (tables := to_lock(session, plan)):
+        await session.view.start_write(plan, tables, tables)
     elif isinstance(statement, _QUERIES) and plan.tables:
         await session.view.start_read(plan)
     if isinstance(statement, st.QueryStatement):

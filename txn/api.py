@@ -94,6 +94,9 @@ class Transaction(Protocol):
     def set_lock_timeout(self, lock_timeout_ms: int) -> None:
         """Change the limit of lock waits (0: none; negative: raise LockNotAvailable instead of waiting)."""
 
+    def set_losses(self, losses: int) -> None:
+        """Say how often its session has lost lately: of transactions in a deadlock who has lost more is spared."""
+
     def set_deadline(self, deadline_ms: int | None) -> None:
         """Change the deadline, counted from now; None: there is none."""
 

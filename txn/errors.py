@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, TypeVar
+from enum import StrEnum
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from txn.types import IndexId, Key, RowId, ShardId, Timestamp
 
@@ -30,15 +31,47 @@ def anew(error: E) -> E:
     return error.with_traceback(None)
 
 
-class WriteConflict(TxnError):
+class Cause(StrEnum):
+    """The rule by which a transaction lost: what is counted of 40001 and 40P01."""
+
+    KEY_READ = "key_read"
+    RANGE_READ = "range_read"
+    SCAN_READ = "scan_read"
+    TABLE_READ = "table_read"
+    SCAN_WATCHED = "scan_watched"
+    TABLE_WATCHED = "table_watched"
+    BULK_WATCHED = "bulk_watched"
+    DEFINITION = "definition"
+    CATALOG = "catalog"
+    NAME_TAKEN = "name_taken"
+    REPLANNED = "replanned"
+    ROWS_TO_LOCK = "rows_to_lock"
+    COMMIT_TIMESTAMP = "commit_timestamp"
+    DEADLOCK_CHANGES = "deadlock_changes"
+    DEADLOCK_READS = "deadlock_reads"
+    DEADLOCK_RANGES = "deadlock_ranges"
+    DEADLOCK_TABLES = "deadlock_tables"
+    DEADLOCK_ADVISORY = "deadlock_advisory"
+    LOCK_POLICY = "lock_policy"
+
+
+class Lost(TxnError):
+    """A transaction lost against another one; running it again may succeed. ``cause``: by which rule."""
+
+    def __init__(self, message: str, cause: Cause) -> None:
+        super().__init__(message)
+        self.cause = cause
+
+
+class WriteConflict(Lost):
     """Something this transaction read has changed since (40001). Fields explain it (N8)."""
 
     def __init__(
-        self, shard: ShardId, *, key: Key | None = None, index: IndexId | None = None,
+        self, cause: Cause, shard: ShardId, *, key: Key | None = None, index: IndexId | None = None,
         other_session: int = 0, changed_at: Timestamp | None = None,
     ) -> None:  # fmt: skip
         """``key`` None: somewhere in the table."""
-        super().__init__(f"shard {shard} changed since it was read")
+        super().__init__(f"shard {shard} changed since it was read", cause)
         self.shard, self.key, self.index = shard, key, index
         self.other_session, self.changed_at = other_session, changed_at
 
@@ -88,7 +121,7 @@ class LockWait:
     target: LockTarget
 
 
-class Deadlock(TxnError):
+class Deadlock(Lost):
     """This transaction was chosen to end a deadlock (40P01).
 
     ``waits``: the cycle, each waiter being the holder of the wait before; under the policies ``wait_die``,
@@ -96,11 +129,28 @@ class Deadlock(TxnError):
     triples of sessions and words.
     """
 
-    def __init__(self, waits: tuple[LockWait, ...]) -> None:
-        """Sessions, not transaction ids, are what clients know."""
-        super().__init__("deadlock")
+    def __init__(self, waits: tuple[LockWait, ...], *, in_cycle: bool = True) -> None:
+        """Sessions, not transaction ids, are what clients know. ``in_cycle``: False where a policy refused to wait."""
+        super().__init__("deadlock", _cause_of(waits) if in_cycle else Cause.LOCK_POLICY)
         self.waits = waits
         self.cycle = tuple((w.waiter, w.holder, f"{w.mode} on {w.target}") for w in waits)
+
+
+_READING: Final = frozenset(("IS", "S"))
+
+
+def _cause_of(waits: tuple[LockWait, ...]) -> Cause:
+    """Return the coarsest that a cycle is through: what finer locks would have to begin with."""
+    kinds = {wait.target.kind for wait in waits}
+    for kind, cause in (
+        ("advisory", Cause.DEADLOCK_ADVISORY),
+        ("table", Cause.DEADLOCK_TABLES),
+        ("range", Cause.DEADLOCK_RANGES),
+    ):
+        if kind in kinds:
+            return cause
+    read = any(wait.held in _READING or wait.mode in _READING for wait in waits)
+    return Cause.DEADLOCK_READS if read else Cause.DEADLOCK_CHANGES
 
 
 class LockRefused(TxnError):
@@ -171,12 +221,12 @@ class ReadInFuture(TxnError):
         self.ts, self.latest = ts, latest
 
 
-class TimestampPassed(TxnError):
+class TimestampPassed(Lost):
     """A commit was to happen at a timestamp at which that is no longer possible (C31)."""
 
     def __init__(self, ts: Timestamp, nearest: Timestamp) -> None:
         """``nearest``: a commit at or above it was possible when this was found."""
-        super().__init__(f"timestamp {ts} has passed; the next is {nearest}")
+        super().__init__(f"timestamp {ts} has passed; the next is {nearest}", Cause.COMMIT_TIMESTAMP)
         self.ts, self.nearest = ts, nearest
 
 
@@ -198,12 +248,12 @@ class SubscriptionEnded(TxnError):
         self.shard, self.ts, self.dropped = shard, ts, dropped
 
 
-class SchemaChanged(TxnError):
+class SchemaChanged(Lost):
     """A shard's schema is not the one this transaction used (40001)."""
 
-    def __init__(self, shard: ShardId) -> None:
+    def __init__(self, shard: ShardId, cause: Cause = Cause.DEFINITION) -> None:
         """Name the shard."""
-        super().__init__(f"the schema of shard {shard} has changed")
+        super().__init__(f"the schema of shard {shard} has changed", cause)
         self.shard = shard
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
-from txn.errors import WriteConflict
+from txn.errors import Cause, WriteConflict
 from txn.locks.granule import Granule
 from txn.locks.mode import IS, S
 from txn.mvcc.generation import Generation
@@ -141,35 +141,39 @@ class ReadSet:
         for shard, predicates in self.scans.items():
             generation = shards[shard].latest.generation
             if generation is None:
-                raise _conflict(core, read_ts, shard, generation)
+                raise _conflict(Cause.TABLE_READ, core, read_ts, shard, generation)
             watch = ScanWatch(TxnId(0), shard)
             for predicate in predicates:
                 watch.add(predicate)
             row_id = changed_for(core, generation, read_ts, watch, self._images.get(shard, {}))
             if row_id is not None:
-                raise _conflict(core, read_ts, shard, generation, row_id=row_id)
+                cause = Cause.TABLE_READ if watch.predicates is None or not row_id else Cause.SCAN_READ
+                raise _conflict(cause, core, read_ts, shard, generation, row_id=row_id)
         for read in self.ranges:
             shard = read.shard
             generation = shards[shard].latest.generation
             if generation is None:
-                raise _conflict(core, read_ts, shard, generation)
+                raise _conflict(Cause.RANGE_READ, core, read_ts, shard, generation)
             if generation.last_change > read_ts:
                 met = traverse(
                     core.locks, generation, None, 0, read.index_id, read.wanted, read.reverse, read.limit
                 )
                 if met is None or [(found.row_id, found.begin) for found in met.rows] != read.found:
-                    raise _conflict(core, read_ts, shard, generation, read.index_id)
+                    raise _conflict(Cause.RANGE_READ, core, read_ts, shard, generation, read.index_id)
         for (shard, index, _ikey), (key, before) in self._keys.items():
             generation = shards[shard].latest.generation
             if generation is None:
-                raise _conflict(core, read_ts, shard, generation)
+                raise _conflict(Cause.KEY_READ, core, read_ts, shard, generation)
             if generation.last_change > read_ts:
                 current = generation.identities(index, key, INFINITY)
                 if current != sorted(before):
-                    raise _conflict(core, read_ts, shard, generation, index, key, before, current)
+                    raise _conflict(
+                        Cause.KEY_READ, core, read_ts, shard, generation, index, key, before, current
+                    )
 
 
 def _conflict(
+    cause: Cause,
     core: Coordinator,
     read_ts: int,
     shard: ShardId,
@@ -200,6 +204,7 @@ def _conflict(
             index = primary.index
             key = generation.indexes[index].make.raw(generation.padding.pad(values))
     return WriteConflict(
+        cause,
         shard,
         key=key,
         index=index,

@@ -20,7 +20,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from txn.errors import WriteConflict
+from txn.errors import Cause, WriteConflict
 from txn.mvcc.generation import Generation
 from txn.mvcc.version import INFINITY, Version
 from txn.records import RowOp, ShardWrites, WriteSet
@@ -191,14 +191,23 @@ def conflict_with(
     kept = _NOTHING_KEPT if own is None else own.cold
     for op in writes.ops:
         if watch.concerns(op.row_id, images_of(generation, op, kept, before)):
-            return explain(core, generation, op.row_id, op.values, by, before)
+            cause = Cause.TABLE_WATCHED if watch.predicates is None else Cause.SCAN_WATCHED
+            return explain(cause, core, generation, op.row_id, op.values, by, before)
     if writes.parts or writes.ended:
-        return WriteConflict(watch.shard, other_session=core.session_of_txn(by), changed_at=by.ts)
+        return WriteConflict(
+            Cause.BULK_WATCHED, watch.shard, other_session=core.session_of_txn(by), changed_at=by.ts
+        )
     return None
 
 
 def explain(
-    core: Coordinator, generation: Generation, row_id: RowId, values: Row | None, by: WriteSet, before: int
+    cause: Cause,
+    core: Coordinator,
+    generation: Generation,
+    row_id: RowId,
+    values: Row | None,
+    by: WriteSet,
+    before: int,
 ) -> WriteConflict:
     """Name the row by its primary key (at ``before`` if it is gone since), and who changed it."""
     primary = next((i for i in generation.spec.indexes if i.primary), None)
@@ -209,7 +218,7 @@ def explain(
             index = primary.index
             key = generation.indexes[index].make.raw(generation.padding.pad(image))
     return WriteConflict(
-        generation.shard, key=key, index=index, other_session=core.session_of_txn(by), changed_at=by.ts
+        cause, generation.shard, key=key, index=index, other_session=core.session_of_txn(by), changed_at=by.ts
     )
 
 

@@ -230,6 +230,11 @@ class StoreTransaction:
         if self.owner is not NOBODY:
             self.owner.lock_timeout_ms = lock_timeout_ms
 
+    def set_losses(self, losses: int) -> None:
+        """See ``txn.api``."""
+        if self.owner is not NOBODY:
+            self.owner.losses = losses
+
     def set_deadline(self, deadline_ms: int | None) -> None:
         """See ``txn.api``."""
         self.life.set_deadline(deadline_ms, self._expire)

@@ -87,6 +87,13 @@ OWN_RELATIONS: Mapping[str, tuple[int, tuple[tuple[str, int], ...]]] = {
         9909,
         (("object", TEXT), ("kind", TEXT), ("oid", OID), ("schemaname", NAME), ("name", NAME), ("reason", TEXT), ("cause", TEXT)),
     ),
+    "holdfast_conflicts": (
+        9910,
+        (
+            ("cause", TEXT), ("sqlstate", TEXT), ("relid", OID), ("schemaname", NAME), ("relname", NAME), ("retried", INT8),
+            ("failed", INT8), ("last_at", TIMESTAMPTZ), ("meaning", TEXT),
+        ),
+    ),
     "holdfast_storage": (
         9905,
         (

@@ -29,7 +29,7 @@ from engine.reads.plans import Plan
 from pgwire.give_way import between, openly
 from planner.catalog import RelationDef, RoleDef, SchemaDef, TypeDef
 from planner.errors import SqlError
-from txn.errors import SchemaChanged
+from txn.errors import Cause, SchemaChanged
 from txn.types import ShardId
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def _refuse_type(item: TypeDef, name: str, catalog: CatalogSnapshot) -> None:
         return
     if name == item.name:
         raise SqlError("42710", f'type "{name}" already exists')
-    raise SchemaChanged(ShardId(item.oid))  # another name for the array type will do
+    raise SchemaChanged(ShardId(item.oid), Cause.NAME_TAKEN)  # another name for the array type will do
 
 
 def _refuse_schema(name: str, catalog: CatalogSnapshot) -> None:

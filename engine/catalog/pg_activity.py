@@ -26,6 +26,7 @@ from engine.catalog.virtual import RowDict, relation
 from engine.memory import MemoryPlan
 from engine.transaction.block_state import BLOCK
 from engine.transaction.conflicts import mode_name
+from engine.transaction.losses import MEANINGS
 from pgwire.codecs.network import address_of
 from pgwire.give_way import paced_iter
 from txn import inspect
@@ -345,6 +346,19 @@ def holdfast_memory(session: Session) -> Iterator[RowDict]:
         }  # fmt: skip
         yield {"owner": "session", "pid": pid, "bytes": own.held.bytes, "limit_bytes": db.kept.each}
         yield {"owner": "output", "pid": pid, "bytes": own.out.unsent()}
+
+
+@relation("holdfast_conflicts", "session")
+def holdfast_conflicts(session: Session) -> Iterator[RowDict]:
+    """Yield holdfast_conflicts: how often transactions of this database have lost since the server started, by cause and table."""
+    for (cause, oid), tally in session.space.losses.tallies.items():
+        table = session.catalog.relation_by_oid(oid)
+        yield {
+            "cause": cause.value, "sqlstate": tally.sqlstate, "relid": oid or None,
+            "schemaname": table.schema if table is not None else None,
+            "relname": table.name if table is not None else None, "retried": tally.retried, "failed": tally.failed,
+            "last_at": tally.last_us, "meaning": MEANINGS[cause],
+        }  # fmt: skip
 
 
 @relation("holdfast_unreadable_objects", "session")

@@ -24,6 +24,7 @@ from engine.catalog.history import CatalogHistory
 from engine.catalog.state import CatalogSnapshot
 from engine.catalog.store import Unreadable, is_shared, split_key
 from engine.catalog.stored import Stored, StoredKey
+from engine.transaction.losses import Losses
 from pgwire.codecs.user_types import set_latest
 from planner.catalog import DatabaseDef
 from planner.deparse_expr import quote_identifier
@@ -45,7 +46,7 @@ class Counters:
 class Space:
     """What one database has for itself: its catalog, what that was, and counters. ``oid``: the database's."""
 
-    __slots__ = ("catalog", "counters", "history", "oid")
+    __slots__ = ("catalog", "counters", "history", "losses", "oid")
 
     def __init__(self, catalog: CatalogSnapshot, history: CatalogHistory) -> None:
         """Begin with ``catalog``."""
@@ -53,6 +54,7 @@ class Space:
         self.catalog = catalog
         self.history = history
         self.counters = Counters()
+        self.losses = Losses()
 
     def at(self, ts: Timestamp) -> CatalogSnapshot:
         """Return the catalog as of ``ts``. Raises ReadBelowSince where it is not known any more."""

@@ -34,7 +34,7 @@ from planner.catalog import TypeDef
 from planner.errors import SqlError
 from planner.statements import CreateMaterializedView, CreateTable, MarkConstraints, RefreshMaterializedView
 from txn.api import Transaction
-from txn.errors import SchemaChanged
+from txn.errors import Cause, SchemaChanged
 from txn.types import ShardId, Timestamp
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ class CatalogView:
             return
         redefined = self.redefined()
         if redefined is not None:
-            raise SchemaChanged(ShardId(redefined))
+            raise SchemaChanged(ShardId(redefined), Cause.CATALOG)
         txn = self._session.block.txn
         if txn is not None and txn.writing:
             self._used.clear()  # locked from here on

@@ -93,6 +93,7 @@ class Connection:
         """Return the report of an expected error, with what others run where it concerns them; None for a bug."""
         report = report_of(error, self.session.catalog, self.session.surroundings)
         if report is not None:
+            self.session.space.losses.note(error, self.session.clock_time_us(), retried=False)
             report = in_bounds(report)
             if self.session.cancelled.decided and report.severity == "ERROR":
                 report = replace(report, severity="FATAL", detail=COMMITTED)

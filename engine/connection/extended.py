@@ -26,7 +26,7 @@ from engine.reads.planning import ENDS_FAILURE, IN_FAILED_BLOCK
 from engine.reads.plans import Plan, Replan
 from engine.reads.query import read_point, start_quick
 from engine.transaction.block_state import FAILED, IDLE
-from engine.transaction.races import note_loss
+from engine.transaction.races import note_loss, note_rerun
 from engine.transaction.retry import run_with_retries
 from engine.writes.dml import run_insert
 from engine.writes.one_row import LOST, may_run_again
@@ -203,6 +203,7 @@ async def _insert_row(conn: Connection, portal: Portal, plan: Plan, out: Respond
             note_loss(session, lost)
             raise
         if alone:
+            note_rerun(session, lost)
             session.block.restart()
         await _execute(conn, portal, 0, out)
         return

@@ -17,7 +17,8 @@ limit. What a row holds is compared with what was read, once it is locked:
 NOWAIT counts for every lock that reading the rows takes, also those on index keys.
 
 Tables that no index serves are scanned twice: once past all locks, to find the rows and to wait for them, and then as
-the transaction's own read, which others' changes would contradict from that moment on.
+the transaction's own read, which others' changes would contradict from that moment on. Of the first rows of one table in
+some order (a queue's ``ORDER BY sent_at LIMIT 1``) only those up to the last one given: what comes or goes behind it, changes nothing.
 
 Ranges under SKIP LOCKED are read without any lock (``peek``). Where an index gives their rows in the query's order, a
 few rows more than the limit are read, and more again while too many of them are skipped. Of a partitioned table each
@@ -34,6 +35,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.executor import RowsChanged
 from engine.index.nodes import Node, count_of
+from engine.index.sources import LastRow
 from engine.index.state import Pipe, Rows, Wait, evaluate, poll
 from pgwire.release import release
 from planner.evaluate import Layout, compile_expr
@@ -158,6 +160,16 @@ class LockRows(Node):
             if capped and query.limit is not None
             else []
         )
+        self.first_of = self._first_of(query)
+        self.order = [key.target for key in query.order]
+
+    def _first_of(self, query: Select) -> TableScan | None:
+        """Return the scan of which only rows up to the last one given matter, None where there is no such."""
+        plain = not (query.grouped or query.distinct or query.in_turn or len(query.from_) != 1)
+        if not plain or not self.counts or len(self.scouts) != 1 or len(query.ranges) != 1:
+            return None
+        (scan,) = self.scouts
+        return scan if scan.watches_first(query) else None
 
     def _wanted(self, e: Any) -> Any:
         """Return how many rows LIMIT and OFFSET take together, None for all."""
@@ -239,6 +251,9 @@ class LockRows(Node):
                     private[source] = False
 
     def _all(self, e: Any, wanted: int | None) -> Pipe:
+        last = None
+        if self.first_of is not None:
+            last = e.shared.private[self.first_of, LastRow] = LastRow()
         source = self.inputs[0].pipe(e)
         left = wanted
         try:
@@ -248,12 +263,15 @@ class LockRows(Node):
                     continue
                 rows = item if left is None else item[:left]
                 yield from self._lock(rows, e)
-                if rows:
-                    yield rows
                 if left is not None:
                     left -= len(rows)
                     if left <= 0:
+                        if last is not None:
+                            last.key = tuple([rows[-1][i] for i in self.order])
+                        yield rows
                         return
+                if rows:
+                    yield rows
         finally:
             source.close()
 

@@ -21,6 +21,7 @@ from engine.connection.pieces import PART_BYTES
 from engine.explain.tree import Measured
 from engine.index.access import Access, in_order_of_cost
 from engine.index.nodes import Node, chunks
+from engine.index.sorting import OrderItem, order_items, sort_rows
 from engine.index.state import Pipe, Rows, Wait, evaluate, evaluate_rows
 from engine.reads.watched import watching
 from pgwire.codecs.sizes import row_bytes
@@ -53,6 +54,7 @@ from planner.query import (
     Range,
     RelationRange,
     RowMark,
+    Select,
     Var,
 )
 from planner.walk import walk
@@ -236,6 +238,15 @@ def _values(found: Sequence[Any]) -> Rows:
     return [s.values for s in found]
 
 
+class LastRow:
+    """Of one run of a query with ORDER BY and LIMIT: the sort key of the last row that it gave; None: all rows may matter yet."""
+
+    __slots__ = ("key",)
+
+    def __init__(self) -> None:
+        self.key: Row | None = None
+
+
 class TableScan(Source):
     """All visible rows of a stored table, in chunks."""
 
@@ -253,6 +264,8 @@ class TableScan(Source):
         self.scouts = False  # LockRows looks at the rows first, and locks them, before they are read
         self.tests: tuple[Expr, ...] = ()  # of the filter
         self.tests_columns = True  # the filter looks at nothing but columns
+        self.top: Sequence[Var] = ()
+        self.top_items: Sequence[OrderItem] = ()
 
     def restrict(self, conjuncts: Sequence[Expr], layout: Layout) -> None:
         """See Source."""
@@ -273,13 +286,31 @@ class TableScan(Source):
     def _predicate(self, e: Env) -> Predicate | None:
         """Return the filter as a test of stored rows, for the transaction to watch what others change; None: all."""
         test, extract = self.filter, self.extract
-        if test is None or test.may_suspend or not self.tests_columns:
+        if not self.tests_columns or (test is not None and test.may_suspend):
+            return None
+        last: LastRow | None = e.shared.private.get((self, LastRow))
+        if test is None and last is None:
             return None
 
         def matters(values: Row) -> bool:
-            return bool(test(extract((StoredRow(RowId(0), values, Timestamp(0)),)), e))
+            if last is not None and last.key is not None:
+                key = tuple([values[var.attnum - 1] for var in self.top])
+                if sort_rows([key, last.key], self.top_items)[0] is not key:
+                    return False
+            return test is None or bool(test(extract((StoredRow(RowId(0), values, Timestamp(0)),)), e))
 
-        return watching(matters, self.tests)
+        return watching(matters, (*self.tests, *self.top))
+
+    def watches_first(self, query: Select) -> bool:
+        """Have the rows behind the last one of ``query``, which reads this table alone and has a LIMIT, not matter; False where that cannot be told."""
+        keys = [query.targets[key.target].expr for key in query.order]
+        own = [key for key in keys if isinstance(key, Var) and key.attnum > 0 and not key.level]
+        if not keys or len(own) < len(keys):
+            return False
+        types = [key.type for key in own]
+        self.top = own
+        self.top_items = order_items([replace(k, target=i) for i, k in enumerate(query.order)], types)
+        return True
 
     def rows(self, outer: Any, e: Env) -> Pipe:
         """Scan; for LockRows first past all locks."""

@@ -25,6 +25,7 @@ from engine.index.sources import PLAIN
 from engine.reads.filters import TableFilters
 from engine.reads.plans import Plan
 from engine.slices import SLICE_ROWS
+from engine.transaction.races import is_contended
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import openly
 from planner.errors import SqlError
@@ -302,7 +303,7 @@ def start_quick(session: Session, plan: Plan, params: tuple[Any, ...]) -> Result
     """Start a query whose plan says that keys serve it; None where the general path must decide."""
     if not session.derived.short_ways or not plan.fresh(session.view.catalog) or not permitted(session, plan):
         return None
-    if not session.view.is_current(plan):
+    if not session.view.is_current(plan) or is_contended(session, plan):
         return None
     if plan.enters:
         session.block.enter(plan.enters, plan.tables)

@@ -28,6 +28,7 @@ from engine.transaction.limits import (
     definitions_keep_changing,
     rows_keep_changing,
 )
+from engine.transaction.races import note_rerun
 from planner.errors import SqlError
 from planner.statements import StatementClass
 from txn.errors import Deadlock, SchemaChanged, WriteConflict
@@ -75,10 +76,11 @@ async def run_inner(
             reruns += 1
             if reruns > MAX_RERUNS:
                 raise rows_keep_changing() from None
-        except (WriteConflict, Deadlock, SchemaChanged):
+        except (WriteConflict, Deadlock, SchemaChanged) as error:
             if not first or block.endings != endings or losses >= AUTOCOMMIT_RETRIES:
                 raise
             losses += 1
+            note_rerun(session, error)
             block.restart()
             if not plan.fresh(session.catalog):
                 again()

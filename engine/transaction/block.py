@@ -23,7 +23,7 @@ from engine.transaction import savepoints, snapshots
 from engine.transaction.block_state import BLOCK, END, FAILED, IDLE, STATEMENT, BlockEvent, next_state
 from engine.transaction.new_storage import NewStorage
 from engine.transaction.own_rows import OwnRows
-from engine.transaction.races import note_loss
+from engine.transaction.races import note_gain, note_loss
 from engine.transaction.savepoints import Savepoint
 from engine.transaction.timelines import gone, outside
 from planner.catalog import DEFAULT_TIMELINE
@@ -54,7 +54,7 @@ class Block:
         selection: how the running transaction's timestamp was chosen, None where nothing was to choose.
         observed_ts: the newest timestamp the session has committed, or chosen to read at.
         exported: ids of the running transaction's exported snapshots.
-        lost_blocks: blocks lost to races since one has committed (``engine.transaction.races``).
+        lost_blocks, lost_tables: blocks lost to races since some have committed (``engine.transaction.races``), and by which tables.
         on_end: called with whether it was committed when a transaction has ended.
         one_of_several: the Query message that runs holds more statements.
         endings: transactions that the running statement has ended itself (``engine.transaction.within``).
@@ -67,7 +67,7 @@ class Block:
     """
 
     __slots__ = (
-        "_entered", "_limit", "_limits", "_modes_set", "_owed", "_read_only", "_root", "_session", "_split", "endings", "executes", "exported", "lost_blocks", "new_storage",
+        "_entered", "_limit", "_limits", "_modes_set", "_owed", "_read_only", "_root", "_session", "_split", "endings", "executes", "exported", "lost_blocks", "lost_tables", "new_storage",
         "observed_ts", "on_end", "one_of_several", "optimistic", "own_rows", "reads_alone", "savepoints", "selection", "state", "txn",
         "wrote",
     )  # fmt: skip
@@ -82,6 +82,7 @@ class Block:
         self.observed_ts = Timestamp(0)
         self.exported: list[str] = []
         self.lost_blocks = 0
+        self.lost_tables: set[ShardId] = set()
         self.on_end: list[Callable[[bool], None]] = []
         self.one_of_several = False
         self.endings = 0
@@ -342,6 +343,8 @@ class Block:
         txn = self._begin(
             read_only=self._read_only, at=at, timeline=timeline, points=points, deadline_ms=deadline_ms
         )
+        if self.lost_blocks and txn.keeps_reads:
+            txn.set_losses(self.lost_blocks)
         if timeout_ms and not counted:
             self._limit.start(timeout_ms)
         return txn
@@ -546,7 +549,7 @@ class Block:
     def _done(self, txn: Transaction) -> None:
         """The running transaction has committed."""
         if self.lost_blocks and txn.writing and self.state is BLOCK:
-            self.lost_blocks = 0
+            note_gain(self)
         self.txn = None
         self._leave(committed=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from planner.errors import SqlError
+from txn.errors import Cause
 
 MAX_REPLANS: Final = 10
 """Of one statement whose plan the catalog has moved under."""
@@ -16,15 +17,23 @@ AUTOCOMMIT_RETRIES: Final = 50
 rows each have lost ten in a row, and a statement by itself that PostgreSQL answers should not fail for that."""
 
 
-def definitions_keep_changing() -> SqlError:
+class KeepsChanging(SqlError):
+    """A statement that was planned or run in vain too often (40001). ``cause``: of which."""
+
+    def __init__(self, cause: Cause, message: str, *, hint: str | None = None) -> None:
+        super().__init__("40001", message, hint=hint)
+        self.cause = cause
+
+
+def definitions_keep_changing() -> KeepsChanging:
     """Return 40001 for a statement that was planned ``MAX_REPLANS`` times in vain."""
-    return SqlError("40001", "the tables of this statement keep changing their definition")
+    return KeepsChanging(Cause.REPLANNED, "the tables of this statement keep changing their definition")
 
 
-def rows_keep_changing() -> SqlError:
+def rows_keep_changing() -> KeepsChanging:
     """Return 40001 for a statement that was run ``MAX_RERUNS`` times in vain."""
-    return SqlError(
-        "40001",
+    return KeepsChanging(
+        Cause.ROWS_TO_LOCK,
         "could not serialize access: the rows to be locked keep changing",
         hint="The transaction might succeed if retried.",
     )

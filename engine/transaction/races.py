@@ -4,25 +4,32 @@
     a later one, while it runs      is undone, and runs again within the transaction   (a row it waited for has changed)
     answered already                the block fails with 40001 at its next statement or COMMIT
 
-A connection whose blocks have failed so ``MAX_LOST_BLOCKS`` times, and none committed since, locks the tables that its
-blocks' UPDATE, DELETE and INSERT … SELECT scan, and those that their SELECTs read otherwise than by key, until a block of it
-that writes commits. Whoever wants to change these waits for it meanwhile, and the queue for locks is fair: so it gets through.
+A connection whose blocks have failed so ``MAX_LOST_BLOCKS`` times, or in deadlocks through what was only read, and none committed
+since, locks the tables that its blocks' UPDATE, DELETE and INSERT … SELECT scan, those that their SELECTs read otherwise than
+by key, and those by which it has lost, for ``PATIENT_BLOCKS`` blocks that write and commit. Whoever wants to change these waits for it meanwhile, the queue for locks
+is fair, and of a deadlock others give up: so it gets through. SELECTs lock as if the table was to be changed: two such blocks that
+read it and then write to it queue, where each would wait for the other to give up its shared lock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from engine.constraints.timing import Mark
 from engine.transaction.block_state import BLOCK
-from txn.errors import WriteConflict
+from txn.errors import Cause, Deadlock, WriteConflict
+from txn.types import ShardId
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
     from engine.reads.plans import Plan
+    from engine.transaction.block import Block
 
 MAX_LOST_BLOCKS: Final = 3
+PATIENT_BLOCKS: Final = 8
+"""What made blocks lose is mostly still so after one that got through: at once back to racing, its connection would lose again."""
+_BY_READING: Final = frozenset((Cause.DEADLOCK_READS, Cause.DEADLOCK_RANGES, Cause.DEADLOCK_TABLES))
 
 
 class StatementPoint(NamedTuple):
@@ -37,22 +44,47 @@ def may_race(session: Session) -> bool:
     return session.block.state is BLOCK and session.block.lost_blocks < MAX_LOST_BLOCKS
 
 
-def must_lock(session: Session, plan: Plan) -> bool:
-    """Tell whether a SELECT of a block is to lock the tables it reads, as the block would only lose again."""
+def to_lock(session: Session, plan: Plan) -> Sequence[ShardId]:
+    """Return the tables that a SELECT of a block is to lock, as the block would only lose again: of one that reads by key those it has lost by."""
     block = session.block
-    return (
-        block.lost_blocks >= MAX_LOST_BLOCKS
-        and block.state is BLOCK
-        and bool(plan.tables)
-        and plan.quick is None
-        and not block.ensure_txn().read_only
-    )
+    if block.lost_blocks < MAX_LOST_BLOCKS or block.state is not BLOCK or not plan.tables:
+        return ()
+    tables = plan.tables if plan.quick is None else [t for t in plan.tables if t in block.lost_tables]
+    return () if not tables or block.ensure_txn().read_only else tables
+
+
+def is_contended(session: Session, plan: Plan) -> bool:
+    """Tell whether ``to_lock`` may have something to say of a SELECT that reads by key."""
+    block = session.block
+    return block.lost_blocks >= MAX_LOST_BLOCKS and not block.lost_tables.isdisjoint(plan.tables)
 
 
 def note_loss(session: Session, error: BaseException) -> None:
-    """A transaction fails with ``error``: count blocks of which something they had read was changed."""
-    if session.block.state is BLOCK and isinstance(error, WriteConflict):
-        session.block.lost_blocks += 1
+    """A transaction fails with ``error``: count blocks of which something they had read was changed, or about to be."""
+    if session.block.state is BLOCK and (
+        isinstance(error, WriteConflict) or (isinstance(error, Deadlock) and error.cause in _BY_READING)
+    ):
+        block = session.block
+        lost = block.lost_blocks + 1
+        block.lost_blocks = lost if lost < MAX_LOST_BLOCKS else MAX_LOST_BLOCKS + PATIENT_BLOCKS - 1
+        if isinstance(error, WriteConflict):
+            block.lost_tables.add(error.shard)
+        else:
+            block.lost_tables.update(wait.target.shard for wait in error.waits)
+
+
+def note_gain(block: Block) -> None:
+    """A block that wrote has committed after some were lost."""
+    if block.lost_blocks > MAX_LOST_BLOCKS:
+        block.lost_blocks -= 1
+    else:
+        block.lost_blocks = 0
+        block.lost_tables.clear()
+
+
+def note_rerun(session: Session, error: BaseException) -> None:
+    """A statement is run again by the server because of ``error``."""
+    session.space.losses.note(error, session.clock_time_us(), retried=True)
 
 
 def statement_point(session: Session) -> StatementPoint | None:

@@ -28,7 +28,7 @@ from engine.transaction.limits import (
     definitions_keep_changing,
     rows_keep_changing,
 )
-from engine.transaction.races import may_race, note_loss, statement_point, undo_statement
+from engine.transaction.races import may_race, note_loss, note_rerun, statement_point, undo_statement
 from pgwire.backend import Responder
 from planner.parse import Parsed
 from planner.statements import StatementClass
@@ -120,11 +120,13 @@ async def run_with_retries(
                     note_loss(session, error)
                     raise
                 retries += 1
+                note_rerun(session, error)
                 continue
             if conn.db.config.deadlock_policy not in _WAITING_POLICIES:
                 pause = min(RETRY_PAUSE_S * 2**retries, LONGEST_RETRY_PAUSE_S)
                 await asyncio.sleep(pause * (0.5 + conn.db.random()))
             retries += 1
+            note_rerun(session, error)
             if alone:
                 session.block.restart()
             else:

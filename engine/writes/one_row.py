@@ -17,7 +17,7 @@ from engine.ddl.privileges import permitted
 from engine.executor import RowsChanged
 from engine.reads.plans import Plan, Replan
 from engine.reads.query import context
-from engine.transaction.races import note_loss
+from engine.transaction.races import note_loss, note_rerun
 from engine.writes.returning import make_env
 from planner.evaluate import Env, Shared
 from txn.api import Transaction
@@ -58,6 +58,7 @@ def may_run_again(session: Session, plan: Plan, error: Exception) -> bool:
     if not plan.retryable and not isinstance(error, Replan):
         note_loss(session, error)
         return False
+    note_rerun(session, error)
     session.block.restart()
     return True
 

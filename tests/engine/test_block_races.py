@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 import asyncpg
 import pytest
 
-from engine.transaction.races import MAX_LOST_BLOCKS
+from engine.transaction.races import MAX_LOST_BLOCKS, PATIENT_BLOCKS
 from tests.support.server import ServerProcess
 
 Connections = tuple[asyncpg.Connection, asyncpg.Connection, asyncpg.Connection]
@@ -161,7 +161,9 @@ def test_who_has_lost_too_often_locks_the_table(server: ServerProcess) -> None:
         await blocked(c)
         await a.execute("COMMIT")
         await insert
-        await a.execute("BEGIN")  # it got through: no need to lock any more
+        for _ in range(PATIENT_BLOCKS - 1):
+            await a.execute("BEGIN; UPDATE groups SET v = v + 1 WHERE kind = 'a'; COMMIT")
+        await a.execute("BEGIN")  # it got through often enough: no need to lock any more
         await a.execute("UPDATE groups SET v = v + 1 WHERE kind = 'a'")
         await b.execute("INSERT INTO groups VALUES (21, 'b', 0)")
         await a.execute("COMMIT")
@@ -237,11 +239,78 @@ def test_a_select_of_a_block_that_has_lost_often_locks(server: ServerProcess, re
         await blocked(c)
         await finish(a)
         await waiting
-        # Once it has got through, it keeps nobody away any more.
+        # Once it has got through often enough, it keeps nobody away any more.
+        for _ in range(PATIENT_BLOCKS - 1):
+            await a.execute("BEGIN")
+            for step in before:
+                await a.execute(step)
+            await finish(a)
         await a.execute("BEGIN")
         for step in before:
             await a.execute(step)
         await b.execute(change)
         await a.execute("ROLLBACK")
+
+    three(server, work)
+
+
+def test_what_comes_behind_the_first_rows_of_a_queue_does_not_matter(server: ServerProcess) -> None:
+    """Celery's broker: one takes the first message, others put more behind it. One that comes before it, or equal, matters."""
+    take = "SELECT id FROM groups WHERE kind = 'a' AND v = 0 ORDER BY v, id DESC LIMIT 1 FOR UPDATE"
+
+    async def work(connections: Connections) -> None:
+        a, b, _ = connections
+        await a.execute("SET executor = auto")  # DuckDB locks no rows
+        for other, matters in (
+            ("2, 'a', 0", False),
+            ("0, 'a', 0", False),
+            ("4, 'a', 1", False),
+            ("9, 'a', 0", True),
+        ):
+            await b.execute("DELETE FROM groups WHERE id NOT IN (1, 3)")
+            await a.execute("BEGIN")
+            assert await a.fetchval(take) == 3
+            await b.execute(f"INSERT INTO groups VALUES ({other})")
+            if matters:
+                with pytest.raises(asyncpg.SerializationError):
+                    await a.execute("COMMIT")
+            else:
+                await a.execute("UPDATE groups SET v = 0 WHERE id = 3")
+                await a.execute("COMMIT")
+        await b.execute("DELETE FROM groups")
+        await a.execute("BEGIN")
+        assert await a.fetchval(take) is None  # fewer than wanted: all rows matter
+        await b.execute("INSERT INTO groups VALUES (1, 'a', 0)")
+        with pytest.raises(asyncpg.SerializationError):
+            await a.execute("COMMIT")
+
+    three(server, work)
+
+
+def test_two_that_take_the_highest_number_queue_once_they_have_lost(server: ServerProcess) -> None:
+    """DuckLake's writers: max(id), then max(id) + 1. Both read, and neither may write before the other one gives up."""
+
+    async def work(connections: Connections) -> None:
+        a, b, c = connections
+        highest = "SELECT max(id) FROM groups"
+        for _ in range(MAX_LOST_BLOCKS):
+            for connection in (a, b):
+                await connection.execute("BEGIN")
+                await connection.fetchval(highest)
+            await c.execute("INSERT INTO groups SELECT max(id) + 1, 'c', 0 FROM groups")
+            for connection in (a, b):
+                with pytest.raises(asyncpg.SerializationError):
+                    await connection.execute("INSERT INTO groups VALUES (0, 'd', 0)")
+                await connection.execute("ROLLBACK")
+        await a.execute("BEGIN")
+        mine = await a.fetchval(highest)
+        await b.execute("BEGIN")
+        waiting = asyncio.ensure_future(b.fetchval(highest))
+        await blocked(c)
+        await a.execute(f"INSERT INTO groups VALUES ({mine + 1}, 'c', 0)")
+        await a.execute("COMMIT")
+        assert await waiting == mine + 1
+        await b.execute(f"INSERT INTO groups VALUES ({mine + 2}, 'c', 0)")
+        await b.execute("COMMIT")
 
     three(server, work)

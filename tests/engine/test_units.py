@@ -121,7 +121,7 @@ def test_every_state_can_end() -> None:
 _ROW = txn_errors.LockTarget(kind="row", shard=ShardId(1), row_id=RowId(5))
 _WAIT = txn_errors.LockWait(waiter=7, holder=8, waiter_txn=1, holder_txn=2, mode="X", held="X", target=_ROW)
 _SAMPLES: dict[type[Exception], Exception] = {
-    txn_errors.WriteConflict: txn_errors.WriteConflict(ShardId(1)),
+    txn_errors.WriteConflict: txn_errors.WriteConflict(txn_errors.Cause.SCAN_READ, ShardId(1)),
     txn_errors.Deadlock: txn_errors.Deadlock((_WAIT,)),
     txn_errors.SchemaChanged: txn_errors.SchemaChanged(ShardId(1)),
     txn_errors.ReadInFuture: txn_errors.ReadInFuture(2, 1),  # type: ignore[arg-type]
@@ -141,7 +141,7 @@ _SAMPLES: dict[type[Exception], Exception] = {
     txn_errors.SubscriptionEnded: txn_errors.SubscriptionEnded(ShardId(1), Timestamp(2), dropped=True),
     txn_errors.ReadBelowSince: txn_errors.ReadBelowSince(1, 2),  # type: ignore[arg-type]
 }
-_BASES = (txn_errors.TxnError, txn_errors.LockRefused)
+_BASES = (txn_errors.TxnError, txn_errors.LockRefused, txn_errors.Lost)
 # these end the start of a server, before there are clients
 _AT_START = (txn_errors.DataDirectoryInUse, txn_errors.LeaderAlive, txn_errors.UnknownFormat)
 
@@ -165,6 +165,7 @@ def test_every_error_of_a_transaction_has_a_report(kind: type[Exception]) -> Non
     assert len(report.sqlstate) == 5
     assert report.sqlstate != "XX000"
     assert report.message
+    assert isinstance(error, txn_errors.Lost) == (report.sqlstate in ("40001", "40P01"))  # which have a cause
 
 
 def test_a_file_that_could_not_be_read_at_the_start_is_not_called_damaged() -> None:
@@ -215,7 +216,7 @@ def test_a_conflict_names_who_changed_what() -> None:
     table = catalog.table("duty", "who text pk", "on_call bool")
     index = table.indexes[0].oid
     error = txn_errors.WriteConflict(
-        ShardId(table.oid), index=IndexId(index), key=("ann, b",), other_session=9
+        txn_errors.Cause.SCAN_READ, ShardId(table.oid), index=IndexId(index), key=("ann, b",), other_session=9
     )
     known = Surroundings(
         query={9: "COMMIT"}.get, row=lambda shard, row_id: None, readable=lambda relation, attnums: True

@@ -24,6 +24,7 @@ class LockOwner:
 
     ``lock_timeout_ms`` 0 means no limit, a negative one that nothing is waited for (LockNotAvailable).
     ``doomed`` is set when a policy chose this owner while it was not waiting; its next acquisition raises it.
+    ``losses``: how often its session has lost lately; who has lost more is spared (``txn.locks.policy``).
     ``gone``: it has ended; what the table still has of it keeps nobody out.
     """
 
@@ -34,6 +35,7 @@ class LockOwner:
         "held",
         "id",
         "lock_timeout_ms",
+        "losses",
         "ranges",
         "session",
         "spans",
@@ -49,6 +51,7 @@ class LockOwner:
         self.waiting: Request | None = None
         self.doomed: TxnError | None = None
         self.gone = False
+        self.losses = 0
         self.ranges: dict[tuple[ShardId, IndexId, IndexKey, str], None] | None = (
             None  # registered in IndexRanges
         )

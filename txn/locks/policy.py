@@ -3,7 +3,7 @@
 A policy sees the request that is about to wait and the transactions it would wait for, and answers which
 transactions must give up so that no cycle of waits remains. Age is the transaction id: smaller is older.
 
-    detect      (default) search the wait-for graph; the youngest of a cycle gives up
+    detect      (default) search the wait-for graph; the one of a cycle that has lost least gives up, of those the youngest
     wound_wait  an older requester makes younger holders give up; a younger one waits
     wait_die    a younger requester gives up; an older one waits
     no_wait     every requester that would wait gives up
@@ -26,6 +26,10 @@ class Waiter(Protocol):
     @property
     def id(self) -> int:
         """Transaction id; smaller is older."""
+
+    @property
+    def losses(self) -> int:
+        """How often its session has lost lately."""
 
 
 class Policy(Protocol):
@@ -64,7 +68,7 @@ class Detect:
             cycle = cls._cycle(requester, waits_for, dead)
             if cycle is None:
                 return out
-            victim = max(cycle, key=lambda w: w.id)
+            victim = max(cycle, key=lambda w: (-w.losses, w.id))
             out.append((victim, cycle))
             if victim is requester:
                 return out

@@ -240,7 +240,8 @@ class LockTable:
         for policy in self._policies(entry.granule):
             for victim, cycle in policy.victims(owner, self._waits_for):
                 assert isinstance(victim, LockOwner)
-                error = Deadlock(explain(self, cycle))
+                waits = explain(self, cycle)
+                error = Deadlock(waits, in_cycle=len(waits) == len(cycle))
                 self.deadlocks += 1
                 if victim is owner:
                     self._abandon(request)

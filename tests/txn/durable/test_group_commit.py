@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.durable import START_MS, ManualClock, run, write
 from txn.encode import decode_batch
-from txn.errors import CommitUnknown, Fenced, OutOfSpace, TxnError, WriteConflict
+from txn.errors import Cause, CommitUnknown, Fenced, OutOfSpace, TxnError, WriteConflict
 from txn.group_commit import MAX_BATCH_MEMBERS, Committer
 from txn.oracle import DurableOracle
 from txn.persist.faulty import FaultRates, FaultyConsensus
@@ -144,7 +144,7 @@ def test_a_refused_member_leaves_and_the_rest_go_on() -> None:
 
         def refuses() -> Exception:
             calls.append("b")
-            return WriteConflict(ShardId(7))
+            return WriteConflict(Cause.SCAN_READ, ShardId(7))
 
         a = committer.submit(write(1, (1, (1,))), lambda: passes("a"))
         b = committer.submit(write(2, (2, (2,))), refuses)

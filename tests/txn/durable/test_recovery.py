@@ -19,6 +19,7 @@ from tests.txn.durable.shadow import NO_TS, Shadow
 from txn.columns import rows_to_table
 from txn.durable import DurableLog, StorageConfig
 from txn.errors import (
+    Cause,
     CommitUnknown,
     DataDirectoryInUse,
     Fenced,
@@ -591,7 +592,7 @@ def test_a_large_transaction_that_is_refused_leaves_no_blob(monkeypatch: pytest.
         await shadow.create(SPEC)
         wide = shadow.writes(10, (1, (1, "x" * 2000)))
         with pytest.raises(WriteConflict):
-            await committer.submit(wide, lambda: WriteConflict(ShardId(7)))
+            await committer.submit(wide, lambda: WriteConflict(Cause.SCAN_READ, ShardId(7)))
         while committer._preparing:  # the blob goes in the background
             await asyncio.sleep(0)
         assert not disk.blobs
