@@ -29,6 +29,8 @@ LONG: Final = 2 * PIECE
 """What is shorter is one call of C."""
 MANY_CHARACTERS: Final = 4096
 """Of a set given as text: more are looked at once, and what comes twice is left out."""
+MANY_TEXTS: Final = 1 << 15
+"""Texts that one call joins, however short: half a millisecond."""
 SORTED_AT_ONCE: Final = 2048
 """Items of one call of ``sorted``."""
 
@@ -166,7 +168,7 @@ def joined(texts: Sequence[str], separator: str = "") -> str:
         total += sum(map(len, texts[at : at + 4096]))
         if len(texts) > 4096:
             give_way()
-    if total < LONG:
+    if total < LONG and len(texts) < MANY_TEXTS:
         return separator.join(texts)
     groups: Iterable[str] = _groups(texts, separator)
     widest = _ASCII
@@ -199,7 +201,7 @@ def _groups(texts: Sequence[str], separator: str) -> Iterator[str]:
             continue
         held.append(text)
         size += len(text) + len(separator) + 8
-        if size >= PIECE:
+        if size >= PIECE or len(held) == MANY_TEXTS:
             yield separator.join(held) + (separator if number != last else "")
             held, size = [], 0
             give_way()

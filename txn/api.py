@@ -343,7 +343,10 @@ class Transaction(Protocol):
         """Call ``callback(commit_ts)`` in the same loop tick in which the commit becomes readable."""
 
     def on_undo(self, callback: Callable[[], object]) -> None:
-        """Call ``callback`` when the transaction is rolled back, or back to a savepoint before now."""
+        """Call ``callback`` when the transaction is rolled back, or back to a savepoint before now.
+
+        An ``txn.journal.OneOfMany`` where there may be very many: all are undone at once at the end.
+        """
 
     def savepoint(self) -> int:
         """Mark a savepoint and return its handle."""

@@ -1,7 +1,8 @@
 """Taking back what a transaction has done: a savepoint, a statement that failed, all of it.
 
 ``StoreTransaction.journal`` has an entry for each thing done, latest last: an intent to take back, as (own writes, row id), or a function
-to call. A place in it is a *mark*: how long it was then.
+to call. A place in it is a *mark*: how long it was then. Of things that come by the hundred thousand a function is an ``OneOfMany``, whose kind knows
+how to take all of them back at once when the transaction ends.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from txn.lifetime import ACTIVE
 from txn.slices import Slice
@@ -20,6 +21,30 @@ if TYPE_CHECKING:
 
 UNDO_ROWS: Final = 2000  # taken back in one turn of the loop, at most
 AT_ONCE: Final = 64  # taken back without a look at the clock
+
+
+class Many(Protocol):
+    """Things that one transaction has done, each taken back by itself or all together."""
+
+    def undo(self, what: Any, /) -> None:
+        """Take one back."""
+
+    def undo_all(self) -> None:
+        """Take all of the transaction's back, in a time that does not grow with their number. Idempotent."""
+
+
+class OneOfMany:
+    """Undoes one of many things of a kind."""
+
+    __slots__ = ("kind", "what")
+
+    def __init__(self, kind: Many, what: Any) -> None:
+        self.kind = kind
+        self.what = what
+
+    def __call__(self) -> None:
+        """Take it back."""
+        self.kind.undo(self.what)
 
 
 def undo_to(txn: StoreTransaction, mark: int) -> None:
@@ -83,6 +108,11 @@ def undo_all(txn: StoreTransaction) -> None:
     if len(txn.journal) <= AT_ONCE:
         undo_to(txn, 0)
         return
+    last: Many | None = None
     for entry in reversed(txn.journal):
-        if not isinstance(entry, tuple):
+        if isinstance(entry, OneOfMany):
+            if entry.kind is not last:
+                last = entry.kind
+                last.undo_all()
+        elif not isinstance(entry, tuple):
             entry()

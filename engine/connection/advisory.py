@@ -14,6 +14,7 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from pgwire.give_way import paced
+from txn.journal import OneOfMany
 from txn.locks.advisory import AdvisoryLocks
 from txn.locks.granule import Advisory
 
@@ -72,10 +73,18 @@ class SessionAdvisory:
 
     def _note(self, number: Advisory, exclusive: bool) -> None:
         """Give the lock back when the transaction is undone to before this point."""
-        locks = self._used()
-        self._session.block.ensure_txn().on_undo(
-            lambda: locks.unlock(number, exclusive=exclusive, transaction=True)
-        )
+        self._session.block.ensure_txn().on_undo(OneOfMany(self, (number, exclusive)))
+
+    def undo(self, what: tuple[Advisory, bool]) -> None:
+        """Give a lock of the transaction back (``txn.journal.Many``)."""
+        number, exclusive = what
+        if self._locks is not None:
+            self._locks.unlock(number, exclusive=exclusive, transaction=True)
+
+    def undo_all(self) -> None:
+        """Give all locks of the transaction back."""
+        if self._locks is not None:
+            self._locks.unlock_transaction()
 
     def try_lock(self, what: tuple[int, int, bool], *, exclusive: bool, transaction: bool) -> bool:
         """Lock a number unless another connection is in the way."""

@@ -20,7 +20,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from engine.transaction.block_state import IDLE
+from pgwire.release import release
 from planner.errors import SqlError
+from txn.journal import OneOfMany
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -182,12 +184,19 @@ class SessionChannels:
                 )
             self._said[message] = None
             self._said_bytes += size
-            txn.on_undo(lambda: self._unsaid(message))
+            txn.on_undo(OneOfMany(self, message))
 
-    def _unsaid(self, message: tuple[str, str]) -> None:
+    def undo(self, message: tuple[str, str]) -> None:
+        """The transaction has not said this (``txn.journal.Many``)."""
         if message in self._said:
             del self._said[message]
             self._said_bytes -= _size(message[1])
+
+    def undo_all(self) -> None:
+        """It has said nothing."""
+        said, self._said = self._said, {}
+        self._said_bytes = 0
+        release(said)
 
     def _ended(self, committed: bool) -> None:
         """The transaction is over: what it said counts now, or never."""
@@ -197,6 +206,7 @@ class SessionChannels:
         said, self._said = self._said, {}
         actions, self._actions = self._actions, []
         if not committed:
+            release(said)
             return
         for channel, on in actions:
             self._apply(channel, on=on)

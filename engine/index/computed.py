@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
-from engine.index.nodes import Node, lockstep
+from engine.index.nodes import Node, lockstep, release_sets
 from engine.index.sources import Columns, Source, whole_row
 from engine.index.state import BATCH, Item, Pipe, Rows, evaluate
 from pgwire.codecs.composite import record_of
@@ -141,33 +141,36 @@ class FunctionSource(ComputedSource):
         ordinality = self.item.ordinality
         plain = len(widths) == 1 and widths[0] == 1 and not self.records[0] and self.slots[0] is None
         out: Rows = []
-        for number, parts in enumerate(lockstep(sets), 1):
-            if plain:
-                row = parts
-            else:
-                flat_row: list[Any] = []
-                for value, types, is_record, slots in zip(
-                    parts, self.types, self.records, self.slots, strict=True
-                ):
-                    if slots is not None:
-                        flat_row.extend(
-                            (None,) * len(slots) if value is None else record_of(value, slots, types, ())
-                        )
-                    elif is_record or len(types) > 1:
-                        flat_row.extend(fields(value, types))
-                    else:
-                        flat_row.append(value)
-                row = tuple(flat_row)
-            if ordinality:
-                row = (*row, number)
-            if self.whole is not None:
-                row = (*row, self.whole(row))
-            out.append(row)
-            if len(out) >= BATCH:
+        try:
+            for number, parts in enumerate(lockstep(sets), 1):
+                if plain:
+                    row = parts
+                else:
+                    flat_row: list[Any] = []
+                    for value, types, is_record, slots in zip(
+                        parts, self.types, self.records, self.slots, strict=True
+                    ):
+                        if slots is not None:
+                            flat_row.extend(
+                                (None,) * len(slots) if value is None else record_of(value, slots, types, ())
+                            )
+                        elif is_record or len(types) > 1:
+                            flat_row.extend(fields(value, types))
+                        else:
+                            flat_row.append(value)
+                    row = tuple(flat_row)
+                if ordinality:
+                    row = (*row, number)
+                if self.whole is not None:
+                    row = (*row, self.whole(row))
+                out.append(row)
+                if len(out) >= BATCH:
+                    yield out
+                    out = []
+            if out:
                 yield out
-                out = []
-        if out:
-            yield out
+        finally:
+            release_sets(sets)
 
 
 class SubquerySource(ComputedSource):

@@ -27,7 +27,7 @@ from engine.index.sorting import RUN, OrderItem, compare_key, merged, sort_rows
 from engine.index.state import BATCH, FEW, Pipe, Rows, evaluate, evaluate_rows, gather
 from pgwire.codecs.system import RecordValue
 from pgwire.give_way import give_way, paced
-from pgwire.release import release
+from pgwire.release import let_go, release
 from planner.bind.columns import function_columns
 from planner.builtins.compare import hash_key
 from planner.builtins.large import METER
@@ -292,25 +292,31 @@ class ProjectSet(Node):
             return
         function = self.function
         out: Rows = []
-        for item in self.inputs[0].pipe(e):
-            if item.__class__ is not list:
-                yield item
-                continue
-            for row in item:
-                if function.may_suspend:
-                    sets = yield from evaluate(function, row, e)
-                else:
-                    sets = function(row, e)
-                give_way()
-                if self.records:
-                    sets = self._as_records(sets)
-                for values in lockstep(sets):
-                    out.append(row + values)
-                    if len(out) >= self.size:
-                        yield out
-                        out = []
-        if out:
-            yield out
+        sets: Sequence[Any] = ()
+        try:
+            for item in self.inputs[0].pipe(e):
+                if item.__class__ is not list:
+                    yield item
+                    continue
+                for row in item:
+                    if function.may_suspend:
+                        sets = yield from evaluate(function, row, e)
+                    else:
+                        sets = function(row, e)
+                    give_way()
+                    if self.records:
+                        sets = self._as_records(sets)
+                    for values in lockstep(sets):
+                        out.append(row + values)
+                        if len(out) >= self.size:
+                            yield out
+                            out = []
+                    release_sets(sets)
+                    sets = ()
+            if out:
+                yield out
+        finally:
+            release_sets(sets)
 
     def _as_records(self, sets: Sequence[Any]) -> list[Any]:
         """Return the sets of functions, rows of built-in ones as records."""
@@ -324,23 +330,33 @@ class ProjectSet(Node):
         """Expand, and compute for each row: with the functions' arguments in the order of the select list, then alone."""
         again, places = self.again, self.places
         out: Rows = []
-        for item in self.inputs[0].pipe(e):
-            if item.__class__ is not list:
-                yield item
-                continue
-            for row in item:
-                values = (yield from evaluate(first, row, e)) if first.may_suspend else first(row, e)
-                more = tuple([values[place] for place in places])
-                sets = self._as_records([value for place, value in enumerate(values) if place not in places])
-                for found in lockstep(sets):
-                    give_way()
-                    out.append(row + found + more)
-                    if len(out) >= self.size:
-                        yield out
-                        out = []
-                    more = tuple((yield from evaluate(again, row, e)) if again.may_suspend else again(row, e))
-        if out:
-            yield out
+        sets: Sequence[Any] = ()
+        try:
+            for item in self.inputs[0].pipe(e):
+                if item.__class__ is not list:
+                    yield item
+                    continue
+                for row in item:
+                    values = (yield from evaluate(first, row, e)) if first.may_suspend else first(row, e)
+                    more = tuple([values[place] for place in places])
+                    sets = self._as_records(
+                        [value for place, value in enumerate(values) if place not in places]
+                    )
+                    for found in lockstep(sets):
+                        give_way()
+                        out.append(row + found + more)
+                        if len(out) >= self.size:
+                            yield out
+                            out = []
+                        more = tuple(
+                            (yield from evaluate(again, row, e)) if again.may_suspend else again(row, e)
+                        )
+                    release_sets(sets)
+                    sets, values = (), ()
+            if out:
+                yield out
+        finally:
+            release_sets(sets)
 
 
 def _planned_once(subplan: Subplanner | None) -> Subplanner | None:
@@ -371,6 +387,13 @@ def _record_maker(function: FuncExpr) -> Callable[[Any], Any] | None:
         return value if value is None or isinstance(value, RecordValue) else RecordValue(value, types, names)
 
     return made
+
+
+def release_sets(sets: Sequence[Any]) -> None:
+    """Let go of what set-returning functions gave: a whole set has as many values as its array, or its text has words."""
+    for found in sets:
+        if isinstance(found, tuple | list):
+            let_go(found)
 
 
 def lockstep(sets: Sequence[Any]) -> Iterator[tuple[Any, ...]]:

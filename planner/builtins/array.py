@@ -382,7 +382,7 @@ def _register() -> None:
         "arrayoverlap(anyarray,anyarray)": _overlaps,
         "btarraycmp(anyarray,anyarray)": _compare(lambda a, b: (a > b) - (a < b)),
         "array_larger(anyarray,anyarray)": _choose(True), "array_smaller(anyarray,anyarray)": _choose(False),
-        "unnest(anyarray)": lambda value, *, types: iter(flat(value, types[0])),
+        "unnest(anyarray)": lambda value, *, types: flat(value, types[0]),
     }  # fmt: skip
     for signature, function in functions.items():
         python(signature, function, **typed)

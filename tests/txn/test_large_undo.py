@@ -11,6 +11,7 @@ import pytest
 from tests.support.durable import run
 from tests.support.store import BY_K, SHARD, make_table, now, open_memory_store, spec
 from txn import journal, writes
+from txn.journal import OneOfMany
 from txn.store import ShardStore
 from txn.transaction import StoreTransaction
 from txn.types import RowId
@@ -110,6 +111,42 @@ def test_a_large_transaction_leaves_nothing_behind(ends: str) -> None:
         reader = store.begin(read_only=True)
         assert await _seen(reader) == [(k, k - 1, "kept") for k in range(1, 20)]
         reader.rollback()
+        await store.close()
+
+    run(go)
+
+
+class Pile:
+    """A kind of things that come by the hundred thousand."""
+
+    def __init__(self, undone: list[str]) -> None:
+        self.undone = undone
+
+    def undo(self, what: str) -> None:
+        self.undone.append(what)
+
+    def undo_all(self) -> None:
+        self.undone.append("all")
+
+
+def test_many_of_a_kind_are_undone_one_by_one_to_a_savepoint_and_at_once_at_the_end() -> None:
+    async def go() -> None:
+        store = await open_memory_store()
+        await make_table(store, ROWS)
+        txn, _ = await _begin(store)
+        undone: list[str] = []
+        pile = Pile(undone)
+        for n in range(10):
+            txn.on_undo(OneOfMany(pile, f"kept {n}"))
+        mark = txn.savepoint()
+        for n in range(10):
+            txn.on_undo(OneOfMany(pile, f"gone {n}"))
+        await now(txn.rollback_to(mark))
+        assert undone == [f"gone {n}" for n in reversed(range(10))]
+        undone.clear()
+        txn.on_undo(lambda: undone.append("another"))
+        txn.rollback()
+        assert undone == ["another", "all"]
         await store.close()
 
     run(go)

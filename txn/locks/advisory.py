@@ -8,44 +8,40 @@ conflict with each other. Each is counted, per level and mode, and must be given
 owner holds of a number is X while any exclusive count is left, else S. The lock table knows which owners belong to one
 session (``LockTable.advisory``), so that deadlocks through rows and numbers alike are found.
 
+A transaction that ends with very many leaves its owner behind, as any owner of many locks (``LockTable.release_all``); the session goes on with
+a new one, which takes over what is locked until the session ends.
+
 Nothing is stored: advisory locks end with the connection, and with the server.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from txn.errors import TooManyLocks, WaitCancelled
 from txn.locks.entry import LockOwner
 from txn.locks.granule import Advisory
 from txn.locks.mode import S, X
-
-if TYPE_CHECKING:
-    from txn.locks.table import LockTable
+from txn.locks.table import AT_ONCE, LockTable
 
 MAX_NUMBERS: Final = 100_000
 """Different numbers that one session may hold."""
 
 
-@dataclass(slots=True)
-class _Counts:
-    """How often a number is locked; index 0 shared, 1 exclusive."""
-
-    session: list[int]
-    transaction: list[int]
-
-    @property
-    def mode(self) -> int | None:
-        """What the owner has to hold, None for nothing."""
-        if self.session[1] or self.transaction[1]:
-            return X
-        return S if self.session[0] or self.transaction[0] else None
+_ONE: Final = (1, 1 << 32)
+"""A lock, shared or exclusive, as a number is counted: each kind in a half of an integer."""
 
 
-Held = tuple[Advisory, _Counts]
-"""A number and how often it is locked."""
+def _has(count: int, exclusive: bool) -> bool:
+    return count >= _ONE[1] if exclusive else bool(count & (_ONE[1] - 1))
+
+
+def _mode(count: int) -> int | None:
+    """Return what the owner has to hold of a number, None for nothing."""
+    if not count:
+        return None
+    return X if count >= _ONE[1] else S
 
 
 class AdvisoryLocks:
@@ -55,7 +51,8 @@ class AdvisoryLocks:
         """``owner_id``: unlike the id of any transaction."""
         self._table = table
         self._owner = LockOwner(owner_id, session)
-        self._counts: dict[Advisory, _Counts] = {}
+        self._session: dict[Advisory, int] = {}
+        self._transaction: dict[Advisory, int] = {}
         table.advisory[session] = self._owner
 
     def lock(
@@ -95,45 +92,55 @@ class AdvisoryLocks:
 
     def unlock(self, what: Advisory, *, exclusive: bool, transaction: bool = False) -> bool:
         """Give one lock back; False if there is none of that level and mode."""
-        counts = self._counts.get(what)
-        if counts is None:
+        level = self._transaction if transaction else self._session
+        count = level.get(what, 0)
+        if not _has(count, exclusive):
             return False
-        level = counts.transaction if transaction else counts.session
-        if not level[exclusive]:
-            return False
-        level[exclusive] -= 1
+        count -= _ONE[exclusive]
+        if count:
+            level[what] = count
+        else:
+            del level[what]
         self._settle(what)
         return True
 
-    def unlock_session(self, pace: Callable[[list[Held]], Iterable[Held]] = iter) -> None:
+    def unlock_session(self, pace: Callable[[list[Advisory]], Iterable[Advisory]] = iter) -> None:
         """Give all locks of session level back. ``pace`` iterates over them, and may let others run meanwhile."""
-        for what, counts in pace(list(self._counts.items())):
-            counts.session = [0, 0]
-            self._settle(what)
+        for what in pace(list(self._session)):
+            if self._session.pop(what, None) is not None:
+                self._settle(what)
 
     def unlock_transaction(self) -> None:
         """The transaction has ended: give back what was locked until then, and wait for nothing. Idempotent."""
         self._stop_waiting()
-        for what, counts in list(self._counts.items()):
-            if any(counts.transaction):
-                counts.transaction = [0, 0]
+        ended, self._transaction = self._transaction, {}
+        if len(ended) > AT_ONCE and len(self._session) < len(ended):
+            before = self._owner
+            self._owner = LockOwner(before.id, before.session)
+            self._table.advisory[before.session] = self._owner
+            for what, count in self._session.items():
+                self._table.hand_over(before, self._owner, what, _mode(count))
+            self._table.release_all(before)
+        else:
+            for what in ended:
                 self._settle(what)
 
     def close(self) -> None:
         """The session ends."""
-        self._counts.clear()
+        self._session.clear()
+        self._transaction.clear()
         self._table.release_all(self._owner)
         self._table.advisory.pop(self._owner.session, None)
 
     def _check_room(self, what: Advisory) -> None:
-        if what not in self._counts and len(self._counts) >= MAX_NUMBERS:
+        held = self._owner.held
+        if len(held) >= MAX_NUMBERS and what not in held:
             raise TooManyLocks
 
     def _count(self, what: Advisory, exclusive: bool, transaction: bool) -> None:
-        counts = self._counts.get(what)
-        if counts is None:
-            counts = self._counts[what] = _Counts([0, 0], [0, 0])
-        (counts.transaction if transaction else counts.session)[exclusive] += 1
+        level = self._transaction if transaction else self._session
+        had = level.get(what)
+        level[what] = _ONE[exclusive] if had is None else had + _ONE[exclusive]
 
     def _stop_waiting(self) -> None:
         """Leave the queue that an execution which was given up may still stand in."""
@@ -144,9 +151,6 @@ class AdvisoryLocks:
 
     def _settle(self, what: Advisory) -> None:
         """Hold no more than what is counted."""
-        counts = self._counts.get(what)
-        mode = None if counts is None else counts.mode
-        if mode is None:
-            self._counts.pop(what, None)
+        mode = _mode(self._session.get(what, 0) | self._transaction.get(what, 0))
         if mode != self._owner.held.get(what):
             self._table.demote(self._owner, what, mode)

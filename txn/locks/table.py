@@ -144,6 +144,14 @@ class LockTable:
             entry.holders[owner] = owner.held[granule] = mode
         self._grant(entry)
 
+    def hand_over(self, owner: LockOwner, to: LockOwner, granule: Granule, mode: int | None) -> None:
+        """Have ``to``, which does not hold it, hold a granule in ``mode``, in the place of ``owner``, which held it in that mode or a stronger one."""
+        self.demote(owner, granule, mode)
+        entry = self.entries.get(granule)
+        if mode is not None and entry is not None and entry.holders.pop(owner, None) is not None:
+            del owner.held[granule]
+            entry.holders[to] = to.held[granule] = mode
+
     def drop_covered(self, owner: LockOwner, shard: ShardId) -> Iterator[None]:
         """Release the locks within a table that the owner's lock on the table makes needless (S or more); others may run between two of its steps."""
         table = owner.held[shard]

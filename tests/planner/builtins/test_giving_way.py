@@ -11,6 +11,7 @@ import pytest
 
 import pgwire.give_way
 import pgwire.release
+from pgwire import long_values
 from pgwire.codecs import tsquery
 from pgwire.codecs.registry import DEFAULT, text_input
 from pgwire.codecs.tsquery import OR, Operator, Word
@@ -62,6 +63,7 @@ LONG: list[tuple[str, Callable[[], object], int]] = [
     ("trigrams of a text", lambda: trigrams.trigrams(WORDS), 20),
     ("a run of trigrams", lambda: trigrams.word_similarity(WORDS[:600], WORDS[:1500]), 500),
     ("tokens", lambda: list(tokens("http://a.b/" + "c" * 3000)), 3_000),
+    ("many short texts", lambda: long_values.joined(["x"] * 100_000, ","), 55),
     ("a lexeme", lambda: value("tsvector", "x" * 2_000), 20),
     ("a quoted lexeme", lambda: value("tsquery", "'" + "x" * 2_000 + "'"), 20),
     ("marks of an operand", lambda: value("tsquery", "a:" + "*" * 1_000), 1_000),

@@ -11,8 +11,9 @@ from tests.support.durable import run
 from tests.txn.locks.test_lock_table import owner, turns, waiting
 from txn.errors import Deadlock, LockTimeout, TooManyLocks, WaitCancelled
 from txn.locks import advisory
+from txn.locks import table as locktable
 from txn.locks.advisory import AdvisoryLocks
-from txn.locks.granule import Advisory
+from txn.locks.granule import Advisory, Granule
 from txn.locks.mode import X
 from txn.locks.table import LockTable
 
@@ -171,3 +172,45 @@ def test_a_session_may_hold_so_many_numbers(monkeypatch: pytest.MonkeyPatch) -> 
         mine.lock(Advisory(1, 4), exclusive=False, transaction=True)
     assert mine.unlock(Advisory(1, 0), exclusive=True)
     take(mine, Advisory(1, 3))
+
+
+@pytest.mark.parametrize("kept", [0, 3, 30], ids=["nothing is kept", "few", "more than end"])
+def test_a_transaction_with_many_ends_in_one_short_turn(monkeypatch: pytest.MonkeyPatch, kept: int) -> None:
+    """Its numbers are free at once and forgotten in turns to come; what the session has locked stays, in its own mode."""
+
+    async def go() -> None:
+        monkeypatch.setattr(advisory, "AT_ONCE", 5)
+        monkeypatch.setattr(locktable, "AT_ONCE", 5)
+        table = LockTable()
+        mine, other = locks(table, 1), locks(table, 2)
+        numbers = [Advisory(1, n) for n in range(40)]
+        for number in numbers[:kept]:
+            take(mine, number, exclusive=False)
+        for number in numbers[:20]:
+            take(mine, number, transaction=True)
+        waits = waiting(other.lock(numbers[19], exclusive=True, transaction=False))
+        await turns()
+        settled: list[Granule] = []
+        demote = table.demote
+        monkeypatch.setattr(table, "demote", lambda *args: (settled.append(args[1]), demote(*args)))
+        mine.unlock_transaction()
+        assert len(settled) <= (20 if kept > 20 else kept)
+        for at, number in enumerate(numbers[:19]):
+            assert other.try_lock(number, exclusive=True, transaction=False) is (at >= kept)
+            assert other.try_lock(number, exclusive=False, transaction=False)
+        mine.unlock_transaction()
+        if kept < 20:
+            await waits
+        else:
+            waits.cancel()
+        await turns()
+        table.validate()
+        assert {row.granule for row in table.rows() if row.session == 1} == set(numbers[:kept])
+        mine.unlock_session()
+        other.close()
+        mine.close()
+        await turns()
+        assert not table.entries
+        assert not table.advisory
+
+    run(go)
