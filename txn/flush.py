@@ -233,7 +233,12 @@ class Flusher:
             self._want(generation.shard)
         await asyncio.sleep(0)
         for generation in live:
-            if generation.log.current >= options.hot_rows or wants_merge(core, generation):
+            # ``resident``: a job has failed amid its eviction
+            if (
+                generation.resident
+                or generation.log.current >= options.hot_rows
+                or wants_merge(core, generation)
+            ):
                 self._want(generation.shard)
             if over():
                 await asyncio.sleep(0)

@@ -63,12 +63,20 @@ async def run(core: Coordinator, shard: ShardId, *, history: bool, prepared: Pre
         await _checkpoint_dropped(core, shard)
         return
     generation, spec = entry.generation, entry.spec
-    if waits_for_hold(core, found) and not history and generation.log.current < core.options.hot_rows:
-        return  # nothing could be made durable
-    if generation.pinned or generation.flushing:
+    if generation.pinned:
         return  # a schema change is under way
     if generation.damage is not None:
         return  # nothing of it may be replaced
+    if generation.resident:  # a job has ended in the middle of that
+        generation.upkeep = True
+        try:
+            await _evict(core, generation)
+        finally:
+            generation.upkeep = False
+        await run(core, shard, history=history, prepared=prepared)
+        return
+    if waits_for_hold(core, found) and not history and generation.log.current < core.options.hot_rows:
+        return  # nothing could be made durable
     if prepared is not None and not prepared.fits(core):
         return
     generation.upkeep = True
@@ -181,6 +189,33 @@ def wants_merge(core: Coordinator, generation: Generation) -> bool:
     return any(p.last_end <= watermark for p in generation.history)
 
 
+async def _evict(core: Coordinator, generation: Generation) -> None:
+    """Have what is in parts leave memory. Where that ends in the middle, the next job goes on with it: nobody reads it there meanwhile."""
+    everything, cut = generation.resident_history, generation.resident
+    for _ in _eviction(core, generation):
+        await asyncio.sleep(0)
+    segments = list(generation.flushed)
+    generation.finish_eviction()
+    core.take_apart(let_go(segments))
+    for segment in generation.log.sparse():
+        if segment.number in generation.log.segments:
+            generation.log.rewrite(segment, list(segment.live()))
+            await asyncio.sleep(0)
+    if everything:
+        await core.purge(generation, cut)
+
+
+def _eviction(core: Coordinator, generation: Generation) -> Iterator[None]:
+    if generation.resident_history:
+        yield from evict_all(generation, generation.flushed, SLICE_ROWS)
+        return
+    domain = core.domain_of(generation.shard)
+    for segment, _length in generation.flushed:
+        if segment.number in generation.log.segments:
+            yield from evict_segment(generation, segment, domain.low_watermark())
+        yield
+
+
 class Carry:
     """Takes the ends of parts that leave over to the part that replaces them, in the order of their timestamps.
 
@@ -264,29 +299,29 @@ class Job:
             and not (merge or outlived or history)
         ):
             return
-        segments = list(generation.begin_flush(self._cut))
         made: list[PartState] = []
         try:
-            hot = await self._write(await self._current(segments), made)
+            generation.begin_flush(self._cut)
+            hot = await self._write(await self._current(generation.flushed), made)
             if hot is not None:
                 core.written.flushed += hot.ref.rows
-            past = await self._write_history(segments, made) if history else None
+            past = await self._write_history(generation.flushed, made) if history else None
             if prepared is None:
                 merged, watermark = await self._merge(merge, made), self._watermark
             else:
                 merged, watermark = prepared.part, prepared.watermark
             await self._swap(merge, outlived, hot, merged, past, watermark)
         except BaseException:
-            generation.abandon_flush()
-            for part in made:
-                core.discard_later(part.ref.name)
+            if not generation.resident:  # else they have been swapped in
+                generation.abandon_flush()
+                for part in made:
+                    core.discard_later(part.ref.name)
             raise
         if prepared is not None:
             prepared.taken = True
             self._count(prepared)
         if hot is not None or past is not None:
-            await self._evict(segments, everything=past is not None)
-            core.take_apart(let_go(segments))
+            await _evict(core, generation)
         else:
             generation.abandon_flush()
         if not self._waits:
@@ -435,24 +470,6 @@ class Job:
             raise
         for part in leaving:
             core.discard_later(part.ref.name)
-
-    async def _evict(self, segments: Captured, *, everything: bool) -> None:
-        core, generation = self._core, self._generation
-        if everything:
-            for _ in evict_all(generation, segments, SLICE_ROWS):
-                await asyncio.sleep(0)
-        else:
-            for segment, _length in segments:
-                for _ in evict_segment(generation, segment, self._domain.low_watermark()):
-                    await asyncio.sleep(0)
-                await asyncio.sleep(0)
-        generation.finish_eviction()
-        for segment in generation.log.sparse():
-            if segment.number in generation.log.segments:
-                generation.log.rewrite(segment, list(segment.live()))
-                await asyncio.sleep(0)
-        if everything:
-            await core.purge(generation, self._cut)
 
     async def _checkpoint(self, merge: Sequence[PartState], added: Sequence[PartState]) -> None:
         core, generation = self._core, self._generation

@@ -198,6 +198,7 @@ class Committer:
             if len(data) <= SPILL_BYTES or self.spill is None:
                 self._enqueue(member)
                 return future
+        self._encoding[writes.txn] = member  # before its first step: it may be withdrawn at once
         task = self._loop.create_task(self._prepare(member, writes))
         self._preparing.add(task)
         task.add_done_callback(self._preparing.discard)
@@ -227,7 +228,6 @@ class Committer:
 
     async def _prepare(self, member: _Member, writes: WriteSet) -> None:
         """Encode a large write set, put it into a blob if need be, and queue it."""
-        self._encoding[writes.txn] = member
         try:
             pieces: list[bytes] = []
             if type(member.data) is bytes and member.data:
@@ -236,6 +236,11 @@ class Committer:
                 for piece in encode_write_set_slowly(writes):
                     pieces.append(piece)
                     await asyncio.sleep(0)
+                    if member.withdrawn is not None:
+                        break
+            if member.withdrawn is not None:
+                self._refuse(member, member.withdrawn)
+                return
             size = sum(map(len, pieces))
             if size > SPILL_BYTES and self.spill is not None:
                 member.spilled = size

@@ -68,11 +68,11 @@ class Generation:
     ``history``: parts of superseded versions, the newest of which ended at ``history_until``. ``purged_until``: what was
     superseded up to then may be missing in the garbage queue, because it left memory with a flush. ``newest_part``: no row of
     a part began later than the first one of that part did. ``upkeep``: a job of upkeep runs. ``bulk_ended``: when rows last ended
-    many at once, which left no trace in the garbage queue.
+    many at once, which left no trace in the garbage queue. ``flushed``: the segments, and how far, of the flush under way.
     """
 
     __slots__ = (
-        "bulk_ended", "damage", "flush_cut", "flush_ended", "flushing", "garbage", "history", "history_until", "index_views", "indexes", "key_makers",
+        "bulk_ended", "damage", "flush_cut", "flush_ended", "flushed", "flushing", "garbage", "history", "history_until", "index_views", "indexes", "key_makers",
         "last_change", "log", "newest_part", "next_row_id", "number", "padding", "parts", "pinned", "purged_until", "reader_padding",
         "resident", "resident_history", "rows", "shard", "spec", "upkeep",
     )  # fmt: skip
@@ -102,6 +102,7 @@ class Generation:
         self.bulk_ended = 0
         self.flush_cut = 0
         self.flush_ended: list[tuple[RowId, int]] = []
+        self.flushed: tuple[tuple[Segment, int], ...] = ()
         self.spec = spec
         self.index_views: tuple[ShardSpec, list[Any]] | None = None  # kept for txn.view
         self.padding = self.reader_padding = Padding(spec.columns)
@@ -381,14 +382,14 @@ class Generation:
 
     # -- flush -------------------------------------------------------------------------------------
 
-    def begin_flush(self, cut: int) -> tuple[tuple[Segment, int], ...]:
-        """Start a flush of what is visible at ``cut`` (now); returns the segments that hold it."""
+    def begin_flush(self, cut: int) -> None:
+        """Start a flush of what is visible at ``cut`` (now): of what ``flushed`` holds."""
         self.flushing = True
         self.flush_cut = cut
         self.flush_ended = []
         self.log.seal()
         self.log.frozen = True
-        return self.log.capture()
+        self.flushed = self.log.capture()
 
     def abandon_flush(self) -> None:
         """Forget a flush that failed."""
@@ -449,6 +450,7 @@ class Generation:
         self.resident = 0
         self.resident_history = False
         self.log.frozen = False
+        self.flushed = ()
         self.flushing = False
 
     # -- schema ------------------------------------------------------------------------------------
