@@ -97,6 +97,7 @@ from txn.durable import StorageConfig
 from txn.errors import DamagedFile, Fenced, OnlyRead
 from txn.lease import Lease, LeaseOptions
 from txn.persist.object_url import parse_object_url
+from txn.persist.scratch import sweep
 from txn.shared import ObjectStore, SharedConfig
 from txn.store import open_store
 from txn.types import Timestamp
@@ -163,6 +164,7 @@ class Database:
         self.stopping: Callable[[], None] | None = None
         self.access_rules = access_rules.read(config.access_rules) if config.access_rules else ()
         self._preloading: asyncio.Future[None] | None = None
+        self._sweeping: asyncio.Future[list[str]] | None = None
         # ends a session by its pid, with a report other than 57P01 if one is given; False if there is none
         self.terminate: Callable[..., bool] = lambda pid, report=None: False
         self.interrupt: Callable[[int], bool] = lambda pid: False  # cancels what a session runs
@@ -428,7 +430,9 @@ class Database:
 
     async def start_background(self) -> None:
         """Start what may take a while without keeping clients waiting: Spark's JVM, sources, modules loaded ahead."""
-        self._preloading = asyncio.get_running_loop().run_in_executor(None, preload, self.virtual)
+        loop = asyncio.get_running_loop()
+        self._preloading = loop.run_in_executor(None, preload, self.virtual)
+        self._sweeping = loop.run_in_executor(None, sweep)
         self.sources.start()
         if self.spark is not None:
             self.spark.start_background()

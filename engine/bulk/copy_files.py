@@ -13,9 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
-import tempfile
-import weakref
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -48,6 +45,7 @@ from planner.errors import not_supported
 from txn.columns import RowPlan, table_rows
 from txn.errors import DuplicateKey
 from txn.persist.part_job import PartJob, WrittenPart
+from txn.persist.scratch import Scratch
 from txn.types import Row, ShardId
 
 if TYPE_CHECKING:
@@ -148,7 +146,7 @@ class _Here:
         self._splits = splits
         self._gentle = obstacle(spec) is not None
         self._fetched: dict[StoredObject, str] = {}
-        self._folder = ""
+        self._folder: Scratch | None = None
         self.rejects = Rejects(MOST_KEPT)
 
     async def batches(self) -> AsyncIterator[Any]:
@@ -180,10 +178,9 @@ class _Here:
         if not self._gentle or isinstance(split.path, str):
             return split
         if split.path not in self._fetched:
-            if not self._folder:
-                self._folder = tempfile.mkdtemp(prefix="holdfast-copy-")
-                weakref.finalize(self, shutil.rmtree, self._folder, True)
-            path = os.path.join(self._folder, str(len(self._fetched)))
+            if self._folder is None:
+                self._folder = Scratch("copy")
+            path = os.path.join(self._folder.path, str(len(self._fetched)))
             try:
                 await beside(True, fetch, split.path, path)
             except OSError as error:

@@ -28,6 +28,7 @@ from engine.bulk.server_files import Roots, file_error, target_object
 from engine.bulk.write_rows import Sheet, write_file
 from engine.connection.portal import RowReader
 from engine.writes.progress import CopyProgress
+from txn.persist.scratch import Scratch
 from txn.persist.trouble import opened
 
 SUCCESS: Final = "_SUCCESS"
@@ -79,7 +80,7 @@ class ObjectFolder:
 
     def write(self, name: str, sheet: Sheet, batches: Iterable[Any]) -> tuple[int, int]:
         """Write batches as an object; return how many rows and bytes it has. Raises OSError, DataError."""
-        with tempfile.TemporaryDirectory(prefix="holdfast-copy-") as scratch:
+        with Scratch("copy") as scratch:
             path = os.path.join(scratch, name)
             written = write_file(path, sheet, batches)
             to = self.at.below(name)

@@ -12,7 +12,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from engine.config import Config
 from engine.memory import MemoryPlan
 from engine.spark.calibration import Calibration, IndexPoint, Point, recommend, recommend_index, store
 from sqllogictest.client import Client, ServerError, Target
+from txn.persist.scratch import Scratch
 
 ROUNDS: Final = 3
 SHARES: Final = (16, 4, 1)
@@ -57,7 +57,7 @@ def run(config: Config, *, rows: int, keep: bool) -> int:
         return 2
     try:
         with (
-            tempfile.TemporaryDirectory(prefix="holdfast-calibrate-") as folder,
+            Scratch("calibrate") as folder,
             _server(config, Path(folder)) as port,
         ):
             points, builds = _measure(port, rows)

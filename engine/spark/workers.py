@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any, Final
+
+from txn.persist.scratch import Scratch
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PACKAGES: Final = ("engine", "pgwire", "planner", "txn")
@@ -28,8 +29,9 @@ def prepare_workers(context: Any) -> None:
         context.environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), others)))
     else:
         context.pythonExec = context.getConf().get("spark.pyspark.python", None) or sys.executable
-        folder = Path(tempfile.mkdtemp(prefix="holdfast-workers-"))
-        context.addPyFile(str(archive(folder / "holdfast.zip")))
+        folder = Scratch("workers")  # workers fetch it from there, as long as the application runs
+        context.addPyFile(str(archive(Path(folder.path) / "holdfast.zip")))
+        context.holdfast_packages = folder
     context.environment[_MARK] = "1"
 
 

@@ -18,14 +18,12 @@ from __future__ import annotations
 import asyncio
 import io
 import os
-import shutil
-import tempfile
-import weakref
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from txn.errors import Fenced, OutOfSpace
 from txn.persist.location import Indeterminate, Pulse, SequenceConflict, Versioned
+from txn.persist.scratch import Scratch
 
 
 class MemoryDisk:
@@ -192,8 +190,8 @@ class MemoryBlob(_Handle):
     def __init__(self, disk: MemoryDisk) -> None:
         """Copies for ``local_path`` live in a temporary directory as long as this object."""
         super().__init__(disk)
-        self._folder = tempfile.mkdtemp(prefix="holdfast-blob-")
-        self._remove = weakref.finalize(self, shutil.rmtree, self._folder, True)
+        self._scratch = Scratch("blob")
+        self._folder = self._scratch.path
         self._grants: set[str] = set()
 
     async def put(self, name: str, data: bytes) -> None:

@@ -22,8 +22,6 @@ import errno
 import io
 import os
 import re
-import shutil
-import tempfile
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -38,6 +36,7 @@ from txn.persist.blobfs import checked_name
 from txn.persist.file_cache import FileCache
 from txn.persist.location import Indeterminate, Offload, StoreUnavailable
 from txn.persist.object_url import ObjectUrl
+from txn.persist.scratch import Scratch
 from txn.persist.sized import Sized, not_written
 from txn.persist.trouble import TRIES, again, exactly, opened
 
@@ -501,9 +500,9 @@ class ObjectGrant:
 
     def open(self, worker: str) -> ObjectBlob:
         """See BlobGrant. What is written passes through a temporary directory, which goes with the object."""
-        folder = tempfile.mkdtemp(prefix=f"holdfast-{worker}-")
-        blob = _LentObjects(self.url, self.job, FileCache(folder, 0))
-        weakref.finalize(blob, shutil.rmtree, folder, True)
+        scratch = Scratch(worker)
+        blob = _LentObjects(self.url, self.job, FileCache(scratch.path, 0))
+        weakref.finalize(blob, scratch.remove)
         return blob
 
 
