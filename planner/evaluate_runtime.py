@@ -26,7 +26,7 @@ ABSENT = _Absent()
 def flat(array: tuple[Any, ...], leaf: bool = False) -> tuple[Any, ...]:
     """Return the elements of an array of any dimension, in storage order.
 
-    ``leaf``, here and below: elements are tuples themselves (interval, timetz, tid).
+    ``leaf``, here and below: elements are tuples themselves (interval, timetz).
     """
     if leaf:
         return tupled(flatten(array, len(dimensions(array, True)))) if array else ()

@@ -8,7 +8,8 @@ gin          arrays of plain elements (array_ops), jsonb (jsonb_ops, jsonb_path_
 gist, spgist ranges (range_ops) whose bounds are eight bytes: not of numeric, texts ...; point, box, polygon, circle by their extents;
              gist: tsvector as gin keeps it, plain types by their values (with btree_gist); spgist: text by its values
 bloom        int4 and text by their values, as btree keeps them (with bloom)
-brin         types of which the bounds in parts tell what to leave out, whichever class (minmax, minmax_multi, bloom) is to keep them
+brin         every type with a class, whichever (minmax, minmax_multi, bloom, inclusion) is written: nothing is kept for it, the bounds in parts
+             tell what to leave out, of types that have them there (docs/accepted-options.md)
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ from planner.opclass_extensions import (
     keeps_values,
 )
 from planner.type_order import default_opclass
-from planner.typefacts import decimal_of, element_of, format_type
+from planner.typefacts import element_of, format_type
 from planner.types import SqlType
 
 METHOD_OIDS: Final = {
@@ -81,11 +82,6 @@ ELEMENTS: Final = frozenset(
     )
 )  # fmt: skip
 """Types of array elements that gin indexes take beside enums: equal values are one key."""
-
-BOUNDED: Final = frozenset(
-    (INT2, INT4, INT8, OID, FLOAT4, FLOAT8, NUMERIC, TEXT, VARCHAR, DATE, TIME, TIMESTAMP, TIMESTAMPTZ)
-)
-"""Types with bounds in parts by which scans leave out row groups; of numeric those of declared precision."""
 
 
 @cache
@@ -193,8 +189,6 @@ def check_class(type_: SqlType, method: str, written: ast.Name, span: Span | Non
             raise not_supported(f"a gin index over {format_type(type_oid)}", span=span)
     elif method in ("gist", "spgist"):
         _check_gist(type_oid, span, method)
-    elif method == "brin" and not _has_bounds(type_):
-        raise not_supported(f"a brin index over {format_type(type_oid, type_.typmod)}", span=span)
     return name
 
 
@@ -206,10 +200,6 @@ def named_class(type_oid: int, method: str, written: ast.Name, span: Span | None
     _check_accepts(brought.name, type_oid, brought.input_type)
     is_default = default_class(method, type_oid) is brought and brought.name not in KEPT_BY
     return "" if is_default else brought.name
-
-
-def _has_bounds(type_: SqlType) -> bool:
-    return decimal_of(type_) is not None if type_.oid == NUMERIC else type_.oid in BOUNDED
 
 
 def _check_gist(type_oid: int, span: Span | None, method: str) -> None:

@@ -29,7 +29,7 @@ arrays                 ``tuple`` of elements, nested once per further dimension;
 int2vector oidvector   ``tuple`` of int (subscripts start at 0)
 record                 ``tuple`` (``RecordValue``, which knows its columns)
 composite              ``bytes`` that order as the type does (``pgwire.codecs.composite``)
-tid                    ``(int block, int offset)``
+tid                    ``int``: the block times 65536, and the offset in it
 bit varbit             ``str`` of 0 and 1
 inet cidr pg_lsn       ``bytes`` that order as the type does (``pgwire.codecs.network``)
 macaddr macaddr8       ``bytes`` of length 6 and 8

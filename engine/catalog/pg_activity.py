@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.catalog.fences import standing
 from engine.catalog.stored import PG_CLASS_OID
-from engine.catalog.tids import tid_of
+from engine.catalog.tids import block_and_position, tid_of
 from engine.catalog.virtual import RowDict, relation
 from engine.memory import MemoryPlan
 from engine.transaction.block_state import BLOCK
@@ -118,7 +118,7 @@ def _granule(granule: Any) -> dict[str, Any]:
             "objsubid": 2 if granule.pair else 1,
         }  # fmt: skip
     if isinstance(granule, tuple) and len(granule) == 2:
-        page, number = tid_of(granule[1])
+        page, number = block_and_position(tid_of(granule[1]))
         return {"locktype": "tuple", "relation": granule[0], "page": _int4(page), "tuple": _int2(number)}
     if isinstance(granule, tuple):
         return {

@@ -45,6 +45,7 @@ from planner.facts import (
     REGROLE,
     REGTYPE,
     TEXT,
+    TID,
     TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
@@ -91,6 +92,7 @@ _KINDS.update(
     dict.fromkeys(
         (
             OID,
+            TID,
             XID,
             CID,
             REGCLASS,

@@ -51,7 +51,7 @@ class CtidScan(TableScan):
     def _ids(self, values: Sequence[Any]) -> Sequence[int]:
         access = self.access
         if access.keys:
-            named = flat(values[0], leaf=True) if access.lists[0] else values
+            named = flat(values[0]) if access.lists[0] else values
             ids = {row_id_of(tid) for tid in named if tid is not None}
             return sorted(row_id for row_id in ids if row_id)
         bounds = iter(values)

@@ -67,7 +67,7 @@ class CatalogSource(Source):
 
     def _making(self, attnums: Sequence[int]) -> Pick:
         """Return the function from the relation's rows to rows of ``attnums``, system columns among them."""
-        special = {WHOLE_ROW: "whole(r)", TABLEOID: str(self.item.oid), CTID: "(0, i)"}
+        special = {WHOLE_ROW: "whole(r)", TABLEOID: str(self.item.oid), CTID: "i"}
         cells = "".join(f"r[{n - 1}], " if n > 0 else f"{special.get(n, '0')}, " for n in attnums)
         each = "i, r in enumerate(rows, first)" if CTID in attnums else "r in rows"
         source = f"lambda rows, first=1: [({cells}) for {each}]"

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from engine.catalog.index_parts import part_of
-from engine.catalog.tids import tid_of
+from engine.catalog.tids import block_and_position, tid_of
 from engine.large_objects.shards import NAMES
 from pgwire.codecs.registry import CodecSettings, text_output
 from planner.builtins.named_constants import with_names
@@ -153,7 +153,7 @@ def _row_text(catalog: Catalog, relation: RelationDef | None, target: LockTarget
         row = known.row(target.shard, target.row_id) if primary is not None else None
         if row is not None and primary is not None and max(primary.attnums) <= len(row):
             return f"({equalities(catalog, relation, primary, tuple(row[n - 1] for n in primary.attnums))})"
-    page, number = tid_of(target.row_id or 0)
+    page, number = block_and_position(tid_of(target.row_id or 0))
     return f"({page},{number})"
 
 

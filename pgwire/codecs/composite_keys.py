@@ -215,7 +215,7 @@ _KEYS: dict[int, KeyOf] = {
     domain.BPCHAR: lambda value: _text(value.rstrip(" ")),
     domain.INTERVAL: _interval,
     domain.TIMETZ: _timetz,
-    domain.TID: lambda value: _int(value[0]) + _int(value[1]),
+    domain.TID: lambda value: _int(value >> 16) + _int(value & 0xFFFF),
     domain.INT2VECTOR: _vector,
     domain.OIDVECTOR: _vector,
     domain.JSONB: _jsonb,

@@ -112,4 +112,4 @@ ELEMENT_ARRAY: Final = {element: array for array, element in ARRAY_ELEMENT.items
 
 VECTORS: Final = frozenset({INT2VECTOR, OIDVECTOR})
 # Types whose single values are tuples, so that nesting alone does not tell an array's dimensions.
-TUPLE_TYPES: Final = frozenset({TID, TIMETZ, INTERVAL, RECORD, INT2VECTOR, OIDVECTOR})
+TUPLE_TYPES: Final = frozenset({TIMETZ, INTERVAL, RECORD, INT2VECTOR, OIDVECTOR})

@@ -23,7 +23,7 @@ _TID_WIRE: Final = struct.Struct(">IH")
 _NEEDS_QUOTES: Final = re.compile(r'[(),"\\\s]|\A\Z')
 
 
-def parse_tid(text: str) -> tuple[int, int]:
+def parse_tid(text: str) -> int:
     """Read ``(block,offset)``, and what PostgreSQL reads as that. 22P02.
 
     What stands before and behind the parentheses is passed over, a missing number is 0, and numbers are those of strtoul: below 2**64,
@@ -35,7 +35,7 @@ def parse_tid(text: str) -> tuple[int, int]:
     block, offset = _unsigned_long(match[1]), _unsigned_long(match[2])
     if block is None or 2**32 <= block < 2**64 - 2**31 or offset is None or offset >= 2**16:
         raise invalid_syntax("tid", text)
-    return block % 2**32, offset
+    return (block % 2**32) << 16 | offset
 
 
 def _unsigned_long(digits: str | None) -> int | None:
@@ -44,22 +44,22 @@ def _unsigned_long(digits: str | None) -> int | None:
     return value % 2**64 if -(2**64) < value < 2**64 else None
 
 
-def show_tid(value: tuple[int, int]) -> str:
+def show_tid(value: int) -> str:
     """Print ``(block,offset)``."""
-    return f"({value[0]},{value[1]})"
+    return f"({value >> 16},{value & 0xFFFF})"
 
 
-def recv_tid(data: bytes) -> tuple[int, int]:
+def recv_tid(data: bytes) -> int:
     """Read block (4 bytes) and offset (2 bytes)."""
     if len(data) != 6:
         raise DataError(*wrong_length(data, 6))
     block, offset = _TID_WIRE.unpack(data)
-    return block, offset
+    return int(block) << 16 | int(offset)
 
 
-def send_tid(value: tuple[int, int]) -> bytes:
+def send_tid(value: int) -> bytes:
     """Return block and offset."""
-    return _TID_WIRE.pack(*value)
+    return _TID_WIRE.pack(value >> 16, value & 0xFFFF)
 
 
 def vector_reader(element: Callable[[str], int]) -> Callable[[str], tuple[int, ...]]:

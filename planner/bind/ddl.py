@@ -26,7 +26,7 @@ from planner.bind.utility import owner_name
 from planner.collations import COLLATE_HINT, query_collations, type_collation
 from planner.deparse import deparse_query
 from planner.errors import SqlError, not_supported
-from planner.facts import CID, TID
+from planner.facts import CID
 from planner.query import Expr, OutputColumn, QueryExpr, RelationRange, SubqueryRange
 from planner.typenames import check_column_type
 from planner.walk import children
@@ -168,8 +168,8 @@ def check_checkable(query: QueryExpr) -> None:
 
 
 def check_view_column(name: str, column: OutputColumn) -> None:
-    """Refuse pseudo-types (42P16): those of system columns cannot be stored, but selected."""
-    if column.type.oid not in (TID, CID):
+    """Refuse pseudo-types (42P16): the type of cmin and cmax cannot be stored, but selected."""
+    if column.type.oid != CID:
         check_column_type(name, column.type)
 
 

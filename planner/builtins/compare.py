@@ -173,7 +173,7 @@ def sort_key(oid: int) -> Key | None:
     fact = facts().types.get(oid)
     if fact is not None and fact.element and (fact.category == "A" or fact.element == RECORD):
         element = facts().types.get(fact.element)
-        tuples = element is not None and element.name in ("interval", "timetz", "tid", "record")
+        tuples = element is not None and element.name in ("interval", "timetz", "record")
         return _array_key(sort_key(fact.element), tuples)
     return _key_by_kind(oid, fact)
 
@@ -202,7 +202,7 @@ def hash_key(oid: int) -> Key | None:
         if element is None:
             return None
         kind = facts().types.get(fact.element)
-        return _array_key(element, kind is not None and kind.name in ("interval", "timetz", "tid", "record"))
+        return _array_key(element, kind is not None and kind.name in ("interval", "timetz", "record"))
     return _key_by_kind(oid, fact)
 
 
@@ -329,6 +329,7 @@ def _register() -> None:
         python(f"record_{suffix}(record,record)", _by_order(plain, known))
         python(f"record_image_{suffix}(record,record)", _by_order(plain, anyhow))
     python("btrecordcmp(record,record)", lambda a, b: _record_order(a, b, ordered))
+    python("btrecordimagecmp(record,record)", lambda a, b: _record_order(a, b, anyhow))
     for t, stem in (("text", "text_"), ("bpchar", "bpchar_"), ("tid", "tid")):
         strip = _strip if t == "bpchar" else None
         python(f"{stem}larger({t},{t})", _pick(True, strip))

@@ -262,6 +262,11 @@ def timestamptz_to_char(session: EvalSession, us: int, template: str) -> str | N
     return _format(fields, template)
 
 
+def time_of_day(session: EvalSession) -> str | None:
+    """SQL's ``timeofday``: what the clock says, spelled out."""
+    return timestamptz_to_char(session, session.clock_time_us(), "Dy Mon DD HH24:MI:SS.US YYYY TZ")
+
+
 def _julian_day(year: int, month: int, day: int) -> int:
     """Return the Julian day of a date whose parts may be beyond any calendar; for those PostgreSQL's formula is the definition."""
     month, year = (month + 1, year + 4800) if month > 2 else (month + 13, year + 4799)
@@ -287,6 +292,7 @@ def interval_to_char(value: Interval, template: str) -> str | None:
 def _register() -> None:
     python: Callable[..., None] = REGISTRY.python
     python("to_char(timestamp,text)", timestamp_to_char)
+    python("timeofday()", time_of_day, needs_session=True)
     python("to_char(timestamptz,text)", timestamptz_to_char, needs_session=True)
     python("to_char(interval,text)", interval_to_char)
 

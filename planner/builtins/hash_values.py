@@ -3,11 +3,12 @@
     numeric     its digits by four, without zeros at either end      xor the power of 10000 of the first
     interval    the 64-bit number that it compares as
     array       31 * (hash so far) + hash of an element, from 1
+    record      31 * (hash so far) + hash of a column, from 0
     range       its flags xor lower, turned by a bit, xor upper      a multirange: of those as of elements
     jsonb       all scalars and keys in order, turned by a bit each
 
 ``planner.partition`` divides tables by them, so that a row is in the partition in which PostgreSQL 15 has it. Of enums, whose hash is
-that of an oid, and of rows there are none.
+that of an oid, there are none, and tables are not divided by rows.
 """
 
 from __future__ import annotations
@@ -21,9 +22,13 @@ from typing import Any, Final
 from pgwire.codecs import json, numeric
 from pgwire.codecs.array import dimensions, flatten
 from pgwire.codecs.citext import key as citext_key
+from pgwire.codecs.composite import values_of
+from pgwire.codecs.composite_keys import is_row
 from pgwire.codecs.domain import CITEXT, REG_TYPES, TUPLE_TYPES, XID8
 from pgwire.codecs.network import send_inet
 from pgwire.codecs.ranges import Span, element, range_type, unpack_multirange, unpack_range
+from pgwire.codecs.system import RecordValue
+from pgwire.codecs.user_types import row_shape
 from pgwire.give_way import give_way, paced_iter
 from planner.builtins.compare import interval_length
 from planner.builtins.hash import (
@@ -41,6 +46,7 @@ from planner.builtins.hash import (
     signed,
 )
 from planner.builtins.registry import REGISTRY
+from planner.builtins.session import EvalSession
 from planner.domains import base_oid
 from planner.errors import SqlError
 from planner.facts import (
@@ -61,6 +67,7 @@ from planner.facts import (
     NUMERIC,
     OID,
     OIDVECTOR,
+    RECORD,
     TEXT,
     TID,
     TIME,
@@ -114,8 +121,8 @@ def _inet(value: bytes) -> bytes:
     return sent[:2] + sent[4:]
 
 
-def _tid(value: tuple[int, int]) -> bytes:
-    return struct.pack("<HHH", value[0] >> 16, value[0] & 0xFFFF, value[1])
+def _tid(value: int) -> bytes:
+    return struct.pack("<HHH", value >> 32, value >> 16 & 0xFFFF, value & 0xFFFF)
 
 
 def _int8_of(value: int) -> int:
@@ -248,6 +255,29 @@ def _add_polymorphic(signature: str, *, of_element: bool) -> None:
     REGISTRY.python(with_seed, extended, needs_types=True)
 
 
+def _record(session: EvalSession, value: Any, seed: int, oid: int) -> int:
+    """Return the hash of a record, or of a value of the composite type ``oid``. Raises SqlError 42883 for a column that has none."""
+    if isinstance(value, RecordValue):
+        types, fields = value.types, list(value)
+    else:
+        shape = row_shape(base_oid(oid), session.codec_settings)
+        types, fields = shape.types, values_of(value, shape)
+    found = 0
+    for type_, item in zip(types, fields, strict=True):
+        give_way()
+        found = (found * 31 + _column(session, item, seed, type_)) & _WHOLE
+    return found
+
+
+def _column(session: EvalSession, item: Any, seed: int, type_: int) -> int:
+    compute = hash_of(type_)
+    if compute is not None:
+        return 0 if item is None else _whole(compute(item, seed))
+    if type_ != RECORD and not is_row(base_oid(type_)):
+        raise SqlError("42883", f"could not identify a hash function for type {format_type(type_)}")
+    return 0 if item is None else _record(session, item, seed, type_)
+
+
 def _register() -> None:
     add("hash_numeric(numeric)", _numeric)
     add("interval_hash(interval)", of_number(lambda value: _int8_of(interval_length(value))))
@@ -261,6 +291,17 @@ def _register() -> None:
     _add_polymorphic("hash_array(anyarray)", of_element=True)
     _add_polymorphic("hash_range(anyrange)", of_element=False)
     _add_polymorphic("hash_multirange(anymultirange)", of_element=False)
+
+    def hash_record(session: EvalSession, value: Any, types: tuple[int, ...]) -> int:
+        return signed(_record(session, value, 0, types[0]) & _MASK, 32)
+
+    def hash_record_extended(session: EvalSession, value: Any, seed: int, types: tuple[int, ...]) -> int:
+        return signed(_record(session, value, seed & _WHOLE, types[0]), 64)
+
+    REGISTRY.python("hash_record(record)", hash_record, needs_session=True, needs_types=True)
+    REGISTRY.python(
+        "hash_record_extended(record,int8)", hash_record_extended, needs_session=True, needs_types=True
+    )
 
 
 _register()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Final
 
 from pgwire.codecs.money import LIMIT
 from planner.builtins.registry import REGISTRY
@@ -60,6 +61,59 @@ def of_numeric(value: Decimal) -> int:
     return int(cents)
 
 
+_ONES: Final = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
+_TENS: Final = ["zero", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_GROUPS: Final = ("quadrillion", "trillion", "billion", "million", "thousand")
+"""Of three digits each, from the first on; before the last three."""
+
+
+def _spelled(value: int) -> str:
+    """Spell a number below 1000; ``and`` stands between hundreds and what is below twenty alone."""
+    hundreds, rest = divmod(value, 100)
+    tens, ones = divmod(rest, 10)
+    if rest < 20:
+        below = _ONES[rest]
+    else:
+        below = _TENS[tens] + (f" {_ONES[ones]}" if ones else "")
+    if not hundreds:
+        return below
+    said = f"{_ONES[hundreds]} hundred"
+    if not rest:
+        return said
+    return f"{said} {below}" if rest >= 20 else f"{said} and {below}"
+
+
+def in_words(cents: int) -> str:
+    """SQL's ``cash_words``: dollars and cents spelled out."""
+    whole, part = divmod(abs(cents), 100)
+    groups = [whole // 1000**power % 1000 for power in range(len(_GROUPS), -1, -1)]
+    said = "".join([f"{_spelled(n)} {name} " for n, name in zip(groups[:-1], _GROUPS, strict=True) if n])
+    said += _spelled(groups[-1]) if groups[-1] or not said else ""
+    text = f"{'minus ' if cents < 0 else ''}{said} dollar{'s' * (whole != 1)} and {_spelled(part)} cent{'s' * (part != 1)}"
+    return text[0].upper() + text[1:]
+
+
 class Total:
     """sum(money)."""
 
@@ -95,6 +149,7 @@ def _register() -> None:
     python("money(numeric)", of_numeric)
     for name in ("int4", "int8"):
         python(f"money({name})", lambda n: _checked(n * 100))
+    python("cash_words(money)", in_words)
     REGISTRY.aggregate_python("sum(money)", Total)
 
 

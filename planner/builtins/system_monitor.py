@@ -371,16 +371,35 @@ def _register_statistics() -> None:
             python(signature, lambda *_: None)
 
 
-def brin_ranges_missing(session: EvalSession, oid: int, _range: int = 0) -> int:
-    """Return how many ranges of a brin index have no bounds yet: 0, they are written with the rows. SqlError 42809, 42P01."""
+def brin_ranges_missing(session: EvalSession, oid: int, block: int = 0) -> int:
+    """Return how many ranges of a brin index have no bounds yet: 0, they are written with the rows. SqlError 42809, 42P01, 22003."""
+    if not 0 <= block < 1 << 32:
+        raise SqlError("22003", f"block number out of range: {block}")
+    _index_of(session, oid, "brin")
+    return 0
+
+
+def _index_of(session: EvalSession, oid: int, method: str) -> None:
+    """Check that an oid is an index's, of a method. Raises SqlError 42P01, 42809."""
     found = find_index(session, oid)
     if found is None:
         relation = session.catalog.relation_by_oid(oid)
         if relation is None:
             raise SqlError("42P01", f"could not open relation with OID {oid}")
         raise SqlError("42809", f'"{relation.name}" is not an index')
-    if found[1].method != "brin":
-        raise SqlError("42809", f'"{found[1].name}" is not a BRIN index')
+    if found[1].method != method:
+        raise SqlError("42809", f'"{found[1].name}" is not a {method.upper()} index')
+
+
+def forget_brin_range(session: EvalSession, oid: int, block: int) -> str:
+    """SQL's ``brin_desummarize_range``: bounds go with the rows that they are of. Raises SqlError 42809, 42P01, 22003."""
+    brin_ranges_missing(session, oid, block)
+    return ""
+
+
+def pending_gin_pages(session: EvalSession, oid: int) -> int:
+    """SQL's ``gin_clean_pending_list``: 0, keys are in their index with their rows. Raises SqlError 42809, 42P01."""
+    _index_of(session, oid, "gin")
     return 0
 
 
@@ -407,6 +426,8 @@ def _register() -> None:
         session_form(f"pg_tablespace_size({kind})", tablespace_size)
     session_form("brin_summarize_new_values(regclass)", brin_ranges_missing)
     session_form("brin_summarize_range(regclass,int8)", brin_ranges_missing)
+    session_form("brin_desummarize_range(regclass,int8)", forget_brin_range)
+    session_form("gin_clean_pending_list(regclass)", pending_gin_pages)
     session_form("pg_postmaster_start_time()", lambda session: session.system.start_time_us)
     session_form("pg_conf_load_time()", lambda session: session.system.load_time_us)
     session_form("pg_cancel_backend(int4)", cancel_backend)

@@ -316,7 +316,7 @@ def _role_inquiry(with_user: bool) -> Callable[..., bool | None]:
     return pg_has_role
 
 
-def latest_tid(session: EvalSession, name: str, tid: tuple[int, int]) -> tuple[int, int]:
+def latest_tid(session: EvalSession, name: str, tid: int) -> int:
     """SQL's ``currtid2``: where the latest version of a row is: an UPDATE leaves it where it was.
 
     A view whose column ``ctid`` is that of a table stands for the table. Raises SqlError 42P01, 42501, 22023 for a block that the table
@@ -330,7 +330,7 @@ def latest_tid(session: EvalSession, name: str, tid: tuple[int, int]) -> tuple[i
     return _latest_tid(session, relation, tid)
 
 
-def _latest_tid(session: EvalSession, relation: RelationDef, tid: tuple[int, int]) -> tuple[int, int]:
+def _latest_tid(session: EvalSession, relation: RelationDef, tid: int) -> int:
     shown = f'"{relation.schema}.{relation.name}"'
     if not Rights(session.rights_catalog, _role(session, session.user)).relation(relation, "r"):
         raise SqlError("42501", f"permission denied for {_WHAT[relation.kind]} {relation.name}")
@@ -338,8 +338,9 @@ def _latest_tid(session: EvalSession, relation: RelationDef, tid: tuple[int, int
         return _latest_tid(session, _with_ctid(session, relation), tid)
     if relation.kind not in "rmS" or relation.virtual:
         raise SqlError("0A000", f"cannot look at latest visible tid for relation {shown}")
-    if tid[0] >= (1 if relation.kind == "S" else session.system.blocks(relation.oid)) or not tid[1]:
-        raise SqlError("22023", f'tid ({tid[0]}, {tid[1]}) is not valid for relation "{relation.name}"')
+    block, position = divmod(tid, 1 << 16)
+    if block >= (1 if relation.kind == "S" else session.system.blocks(relation.oid)) or not position:
+        raise SqlError("22023", f'tid ({block}, {position}) is not valid for relation "{relation.name}"')
     return tid
 
 

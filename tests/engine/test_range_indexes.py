@@ -121,7 +121,6 @@ def test_what_is_not_supported_is_named(client: FieldsClient) -> None:
         ("spgist (ip)", "a spgist index over inet"),
         ("gist (ip inet_ops)", "a gist index over inet"),
         ("gist (during, n)", "a gist index over numrange"),
-        ("brin (n)", "a brin index over numrange"),
     ):
         error = client.fails(f"CREATE INDEX ON stays USING {key}")
         assert error["sqlstate"] == "0A000"

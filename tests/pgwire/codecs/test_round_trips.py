@@ -83,7 +83,7 @@ VALUES: dict[int, st.SearchStrategy[Any]] = {
         st.integers(-(10**6), 10**6), st.integers(-(10**6), 10**6), st.integers(-(10**15), 10**15)
     ),
     domain.VARBIT: st.text("01", max_size=20),
-    domain.TID: st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 2**16 - 1)),
+    domain.TID: st.integers(0, 2**48 - 1),
 }
 STYLES = [
     CodecSettings(
