@@ -174,13 +174,16 @@ class Settings:
     def allow(self, name: str, *, beginning: bool = False) -> SettingDef | None:
         """Return the definition of a setting that may be changed by who runs; None: a placeholder, which has none.
 
-        ``beginning``: as for ``check``. Raises SqlError 42704, 55P02, 42501.
+        ``beginning``: as for ``check``. Raises SqlError 42704, 42602, 55P02, 42501.
         """
         key = name.lower()
         definition = definitions().get(key)
         if definition is None:
             if re.fullmatch(r"[A-Za-z_][\w$]*(\.[A-Za-z_][\w$]*)+", name):
                 return None  # any "class.name" may be set (manual 20.16)
+            if "." in name:
+                detail = "Custom parameter names must be two or more simple identifiers separated by dots."
+                raise SqlError("42602", f'invalid configuration parameter name "{name}"', detail=detail)
             raise SqlError("42704", f'unrecognized configuration parameter "{name}"')
         if key in IDENTITY:  # whoever sets them asks ``engine.ddl.roles`` first
             raise SqlError("55P02", f'parameter "{definition.name}" cannot be changed here')

@@ -192,12 +192,12 @@ def size_bytes(text: str) -> int:
     m = re.fullmatch(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z]*)\s*", text)
     if not m:
         raise SqlError("22023", f'invalid size: "{text}"')
-    powers = {"": 0, "b": 0, "bytes": 0, "kb": 1, "mb": 2, "gb": 3, "tb": 4, "pb": 5}
+    powers = {"": 0, "bytes": 0, "kb": 1, "mb": 2, "gb": 3, "tb": 4, "pb": 5}
     unit = m.group(2).lower()
     if unit not in powers:
         raise SqlError(
             "22023", f'invalid size: "{text}"', detail=f'Invalid size unit: "{m.group(2)}".',
-            hint='Valid units are "bytes", "B", "kB", "MB", "GB", "TB", and "PB".',
+            hint='Valid units are "bytes", "kB", "MB", "GB", "TB", and "PB".',
         )  # fmt: skip
     from planner.builtins.integer import check8
     from planner.builtins.numeric import mul, rounded

@@ -129,7 +129,7 @@ def _keywords() -> frozenset[str]:
     return _KEYWORDS
 
 
-def _schemas_of(session: EvalSession, names: Sequence[str]) -> Sequence[str]:
+def object_schemas(session: EvalSession, names: Sequence[str]) -> Sequence[str]:
     """Return the schemas in which a name is looked up; ``pg_temp`` is the session's own, once it exists.
 
     Raises SqlError 42501 for a schema in which the user may look nothing up, 42601 and 0A000 for names of too many parts.
@@ -156,7 +156,7 @@ def find_relation(session: EvalSession, text: str) -> RelationDef | None:
         if names[0] != session.database:
             raise SqlError("0A000", f'cross-database references are not implemented: "{text}"')
         names = names[1:]
-    schemas = _schemas_of(session, names)
+    schemas = object_schemas(session, names)
     if len(names) == 2 and session.catalog.schema(schemas[0]) is None:
         raise SqlError("3F000", f'schema "{names[0]}" does not exist')
     for schema in schemas:
@@ -195,7 +195,7 @@ def find_type(text: str, session: EvalSession | None = None) -> int | None:
         if len(names) > 2:
             if session is None:
                 return None
-            names = [*_schemas_of(session, names), names[-1]]
+            names = [*object_schemas(session, names), names[-1]]
         if len(names) == 1 or names[0] != "pg_catalog":
             made = _users_type(session, names)
             if made or len(names) == 2:
@@ -211,7 +211,7 @@ def _users_type(session: EvalSession | None, names: list[str]) -> int | None:
     """Return the user's type, of a table's rows maybe, that a name means; None where a built-in one comes first."""
     if session is None:
         return None
-    for schema in _schemas_of(session, names):
+    for schema in object_schemas(session, names):
         if schema == "pg_catalog" and names[-1] in facts().types_by_name:
             return None
         found = session.catalog.type_oid(schema, names[-1])
@@ -231,7 +231,7 @@ def _find_procs(session: EvalSession, text: str) -> list[tuple[int, tuple[int, .
     """Return oid and argument types of the functions of a name, along the search path where it has no schema."""
     names = split_identifier(text)
     found: list[tuple[int, tuple[int, ...]]] = []
-    for schema in _schemas_of(session, names):
+    for schema in object_schemas(session, names):
         if schema == "pg_catalog":
             found += [(proc.oid, proc.arg_types) for proc in facts().procs_by_name.get(names[-1], ())]
             continue
@@ -300,17 +300,23 @@ def _search_name(session: EvalSession | None, oid: int, value: int) -> str | Non
     return None if found is None else search_object_name(session, found)
 
 
+def _only_name(text: str) -> str:
+    """Return the name of what is in no schema. Raises SqlError 42602 for one of several parts."""
+    names = split_identifier(text)
+    if len(names) != 1:
+        raise SqlError("42602", "invalid name syntax")
+    return names[0]
+
+
 def _lookup_in_catalog(session: EvalSession, oid: int, text: str) -> int | None:
     if oid == REGCLASS:
         relation = find_relation(session, text)
         return relation.oid if relation is not None else None
     if oid == REGNAMESPACE:
-        names = split_identifier(text)
-        schema = session.catalog.schema(names[0]) if len(names) == 1 else None
+        schema = session.catalog.schema(_only_name(text))
         return schema.oid if schema is not None else None
     if oid == REGROLE:
-        names = split_identifier(text)
-        role = session.catalog.role(names[0]) if len(names) == 1 else None
+        role = session.catalog.role(_only_name(text))
         return role.oid if role is not None else None
     if oid == REGTYPE:
         return _find_type(session, text)
@@ -324,7 +330,7 @@ def _lookup_in_catalog(session: EvalSession, oid: int, text: str) -> int | None:
     if oid == REGOPER:
         names = split_identifier(text)
         operators = facts().operators_by_name.get(names[-1], ())
-        found = [op.oid for op in operators if "pg_catalog" in _schemas_of(session, names)]
+        found = [op.oid for op in operators if "pg_catalog" in object_schemas(session, names)]
         if len(found) > 1:
             raise SqlError("42725", f"more than one operator named {text}")
         return found[0] if found else None

@@ -424,6 +424,9 @@ def _register() -> None:
     for kind in ("name", "oid"):
         session_form(f"pg_database_size({kind})", database_size)
         session_form(f"pg_tablespace_size({kind})", tablespace_size)
+    # Figures are there with what they count, and each statement reads them anew.
+    for at_once in ("pg_stat_force_next_flush()", "pg_stat_clear_snapshot()"):
+        python(at_once, lambda: "")
     session_form("brin_summarize_new_values(regclass)", brin_ranges_missing)
     session_form("brin_summarize_range(regclass,int8)", brin_ranges_missing)
     session_form("brin_desummarize_range(regclass,int8)", forget_brin_range)
