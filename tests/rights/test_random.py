@@ -1,6 +1,6 @@
 """Random statements under random grants beside PostgreSQL 15.
 
-``make rights`` runs 5,000 of each seed (``HOLDFAST_SEEDS=11,14-16``, without it ten) and adds the run to docs/evidence.
+``make rights`` runs 5,000 (``HOLDFAST_STATEMENTS``) of each seed (``HOLDFAST_SEEDS=11,14-16``, without it ten) and adds the run to docs/evidence.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ __all__ = ["postgres", "server"]
 ROOT = Path(__file__).resolve().parents[2]
 FIGURES = ROOT / "docs" / "evidence" / "rights.json"
 SEEDS = seeds_of(os.environ.get("HOLDFAST_SEEDS", "1-10"))
+STATEMENTS = int(os.environ.get("HOLDFAST_STATEMENTS", "5000"))
 
 
 def _ours(server: ServerProcess) -> Server:
@@ -40,7 +41,7 @@ def test_random_statements_are_answered_as_in_postgresql(server: ServerProcess, 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_many_random_statements_are_answered_as_in_postgresql(server: ServerProcess, postgres: str) -> None:
-    found = [walk(_ours(server), Server(postgres), seed=seed, statements=5_000) for seed in SEEDS]
+    found = [walk(_ours(server), Server(postgres), seed=seed, statements=STATEMENTS) for seed in SEEDS]
     assert [(one.seed, one.different) for one in found if one.different] == []
     states = sum((one.states for one in found), start=type(found[0].states)())
     run = {
