@@ -122,6 +122,9 @@ def main() -> int:
     parser.add_argument("--consensus", metavar="URL", help="keep the log in this PostgreSQL database")
     parser.add_argument("--takeover", action="store_true", help="a standby takes over; needs --consensus")
     parser.add_argument("--keep", metavar="DIRECTORY", help="work there and leave it behind")
+    parser.add_argument(
+        "--seconds", type=float, default=MAX_RUN_S, help="a round's at most; more where the machine is busy"
+    )
     arguments = parser.parse_args()
     if arguments.takeover and not arguments.consensus:
         parser.error("--takeover needs --consensus")
@@ -132,7 +135,7 @@ def main() -> int:
         if arguments.consensus:
             fleet = SharedFleet(place, arguments.consensus, arguments.takeover)
         try:
-            return 1 if run(arguments.rounds, arguments.seed, fleet) else 0
+            return 1 if run(arguments.rounds, arguments.seed, fleet, arguments.seconds) else 0
         finally:
             fleet.remove()
 
