@@ -27,7 +27,7 @@ TOO_SLOW = "57014"
 TWO_ROWS = "21000"
 
 
-@pytest.mark.timeout(0 if COUNT > 1000 else 300)
+@pytest.mark.timeout(0 if COUNT > 100 else 300)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nested_queries_have_the_same_answers(seed: int, postgres: str, server: ServerProcess) -> None:
     check(server, postgres, seed, COUNT, ("index", "local"))

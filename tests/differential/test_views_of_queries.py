@@ -34,7 +34,7 @@ REGRESSION = SUITES / "postgres_regress"
 EVIDENCE = os.environ.get("HOLDFAST_EVIDENCE", "")
 
 
-@pytest.mark.timeout(0 if COUNT > 1000 else 300)
+@pytest.mark.timeout(0 if COUNT > 100 else 300)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_queries_as_views(seed: int, postgres: str, server: ServerProcess) -> None:
     some = random.Random(seed)
