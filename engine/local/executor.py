@@ -33,6 +33,7 @@ from engine.explain.logical import custom_scan
 from engine.explain.texts import Texts
 from engine.explain.tree import PlanNode
 from engine.local.callouts import Callouts
+from engine.local.closings import Closings
 from engine.local.errors import missing_part, to_sql_error
 from engine.local.instance import open_instance, opened_at_most, spill_folder
 from engine.local.relations import Sources, relation_sql
@@ -179,6 +180,7 @@ class LocalExecutor:
         self._pool = ThreadPoolExecutor(max(queries, 1), thread_name_prefix="duckdb", initializer=stand_back)
         self._instance: Any = None
         self._opening = threading.Lock()
+        self.closings = Closings()
 
     # -- the executor interface ----------------------------------------------------------------------
 
@@ -249,6 +251,7 @@ class LocalExecutor:
         if instance is not None:
             instance.interrupt()
         await asyncio.get_running_loop().run_in_executor(None, self._pool.shutdown)
+        self.closings.finish()
         if instance is not None:
             instance.close()
 
@@ -396,13 +399,22 @@ class _Running(EngineQuery):
         return to_sql_error(error) if isinstance(error, duckdb.Error) else error
 
     def _release(self) -> None:
+        if self._cursor is None and not self._taken:
+            self.keep = None
+            return
+        held = [self._reader, self.keep]
         cursor, self._cursor, self._reader, self.keep = self._cursor, None, None, None
-        if cursor is not None:
-            self.callouts.remove(cursor)
-            cursor.close()
         taken, self._taken = self._taken, 0
-        if taken:
-            self._owner.descriptors.give(taken)
+
+        def close() -> None:
+            held.clear()
+            if cursor is not None:
+                self.callouts.remove(cursor)
+                cursor.close()
+            if taken:
+                self._owner.descriptors.give(taken)
+
+        self._owner.closings.add(close)
 
 
 _STREAMED: Final = (

@@ -12,11 +12,14 @@ and the settings a literal was read under.
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from pgwire.codecs.settings import DEFAULT, CodecSettings
+from pgwire.give_way import give_way
 from planner import ast
 from planner import query as qt
 from planner import statements as st
@@ -134,6 +137,9 @@ def _binders() -> dict[type, _Binder]:
     """Return the binder of each AST class; the families are imported when first needed."""
     if _BINDERS:
         return _BINDERS
+    for module in pkgutil.iter_modules(__path__):  # one by one: the first statement after a start may do it
+        importlib.import_module(f"{__name__}.{module.name}")
+        give_way()
     from planner.bind import (
         absent,
         aggregates,

@@ -6,15 +6,20 @@ import functools
 import importlib
 import pkgutil
 
+from pgwire.give_way import give_way
 from planner.builtins.registry import REGISTRY, Registry
 from planner.query.expressions import FuncExpr, OpExpr
 
 
 @functools.cache
 def load() -> Registry:
-    """Import every family module of this package and return the filled registry. LookupError for a builtin without a cost."""
+    """Import every family module of this package and return the filled registry. LookupError for a builtin without a cost.
+
+    The first statement after a start may be the one that does it: others run in between.
+    """
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
+        give_way()
     return REGISTRY
 
 
