@@ -17,7 +17,7 @@ from planner.typefacts import FIRST_USER_OID
 _TOKEN: Final = re.compile(
     r"""
     '(?P<string>(?:[^']|'')*)'(?P<reg>(?:::|\s+AS\s+)(?:pg_catalog\.)?reg(?:config|dictionary|type|proc|procedure|namespace)\b(?!\[))?
-    | pg_catalog\."\#(?P<type>\d+)"
+    | pg_catalog\."\#(?P<type>\d+)"(?P<array>\[\])?
     | "(?:\#(?P<call>\d+)"(?=\() | (?:[^"]|"")*")
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -43,6 +43,16 @@ def named_oids(text: str | None) -> set[int]:
     if text is None or ('"#' not in text and text.count("::reg") == text.count("::regclass")):
         return set()
     return _named(text, constants=True)
+
+
+def array_elements(text: str | None) -> tuple[set[int], set[int]]:
+    """Return of which users' types a stored text names the array types, and which types it names themselves; not those of whole rows, ``t.*::…``."""
+    found: tuple[set[int], set[int]] = (set(), set())
+    text = text or ""
+    for token in _TOKEN.finditer(text):
+        if token["type"] and not text.endswith(".*::", 0, token.start()):
+            found[not token["array"]].add(int(token["type"]))
+    return found
 
 
 def needed_oids(text: str | None) -> set[int]:

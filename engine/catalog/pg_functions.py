@@ -25,18 +25,19 @@ from engine.catalog.stored import (
     PG_NAMESPACE_OID,
     PG_PROC_OID,
     PG_TYPE_OID,
+    row_array_oid,
 )
 from engine.catalog.virtual import RowDict, of_each, relation
 from planner.bind.calls import proc_fact
 from planner.bind.functions import body_statements
 from planner.bind.text_search import CLASSES
-from planner.catalog import FunctionDef, RelationDef
+from planner.catalog import ColumnDef, FunctionDef, RelationDef
 from planner.errors import SqlError
 from planner.extensions import COMMENTS, PLPGSQL, PLPGSQL_COMMENT
 from planner.facts import facts, rows
-from planner.named_oids import named_oids, relations_in_text
+from planner.named_oids import array_elements, named_oids, relations_in_text
 from planner.query import Insert
-from planner.typefacts import FIRST_USER_OID
+from planner.typefacts import FIRST_USER_OID, element_of
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -94,14 +95,19 @@ def users_aggregates(session: Session) -> Iterator[RowDict]:
 def _named(session: Session, text: str | None) -> list[tuple[int, int]]:
     """Return the users' functions that a stored text calls, and the types, schemas and text search objects that it names: catalog and oid, oldest first."""
     found: list[tuple[int, int]] = []
+    arrays, plain = array_elements(text)
     for oid in sorted(named_oids(text)):
         search = session.catalog.text_search_by_oid(oid)
         if search is not None:
             found.append((CLASSES[search.named_by], oid))
         elif session.catalog.function_by_oid(oid) is not None:
             found.append((PG_PROC_OID, oid))
-        elif session.catalog.type_by_oid(oid) is not None:
-            found.append((PG_TYPE_OID, oid))
+        elif (named := session.catalog.type_by_oid(oid)) is not None:
+            found += [(PG_TYPE_OID, oid)] * (oid in plain or oid not in arrays)
+            found += [(PG_TYPE_OID, named.array_oid)] * (oid in arrays)
+        elif (of_row := session.catalog.row_type_relation(oid)) is not None:
+            found += [(PG_TYPE_OID, oid)] * (oid in plain)
+            found += [(PG_TYPE_OID, row_array_oid(of_row[0].oid))] * (oid in arrays)
         elif session.catalog.schema_by_oid(oid) is not None:
             found.append((PG_NAMESPACE_OID, oid))
     return found
@@ -114,6 +120,17 @@ def objects_named(session: Session, text: str | None) -> list[tuple[int, int]]:
     return [*((PG_CLASS_OID, oid) for oid in relations), *_named(session, text)]
 
 
+def _named_in_default(session: Session, column: ColumnDef) -> list[tuple[int, int]]:
+    """Return what a default names; it is converted to the domain that its column is declared as, which is not written."""
+    found = _named(session, column.default_sql)
+    under, declared = column.type.oid, column.declared.oid
+    if column.default_sql is None or declared == under:
+        return found
+    if element_of(declared):  # a literal is one of the array type itself
+        return [(of, declared if (of, oid) == (PG_TYPE_OID, under) else oid) for of, oid in found]
+    return sorted({*found, (PG_TYPE_OID, declared)}, key=lambda each: each[1])
+
+
 @of_each("pg_depend", keys={"refobjid": by_referred_function})
 def relations_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
     """Yield pg_depend of views, defaults, generated columns, constraints, indexes and keys of partitions: on functions and on what they name."""
@@ -123,7 +140,7 @@ def relations_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
         for of, oid in _named(session, item.view_sql):
             yield depends(PG_REWRITE_OID, rewrite_oid(item.oid), of, oid)
     for column in item.live:
-        for of, oid in _named(session, column.default_sql):
+        for of, oid in _named_in_default(session, column):
             yield depends(PG_ATTRDEF_OID, attrdef_oid(item, column.attnum), of, oid)
     for constraint in item.constraints:
         class_, made = PG_CONSTRAINT_OID, constraint.oid
@@ -132,8 +149,9 @@ def relations_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
         for of, oid in objects_named(session, constraint.check_sql):
             yield depends(class_, made, of, oid)
     for index in item.indexes:
-        for of, oid in objects_named(session, " ".join((*index.expressions, index.where_sql))):
-            yield depends(PG_CLASS_OID, index.oid, of, oid)
+        for text in (" ".join(index.expressions), index.where_sql):  # each by itself
+            for of, oid in objects_named(session, text):
+                yield depends(PG_CLASS_OID, index.oid, of, oid)
     if item.partition_key is not None:
         for of, oid in objects_named(session, " ".join(item.partition_key.expressions)):
             yield depends(PG_CLASS_OID, item.oid, of, oid)

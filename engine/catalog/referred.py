@@ -16,7 +16,7 @@ from engine.catalog.state import CatalogSnapshot
 from pgwire.give_way import give_way
 from planner.catalog import RelationDef
 from planner.named_oids import relations_in_text, used_oids
-from planner.typefacts import FIRST_USER_OID
+from planner.typefacts import FIRST_USER_OID, element_of
 
 
 def by_referred(catalog: CatalogSnapshot, value: Any) -> Iterable[RelationDef]:
@@ -70,11 +70,17 @@ def by_referred_function(catalog: CatalogSnapshot, value: Any) -> Iterable[Relat
     if known is None:
         found: dict[int, list[RelationDef]] = {}
         for item in _made(catalog):
-            for oid in set[int]().union(*map(used_oids, _texts(item))):
+            domains = {c.declared.oid for c in item.columns if c.default_sql and c.declared != c.type}
+            for oid in domains.union(*map(used_oids, _texts(item))):
                 found.setdefault(oid, []).append(item)
             give_way()
         known = catalog.derived[by_referred_function] = found
-    return cast("dict[int, list[RelationDef]]", known).get(value, ())
+    by_oid = cast("dict[int, list[RelationDef]]", known)
+    found_by = (
+        *by_oid.get(value, ()),
+        *by_oid.get(element_of(value), ()),
+    )  # an array type is named by its element's
+    return {item.oid: item for item in found_by}.values()
 
 
 def with_policies(catalog: CatalogSnapshot, value: Any) -> Sequence[RelationDef]:

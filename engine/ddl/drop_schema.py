@@ -10,42 +10,21 @@ Several schemas of one statement are dropped as one: what is in any of them is n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.catalog.default_acls import PG_DEFAULT_ACL_OID, split
-from engine.catalog.stored import key_of
-from engine.constraints import define
+from engine.catalog.stored import PG_NAMESPACE_OID, key_of
 from engine.ddl import functions as depends
-from engine.ddl.dependents import Dependency, in_report_order, still_needed
-from engine.ddl.drop import (
-    described,
-    drawing_dependency,
-    drop_relations,
-    kept_about,
-    key_dependencies,
-    line,
-    notice_cascade,
-    part_oids,
-    policy_dependencies,
-    view_dependencies,
-)
-from engine.ddl.extension_uses import own_types
+from engine.ddl.dependency_walk import Address
+from engine.ddl.dependency_walk import told as told_with
+from engine.ddl.dependents import still_needed
+from engine.ddl.drop import drop_relations, kept_about, notice_cascade
 from engine.ddl.extensions import forget_extensions, in_schema
-from engine.ddl.namings import Namings
-from engine.ddl.policies import policies_over
-from engine.ddl.roles import function_words
-from engine.ddl.text_search import asked_by, drop_objects, text_search_words
-from engine.ddl.types import (
-    drop_types,
-    functions_using,
-    row_dependencies,
-    type_dependencies,
-    type_words,
-)
-from engine.sequences.define import drawing_columns
-from pgwire.give_way import between, openly
+from engine.ddl.text_search import asked_by, drop_objects
+from engine.ddl.types import drop_types
+from pgwire.give_way import openly
 from planner import statements as st
-from planner.catalog import DictionaryDef, FunctionDef, RelationDef, SchemaDef
+from planner.catalog import SchemaDef
 from planner.errors import SqlError
 
 if TYPE_CHECKING:
@@ -81,50 +60,14 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
     inside = sorted((r for r in catalog.user_relations() if r.schema in names), key=lambda r: r.oid)
     called = [function for name in sorted(names) for function in catalog.functions_in(name)]
     extensions = [one for oid in sorted(oids) for one in in_schema(catalog, oid)]
-    found: list[Dependency] = []
-    for r in inside:
-        between()  # a schema may have thousands
-        if r.sequence is None or not r.sequence.owner_table:
-            found.append(Dependency(r.oid, r.oid, described(session, r), r.schema_oid))
-    found += [Dependency(r.oid, r.oid, "", r.partition_of) for r in inside if r.partition_of]
-    found += [Dependency(e.oid, e.oid, f"extension {e.name}", e.schema_oid) for e in extensions]
-    found += [
-        Dependency(f.oid, f.oid, function_words(session, f), f.schema_oid)
-        if not f.extension
-        else Dependency(f.oid, f.oid, "", f.extension)  # goes with its extension
-        for f in called
-    ]
-    members = {t.oid: e.oid for e in catalog.extensions.values() for t in own_types(catalog, [e])}
-    found += [
-        Dependency(("type", t.oid), t.oid, "", members[t.oid])
-        if t.oid in members
-        else Dependency(("type", t.oid), t.oid, type_words(session, t), t.schema_oid)
-        for t in types
-    ]
     searching = [item for item in catalog.text_search() if item.schema in names]
-    found += [
-        Dependency(i.oid, i.oid, "", i.extension)
-        if isinstance(i, DictionaryDef) and i.extension
-        else Dependency(i.oid, i.oid, text_search_words(session, i), i.schema_oid)
-        for i in searching
-    ]
-    asking, links = asked_by(session, searching)
-    found += links
-    words: dict[Any, str] = {schema.oid: f"schema {schema.name}" for schema in schemas}
+    asking, _links = asked_by(session, searching)
     named = [*oids, *(i.oid for i in (*called, *searching, *asking))]
-    views, hanging = openly(_hanging, session, inside, named, found)
-    namings = openly(Namings, catalog)
-    uses, called_so = openly(type_dependencies, session, types, namings)
-    within = {oid for relation in inside for oid in (relation.oid, *part_oids(relation))}
-    whole = {relation.oid for relation in inside}  # what hangs on a type as a whole comes before it
-    found += [one for one in uses if one.key in whole or one.oid not in within]
-    words |= called_so
-    openly(functions_using, session, openly(namings.with_types_over, types), found, words)
-    openly(_uses_of_rows, session, [*inside, *views], namings, found, words)
-    told = [one for one in openly(in_report_order, [schema.oid for schema in schemas], found) if one.what]
+    views, hanging, _links = openly(depends.dependents, session, {*(r.oid for r in inside), *named})
+    told = openly(told_with, session, [Address(PG_NAMESPACE_OID, schema.oid) for schema in schemas])
     if told and not cascade:
         what = f"schema {schemas[0].name}" if len(schemas) == 1 else None
-        raise still_needed(what, [line(session, one, words) for one in told])
+        raise still_needed(what, [f"{one.what} depends on {one.on}" for one in told])
     if told:
         notice_cascade(session, [one.what for one in told])
         await drop_relations(session, [*inside, *views], cascade=True, quiet=True)
@@ -141,42 +84,3 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
         if acl.class_oid == PG_DEFAULT_ACL_OID and split(acl.sub_id)[0] in oids
     ]
     await session.view.change([], [*map(key_of, schemas), *gone])
-
-
-def _hanging(
-    session: Session, inside: Sequence[RelationDef], named: Sequence[int], found: list[Dependency]
-) -> tuple[list[RelationDef], list[FunctionDef]]:
-    """Add to ``found`` what hangs on relations, schemas, functions and text search objects; return the views and functions among that."""
-    from engine.ddl.function_uses import links_to_relations  # which drops columns
-
-    oids = {relation.oid for relation in inside}
-    views, hanging, links = depends.dependents(session, {*oids, *named})
-    found += view_dependencies(session, [r for r in inside if r.kind in "vm"]) + links
-    found += key_dependencies(session, define.dependents(session, oids))
-    going = {*oids, *(view.oid for view in views)}
-    found += policy_dependencies(session, policies_over(session.catalog, going))
-    found += links_to_relations(session, going)
-    found += [
-        drawing_dependency(session, t, c, sequence)
-        for sequence, t, c in drawing_columns(session, oids)
-        if t.oid not in oids
-    ]
-    return views, hanging
-
-
-def _uses_of_rows(
-    session: Session,
-    inside: Sequence[RelationDef],
-    namings: Namings,
-    found: list[Dependency],
-    words: dict[Any, str],
-) -> None:
-    """Add what uses the types of relations' rows."""
-    within = {oid for relation in inside for oid in (relation.oid, *part_oids(relation))}
-    uses, called = row_dependencies(session, inside, namings, set())
-    found += [one for one in uses if one.oid not in within or _of_type(one)]
-    words |= called
-
-
-def _of_type(one: Dependency) -> bool:
-    return isinstance(one.key, tuple) and one.key[0] == "type"

@@ -63,7 +63,7 @@ async def create_function(
         # as the languages' validators ask: an owner who has no EXECUTE defines nothing, before others call it
         raise denied("function", made.name)
     await _refit(session, before, old, made)
-    if not made.path and session.setting("check_function_bodies") == "on":
+    if session.setting("check_function_bodies") == "on":
         # the function is there by now, so it may call itself; what fails undoes the statement
         with session.system.routines.settings_of(made):
             shadows = openly(

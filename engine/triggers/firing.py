@@ -29,6 +29,7 @@ from planner.bind.runnable import runnable
 from planner.bind.trigger import NEW, OLD, stored_condition
 from planner.catalog import ConstraintDef, RelationDef
 from planner.catalog.trigger import NO_TRANSITIONS, TriggerDef
+from planner.errors import SqlError
 from planner.evaluate import Env, Layout, RowFunction, Shared, compile_predicate
 from planner.query import TABLEOID
 from planner.rules.fold import fold
@@ -351,12 +352,32 @@ def compiled(session: Session, relation: RelationDef) -> Sequence[Compiled]:
     return triggers
 
 
+class _Failing:
+    """A condition that cannot be bound any more: what is wrong is told where it is asked, by the events that it stands for."""
+
+    may_suspend = False
+    grows = False
+
+    def __init__(self, error: SqlError) -> None:
+        """Keep what is wrong."""
+        self._error = error
+
+    def __call__(self, r: Any, e: Env) -> Any:
+        """Raise it."""
+        raise self._error.with_traceback(None)
+
+
 def _compile(session: Session, relation: RelationDef, trigger: TriggerDef, called: set[int]) -> Compiled:
     constraint = next((c for c in relation.constraints if c.oid == trigger.constraint), None)
     condition = stored_condition(trigger, relation, session.catalog)
     if condition is None:
         return Compiled(trigger, None, constraint)
-    expr = fold(without_domains(runnable(condition, session.catalog, called)))
+    try:
+        expr = fold(without_domains(runnable(condition, session.catalog, called)))
+    except SqlError as error:
+        if error.sqlstate == "0A000" or error.ends_statement:
+            raise  # what cannot be evaluated is refused when the trigger is made
+        return Compiled(trigger, _Failing(error), constraint)
     width = len(relation.columns)
     columns: dict[tuple[int, int], int] = {}
     for range_, start in ((OLD, 0), (NEW, width + 2)):

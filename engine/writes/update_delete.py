@@ -153,7 +153,7 @@ class ChangePlan:
 
 def _picker(slots: list[int | None]) -> Callable[[Row], Row]:
     """Return a function that builds a table row from source positions (None: a dropped column)."""
-    if any(slot is None for slot in slots):
+    if not slots or any(slot is None for slot in slots):
         return lambda row: tuple(None if slot is None else row[slot] for slot in slots)
     if len(slots) == 1:
         only = slots[0]

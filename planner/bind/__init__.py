@@ -297,6 +297,8 @@ def _explain(context: BindContext, node: ast.Explain) -> st.Statement:
 
 def _run_as(bound: st.Statement, change: Callable[[Any], Any]) -> st.Statement:
     """Return a statement with ``change`` made to what of it is about to run; definitions stay as they are written."""
+    if isinstance(bound, st.CreateTable | st.CreateMaterializedView) and not bound.with_data:
+        return bound  # WITH NO DATA: nothing is run
     if isinstance(bound, st.CreateTable | st.CreateMaterializedView | st.RefreshMaterializedView):
         return bound if bound.query is None else replace(bound, query=change(bound.query))
     if isinstance(bound, _RUN):

@@ -310,7 +310,7 @@ def _converted(
             detail = (
                 f"Actual return type is {actual}."
                 if isinstance(columns, SqlType)
-                else f"Final statement returns {actual} instead of {format_type(type_.oid)} at column {number}."
+                else f"Final statement returns {actual} instead of {_declared(context, function, number, type_)} at column {number}."
             )
             raise _mismatch(context, function, detail)
         made.append(replace(target, expr=_of_type(expr, type_)))
@@ -318,6 +318,12 @@ def _converted(
         how = "few" if len(targets) < len(wanted) else "many"
         raise _mismatch(context, function, f"Final statement returns too {how} columns.")
     return made
+
+
+def _declared(context: BindContext, function: FunctionDef, number: int, type_: SqlType) -> str:
+    """Return what a column of the result is declared as: of a row, its domain."""
+    row = None if len(function.outputs) > 1 else result_row(context.catalog, function.result)
+    return format_type(type_.oid if row is None else row.live[number - 1].declared.oid)
 
 
 def _of_type(expr: Expr, type_: SqlType) -> Expr:

@@ -448,5 +448,7 @@ def _returning(
     if not nodes:
         return (), ()
     targets = bind_targets(scope, nodes, "RETURNING")
+    if not targets:  # the rows have no columns
+        raise SqlError("42601", "RETURNING must have at least one column", span=nodes[0].span)
     resolve_targets(scope, targets)
     return tuple(targets), output_columns(scope, targets)

@@ -387,11 +387,9 @@ def _with_body(context: BindContext, node: ast.CreateFunction, function: Functio
     returns = not isinstance(node.body, tuple)
     text, depends = _canonical(context, node, function)
     path = tuple(s for s in context.search_path if not s.startswith("pg_temp"))
-    made = replace(
+    return replace(
         function, body_sql=text, returns=returns, returned=node.returned, path=path, depends_on=depends
     )
-    _check(context, made)
-    return made
 
 
 def check_source(
@@ -401,7 +399,7 @@ def check_source(
     settings: CodecSettings,
     source_at: int | None = None,
 ) -> Sequence[tuple[str, Span | None]]:
-    """Check a body that is a text, as ``check_function_bodies`` wants it: one in SQL can be bound, and gives what is returned.
+    """Check a body, as ``check_function_bodies`` wants it: one in SQL can be bound, and gives what is returned.
 
     ``source_at``: errors tell places counted from there. Returns the variables of PL/pgSQL that hide others, and where. Raises SqlError 42P13, what binding raises, 0A000 for statements that cannot be in it.
     """

@@ -46,9 +46,9 @@ def bind_generation(
     for item in walk(expr):
         if isinstance(item, Var):
             _check_column(item, relation)
-    expr = with_oids(context, coerce_default(expr, column, type_, context.env))
-    if not is_immutable(expr):
+    if not is_immutable(expr):  # before it is coerced, which may fail
         raise SqlError("42P17", "generation expression is not immutable")
+    expr = with_oids(context, coerce_default(expr, column, type_, context.env))
     runnable(expr, context.catalog)  # it has to be, later
     return expr
 

@@ -16,7 +16,7 @@ from planner import statements as st
 from planner.bind.context import BindContext
 from planner.bind.expr import bind_kept
 from planner.bind.of_table import bind_drop, named_part
-from planner.bind.runnable import runnable
+from planner.bind.runnable import check_runnable
 from planner.bind.stored import stored_context, table_range, with_oids, without_spans
 from planner.casts import coerce_to_boolean
 from planner.catalog import Catalog, ColumnDef, ConstraintDef, RelationDef
@@ -249,7 +249,7 @@ def _condition(
                 raise not_supported(f'WHEN condition on "{item.name}", a system column', span=item.span)
         if item.range == NEW and trigger.timing == "before":
             _refuse_generated(item, generated)
-    runnable(expr, context.catalog)  # it has to be, later
+    check_runnable(expr, context.catalog)  # it has to be, later
     return expr
 
 

@@ -12,10 +12,12 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 import psycopg
@@ -26,7 +28,8 @@ from tests.support.definitions import DEFINITIONS
 from tests.support.random_ddl import SETUP, RandomDdl
 
 STATEMENTS: Final = 100
-EVERY: Final = 20
+EVERY: Final = 50
+"""After how many statements the catalogs are compared, which takes ours as long as some eighty statements; at the end of a seed, too."""
 REFUSED: Final = "0A000"
 ANOTHER_ERROR: Final = "another error"
 """Both fail, by another of several things that are wrong, or in other words."""
@@ -118,7 +121,7 @@ class Pair:
         for name, query in DEFINITIONS.items():
             yield from _unlike(name, *self.ask(query))
         for (relation,) in self.ask(RELATIONS)[1].rows:
-            ours, theirs = self.statement(f"SELECT * FROM {relation}")
+            ours, theirs = self.ask(f"SELECT * FROM {relation}")
             if ours.state == REFUSED != theirs.state:
                 self.found.refused[ours.error[2]] += 1
             else:
@@ -213,6 +216,7 @@ def play(pair: Pair, seed: int, statements: int, every: int, found: Found) -> No
 def walk(ours: str, theirs: str, seeds: list[int], statements: int = STATEMENTS, every: int = EVERY) -> Found:
     """Run seeds, each in sessions of its own. ``ours``, ``theirs``: DSNs."""
     found = Found()
+    told = 0
     for seed in seeds:
         pair = Pair(ours, theirs, found)
         try:
@@ -220,18 +224,39 @@ def walk(ours: str, theirs: str, seeds: list[int], statements: int = STATEMENTS,
         finally:
             pair.close()
         if len(seeds) > 5:
-            print(f"seed {seed}: {found.statements} statements, {found.succeeded} succeeded, {len(found.different)} different", file=sys.stderr, flush=True)  # fmt: skip
+            print("\n".join(found.different[told:]), f"seed {seed}: {found.statements} statements, {found.succeeded} succeeded", sep="\n", file=sys.stderr, flush=True)  # fmt: skip
+            told = len(found.different)
     return found
 
 
-def figures(found: Found, seeds: list[int]) -> dict[str, Any]:
-    """Return what is kept of a run."""
-    return {
-        "what": "random definitions beside PostgreSQL 15 (tests/differential/random_definitions.py)",
-        "seeds": f"{seeds[0]}-{seeds[-1]}", "statements": found.statements, "succeeded": found.succeeded,
+def _of(seeds: list[int]) -> str:
+    return f"{seeds[0]}-{seeds[-1]}"
+
+
+def keep_figures(path: Path, found: Found, seeds: list[int]) -> None:
+    """Add what a run found to the figures of others, in the place of those of the same seeds; ``unexplained``: each difference, short."""
+    head = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
+    known: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["runs"] if path.exists() else []  # fmt: skip
+    run = {
+        "seeds": _of(seeds), "commit": head.stdout.strip(), "statements": found.statements, "succeeded": found.succeeded,
         "catalogs compared": found.compared, "different": dict(found.kinds.most_common()), "refused": dict(found.refused.most_common()),
-        "SQLSTATEs": dict(found.states.most_common()),
+        "SQLSTATEs": dict(found.states.most_common()), "unexplained": [_short(each) for each in found.different],
     }  # fmt: skip
+    runs = [*(each for each in known if each["seeds"] != run["seeds"]), run]
+    made = {
+        "what": "random definitions beside PostgreSQL 15 (tests/differential/random_definitions.py)",
+        "all": {name: sum(each[name] for each in runs) for name in ("statements", "succeeded", "catalogs compared")}
+        | {"different": sum(len(each["unexplained"]) for each in runs)},
+        "runs": runs,
+    }  # fmt: skip
+    path.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+
+
+def _short(difference: str) -> str:
+    """Return the statement and both ends of a difference, of the catalogs what is in one alone; 400 characters at most."""
+    lines = difference.split("\n")
+    alone = [line.strip() for line in lines[1:] if re.match(r"  \S|    (ours|theirs) ", line)]
+    return " / ".join([lines[0].strip(), *alone])[:400]
 
 
 def main() -> int:
@@ -244,10 +269,15 @@ def main() -> int:
     parser.add_argument("--seeds", type=seeds_of, default=[1])
     parser.add_argument("--statements", type=int, default=STATEMENTS)
     parser.add_argument("--every", type=int, default=EVERY)
+    parser.add_argument("--evidence", type=Path, help="a file of figures to add to")
     arguments = parser.parse_args()
     found = walk(arguments.ours, arguments.theirs, arguments.seeds, arguments.statements, arguments.every)
     print("\n".join(found.different))
-    print(json.dumps(figures(found, arguments.seeds), indent=1))
+    print(
+        f"seeds {_of(arguments.seeds)}: {found.statements} statements, {dict(found.kinds)}, refused {dict(found.refused)}"
+    )
+    if arguments.evidence:
+        keep_figures(arguments.evidence, found, arguments.seeds)
     return 1 if found.different else 0
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 import pytest
 
-from tests.differential.random_definitions import ANOTHER_ERROR, BEFORE_ERROR, figures, walk
+from tests.differential.random_definitions import ANOTHER_ERROR, BEFORE_ERROR, keep_figures, walk
 from tests.differential.test_generated import seeds_of
 from tests.support.postgres import postgres
 from tests.support.random_ddl import RandomDdl
@@ -18,7 +17,7 @@ __all__ = ["postgres"]
 
 CHOSEN = os.environ.get("HOLDFAST_SEEDS", "")
 SEEDS = seeds_of(CHOSEN or "1,3")
-STATEMENTS, EVERY = (100, 20) if CHOSEN else (50, 25)
+STATEMENTS, EVERY = (100, 50) if CHOSEN else (50, 25)
 EVIDENCE = os.environ.get("HOLDFAST_EVIDENCE", "")
 
 
@@ -28,7 +27,7 @@ def test_random_definitions_end_as_in_postgresql(postgres: str, server: ServerPr
         f"host=127.0.0.1 port={server.port} user=postgres dbname=postgres", postgres, SEEDS, STATEMENTS, EVERY
     )
     if EVIDENCE:
-        Path(EVIDENCE).write_text(json.dumps(figures(found, SEEDS), indent=1) + "\n", encoding="utf-8")
+        keep_figures(Path(EVIDENCE), found, SEEDS)
     wrong = {kind: n for kind, n in found.kinds.items() if kind not in (ANOTHER_ERROR, BEFORE_ERROR)}
     assert not wrong, f"{wrong} of {found.statements}\n" + "\n".join(found.different[:20])
     assert found.succeeded > found.statements // 3, found.states
