@@ -27,7 +27,7 @@ from engine.writes.shape import runnable_check, table_layout
 from pgwire.give_way import openly
 from planner import statements as st
 from planner.bind.generated import columns_used
-from planner.bind.index import computed_index, index_keys, lacks_hidden, with_hidden
+from planner.bind.index import computed_index, index_keys, key_names, lacks_hidden, with_hidden
 from planner.bind.naming import choose_name
 from planner.bind.partition import partition_check
 from planner.catalog import ConstraintDef, IndexDef, PartitionKey, RelationDef
@@ -234,7 +234,8 @@ def _with_index(
     names += [child.column(attnums[a]).name for a in index.include]
     label = "pkey" if index.primary else "key" if constraint is not None else "idx"
     others = [child.name, *(i.name for i in child.indexes), *(c.name for c in child.constraints)]
-    name = unused_name(session, child.schema, child.name, [] if index.primary else names, label, others)
+    columns = [] if index.primary else key_names(names)  # of a key of its own each, as the parent's
+    name = unused_name(session, child.schema, child.name, columns, label, others)
     made = replace(
         index,
         oid=session.db.allocate_oids(1),

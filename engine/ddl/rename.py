@@ -97,10 +97,10 @@ async def rename_column(session: Session, relation: RelationDef, old: str, new: 
     """Give a column of a table and of its partitions another name. Raises SqlError 42703, 42701, 42P16."""
     if not any(c.name == old for c in relation.live):
         raise SqlError("42703", f'column "{old}" does not exist')
-    if any(c.name == new for c in relation.live):
-        raise SqlError("42701", f'column "{new}" of relation "{relation.name}" already exists')
     if relation.partition_of:
         raise SqlError("42P16", f'cannot rename inherited column "{old}"')
+    if any(c.name == new for c in relation.live):
+        raise SqlError("42701", f'column "{new}" of relation "{relation.name}" already exists')
     for table in (relation, *descendants(relation, session.catalog)):
         await _rename_column(session, table_of(session, table.oid), old, new)
 
