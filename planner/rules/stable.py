@@ -10,11 +10,14 @@ those are taken that cannot fail: values without arguments. Sets and aggregates 
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from planner.builtins import looks_up
 from planner.builtins.reg import NAMED
+from planner.domains import base_oid
 from planner.facts import (
     DATE,
     INTERVAL,
@@ -25,6 +28,7 @@ from planner.facts import (
     UNKNOWN,
     VOID,
     facts,
+    rows,
 )
 from planner.query import (
     Aggregate,
@@ -57,6 +61,7 @@ from planner.query import (
     WindowFunc,
 )
 from planner.rewrite import replace_children
+from planner.typefacts import element_of
 from planner.walk import children, walk
 
 _T = TypeVar("_T")
@@ -107,9 +112,36 @@ def computes_immutably(item: Any) -> bool:
         proc = facts().procs.get(item.proc)
         if proc is None or proc.volatility != "i":
             return False
+    if isinstance(item, CoerceViaIO) and not (_io_is_fixed(item.arg.type.oid, 1) and _io_is_fixed(item.type.oid, 0)):  # fmt: skip
+        return False
     # what a domain demands counts as fixed, as in PostgreSQL
     fixed = not isinstance(item, Expr) or isinstance(item, Var | CoerceToDomain)
     return fixed or _own_kind(item) == _PLAIN
+
+
+@functools.cache
+def _built_in_io() -> Mapping[int, tuple[bool, bool]]:
+    """Return of built-in types whether their input functions, and their output functions, are immutable."""
+    procs = facts().procs
+    found: dict[int, tuple[bool, bool]] = {}
+    for row in rows("types"):
+        given, told = (procs.get(int(row[name])) for name in ("typinput", "typoutput"))
+        found[int(row["oid"])] = (
+            given is not None and given.volatility == "i",
+            told is not None and told.volatility == "i",
+        )
+    return found
+
+
+def _io_is_fixed(oid: int, side: int) -> bool:
+    """Tell whether values of a type are read (side 0) or printed (1) the same way for ever: not enums, arrays, rows, ranges; domains are read by what they demand."""
+    if side:
+        oid = base_oid(oid)
+    known = _built_in_io().get(oid)
+    if known is not None:
+        return known[side]
+    fact = facts().types.get(oid)
+    return fact is not None and fact.kind == "b" and not element_of(oid)
 
 
 class _Extraction:
