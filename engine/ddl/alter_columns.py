@@ -11,10 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.physical import physical_type
-from engine.catalog.stored import key_of, row_array_oid, row_type_oid
+from engine.catalog.stored import PG_CLASS_OID, key_of, row_array_oid, row_type_oid
 from engine.constraints import define
 from engine.ddl import functions
 from engine.ddl.column_dependents import Losses, dependencies
+from engine.ddl.dependency_walk import Address, lines
+from engine.ddl.dependency_walk import told as told_with
 from engine.ddl.dependents import Dependency, in_report_order, still_needed
 from engine.ddl.drop import described, drop_defaults, drop_relations, notice_cascade, table_of
 from engine.ddl.held_rows import columns_holding, refuse_cycle, refuse_held_rows, renew_holders, repack_rows
@@ -215,14 +217,7 @@ async def drop_column(
             or (c.check_sql and not gone_too.isdisjoint(_check_columns(session, relation, c)))
         )
     ]
-    if reading:
-        words = [f"constraint {c.name} on {described(session, relation)}" for c in reading]
-        if not action.cascade:
-            of = f"column {column.name} of {described(session, relation)}"
-            raise still_needed(of, [f"{one} depends on {of}" for one in words])
-        if not quiet:
-            notice_cascade(session, words)
-        lost |= {c.index_oid for c in reading}
+    lost |= {c.index_oid for c in reading}
     remaining = without_indexes(relation, lost)
     indexes = remaining.indexes
     kept = {i.oid for i in indexes}
@@ -275,13 +270,14 @@ async def drop_column(
     owned = {sequence.oid for sequence in sequences}
     naming = links_to_relations(session, owned) if owned else []
     hanging += [Dependency(oid, oid, "", losses.root) for oid in owned] + naming
-    told = [one for one in in_report_order([losses.root], hanging) if one.what]
-    if told and not action.cascade:
-        lines = [f"{one.what} depends on {functions.words_of(session, one.on)}" for one in told]
-        raise still_needed(functions.words_of(session, losses.root), lines)
-    if told:
-        if not quiet:
-            notice_cascade(session, [one.what for one in told])
+    hangs = bool(reading) or any(one.what for one in in_report_order([losses.root], hanging))
+    if hangs and not (action.cascade and quiet):
+        asked = Address(PG_CLASS_OID, relation.oid, relation.number(column.attnum))
+        told = openly(told_with, session, [asked])
+        if not action.cascade:
+            raise still_needed(functions.words_of(session, losses.root), lines(told))
+        notice_cascade(session, [one.what for one in told])
+    if hangs:
         if naming:  # of this table, too, perhaps
             await drop_naming(session, owned)
             await drop_column(session, table_of(session, relation.oid), action, quiet=True)

@@ -150,3 +150,8 @@ def told(session: Session, asked: Sequence[Address]) -> list[Told]:
         made.append(Told(what, "" if on is None else describe_object(session, *on) or ""))
         give_way()
     return made
+
+
+def lines(told_: Sequence[Told]) -> list[str]:
+    """Return what DETAIL says where CASCADE was not said."""
+    return [f"{one.what} depends on {one.on}" for one in told_]

@@ -9,17 +9,19 @@ others refer to (0A000).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.physical import shard_spec
 from engine.catalog.state import CatalogSnapshot
-from engine.catalog.stored import StoredKey, key_of, row_array_oid, row_type_oid
+from engine.catalog.stored import PG_CLASS_OID, StoredKey, key_of, row_array_oid, row_type_oid
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.constraints import define
 from engine.ddl import functions as depends
+from engine.ddl.dependency_walk import Address, lines
+from engine.ddl.dependency_walk import told as told_with
 from engine.ddl.dependents import Dependency, in_report_order, still_needed
 from engine.ddl.in_use import refuse_change
 from engine.ddl.keys import building_indexes
@@ -277,11 +279,6 @@ def policy_dependencies(
     ]
 
 
-def line(session: Session, one: Dependency, words: Mapping[Any, str]) -> str:
-    """Return what DETAIL says of a dependency where CASCADE was not said."""
-    return f"{one.what} depends on {words.get(one.on) or depends.words_of(session, one.on)}"
-
-
 def notice_cascade(session: Session, gone: Sequence[str]) -> None:
     """Tell what CASCADE drops besides what was named."""
     if len(gone) == 1:
@@ -374,13 +371,11 @@ async def drop_relations(
     ]
     roots: list[Any] = [r.oid for r in (*targets, *owned)]
     roots += [("type", type_.oid) for r, type_ in zip(typed, row_types, strict=True) if r.oid in oids]
-    told = [one for one in openly(in_report_order, roots, found) if one.what]
-    if told and not cascade:
-        raise still_needed(
-            None if several else described(session, named[0]),
-            (line(session, one, words) for one in told),
-        )
-    if not quiet:
+    hangs = any(one.what for one in openly(in_report_order, roots, found))
+    if hangs and not (cascade and quiet):
+        told = openly(told_with, session, [Address(PG_CLASS_OID, target.oid) for target in named])
+        if not cascade:
+            raise still_needed(None if several else described(session, named[0]), lines(told))
         notice_cascade(session, [one.what for one in told])
     if not ending:
         # the latest first, as they go in PostgreSQL

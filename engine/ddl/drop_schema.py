@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from engine.catalog.default_acls import PG_DEFAULT_ACL_OID, split
 from engine.catalog.stored import PG_NAMESPACE_OID, key_of
 from engine.ddl import functions as depends
-from engine.ddl.dependency_walk import Address
+from engine.ddl.dependency_walk import Address, lines
 from engine.ddl.dependency_walk import told as told_with
 from engine.ddl.dependents import still_needed
 from engine.ddl.drop import drop_relations, kept_about, notice_cascade
@@ -67,7 +67,7 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
     told = openly(told_with, session, [Address(PG_NAMESPACE_OID, schema.oid) for schema in schemas])
     if told and not cascade:
         what = f"schema {schemas[0].name}" if len(schemas) == 1 else None
-        raise still_needed(what, [f"{one.what} depends on {one.on}" for one in told])
+        raise still_needed(what, lines(told))
     if told:
         notice_cascade(session, [one.what for one in told])
         await drop_relations(session, [*inside, *views], cascade=True, quiet=True)

@@ -17,6 +17,8 @@ from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import PG_PROC_OID, CommentDef, Stored, StoredKey, key_of
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
+from engine.ddl.dependency_walk import Address
+from engine.ddl.dependency_walk import told as told_with
 from engine.ddl.dependents import Dependency, in_report_order, kept_by_extension, still_needed
 from engine.ddl.members import named_role
 from engine.ddl.namings import Namings
@@ -418,7 +420,12 @@ async def drop_functions(
         return
     oids = [target.oid for target in targets]
     views, functions, links = openly(dependents, session, oids)
-    told = [one for one in openly(in_report_order, [*oids, *roots], [*links, *hanging]) if one.what]
+    told: Sequence[Any] = [
+        one for one in openly(in_report_order, [*oids, *roots], [*links, *hanging]) if one.what
+    ]
+    if told and not roots and not (cascade and quiet):
+        told = openly(told_with, session, [Address(PG_PROC_OID, oid) for oid in oids])
+        words = {one.on: one.on for one in told}
     if told and not cascade:
         raise still_needed(
             function_words(session, targets[0]) if what is None and len(targets) == 1 else what,

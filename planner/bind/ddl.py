@@ -21,7 +21,7 @@ from planner.bind.table_parts import (
     persistence_of,
 )
 from planner.bind.types import bind_drop_type
-from planner.bind.updatable import obstacle_of
+from planner.bind.updatable import obstacle_to_check
 from planner.bind.utility import owner_name
 from planner.collations import COLLATE_HINT, query_collations, type_collation
 from planner.deparse import deparse_query
@@ -160,7 +160,7 @@ def view_options(nodes: Sequence[ast.Option]) -> dict[str, str]:
 
 def check_checkable(query: QueryExpr) -> None:
     """Refuse WITH CHECK OPTION for what cannot be written through (0A000)."""
-    why = obstacle_of(query)
+    why = obstacle_to_check(query)
     if why is not None:
         raise SqlError(
             "0A000", "WITH CHECK OPTION is supported only on automatically updatable views", hint=why

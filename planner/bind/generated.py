@@ -46,7 +46,7 @@ def bind_generation(
     for item in walk(expr):
         if isinstance(item, Var):
             _check_column(item, relation)
-    if not is_immutable(expr):  # before it is coerced, which may fail
+    if not is_immutable(with_oids(context, expr)):  # before it is coerced, which may fail
         raise SqlError("42P17", "generation expression is not immutable")
     expr = with_oids(context, coerce_default(expr, column, type_, context.env))
     runnable(expr, context.catalog)  # it has to be, later

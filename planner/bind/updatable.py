@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from planner import ast
 from planner.bind.context import BindContext
@@ -151,6 +151,17 @@ def _conditions(levels: Sequence[Level]) -> list[Expr]:
     return [level.where for level in reversed(levels) if level.where is not None]
 
 
+_NO_COLUMNS: Final = "Views that have no updatable columns are not automatically updatable."
+
+
+def obstacle_to_check(query: QueryExpr) -> str | None:
+    """As ``obstacle_of`` for a view WITH CHECK OPTION, some column of which has to be of its table."""
+    why = obstacle_of(query)
+    if why is not None or not isinstance(query, Select):
+        return why
+    return _NO_COLUMNS if all(_obstacle(t.expr) for t in query.targets if not t.junk) else None
+
+
 def obstacle_of(query: QueryExpr) -> str | None:
     """Return why a view's query is not simple enough to be written through (PostgreSQL's words), None if it is."""
     if isinstance(query, SetOp):
@@ -192,9 +203,7 @@ def view_target(context: BindContext, view: RelationDef, what: str) -> ViewTarge
     if isinstance(found, str):
         raise _not_updatable(levels[-1].view if levels else view, what, found)
     if what != "delete" and all(_obstacle(expr) for expr in levels[0].exprs):
-        raise _not_updatable(
-            view, what, "Views that have no updatable columns are not automatically updatable."
-        )
+        raise _not_updatable(view, what, _NO_COLUMNS)
     base = found
     for level in reversed(levels):
         for column, expr in zip(level.view.live, level.exprs, strict=True):
