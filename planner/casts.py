@@ -209,7 +209,9 @@ def find_pathway(source: int, target: int, context: CastContext) -> Pathway | No
     if target not in (OIDVECTOR, INT2VECTOR):
         source_element, target_element = element_of(source), element_of(target)
         both = source_element and target_element
-        if both and find_pathway(source_element, target_element, context) is not None:
+        found = find_pathway(source_element, target_element, context) if both else None
+        # records are made rows of a type one by one, where each has its columns to be seen
+        if found is not None and not (found is _ROW and base_oid(source_element) == RECORD):
             return _ARRAY
     if context >= CastContext.ASSIGNMENT and category(target) == STRING:
         return _IO

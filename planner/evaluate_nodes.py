@@ -133,15 +133,15 @@ def _relabel(unit: Unit, expr: RelabelType, depth: int) -> str:
     source, target = expr.arg.type.oid, expr.type.oid
     if INT4 in (source, target) and source != target and (source in _OIDS or target in _OIDS):
         # the same four bytes, read as signed or unsigned
-        guards, names = unit.operands((expr.arg,), depth)
+        null, names = unit.operands((expr.arg,), depth)
         same = f"{names[0]} & 4294967295"
         if target == INT4:
             same = f"({names[0]} + 2147483648 & 4294967295) - 2147483648"
-        return f"(None if {guards[0]} else {same})" if guards else f"({same})"
+        return f"(None if {null} else {same})" if null else f"({same})"
     if source in VECTORS and target not in VECTORS:
-        guards, names = unit.operands((expr.arg,), depth)
+        null, names = unit.operands((expr.arg,), depth)
         same = f"{unit.name(bounded, 'bounded')}({names[0]}, (0,))"  # an array as others, which begins at 0
-        return f"(None if {guards[0]} else {same})" if guards else f"({same})"
+        return f"(None if {null} else {same})" if null else f"({same})"
     return unit.value(expr.arg, depth)
 
 
@@ -149,20 +149,20 @@ def _via_io(unit: Unit, expr: CoerceViaIO, depth: int) -> str:
     """A cast through text."""
     from planner.builtins.casts import io_cast
 
-    guards, names = unit.operands((expr.arg,), depth)
+    null, names = unit.operands((expr.arg,), depth)
     function = unit.name(io_cast(expr.arg.type.oid, expr.type.oid), "io")
     source = unit.watched(f"{function}({names[0]}, e.session)", expr.type.oid)
-    return f"(None if {guards[0]} else {source})" if guards else f"({source})"
+    return f"(None if {null} else {source})" if null else f"({source})"
 
 
 def _typmod(unit: Unit, expr: CoerceTypmod, depth: int) -> str:
     """A length or precision coercion."""
     from planner.builtins.casts import typmod_cast
 
-    guards, names = unit.operands((expr.arg,), depth)
+    null, names = unit.operands((expr.arg,), depth)
     function = unit.name(typmod_cast(expr.type.oid, expr.type.typmod, expr.explicit), "tm")
     source = unit.watched(f"{function}({names[0]})", expr.type.oid)
-    return f"(None if {guards[0]} else {source})" if guards else f"({source})"
+    return f"(None if {null} else {source})" if null else f"({source})"
 
 
 def _to_domain(unit: Unit, expr: CoerceToDomain, depth: int) -> str:
@@ -175,13 +175,13 @@ def _array_coerce(unit: Unit, expr: ArrayCoerce, depth: int) -> str:
     """An element-wise cast."""
     inner = Layout(columns={(-1, 1): 0}, subplan=unit.layout.subplan)
     element = unit.name(value_function(expr.element, inner), "el")
-    guards, names = unit.operands((expr.arg,), depth)
+    null, names = unit.operands((expr.arg,), depth)
     leaf = ", True" if _tuple_elements(expr.arg.type.oid) else ""
     array = names[0]
     if expr.arg.type.oid in VECTORS:
         array = f"{unit.name(bounded, 'bounded')}({array}, (0,))"
     source = f"{unit.name(map_array, 'map')}({element}, {array}, e{leaf})"
-    return f"(None if {guards[0]} else {source})" if guards else f"({source})"
+    return f"(None if {null} else {source})" if null else f"({source})"
 
 
 def _chunks(args: Sequence[Expr]) -> list[tuple[Expr, ...]]:
@@ -193,8 +193,8 @@ def _chunks(args: Sequence[Expr]) -> list[tuple[Expr, ...]]:
 def _boolean(unit: Unit, expr: BoolExpr, depth: int) -> str:
     """AND, OR, NOT as a value."""
     if expr.kind == "not":
-        guards, names = unit.operands(expr.args, depth)
-        return f"(None if {guards[0]} else not {names[0]})" if guards else f"(not {names[0]})"
+        null, names = unit.operands(expr.args, depth)
+        return f"(None if {null} else not {names[0]})" if null else f"(not {names[0]})"
     if len(expr.args) > MAX_ARMS:
         parts = [unit.cut(replace(expr, args=c) if len(c) > 1 else c[0]) for c in _chunks(expr.args)]
     else:
@@ -239,8 +239,8 @@ def _null_if(unit: Unit, expr: NullIf, depth: int) -> str:
     left, right = unit.temp(), unit.temp()
     equal = unit.operator(expr.proc, left, right, expr.left.type.oid, expr.right.type.oid)
     return (
-        f"(None if ({left} := {unit.value(expr.left, depth + 1)}) is None else {left}"
-        f" if ({right} := {unit.value(expr.right, depth + 1)}) is None else None if {equal} else {left})"
+        f"({left} if (({left} := {unit.value(expr.left, depth + 1)}) is None)"
+        f" | (({right} := {unit.value(expr.right, depth + 1)}) is None) else None if {equal} else {left})"
     )
 
 
@@ -259,7 +259,6 @@ def _scalar_array(unit: Unit, expr: ScalarArrayOp, depth: int) -> str:
         return (
             f"(None if ({scalar} := {source}) is None else {found} if {scalar} in {members} else {unknown})"
         )
-    array = unit.temp()
     leaf = ", True" if _tuple_elements(expr.array.type.oid) else ""
     if isinstance(expr.array, ArrayExpr) and not expr.array.nested:
         listed = unit.tuple_of(expr.array.elements)
@@ -267,7 +266,7 @@ def _scalar_array(unit: Unit, expr: ScalarArrayOp, depth: int) -> str:
         listed = unit.value(expr.array, depth + 1)
     if simple and expr.use_any:
         helper = unit.name(any_equal, "any")
-        return f"(None if ({array} := {listed}) is None else {helper}({unit.value(expr.scalar, depth + 1)}, {array}{leaf}))"
+        return f"{helper}({source}, {listed}{leaf})"
     element_type = facts().types.get(expr.array.type.oid)
     right_type = element_type.element if element_type is not None else 0
     call = unit.operator(expr.proc, "x", "y", expr.scalar.type.oid, right_type)
@@ -365,8 +364,8 @@ def _row_compare(unit: Unit, expr: RowCompare, depth: int) -> str:
         equal = unit.operator(eq_proc, a, b, left.type.oid, right.type.oid)
         less = unit.operator(lt_proc, first, second, *types)
         source = (
-            f"(None if ({a} := {unit.value(left, depth + 2)}) is None or"
-            f" ({b} := {unit.value(right, depth + 2)}) is None else {source} if {equal} else {less})"
+            f"(None if (({a} := {unit.value(left, depth + 2)}) is None) |"
+            f" (({b} := {unit.value(right, depth + 2)}) is None) else {source} if {equal} else {less})"
         )
     return source
 
@@ -398,9 +397,17 @@ def _decompose(unit: Unit, expr: DecomposeRow, depth: int) -> str:
 
 
 def _subscript(unit: Unit, expr: Subscript, depth: int) -> str:
-    """Array subscripts and slices."""
+    """Array subscripts and slices; those of a NULL are not computed."""
     bounds = _bounds(unit, expr.indexes, depth)
-    array = unit.value(expr.arg, depth + 1)
+    null, (array,) = unit.operands((expr.arg,), depth)
+    return (
+        f"(None if {null} else {_part(unit, expr, array, bounds)})"
+        if null
+        else _part(unit, expr, array, bounds)
+    )
+
+
+def _part(unit: Unit, expr: Subscript, array: str, bounds: str) -> str:
     part, count = coordinates_of(expr.arg.type.oid)
     if part:
         return f"{unit.name(coordinate, 'sub')}({array}, ({bounds}), {count})"
@@ -457,8 +464,8 @@ def _cursor_value(unit: Unit, expr: CursorValue, depth: int) -> str:
     asked = (expr.table, expr.table_name, expr.attnum)
     named = repr(expr.cursor)
     if expr.variable is not None:
-        guards, [value] = unit.operands((expr.variable,), depth)
-        named = f"({value})" if not guards else f"(None if {guards[0]} else {value})"
+        null, [value] = unit.operands((expr.variable,), depth)
+        named = f"({value})" if not null else f"(None if {null} else {value})"
     return f"e.session.system.cursor_value({named}, *{unit.name(asked, 'cur')})"
 
 

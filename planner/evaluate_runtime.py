@@ -77,8 +77,10 @@ def row_not_null(value: Any) -> bool:
     return value is not None and all(x is not None for x in value)
 
 
-def any_equal(scalar: Any, array: tuple[Any, ...], leaf: bool = False) -> bool | None:
+def any_equal(scalar: Any, array: tuple[Any, ...] | None, leaf: bool = False) -> bool | None:
     """``scalar = ANY (array)`` for values that Python compares as SQL does."""
+    if array is None:
+        return None
     if leaf:
         array = flat(array, True)
     elif array and type(array[0]) is tuple:

@@ -349,10 +349,14 @@ class Unit:
             return self.never_null(expr.arg)
         return isinstance(expr, NullTest | BooleanTest | DistinctExpr | ArrayExpr | RowExpr)
 
-    def operands(self, args: Sequence[Expr], depth: int) -> tuple[list[str], list[str]]:
-        """Return (conditions that a NULL was met, names of the values) for strict use."""
+    def operands(self, args: Sequence[Expr], depth: int) -> tuple[str, list[str]]:
+        """Return (the condition that a NULL was met, "" where none can be, names of the values) for strict use.
+
+        All are computed, in their order, whatever a NULL before them decides: computing one may fail, or draw a number.
+        """
         guards: list[str] = []
         names: list[str] = []
+        quiet = True
         for arg in args:
             source = self.value(arg, depth + 1)
             if self.never_null(arg) and source.isidentifier():
@@ -360,8 +364,9 @@ class Unit:
                 continue
             temp = self.temp()
             names.append(temp)
+            quiet = quiet and (not guards or _is_at_hand(arg))
             guards.append(f"({temp} := {source}) is None")
-        return guards, names
+        return " or ".join(guards) if quiet else " | ".join(f"({guard})" for guard in guards), names
 
     def value(self, expr: Expr, depth: int) -> str:
         """Return a source whose value is the expression's."""
@@ -388,7 +393,7 @@ class Unit:
         fact = facts().procs.get(proc)
         template = inline_templates().get(proc)
         if template is not None:
-            guards, names = self.operands(args, depth)
+            null, names = self.operands(args, depth)
             source = template.format(*names, t=self.temp())
         else:
             builtin, function, needs_session = self.form(proc, args, variadic, expr)
@@ -398,9 +403,9 @@ class Unit:
                 if len(rest) == len(args) - 1:
                     return self._for_rows(builtin.for_rows, args[0], rest, depth)
             if strict:
-                guards, names = self.operands(args, depth)
+                null, names = self.operands(args, depth)
             else:
-                guards, names = [], [self.value(arg, depth + 1) for arg in args]
+                null, names = "", [self.value(arg, depth + 1) for arg in args]
             if needs_session:
                 names.insert(0, "e.session")
             listed = ", ".join(names)
@@ -410,9 +415,7 @@ class Unit:
                 source = f"{self.name(function, 'f_')}({listed})"
         if fact is None or not fact.returns_set:
             source = self.watched(source, 0 if expr is None else expr.type.oid)
-        if not guards:
-            return f"({source})"
-        return f"(None if {' or '.join(guards)} else {source})"
+        return f"(None if {null} else {source})" if null else f"({source})"
 
     def watched(self, source: str, oid: int) -> str:
         """Return the source of a value of a type that was just made: a large one is counted."""
@@ -431,9 +434,9 @@ class Unit:
         if name is None:
             name = f"b{len(self.bound)}"
             self.bound[name] = made
-        guards, names = self.operands([arg], depth)
+        null, names = self.operands([arg], depth)
         call = f"{name}({names[0]})"
-        return f"(None if {guards[0]} else {call})" if guards else f"({call})"
+        return f"(None if {null} else {call})" if null else f"({call})"
 
     def form(
         self, proc: int, args: Sequence[Expr], variadic: bool, expr: Expr | None
@@ -487,13 +490,19 @@ class Unit:
             fact = facts().procs.get(expr.proc)
             template = inline_templates().get(expr.proc)
             if template is not None and fact is not None and fact.strict:
-                guards, names = self.operands(expr.args, depth)
-                parts = [g[: -len(" is None")] + " is not None" for g in guards]
-                parts.append(f"({template.format(*names, t=self.temp())})")
-                return f"({' and '.join(parts)})"
+                null, names = self.operands(expr.args, depth)
+                source = template.format(*names, t=self.temp())
+                return f"(not ({null}) and ({source}))" if null else f"({source})"
         if isinstance(expr, RelabelType):
             return self.test(expr.arg, depth)
         return self.value(expr, depth)
+
+
+def _is_at_hand(expr: Expr) -> bool:
+    """Tell whether a value is there without computing anything, which might fail."""
+    while isinstance(expr, RelabelType):
+        expr = expr.arg
+    return isinstance(expr, Var | Const | Param)
 
 
 class Once:

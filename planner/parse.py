@@ -239,13 +239,17 @@ def parse_one(text: str) -> Parsed | None:
     return found[0] if found else None
 
 
+ALONE = "SELECT coalesce("
+"""What an expression is parsed behind where nothing is around it."""
+
+
 def parse_expression(text: str) -> ast.Expression:
-    """Parse a scalar expression: a stored default or check. Its spans mean nothing to the caller.
+    """Parse a scalar expression: a stored default or check. Its spans count from where ``ALONE`` begins before it.
 
     Raises:
         SqlError: as ``parse``; 42601 when the text is more than one expression.
     """
-    parsed = parse_one(f"SELECT coalesce({text}\n)")
+    parsed = parse_one(f"{ALONE}{text}\n)")
     statement = parsed.statement if parsed is not None else None
     if isinstance(statement, ast.Select) and len(statement.targets) == 1 and not statement.from_:
         wrapper = statement.targets[0].expr

@@ -22,9 +22,18 @@ from planner import ast
 from planner.bind.bodies import is_simple
 from planner.bind.context import BindContext, WithStep, make_context
 from planner.catalog import FunctionDef
+from planner.domains import is_domain
 from planner.evaluate import RowFunction
 from planner.facts import VOID
-from planner.plpgsql.bind import Part, assignment_cast, bind_part, bind_piece, expressions_of, only_target
+from planner.plpgsql.bind import (
+    Part,
+    assigned,
+    assignment_cast,
+    bind_part,
+    bind_piece,
+    expressions_of,
+    only_target,
+)
 from planner.plpgsql.declarations import RoutineKind
 from planner.plpgsql.header import header_for_call
 from planner.plpgsql.parser import parse_routine
@@ -32,7 +41,7 @@ from planner.plpgsql.planned import Planned
 from planner.plpgsql.tree import Piece, Routine, Target
 from planner.plpgsql.types import CatalogTypes
 from planner.plpgsql.variables import Shape, Source, VariableNames
-from planner.query import OutputColumn, Param, Select
+from planner.query import Const, OutputColumn, Param, Select
 from planner.statements import QueryStatement
 from planner.types import SqlType
 
@@ -47,7 +56,7 @@ class Ready:
     """One piece for one set of shapes. ``values`` finds its parameters among a call's variables."""
 
     __slots__ = (
-        "constant", "failing", "function", "node", "one", "places", "plain", "plan", "sources", "type", "variable",
+        "constant", "domain", "failing", "function", "node", "one", "places", "plain", "plan", "sources", "type", "variable",
     )  # fmt: skip
 
     def __init__(
@@ -69,6 +78,7 @@ class Ready:
         columns = plan.columns or ()
         self.type = columns[0].type if columns else SqlType(VOID)
         self.one = len(columns) == 1
+        self.domain: SqlType | None = None  # that ``type`` is under
         self.places = [
             (s.variable, 1 if routine.variables[s.variable].kind == "any" else s.field) for s in sources
         ]
@@ -225,8 +235,9 @@ class Body:
         if "tg_argv" in routine.special:
             names.zero_based = frozenset((routine.special["tg_argv"],))
         catalog = session.catalog
-        node, bound = openly(bind_piece, self.context(), prepared.piece, names)
+        node, bound, declared = openly(bind_piece, self.context(), prepared.piece, names)
         made = Ready(node, Plan(bound, catalog, session.search_path), names.sources, routine, session)
+        made.domain = declared if declared is not None and is_domain(declared.oid) else None
         dynamic = tuple(sorted(names.dynamic))
         if prepared.dynamic != dynamic:
             prepared.by_shape.clear()
@@ -281,6 +292,11 @@ class Body:
         except KeyError:
             made = self._casts[key] = assignment_cast(self.context().env, source, target)
             return made
+
+    def folds(self, source: SqlType, target: SqlType) -> bool:
+        """Tell whether a constant of ``source`` is converted to ``target`` while PostgreSQL plans."""
+        made = assigned(self.context().env, Const(type=source, value=None), target)
+        return openly(Planned, made, self.session).whole
 
     def part(self, target: Target, whole: SqlType, source: Source, values: list[Any], skip: int) -> ReadyPart:
         """Return how a part of ``source`` is replaced."""

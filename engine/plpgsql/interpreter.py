@@ -17,22 +17,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.connection.portal import Cursor, Outcome, Rows
 from engine.plpgsql import dynamic, parts, raising, results
+from engine.plpgsql.constants import converted
 from engine.plpgsql.frame import Frame, affected
 from engine.plpgsql.program import Program
 from engine.plpgsql.signals import RETURN, Signal, after
 from engine.routines.where import tell_where, told
 from pgwire.bounded import BoundedArray, bounded
 from pgwire.codecs.array import dimensions
-from pgwire.codecs.errors import DataError
 from pgwire.give_way import openly
 from planner import ast
-from planner.errors import Span, SqlError
+from planner.errors import SqlError
 from planner.evaluate import Env, Shared
 from planner.evaluate_runtime import flat
 from planner.facts import INT4, TEXT
 from planner.plpgsql import tree
 from planner.plpgsql.conditions import handles
-from planner.plpgsql.stream import PREFIX
 from planner.query import OutputColumn
 from planner.typefacts import element_of, format_type
 from planner.types import SqlType
@@ -213,10 +212,8 @@ class Interpreter:
                 raise SqlError("0A000", "input of anonymous composite types is not implemented")
             await frame.assign(target, await frame.cast(value, type_, variable.type), variable.type)
         elif variable.kind == "scalar" and frame.body.ready(piece, frame.values).constant:
-            try:
-                value = await frame.cast(value, type_, variable.type)
-            except Exception as error:
-                raise blamed(error, piece, frame.body.ready(piece, frame.values).node) from None
+            ready = frame.body.ready(piece, frame.values)
+            value = await converted(frame, piece, ready, value, type_, variable.type)
             await frame.assign(target, value, variable.type)
         else:
             await frame.assign(target, value, type_)
@@ -367,10 +364,10 @@ class Interpreter:
         if array is None:
             raise SqlError("22004", "FOREACH expression must not be null")
         element = element_of(type_.oid)
-        if not element:
-            raise SqlError(
-                "42804", f"FOREACH expression must yield an array, not type {format_type(type_.oid)}"
-            )
+        domain = frame.body.ready(statement.array, frame.values).domain
+        if not element or domain is not None:
+            shown = format_type((domain or type_).oid)
+            raise SqlError("42804", f"FOREACH expression must yield an array, not type {shown}")
         leaf = bool(array) and raising.is_tuple_type(element)
         depth = len(dimensions(array, leaf)) if array else 0
         if not 0 <= statement.slice <= depth:
@@ -559,22 +556,6 @@ def _check_loop_variable(frame: Frame, statement: tree.ForEach) -> None:
 
 def _handler(block: tree.Block, sqlstate: str) -> tree.Handler | None:
     return next((h for h in block.handlers if handles(h.states, sqlstate)), None)
-
-
-def blamed(error: Exception, piece: tree.Piece, node: ast.Node) -> Exception:
-    """Return the error for a constant that cannot be converted: a literal is read as of the target's type, with its place."""
-    target = node.targets[0].expr if isinstance(node, ast.Select) and node.targets else None
-    literal = isinstance(target, ast.Constant) and target.kind == "string"
-    unread = isinstance(error, DataError) and error.sqlstate in ("22P02", "22007")
-    if literal and unread and isinstance(error, DataError) and target is not None and target.span is not None:
-        moved = len(piece.target) - len(PREFIX)
-        span = Span(target.span.start + moved, target.span.end + moved)
-        made = SqlError(error.sqlstate, error.message, detail=error.detail, hint=error.hint, span=span)
-        made.query = piece.target + piece.text
-        return made
-    if getattr(error, "datatype", None) is None:  # what a domain demands is looked at when it runs
-        tell_where(error, piece.words)
-    return error
 
 
 def _slices(array: Any, levels: int) -> list[Any]:

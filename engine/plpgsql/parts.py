@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.connection.portal import Rows
 from engine.plpgsql.body import ReadyPart, value_at
+from engine.plpgsql.constants import converted, placed_in_target
 from engine.plpgsql.open_row import OpenRow
 from engine.routines.where import told
 from pgwire.codecs.system import RecordValue
@@ -35,15 +36,20 @@ async def run_assign_part(frame: Frame, statement: tree.Assign) -> None:
     piece, target = statement.value, statement.target
     if frame.body.is_new(piece):
         with told(piece):
-            _part(frame, target, *_place(frame, target))
+            try:
+                _part(frame, target, *_place(frame, target))
+            except SqlError as error:
+                if error.span is None or error.query is not None:
+                    raise
+                raise placed_in_target(error, piece) from None
     ready = frame.body.ready(piece, frame.values)
     with ExitStack() as stack:
         if ready.function is None or _asks(target):  # the whole assignment is a query
             stack.enter_context(told(piece))
         value, type_ = await frame.value(piece)
         if ready.constant:  # its conversion is as constant
-            with told(piece, planned=True):
-                value, type_ = await _converted(frame, target, value, type_)
+            wanted = type_of(frame, target)
+            value, type_ = await converted(frame, piece, ready, value, type_, wanted), wanted
         await assign_part(frame, target, value, type_, piece)
 
 
@@ -72,12 +78,6 @@ def type_of(frame: Frame, target: tree.Target) -> SqlType:
     whole, source, skip = _place(frame, target)
     part = _part(frame, target, whole, source, skip)
     return whole if part is None else part.type
-
-
-async def _converted(frame: Frame, target: tree.Target, value: Any, type_: SqlType) -> tuple[Any, SqlType]:
-    """Return a value as one of the part's type, and that type."""
-    wanted = type_of(frame, target)
-    return await frame.cast(value, type_, wanted), wanted
 
 
 def _place(frame: Frame, target: tree.Target) -> tuple[SqlType, Source, int]:

@@ -21,6 +21,7 @@ from planner.errors import SqlError
 from planner.facts import RECORD, REGPROCEDURE, TRIGGER, VOID
 from planner.plpgsql.check import place
 from planner.plpgsql.declarations import RoutineKind
+from planner.polymorphic import enforce
 from planner.query import OutputColumn, SqlCall
 from planner.types import SqlType
 from txn.types import Row
@@ -54,7 +55,7 @@ async def call_function(
             "trigger functions can only be called as triggers",
             where=f'compilation of PL/pgSQL function "{function.name}" near line 1',
         )
-    types = tuple(arg.type.oid for arg in call.args)
+    types = call.domains or tuple(arg.type.oid for arg in call.args)
     kind: RoutineKind = "procedure" if function.kind == "p" else "function"
     body = routines.body(
         ("plpgsql", function.oid, types), function, lambda: _read(session, function, types, kind)
@@ -67,7 +68,8 @@ async def call_function(
             frame.scalar = call.type
     elif call.type.oid != RECORD:
         # executors see what a domain is over; what it demands is looked at here
-        frame.scalar = SqlType(function.result) if is_domain(function.result) else call.type
+        result = enforce(types, function.inputs, function.result)[1]
+        frame.scalar = SqlType(result) if is_domain(result) else call.type
         frame.columns = body.columns(call.type)
     if body.routine.outputs and function.kind == "p":
         frame.columns = call.outputs

@@ -30,16 +30,13 @@ def settled(error: SqlError) -> SqlError:
 
 
 @contextmanager
-def told(piece: Piece, *, planned: bool = False) -> Iterator[None]:
-    """Have errors name a piece in CONTEXT, those that do not already.
-
-    ``planned``: it is what PostgreSQL computes while it plans, which what domains demand never is.
-    """
+def told(piece: Piece) -> Iterator[None]:
+    """Have errors name a piece in CONTEXT, those that do not already, by a line or by a place in its text."""
     try:
         yield
     except Exception as error:
         where = getattr(error, "where", None)
-        left = planned and getattr(error, "datatype", None) is not None
-        if not left and (where is None or not where.endswith(piece.words)):
+        placed = getattr(error, "query", None) == piece.target + piece.text and where is None
+        if not placed and (where is None or not where.endswith(piece.words)):
             tell_where(error, piece.words)
         raise

@@ -302,11 +302,7 @@ def _concrete(oid: int, expr: FuncExpr) -> int:
 def row_fields(scope: Scope, expr: Expr, span: Span | None) -> list[tuple[str, Expr]]:
     """Return (name, expression) of every field of a row value. Raises SqlError 42809."""
     if not is_row(expr):
-        raise SqlError(
-            "42809",
-            f"type {format_type(expr.type.oid)} is not composite",
-            span=span,
-        )
+        raise SqlError("42809", f"type {format_type(expr.type.oid)} is not composite")
     columns = row_columns(scope, expr)
     if columns is None:
         raise SqlError("42809", "record type has not been registered", span=span)

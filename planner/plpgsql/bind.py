@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from pgwire.codecs.domain import VECTORS
 from planner import ast
 from planner import statements as st
 from planner.bind import bind_node, envelope
@@ -19,19 +20,21 @@ from planner.bind.context import BindContext
 from planner.bind.current_of import for_cursor
 from planner.bind.subscripts import subscripts_of
 from planner.casts import CastContext, CoerceEnv, ParamTypes, coerce_typmod, try_coerce
-from planner.domains import base_oid, base_type
+from planner.classify import returned_rows
+from planner.domains import base_oid, base_type, plain_type
 from planner.errors import Span, SqlError
 from planner.evaluate import Layout, RowFunction, compile_expr, compile_predicate, compile_row
-from planner.facts import HSTORE, JSONB, TEXT
-from planner.parse import parse
+from planner.facts import HSTORE, JSONB, RECORD, TEXT
+from planner.parse import ALONE, parse
 from planner.plpgsql.stream import PREFIX, parse_piece
 from planner.plpgsql.tree import Piece, Target
 from planner.plpgsql.variables import Source, VariableNames
-from planner.query import CoerceViaIO, Expr, Param, RelabelType, Select, SubLink, Var
+from planner.query import ArrayCoerce, CoerceViaIO, Expr, Param, RelabelType, Select, SubLink, Var
 from planner.rewrite import replace_children
 from planner.rules.fold import fold
 from planner.rules.plain import without_domains
 from planner.scope import Scope
+from planner.typefacts import element_of
 from planner.types import SqlType
 from planner.walk import walk
 
@@ -42,8 +45,8 @@ VALUE: Final = Source(-1)
 
 def bind_piece(
     context: BindContext, piece: Piece, names: VariableNames
-) -> tuple[ast.Node, st.BoundStatement]:
-    """Return the tree of a piece, and what it means. Spans of errors count in its text, which they name.
+) -> tuple[ast.Node, st.BoundStatement, SqlType | None]:
+    """Return the tree of a piece, what it means, and the type of its first column, domains told. Spans of errors count in its text, which they name.
 
     Raises SqlError as binding does, 42702 and 55000 as ``VariableNames``, 0A000 for statements that no function may run.
     """
@@ -60,7 +63,8 @@ def bind_piece(
         bound = bind_node(inner, node)
         if piece.keeps:
             bound = for_cursor(inner, bound)
-        return node, envelope(node, text, inner, bound)
+        columns = returned_rows(bound)
+        return node, envelope(node, text, inner, bound), columns[0].type if columns else None
     except SqlError as error:
         if error is names.refusal:
             error.span, error.where, names.refusal = None, piece.words, None
@@ -181,16 +185,31 @@ def assigned(env: CoerceEnv, value: Expr, target: SqlType) -> Expr:
     """Return a value as assignments convert it to ``target``. Raises SqlError 42846."""
     if value.type.oid == target.oid and target.typmod < 0:
         return value
-    made = try_coerce(value, target, CastContext.ASSIGNMENT, env)
+    record = value.type.oid == RECORD and isinstance(value, Var)  # of which no columns are known
+    made = None if record else try_coerce(value, target, CastContext.ASSIGNMENT, env)
     if made is None:
-        plain = base_type(target)
-        made = coerce_typmod(
-            CoerceViaIO(type=SqlType(plain.oid), arg=value, explicit=False), plain, CastContext.ASSIGNMENT
-        )
+        plain = plain_type(target)
+        made = _by_elements(env, value, plain)
+        if made is None:
+            made = CoerceViaIO(type=SqlType(plain.oid), arg=value, explicit=False)
+        made = coerce_typmod(made, plain, CastContext.ASSIGNMENT)
         if plain.oid != target.oid:
             made = try_coerce(made, target, CastContext.ASSIGNMENT, env)
             assert made is not None
     return made
+
+
+def _by_elements(env: CoerceEnv, value: Expr, target: SqlType) -> Expr | None:
+    """Return an array whose elements are converted as assignments do, None where one of the two is no array."""
+    source = base_type(value.type)
+    given, wanted = element_of(source.oid), element_of(target.oid)
+    if not given or not wanted or target.oid in VECTORS:
+        return None
+    placeholder = Var(type=SqlType(given, source.typmod), range=-1, attnum=1, name="element")
+    element = assigned(env, placeholder, SqlType(wanted, target.typmod))
+    return ArrayCoerce(
+        arg=value, element=element, type=SqlType(target.oid, element.type.typmod), explicit=False
+    )
 
 
 # --- parts ----------------------------------------------------------------------------------------
@@ -229,7 +248,8 @@ def bind_part(
     old = names.param(source, whole)
     type_ = _leaf(scope, whole, steps)
     value = names.param(VALUE, type_)
-    made = with_part(scope, old, name, whole, steps, value, None)
+    written = Span(len(ALONE), len(ALONE) + len(target.text))
+    made = with_part(scope, old, name, whole, steps, value, written)
     if any(isinstance(node, SubLink) for node in walk(made)):
         return Part(None, names.sources, type_, made, _as_query(inner, made))
     return Part(compile_expr(fold(without_domains(made))), names.sources, type_, made)

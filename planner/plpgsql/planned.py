@@ -17,7 +17,7 @@ from pgwire.codecs.errors import DataError
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, Shared, compile_expr
-from planner.facts import DATE, INTERVAL, RECORD, TIMESTAMP, TIMESTAMPTZ, TIMETZ, facts
+from planner.facts import facts
 from planner.query import (
     BoolExpr,
     CaseExpr,
@@ -36,8 +36,10 @@ from planner.rules.stable import computes_immutably
 from planner.typefacts import element_of
 from planner.walk import children
 
-_DATED: Final = frozenset((DATE, INTERVAL, RECORD, TIMESTAMP, TIMESTAMPTZ, TIMETZ))
-"""Base types whose text form depends on settings, or on other types."""
+_OTHERWISE: Final = frozenset(
+    ("aclitem", "date", "interval", "money", "record", "timestamp", "timestamptz", "timetz")
+)
+"""Base types whose text form depends on settings, or on other types; those of names of objects (regclass) are like them."""
 
 
 class Planned:
@@ -57,14 +59,14 @@ class Planned:
 
     def _note(self, node: Any) -> bool:
         """Note which nodes are constant; tell whether this one is."""
-        if isinstance(node, Const):
+        if isinstance(node, Const) or (isinstance(node, Var) and node.range == -1):  # or an element of one
             return True
         if isinstance(node, Var | Param | SubLink):  # a sub-select is planned by itself
             return False
         below = [self._note(child) for child in children(node)]
         fixed = all(below) and computes_immutably(node) and not isinstance(node, CoerceToDomain)
         if isinstance(node, CoerceViaIO):
-            fixed = fixed and _prints_alike(node.type.oid) and _prints_alike(node.arg.type.oid)
+            fixed = fixed and _reads_alike(node.type.oid) and _prints_alike(node.arg.type.oid)
         if fixed:
             self._fixed.add(id(node))
         return fixed
@@ -124,9 +126,16 @@ class Planned:
 
 
 def _prints_alike(oid: int) -> bool:
-    """Tell whether the text form of a type is the same under all settings and catalogs."""
+    """Tell whether values of a type are printed alike under all settings and catalogs."""
     fact = facts().types.get(oid)
-    return fact is not None and fact.kind == "b" and oid not in _DATED and not element_of(oid)
+    if fact is None or fact.kind != "b" or element_of(oid):
+        return False
+    return fact.name not in _OTHERWISE and not fact.name.startswith("reg")
+
+
+def _reads_alike(oid: int) -> bool:
+    """As ``_prints_alike`` for what texts of a type mean."""
+    return _prints_alike(oid) and facts().types[oid].name not in ("time", "xml")
 
 
 def failing_in(statement: Any, values: Sequence[Any], session: EvalSession) -> bool:

@@ -83,16 +83,13 @@ class CatalogTypes:
     def _type_of(
         self, path: tuple[str, ...], names: Names, variables: list[Variable]
     ) -> tuple[SqlType, Kind] | None:
-        """Return the type of a variable, of a field of one, or of a column; None where it is none of them."""
+        """Return the type of a variable that is no row, or of a column; None where it is neither."""
         found = names.find(path, variables) if path else None
-        if found is not None and found[1] == len(path):
+        if found is not None and found[1] == len(path) and variables[found[0]].kind == "scalar":
             variable = variables[found[0]]
             return variable.type, variable.kind
         columns: tuple[ColumnDef, ...] = ()
-        if found is not None and len(path) == found[1] + 1 and variables[found[0]].kind == "row":
-            row = self.context.env.row_type(variables[found[0]].type.oid)
-            columns = () if row is None else row.live
-        elif len(path) > 1:
+        if len(path) > 1:
             relation = self.context.find_relation(path[-3] if len(path) > 2 else "", path[-2])
             columns = () if relation is None else relation.live
         return next(((c.declared, kind_of(c.declared)) for c in columns if c.name == path[-1]), None)

@@ -93,6 +93,7 @@ class SqlCall(FuncExpr):
     ``outputs``: the columns of what it returns, where that is a row (then ``type`` is record) or it names its one column.
     ``defaulted``: so many of the last arguments were not written. ``stays``: the body cannot take its place, so it is called.
     ``volatility``: i(mmutable), s(table), v(olatile), as declared. ``now``: it is run on the spot, by what cannot wait for it.
+    ``domains``: the types of its arguments where executors see others, those that domains are over (``planner.rules.plain``).
     """
 
     schema: str = field(compare=False)
@@ -102,6 +103,7 @@ class SqlCall(FuncExpr):
     stays: bool = field(default=False, compare=False)
     volatility: str = field(default="v", compare=False)
     now: bool = field(default=False, compare=False)
+    domains: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,6 +30,7 @@ from planner.query import (
     QueryBase,
     Range,
     RelabelType,
+    SqlCall,
     Update,
     Var,
 )
@@ -63,6 +64,8 @@ def _plain(node: Any) -> Any:
         return _known_type(node)
     if isinstance(node, FuncExpr) and node.proc in _POPULATE and is_domain(node.type.oid):
         node = _told_domain(node)
+    if isinstance(node, SqlCall) and any(names_domain(arg.type.oid) for arg in node.args):
+        node = replace(node, domains=tuple([arg.type.oid for arg in node.args]))
     told_apart = isinstance(node, RelabelType) and node.arg.type == node.type  # ``sortgroup.Grouping``
     node = replace_children(node, _plain)
     if isinstance(node, Expr):

@@ -140,6 +140,29 @@ CASES = (
     "DECLARE p gp_pos; BEGIN p := -1; END",
     "DECLARE p gp_pos; BEGIN p := 3000000000; END",
     "DECLARE p gp_pos[]; BEGIN p[1] := -1; END",
+    # where the conversion of a constant fails: while it is analysed (a literal), planned, or run
+    *(f"DECLARE n {t}; BEGIN n := {v}; END" for t, v in (
+        ("int[]", "'{a}'::text[]"), ("varchar(2)[]", "'{abc}'"), ("date", "'x'::text"), ("int", "date '2020-01-01'"), ("int[]", "'{x}'::text"),
+        ("regclass", "'nope'"), ("int4range", "'[2,1)'"), ("jsonb", "'{'"), ("gp_pos[]", "'{-1}'"), ("time", "'x'::text"),
+    )),
+    *(f"DECLARE n int[]; r gp_t; p gp_pt[]; BEGIN {a}; END" for a in (
+        "n[1] := 'x'", "n['x'] := 1", "r.n := 'x'", "r.a := 'x'", "r.a[1] := 'x'", "p[1].x := 'x'", "p[1] := 'x'", "n[nope] := 1",
+    )),
+    # all operands of what is strict are computed, and no subscript of a NULL
+    *(f"DECLARE p int; q int := 0; a int[]; BEGIN RAISE NOTICE '%', {e}; END" for e in (
+        "p + 1/q", "p = gp_half(1)", "NULLIF(p, 1/q)", "(p, 2) < (1/q, 3)", "1/q = ANY (a)", "p BETWEEN 1 AND 1/q", "a[1/q]", "a[p:1/q]",
+    )),
+    "DECLARE p int; BEGIN CASE p WHEN 3 THEN NULL; WHEN gp_half(1) THEN NULL; ELSE NULL; END CASE; END",
+    # arrays of records are arrays of a composite type, one by one
+    *(f"DECLARE p gp_pt[]; d gp_dpt[]; s gp_seg; BEGIN {a}; RAISE NOTICE '% % %', p, d, s; END" for a in (
+        "p := ARRAY[row(1, 'a'), row(2, NULL)]", "p := ARRAY(SELECT row(id, s) FROM gp_t)", "p[1:2] := ARRAY[row(1, 'a'), row(3, 'c')]",
+        "p := ARRAY[row(1, 'a', 3)]", "p := ARRAY[row('x', 'a')]", "d := ARRAY[row(-1, 'a')]", "s := (NULL, ARRAY[(2, 'b')], ARRAY[3])",
+        "SELECT ARRAY[row(1, 'a')] INTO p",
+    )),
+    # a domain over an array is none to FOREACH, and no row has a %TYPE
+    "DECLARE d gp_ints := '{1,2}'; n int; BEGIN FOREACH n IN ARRAY d || 3 LOOP RAISE NOTICE '%', n; END LOOP; FOREACH n IN ARRAY d LOOP NULL; END LOOP; END",
+    "DECLARE r gp_t; q r%TYPE; BEGIN END", "DECLARE r gp_t; q r.n%TYPE; BEGIN END",
+    "DECLARE r record; BEGIN SELECT (NULL).* INTO r; END",
     # an argument that is converted is no variable that CALL could write
     "DECLARE a int := 1; b varchar(14); BEGIN CALL gp_deep(a, b); END",
     "DECLARE r record; BEGIN SELECT 1 a, 'x'::text b INTO r; CALL gp_deep(r.a, r.b); RAISE NOTICE '%', r; SELECT 1 a, 'x'::varchar b INTO r; CALL gp_deep(r.a, r.b); END",
@@ -193,12 +216,21 @@ BEGIN
   END;
   RETURN 'x';
 END $$;
+CREATE FUNCTION gp_same(a anyelement, b int) RETURNS anyelement LANGUAGE plpgsql AS $$ BEGIN RETURN b; END $$;
+CREATE FUNCTION gp_given(a anyelement, b int, OUT c anyelement) LANGUAGE plpgsql AS $$ BEGIN c := b; END $$;
+CREATE SEQUENCE gp_drawn;
 """
 CALLS = (
     "SELECT * FROM gp_next() AS f(a int)",
     "SELECT * FROM gp_nulls()",
     "SELECT * FROM gp_typed()",
     "SELECT gp_left()",
+    *(f"SELECT {f}(5::gp_pos, {v})" for f in ("gp_same", "gp_given") for v in (7, -7)),
+    "SELECT *, pg_typeof(one), pg_typeof(two) FROM gp_pair(5::gp_pos)",
+    "SELECT n + 1/(id - 2) FROM gp_t WHERE id = 2",
+    "SELECT NULL::int + nextval('gp_drawn'), n + nextval('gp_drawn'), currval('gp_drawn') FROM gp_t ORDER BY id",
+    "SELECT id, a[1/(id - 2)] FROM gp_t WHERE a IS NULL",
+    "INSERT INTO gp_log SELECT 1, x::gp_pt[] FROM (SELECT ARRAY[row(1, 'a')]) s(x)",
 )
 
 
