@@ -238,15 +238,19 @@ class Cursors:
         return taken
 
     def close(self, name: str | None) -> None:
-        """Close one cursor or portal, or all. Raises SqlError 34000."""
+        """Close one cursor or portal, or all. Raises SqlError 34000, 24000 for one that a loop reads."""
         if name is None:
+            for cursor in self._open.values():
+                _check_unpinned(cursor)
             self.close_all()
             for portal in [p for p in self._portals.values() if not p.closes_cursors]:
                 self._portals.pop(portal.name).close()
         elif (bound := self._portals.pop(name, None)) is not None:
             bound.close()
         else:
-            self.get(name).close()
+            cursor = self.get(name)
+            _check_unpinned(cursor)
+            cursor.close()
             del self._open[name]
 
     @property
@@ -469,3 +473,8 @@ def _scrolls(said: bool | None, rows: Rows) -> bool:
     if rows.plan.locking:
         return False
     return not isinstance(statement, DeclareCursor | QueryStatement) or scrolls_back(statement.query)
+
+
+def _check_unpinned(cursor: Cursor) -> None:
+    if cursor.pinned:
+        raise SqlError("24000", f'cannot drop pinned portal "{cursor.name}"')

@@ -159,6 +159,9 @@ class Cursor:
     here: RowTuple = ()
     """The keys of the row that such a cursor stands on; none: on no row."""
 
+    pinned: bool = False
+    """A loop of PL/pgSQL reads it: nobody may close it."""
+
     plan: Plan | None = None
     """What it reads, where tables are meant that may not be changed meanwhile (``engine.ddl.in_use``)."""
 

@@ -368,6 +368,7 @@ def made_cursor(
 
 def end_cursor(frame: Frame, cursor: Cursor) -> None:
     """Close a cursor, if it is still open."""
+    cursor.pinned = False
     if _cursors(frame).find(cursor.name) is cursor:
         _cursors(frame).close(cursor.name)
 

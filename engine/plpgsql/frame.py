@@ -383,8 +383,9 @@ def fails_planned(plan: Plan, values: Row, session: Session) -> bool:
 
 
 def _columns(piece: Piece, count: int) -> SqlError:
-    error = SqlError("42601", f"query returned {count} columns")
-    tell_where(error, piece.words)
+    what = "assignment source" if piece.target else "query"
+    error = SqlError("42601", f"{what} returned {count} columns")
+    tell_where(error, piece.words if piece.target else f"query: {piece.text}")
     return error
 
 

@@ -216,6 +216,10 @@ class Interpreter:
             value = await converted(frame, piece, ready, value, type_, variable.type)
             await frame.assign(target, value, variable.type)
         else:
+            ready = frame.body.ready(piece, frame.values)
+            if variable.kind == "scalar" and ready.function is None:  # its conversion is part of the query
+                with told(piece):
+                    value, type_ = await frame.cast(value, type_, variable.type), variable.type
             await frame.assign(target, value, type_)
         return None
 
@@ -327,9 +331,7 @@ class Interpreter:
         result: Signal | None = None
         if not rows:
             await frame.into(into, columns, None)
-        for number, row in enumerate(rows, 1):
-            if cursor is not None:
-                cursor.position = number
+        for row in rows if cursor is None else _from_where_it_stands(cursor, rows):
             await frame.into(into, columns, row)
             ends, result = after(await self.statements(body), label)
             if ends:
@@ -350,6 +352,7 @@ class Interpreter:
         outcome = await frame.fetched(variable.cursor.query)
         cursor, rows = dynamic.made_cursor(frame, frame.values[variable.number] or variable.name, outcome)
         into = tree.Into([tree.Target(statement.variable)], whole=True)
+        cursor.pinned = True
         try:
             with self._reading(outcome):
                 return await self._each_row(
@@ -552,6 +555,13 @@ def _check_loop_variable(frame: Frame, statement: tree.ForEach) -> None:
         raise SqlError("42804", "FOREACH ... SLICE loop variable must be of an array type")
     if not statement.slice and is_array:
         raise SqlError("42804", "FOREACH loop variable must not be of an array type")
+
+
+def _from_where_it_stands(cursor: Cursor, rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield the rows of a cursor, each the next of that on which it stands by then: FETCH within the loop moves it, too."""
+    while cursor.position < len(rows):
+        cursor.position += 1
+        yield rows[cursor.position - 1]
 
 
 def _handler(block: tree.Block, sqlstate: str) -> tree.Handler | None:

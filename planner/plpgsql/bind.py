@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pgwire.codecs.domain import VECTORS
+from pgwire.codecs.errors import DataError
 from planner import ast
 from planner import statements as st
 from planner.bind import bind_node, envelope
@@ -74,6 +75,10 @@ def bind_piece(
             error.span = Span(error.span.start + moved, error.span.end + moved)
         elif read and error.span is None and error.where is None:
             error.where = piece.words  # what has no place in the text is told to be of it
+        raise
+    except DataError as error:
+        if error.where is None:
+            error.where = piece.words  # a constant could not be computed
         raise
 
 

@@ -19,6 +19,7 @@ from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, Shared, compile_expr
 from planner.facts import facts
 from planner.query import (
+    ArrayCoerce,
     BoolExpr,
     CaseExpr,
     CoalesceExpr,
@@ -78,6 +79,8 @@ class Planned:
             return self._computed(node)[1]
         if isinstance(node, CaseExpr):
             return self._failing_case(node)
+        if isinstance(node, ArrayCoerce):  # of its elements nothing is known
+            return self._failing(node.arg)
         for child in children(node):
             found = self._failing(child)
             if found is not None:

@@ -221,16 +221,12 @@ class VariableNames:
         raise self.refusal
 
     def _known(self, scope: Scope, node: ast.ColumnRef) -> bool:
-        """Tell whether names mean a variable, whatever else they mean."""
+        """Tell whether names mean a variable, whatever else they mean. Raises SqlError as ``_reference``."""
         found = None if node.star else self.names.find(node.names, self.variables)
         if found is None or len(node.names) > found[1] + 1:
             return False
         number, used = found
         if used == len(node.names):
             return True
-        variable = self.variables[number]
-        if variable.kind == "record":
-            shape = self.shapes.get(number)
-            return isinstance(shape, tuple) and node.names[-1] in shape[1]
-        row = scope.context.env.row_type(variable.type.oid)
-        return row is not None and any(c.name == node.names[-1] for c in row.live)
+        # PostgreSQL looks the field up before it asks whether there is such a column, too
+        return self._field(scope, self.variables[number], node) is not None

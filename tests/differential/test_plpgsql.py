@@ -163,6 +163,19 @@ CASES = (
     "DECLARE d gp_ints := '{1,2}'; n int; BEGIN FOREACH n IN ARRAY d || 3 LOOP RAISE NOTICE '%', n; END LOOP; FOREACH n IN ARRAY d LOOP NULL; END LOOP; END",
     "DECLARE r gp_t; q r%TYPE; BEGIN END", "DECLARE r gp_t; q r.n%TYPE; BEGIN END",
     "DECLARE r record; BEGIN SELECT (NULL).* INTO r; END",
+    # a field of a record is looked for, even where a column is found
+    *(f"DECLARE r record; p gp_pt; BEGIN SELECT 1 a INTO r; {a}; END" for a in (
+        "PERFORM r.id FROM gp_t r", "PERFORM r.a FROM gp_t r", "UPDATE gp_t p SET n = 1 WHERE p.id = 1", "PERFORM count(*) FROM gp_t p",
+    )),
+    # a loop's cursor stays open, and goes on from where FETCH left it
+    *(f"DECLARE c CURSOR FOR SELECT id FROM gp_t ORDER BY id; n int; BEGIN FOR r IN c LOOP {a}; RAISE NOTICE '% %', r, n; END LOOP; END" for a in (
+        "CLOSE c", "EXECUTE 'CLOSE c'", "EXECUTE 'CLOSE ALL'", "FETCH c INTO n",
+    )),
+    # an assignment of a query is one query, its conversion, too; its columns are counted as such
+    *(f"DECLARE q varchar(3); n int NOT NULL := 1; a int[]; BEGIN {a}; END" for a in (
+        "q := string_agg(s, '-') FROM gp_t", "n := max(s) FROM gp_t", "n := max(id) FROM gp_t WHERE false", "n := 1, 2", "a[1] := 1, 2", "IF 1, 2 THEN NULL; END IF",
+    )),
+    *["DECLARE n int; BEGIN n := '2024-02-30'::text::int; END"] * 2,
     # an argument that is converted is no variable that CALL could write
     "DECLARE a int := 1; b varchar(14); BEGIN CALL gp_deep(a, b); END",
     "DECLARE r record; BEGIN SELECT 1 a, 'x'::text b INTO r; CALL gp_deep(r.a, r.b); RAISE NOTICE '%', r; SELECT 1 a, 'x'::varchar b INTO r; CALL gp_deep(r.a, r.b); END",
