@@ -16,6 +16,10 @@ meanwhile costs nothing. Nobody is refused for what Arrow has taken meanwhile: r
 DuckDB have bounds of their own (``engine.memory``), and most of it is made for others. What threads take in the meantime is counted with it, and memory that was free inside the process is
 not: the bounds are coarse, and there to keep the server alive. What sessions keep is counted value by value.
 
+What a statement gives back stays with the allocators where something small lies between, and costs the next one nothing: one after the
+other could so take its share on top of what the last had left. So the process has a ceiling, too: past it no statement grows that has taken
+more than a little.
+
 Short statements (``Interrupts.run``: point reads, one-row writes) are not measured; a large value of theirs is charged.
 """
 
@@ -36,6 +40,8 @@ from txn.resident import resident_bytes
 
 T = TypeVar("T")
 
+LITTLE: Final = 8
+"""A statement that has taken less than its share divided by this is not refused for what the process has."""
 ROOM_S: Final = 5.0
 """How long a statement waits for others to end where all together have too much."""
 HINT: Final = (
@@ -71,14 +77,22 @@ def give_back() -> None:
 
 
 class Statements:
-    """What all running statements have taken. ``limit`` and ``each`` in bytes: for all, and for one."""
+    """What all running statements have taken.
 
-    __slots__ = ("_waiting", "each", "limit", "taken")
+    Attributes:
+        limit: bytes that all may take together.
+        each: bytes that one may take.
+        ceiling: private bytes of the process past which a statement that has taken more than ``LITTLE`` of its share takes no more.
+        taken: bytes taken now.
+    """
 
-    def __init__(self, limit: int, each: int) -> None:
+    __slots__ = ("_waiting", "ceiling", "each", "limit", "taken")
+
+    def __init__(self, limit: int, each: int, ceiling: int = 1 << 62) -> None:
         """Nothing is taken."""
         self.limit = limit
         self.each = each
+        self.ceiling = ceiling
         self.taken = 0
         self._waiting: list[asyncio.Future[None]] = []
 
@@ -180,7 +194,11 @@ class Account:
             self.begins()
         statements = self.statements
         held = self.promised + size
-        if self.taken + held > self.limit or statements.taken + held > statements.limit:
+        if (
+            self.taken + held > self.limit
+            or statements.taken + held > statements.limit
+            or self._base + held > statements.ceiling
+        ):
             self._measure()
             self._check(size if ahead else 0)
             return
@@ -189,7 +207,12 @@ class Account:
 
     def _check(self, more: int) -> None:
         statements = self.statements
-        if self.taken + more > self.limit or (self.taken and statements.taken + more > statements.limit):
+        high = self.taken + more > self.limit // LITTLE and self._base + more > statements.ceiling
+        if (
+            high
+            or self.taken + more > self.limit
+            or (self.taken and statements.taken + more > statements.limit)
+        ):
             give_back()  # what allocators keep for later is nobody's
             self._measure()
         others = max(pa.total_allocated_bytes() - self._arrow, 0)
@@ -202,8 +225,15 @@ class Account:
                 + f"; {megabytes(self.limit)} are allowed.",
                 hint=HINT,
             )
-        if more + self.taken and self.statements.taken + more > self.statements.limit:
-            raise self.statements.too_much(more)
+        if more + self.taken and statements.taken + more > statements.limit:
+            raise statements.too_much(more)
+        if high and self._base - others + more > statements.ceiling:
+            raise SqlError(
+                "53200",
+                "out of memory",
+                detail=f"The server has {megabytes(self._base)}; {megabytes(statements.ceiling)} are allowed.",
+                hint=HINT,
+            )
 
     @property
     def used(self) -> bool:

@@ -66,7 +66,7 @@ from engine.loop import strands
 from engine.loop.descriptors import Descriptors
 from engine.loop.outside import Outside
 from engine.loop.turns import check_turns
-from engine.memory import MemoryPlan
+from engine.memory import FIXED_BYTES, MemoryPlan
 from engine.preload import preload
 from engine.reads.arrow import rows_of
 from engine.reads.caches import PlanCaches
@@ -98,6 +98,7 @@ from txn.errors import DamagedFile, Fenced, OnlyRead
 from txn.lease import Lease, LeaseOptions
 from txn.persist.object_url import parse_object_url
 from txn.persist.scratch import sweep
+from txn.resident import resident_bytes
 from txn.shared import ObjectStore, SharedConfig
 from txn.store import open_store
 from txn.types import Timestamp
@@ -132,7 +133,8 @@ class Database:
         self.config = config
         self.store = store
         memory = MemoryPlan.of(config.memory)
-        self.statements = Statements(memory.statements, memory.statement)
+        before = max(resident_bytes()[0] - FIXED_BYTES, 0)  # where it is one part of a larger process
+        self.statements = Statements(memory.statements, memory.statement, memory.ceiling + before)
         self.kept = Sessions(memory.sessions, memory.session)
         self.messages = Room(memory.messages)
         self.descriptors = Descriptors(config.max_connections)

@@ -2,7 +2,7 @@
 
     memory ─┬─ fixed      192 MB   interpreter, libraries, connections
             ├─ statements 1/2      what running statements gather together: the next one waits, then fails (53200)
-            │    └─ 1/4            what one may gather: past it it fails (53200)
+            │    └─ 1/4            what one may gather: past it it fails (53200), and so where the process has all of ``memory``
             ├─ sessions   1/4      what sessions keep between statements; one of them half of that (53200)
              ├─ messages  1/4      long ones of all clients, while they come in and are read; the next is dropped (53200)
             └─ the rest of ``memory`` without the fixed part:
@@ -40,6 +40,7 @@ class MemoryPlan:
     jvm: int
     statement: int
     statements: int
+    ceiling: int
     session: int
     sessions: int
     messages: int
@@ -57,6 +58,7 @@ class MemoryPlan:
             jvm=rest // 4,
             statement=memory // 4,
             statements=memory // 2,
+            ceiling=max(memory, FIXED_BYTES + memory // 2),
             session=memory // 8,
             sessions=memory // 4,
             messages=memory // 4,

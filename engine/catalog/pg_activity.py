@@ -329,7 +329,7 @@ def holdfast_memory(session: Session) -> Iterator[RowDict]:
     plan = MemoryPlan.of(db.config.memory)
     resident, _ = resident_bytes()
     whole = {
-        "process": (resident, db.config.memory), "hot rows": (facts.hot_bytes, plan.hot),
+        "process": (resident, db.statements.ceiling), "hot rows": (facts.hot_bytes, plan.hot),
         "row groups": (facts.cached_bytes, plan.cache), "statements": (db.statements.taken, db.statements.limit),
         "sessions": (db.kept.bytes, db.kept.limit), "messages": (db.messages.taken, db.messages.limit),
     }  # fmt: skip

@@ -247,6 +247,43 @@ def test_all_statements_together_have_a_bound() -> None:
     asyncio.run(body())
 
 
+def test_what_others_left_inside_the_process_counts_up_to_its_ceiling(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Statements one after the other would each take their share on top of what the allocators have kept of the last."""
+    process, kept = 0, 0
+
+    def give_back() -> None:
+        nonlocal process, kept
+        process, kept = process - kept, 0
+
+    monkeypatch.setattr(accounts, "resident_bytes", lambda: (process, 0))
+    monkeypatch.setattr(accounts, "give_back", give_back)
+    statements = Statements(limit=200, each=80, ceiling=500)
+    account = Account(statements)
+    process = 480
+    account.begins()
+    process = 490
+    account.check()
+    process = 505  # 25 of its own: more than a little
+    with pytest.raises(SqlError) as caught:
+        account.check()
+    assert (caught.value.sqlstate, caught.value.detail) == (
+        "53200",
+        "The server has 0 kB; 0 kB are allowed.",
+    )
+    with pytest.raises(SqlError):
+        account.charge(1, True)
+    kept = 10  # by allocators: given back before anybody is refused
+    account.check()
+    account.clear()
+    process = 600
+    little = Account(statements)
+    little.begins()
+    process = 608
+    little.check()
+
+
 def test_the_next_statement_waits_and_then_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def body(session: Session, other: Session) -> None:
         statements = session.connection.db.statements
