@@ -80,6 +80,20 @@ def _default(session: EvalSession, oid: int) -> str | None:
     return f"default value for column {column.name} of {relation_words(session, table)}"
 
 
+_NEW: Final = {"r": "relations", "S": "sequences", "f": "functions", "T": "types", "n": "schemas"}
+
+
+def _default_rights(session: EvalSession, oid: int) -> str | None:
+    """Describe what ALTER DEFAULT PRIVILEGES has said."""
+    for row in session.system.catalog_rows("pg_default_acl"):
+        if row[0] == oid:
+            role, schema = session.catalog.role_by_oid(row[1]), session.catalog.schema_by_oid(row[2])
+            who = str(row[1]) if role is None else role.name
+            place = "" if schema is None else f" in schema {schema.name}"
+            return f"default privileges on new {_NEW[row[3]]} belonging to role {who}{place}"
+    return None
+
+
 def _schema(session: EvalSession, oid: int) -> str | None:
     schema = session.catalog.schema_by_oid(oid)
     return None if schema is None else f"schema {schema.name}"
@@ -222,6 +236,7 @@ def _template(session: EvalSession, oid: int) -> str | None:
 
 _PG_CLASS: Final = 1259
 _DESCRIBED: Final[Mapping[int, Callable[[EvalSession, int], str | None]]] = {
+    826: _default_rights,
     1247: _type,
     1255: _function,
     1260: _role,
