@@ -264,7 +264,10 @@ _TXN: dict[type[Exception], Make] = {
             f"could not write the commit: {e.lacking or 'no space left on device'}",
             detail="The transaction was rolled back; reads go on."
             + ("" if e.needed is None else f" {e.needed} bytes have to be free, {e.free} are."),
-            hint="Free space on the data directory's file system and retry. DROP, TRUNCATE, DELETE, VACUUM and CHECKPOINT go on.",
+            hint="Remove files from the data directory's file system and retry. DROP, TRUNCATE and DELETE go on; "
+            "CHECKPOINT removes the files of what was dropped or truncated."
+            if e.files
+            else "Free space on the data directory's file system and retry. DROP, TRUNCATE, DELETE, VACUUM and CHECKPOINT go on.",
         )
     ),
     StoreUnavailable: lambda e, _c, _k: _report(

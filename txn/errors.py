@@ -288,6 +288,8 @@ class OutOfSpace(TxnError):
     """What is lacking that is not bytes of the device: a quota, a longer file, another file; None: it is those."""
     helped: bool = True
     """Whether it helps to make bytes free: they are no longer file, and no other one."""
+    files: bool = False
+    """Whether it is another file that there is no room for."""
     store: str | None = None
     """The object store that is full; None: the file system of the data directory."""
 

@@ -19,6 +19,7 @@ from txn import flush
 from txn.coordinator import Coordinator, TxnOptions
 from txn.durable import StorageConfig
 from txn.errors import DeadlineExceeded
+from txn.persist import reserve
 from txn.persist.blobfs import LocalBlob
 from txn.store import ShardStore, open_store
 from txn.types import IndexId, ShardColumn, ShardIndex
@@ -294,6 +295,28 @@ def test_mapped_pages_past_the_bound_are_let_go_of() -> None:
             resident.return_value = (10**9, 1001)
             store._flusher._wake.set()
             await let_go.wait()
+        await store.close()
+
+    run(body)
+
+
+@pytest.mark.parametrize("room", [True, False])
+def test_the_past_gives_way_where_no_other_file_can_be_made(room: bool, tmp_path: Path) -> None:
+    """Else nothing that is dropped would make room for a file as long as it is kept to be read."""
+
+    async def body() -> None:
+        config = StorageConfig(path=tmp_path, reserve_bytes=1 << 16)
+        store = await open_store(config, TxnOptions(retention_ms=3_600_000))
+        await make_table(store, [(1, 0, "x")])
+        await store.flush()
+        assert [*tmp_path.glob("blobs/1/*.parquet")]
+        txn = store.begin()
+        await now(txn.drop_shard(SHARD))
+        await now(txn.commit())
+        with mock.patch.object(reserve, "no_more_files", return_value=not room):
+            await store.flush()
+            await store.flush()
+        assert bool([*tmp_path.glob("blobs/1/*.parquet")]) is room
         await store.close()
 
     run(body)

@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import Final
 
 from txn.errors import OutOfSpace
-from txn.persist.log_space import free_bytes
+from txn.persist.log_space import free_bytes, no_more_files
 from txn.persist.regular import NotRegularFile, open_regular
 from txn.persist.trouble import number_of, reason_of
 from txn.records import WriteSet
@@ -75,8 +75,8 @@ class Reserve:
 
     @property
     def tight(self) -> bool:
-        """Whether what is asked to make room has to: space is short, or will be with the next few commits."""
-        return bool(self.size) and (self.short or self.free() < START_BYTES)
+        """Whether what is asked to make room has to: space is short, or will be with the next few commits, or no other file can be made."""
+        return bool(self.size) and (self.short or self.free() < START_BYTES or no_more_files(self._folder))
 
     def free(self) -> int:
         """Return how many bytes the server could write, besides the reserve."""

@@ -52,6 +52,7 @@ def not_written(error: OSError, sized: Sized | None, folder: str) -> StorageErro
     if isinstance(made, OutOfSpace) and error.errno == errno.ENOSPC:
         if no_more_files(folder):
             made.lacking, made.helped = "no space left on device for another file (inodes)", False
+            made.files = True
         elif sized is not None:
             made.needed, made.free = sized.size, free_bytes(folder)
     return made
