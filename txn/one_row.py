@@ -73,9 +73,9 @@ def insert(txn: StoreTransaction, shard: ShardId, row: Row, first: Sequence[Inde
 
 def _enter(txn: StoreTransaction, view: View, index: IndexView, row: Row) -> bool:
     """Lock the key that ``row`` has in an index; False: it is not free, or a row may have it that must not."""
+    if index.inverted:
+        return False  # any number of keys, which are not made twice
     key = index.of_row(row)
-    if key.__class__ is frozenset:
-        return False  # any number of keys in an inverted index
     if index.unique and not (index.nulls_distinct and index.make.has_null(key)):
         if not txn.core.locks.try_acquire(txn.owner, (view.shard, index.id, key), X):
             return False

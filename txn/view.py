@@ -37,6 +37,7 @@ class IndexView(NamedTuple):
     unique: bool
     nulls_distinct: bool
     sorted: bool
+    inverted: bool
 
 
 class View:
@@ -69,6 +70,7 @@ class View:
                     i.unique,
                     i.nulls_distinct,
                     i.ordered,
+                    i.inverted,
                 )
                 for i in self.spec.indexes
             ]

@@ -7,6 +7,7 @@ the final state is unique. A failed statement leaves nothing but its locks.
 from __future__ import annotations
 
 import asyncio
+import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from operator import itemgetter
@@ -39,6 +40,9 @@ CHUNK_ROWS: Final = 500
 FEW_ROWS: Final = 16
 """Rows that one turn takes however many indexes they have."""
 """Rows locked or checked between two turns of the event loop."""
+
+SORTED_AT_ONCE: Final = 2048
+"""Keys of an inverted index that one call sorts."""
 
 PREPARE_ROWS: Final = 4000
 """Rows of a write set made between two turns of the event loop; one of more rows is made ahead."""
@@ -130,6 +134,8 @@ def lock_keys(
             continue
         if ikey.__class__ is frozenset:
             if not exclusive:
+                if over():
+                    yield asyncio.sleep(0)
                 yield from _lock_entries(txn, view, index.id, but(ikey, before))
             continue
         mode = IX
@@ -151,12 +157,25 @@ def lock_keys(
                 yield from lock_new_key(txn, view, index.id, ikey, row, mode)
 
 
+def _in_order(keys: frozenset[IndexKey]) -> Steps[Iterable[IndexKey]]:
+    """Return keys in their order; many are sorted some at a time, and merged while they are asked for."""
+    if len(keys) <= SORTED_AT_ONCE:
+        return sorted(keys)
+    left, runs = iter(keys), []
+    while run := sorted(islice(left, SORTED_AT_ONCE)):
+        runs.append(run)
+        if over():
+            yield asyncio.sleep(0)
+    return heapq.merge(*runs)
+
+
 def _lock_entries(
     txn: StoreTransaction, view: View, index: IndexId, keys: frozenset[IndexKey]
 ) -> Steps[None]:
     """Lock the keys that a row enters in an inverted index, which may be many, as those of a plain one."""
     owner = txn.owner
-    for count, ikey in enumerate(sorted(keys), 1):
+    ordered = yield from _in_order(keys)
+    for count, ikey in enumerate(ordered, 1):
         if not count % LOOK and over():
             yield asyncio.sleep(0)
         if len(owner.held) > owner.escalate_at:

@@ -18,7 +18,7 @@ In an inverted index (``txn.entries``) a row has a frozenset of index keys, whic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from decimal import Decimal
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
@@ -242,9 +242,9 @@ def each(key: IndexKey) -> Iterable[IndexKey]:
     return key if key.__class__ is frozenset else (key,)
 
 
-def but(key: IndexKey, others: Iterable[IndexKey]) -> IndexKey:
+def but(key: IndexKey, others: Collection[IndexKey]) -> IndexKey:
     """Return what ``of_row`` gave of one version without the keys that others have; it is none of them."""
-    return key.difference(*others) if key.__class__ is frozenset else key
+    return key.difference(*others) if others and key.__class__ is frozenset else key
 
 
 def _is_null(key: IndexKey) -> bool:

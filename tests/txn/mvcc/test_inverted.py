@@ -21,6 +21,7 @@ from tests.support.store import (
     tear_away,
     tiny_limits,
 )
+from txn import writes
 from txn.entries import document_entries, key_entry, lexeme_entry
 from txn.errors import LockNotAvailable, WriteConflict
 from txn.persist.memory import MemoryDisk
@@ -323,3 +324,19 @@ def test_entries_of_documents() -> None:
     deep = "[" * 50_000 + '{"k": 1}' + "]" * 50_000
     assert document_entries("json_paths", deep) == document_entries("json_paths", '{"k": 1}')
     assert document_entries("json", '{"q\\u0022\\n": 1}') == document_entries("json", json.dumps({'q"\n': 1}))
+
+
+def test_keys_of_a_row_are_sorted_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writes, "over", lambda: True)
+    monkeypatch.setattr(writes, "SORTED_AT_ONCE", 100)
+    keys = frozenset(f"key {n * 7919 % 1000}" for n in range(1000))
+    found: list[Any] = []
+
+    def steps() -> Any:
+        found.extend((yield from writes._in_order(keys)))
+
+    turns = list(steps())
+    for turn in turns:
+        turn.close()
+    assert len(turns) == 10
+    assert found == sorted(keys)
