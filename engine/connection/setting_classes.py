@@ -102,7 +102,9 @@ FOR_SUPERUSERS: Final = frozenset((
 ))  # fmt: skip
 """What superusers and members of pg_read_all_settings alone may look at."""
 
-UNLISTED: Final = frozenset(("is_superuser", "role", "session_authorization"))
+UNLISTED: Final = frozenset(
+    ("is_superuser", "role", "session_authorization", "default_with_oids", "ssl_renegotiation_limit")
+)
 """What SHOW ALL and pg_settings leave out."""
 
 REASONS: Final[Mapping[str, str]] = {name: why for why, names in WITHOUT_EFFECT.items() for name in names}

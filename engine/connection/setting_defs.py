@@ -128,6 +128,12 @@ OURS = (
     ),
 )  # fmt: skip
 
+OF_OLD: Final = (
+    SettingDef(name="default_with_oids", kind="bool", default="off"),
+    SettingDef(name="ssl_renegotiation_limit", kind="integer", default="0", minimum="0", maximum="0"),
+)
+"""What dumps and clients of former releases set; each has one value, and no list tells of it."""
+
 PLPGSQL: Final = (
     SettingDef(name="plpgsql.check_asserts", kind="bool", default="on", category=_CUSTOM, description="Whether ASSERT is checked."),
     SettingDef(
@@ -191,6 +197,6 @@ def definitions() -> Mapping[str, SettingDef]:
         result[name] = SettingDef(
             name=name, kind="string", default="none" if name == "role" else "", context="internal"
         )
-    for setting in (*OURS, *PLPGSQL):
+    for setting in (*OURS, *PLPGSQL, *OF_OLD):
         result[setting.name] = setting
     return result

@@ -147,6 +147,8 @@ class Settings:
         canonical = normalise(
             definition, value, self.get(key), find, default=self._default(key), spelled=name
         )
+        if (key, canonical) == ("default_with_oids", "on"):
+            raise SqlError("0A000", "tables declared WITH OIDS are not supported")
         self._excluded(definition.name, canonical)
         if beginning and key in _LIBRARIES and canonical.strip():
             raise SqlError("0A000", f'setting "{definition.name}" to "{value}" is not supported')
