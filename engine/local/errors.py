@@ -1,13 +1,16 @@
 """DuckDB's errors as SQLSTATEs.
 
 Errors that our SQL raises carry theirs (``HF!22012:division by zero``); DuckDB's own are told apart by class and
-message. What is left over is a query that DuckDB refuses: 0A000 with its first line. Where DuckDB fails, or has no type for a
-value, another executor may answer (``EngineLimit``).
+message. What is left over is a query that DuckDB refuses: 0A000. Where DuckDB fails, or has no type for a value, another executor may
+answer (``EngineLimit``). Clients read our words alone: DuckDB's name its types and functions, and its SQL; the log has them.
 """
 
 from __future__ import annotations
 
+import logging
+import os
 import re
+from typing import Final
 
 import duckdb
 
@@ -19,6 +22,17 @@ from planner.lower.numeric import OVERFLOW
 from txn.errors import MissingFile
 from txn.persist.trouble import number_in, said
 
+log = logging.getLogger("holdfast.local")
+
+_REFUSES: Final = (
+    (duckdb.ParserException, "parse"),
+    (duckdb.BinderException, "bind"),
+    (duckdb.CatalogException, "bind"),
+)
+BEYOND: Final = (
+    "0A000",
+    "a numeric of more than 38 digits, NaN or an infinity in this executor is not supported",
+)
 _MARKED = re.compile(re.escape(ERROR_MARK) + r"([0-9A-Z]{5}):(.*)", re.DOTALL)
 # Two operations whose error does not name the type: their operand, the smallest value, does.
 _SMALLEST = re.compile(r"Overflow (?:on abs\(|in division of )(-\d+)\b")
@@ -51,25 +65,28 @@ def to_sql_error(error: Exception) -> SqlError:
     marked = _MARKED.search(text)
     if marked is not None:
         sqlstate, message = marked.group(1), _message(marked.group(2))
-        if (sqlstate, message) == OVERFLOW:  # NaN, an infinity, or more than 38 digits
-            return EngineLimit(sqlstate, message)
+        if (sqlstate, message) == OVERFLOW:
+            return EngineLimit(*BEYOND)
         return error_of(sqlstate, message)
     if isinstance(error, duckdb.InterruptException):
         return SqlError("57014", "canceling statement due to user request")
     if isinstance(error, duckdb.OutOfMemoryException):
-        return SqlError("53200", "out of memory", detail=text.splitlines()[0])
+        log.info("DuckDB is out of memory: %s", text)
+        return SqlError("53200", "out of memory")
     for needle, sqlstate, message in _MESSAGES:
         if needle in text:
             return SqlError(sqlstate, message)
     if isinstance(error, duckdb.OutOfRangeException | duckdb.ConversionException) or "out of range" in text:
         return _out_of_range(text)
-    first = text.splitlines()[0] if text else type(error).__name__
+    log.warning("DuckDB: %s: %s", type(error).__name__, text)
     if isinstance(error, duckdb.IOException):
-        state = TROUBLES[said(number_in(text)).kind]
-        return SqlError(state, f"the local executor cannot use its files: {first}")
+        number = number_in(text)
+        why = f": {os.strerror(number)}" if number is not None else ""
+        return SqlError(TROUBLES[said(number).kind], f"the local executor cannot use its files{why}")
     if isinstance(error, duckdb.InternalException | duckdb.FatalException):
-        return EngineLimit("XX000", f"the local executor failed: {first}", lasting=True)
-    return SqlError("0A000", f"the local executor cannot run this query: {first}")
+        return EngineLimit("XX000", "the local executor failed", lasting=True)
+    does = next((does for kind, does in _REFUSES if isinstance(error, kind)), "run")
+    return SqlError("0A000", f"the local executor cannot {does} this query")
 
 
 def missing_part(error: Exception) -> MissingFile | None:
@@ -94,5 +111,5 @@ def _out_of_range(text: str) -> SqlError:
         if re.search(rf"\b{name}\b(?!.*\bINT(8|16|32|64)\b)", first):
             return SqlError("22003", f"{sql_name} out of range")
     if _WIDE.search(first):
-        return EngineLimit("22003", "numeric field overflow")
+        return EngineLimit(*BEYOND)
     return EngineLimit("22003", "value out of range")

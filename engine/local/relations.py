@@ -143,7 +143,8 @@ def _targets(use: RelationUse, columns: dict[int, ShardColumn], present: set[int
             # Arrays of several dimensions, or with lower bounds, have them beside them; engines hold flat lists only.
             refused = dialect.text(
                 dialect.error(
-                    "0A000", "an array of several dimensions or other lower bounds than 1 in this executor"
+                    "0A000",
+                    "an array of several dimensions or other lower bounds than 1 in this executor is not supported",
                 )
             )
             items = _items(dialect, f"c{attnum}", column.type)

@@ -2,11 +2,12 @@
 
 An exception of the JVM reaches us as text, at times wrapped in the failure of the job it ended. Errors that our SQL
 raises carry theirs (``HF!22012:division by zero``); Spark's own are told by their condition, ``[DIVIDE_BY_ZERO]``.
-What is left over is a query that Spark refuses: 0A000 with its first line.
+What is left over is a query that Spark refuses: 0A000. Clients read our words alone; the log has Spark's.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Callable
@@ -16,6 +17,8 @@ from engine.errors import TROUBLES
 from planner.errors import SqlError
 from planner.lower.dialect import ERROR_END, ERROR_MARK, error_of
 from txn.persist.trouble import number_in, said
+
+log = logging.getLogger("holdfast.spark")
 
 # Only where it was raised: a plan printed with another error holds the marks of all its expressions.
 _MARKED = re.compile(r"\[USER_RAISED_EXCEPTION\] " + re.escape(ERROR_MARK) + r"([0-9A-Z]{5}):(.*)")
@@ -31,6 +34,8 @@ _OVERFLOWS = {
     r"\[ARITHMETIC_OVERFLOW\] Overflow in integral divide\.": "bigint",  # div is computed in longs
     r"\[BINARY_ARITHMETIC_OVERFLOW\] -?\d+S \S -?\d+S caused overflow\.": "smallint",
 }
+_REFUSES = {"[PARSE_": "parse", "[UNRESOLVED_": "bind"}
+"""How errors begin that tell of SQL which Spark should not have been sent."""
 Overflowed: TypeAlias = Callable[[str], str | None]
 """From the text of an overflow to PostgreSQL's name of the type, None where it cannot be told."""
 _CONDITIONS: dict[str, tuple[str, str]] = {
@@ -115,19 +120,26 @@ def from_text(text: str, overflowed: Overflowed = _unknown) -> SqlError:
     text = _CALL.sub("", text).strip()
     first = text.splitlines()[0] if text else "no message"
     if "OutOfMemoryError" in text or "UNABLE_TO_ACQUIRE_MEMORY" in text or "SparkOutOfMemoryError" in text:
-        return SqlError("53200", "out of memory", detail=first)
+        log.info("Spark is out of memory: %s", text)
+        return SqlError("53200", "out of memory")
     number = number_in(text)
     if number is not None and said(number).kind in ("files", "memory"):
-        return SqlError(TROUBLES[said(number).kind], f"Spark cannot use its files: {first}")
+        log.warning("Spark: %s", text)
+        return SqlError(TROUBLES[said(number).kind], f"Spark cannot use its files: {os.strerror(number)}")
     if number is not None and said(number).kind == "space":
         return SqlError("53100", f"could not write a temporary file of Spark: {os.strerror(number)}")
     if "FileNotFoundException" in text or "FAILED_READ_FILE" in text:
-        return SqlError("58030", f"Spark cannot read its files: {first}")
+        log.warning("Spark: %s", text)
+        return SqlError("58030", "Spark cannot read its files")
     if "java.lang.ArithmeticException" in text or "overflow" in first:
         return SqlError("22003", "value out of range")
+    log.warning("Spark: %s", text)
     if "Job aborted" in text or "INTERNAL_ERROR" in text:
-        return SqlError("XX000", f"Spark failed: {first}")
-    return SqlError("0A000", f"Spark cannot run this query: {_TAIL.sub('', first)}")
+        return SqlError("XX000", "Spark failed")
+    does = next((does for begins, does in _REFUSES.items() if first.startswith(begins)), "run")
+    return SqlError(
+        "0A000", f"Spark cannot {does} this query" + ("" if condition is None else f": {condition.group(1)}")
+    )
 
 
 def _known(condition: str, text: str, overflowed: Overflowed) -> SqlError | None:

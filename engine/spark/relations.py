@@ -457,7 +457,8 @@ def _targets(
             # Arrays of several dimensions, or with lower bounds, have them beside them; engines hold flat lists only.
             refused = _DIALECT.text(
                 _DIALECT.error(
-                    "0A000", "an array of several dimensions or other lower bounds than 1 in this executor"
+                    "0A000",
+                    "an array of several dimensions or other lower bounds than 1 in this executor is not supported",
                 )
             )
             targets.append(

@@ -156,12 +156,15 @@ class Firing:
         for one in self._after:
             await self._statement(session, one, "AFTER", tables)
 
-    async def before(self, session: Session, old: Row | None, new: Row | None) -> Row | None:
+    async def before(
+        self, session: Session, old: Row | None, new: Row | None, *, computed: bool = False
+    ) -> Row | None:
         """Fire BEFORE ROW, or INSTEAD OF; return the row as it goes on (of a DELETE: the old one), None where a function leaves it out.
 
-        Generated columns of the new row are NULL to functions: they are computed afterwards.
+        Generated columns of the new row are NULL to functions, for they are computed afterwards; but not where they are ``computed``, as those
+        of a row are that an UPDATE moves to another partition.
         """
-        if new is not None and self.generated:
+        if new is not None and self.generated and not computed:
             cells = list(new)
             for position in self.generated:
                 cells[position] = None

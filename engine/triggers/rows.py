@@ -150,18 +150,20 @@ async def made_before(
 
 
 async def before_insert(
-    session: Session, firing: Firing, shape: TableShape, new: Row, env: Env
+    session: Session, firing: Firing, shape: TableShape, new: Row, env: Env, *, moved: bool = False
 ) -> Row | None:
-    """Fire BEFORE ROW for a new row; return it as it goes on, None where a trigger leaves it out.
+    """Fire BEFORE ROW for a new row; return it as it goes on, None where a trigger leaves it out. ``moved``: from another partition.
 
     A trigger that a partition has of its partitioned table must not give a row a key of another partition: 0A000. One of its own
     may, and the next may take it back: the bound is asked when the row is stored.
     """
     table = shape.relation
+    if moved:
+        new = shape.complete([new], env)[0]
     if not table.partition_of or not any(one.trigger.parent for one in firing.before_row):
-        return await firing.before(session, None, new)
+        return await firing.before(session, None, new, computed=moved)
     for each in firing.one_by_one():
-        row = await each.before(session, None, new)
+        row = await each.before(session, None, new, computed=moved)
         if row is None:
             return None
         trigger = each.before_row[0].trigger

@@ -190,7 +190,9 @@ class Changes:
         for one in rows:
             row: Row | None = one.row
             if firing is not None and firing.before_row:
-                row = await before_insert(session, firing, there.shape, one.row, self._env)
+                row = await before_insert(
+                    session, firing, there.shape, one.row, self._env, moved=one.old is not None
+                )
             if row is None:  # then it is the only one: triggers look at each
                 if one.old is not None:
                     self._noted.moved(one.old, None)

@@ -7,6 +7,7 @@ exact sum divided by the count with PostgreSQL's scale. Sums of a varying scale 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -123,6 +124,50 @@ def _plain(function: str) -> SqlForm:
     return form
 
 
+def _unbounded(call: AggregateCall, args: Sequence[Val]) -> Node:
+    """Return whether a row whose arguments are all there has one that is NaN or infinite; NULL where there is no such row."""
+    there = b.and_(*(b.is_null(b.copied(a.node), True) for a in args))
+    odd = [test(b.copied(a.node)) for a in args for test in (call.d.is_infinite, call.d.is_nan)]
+    return call.call("bool_or", b.case([(there, b.or_(*odd))]))
+
+
+def _variance(function: str) -> SqlForm:
+    """Return the form of a variance or deviation: NaN where a value is NaN or infinite, of which the engines make 0 or an error."""
+
+    def form(call: AggregateCall, args: Sequence[Val], result: SqlType) -> Node:
+        value = args[0].node
+        plain = b.case(
+            [
+                (
+                    b.not_(b.or_(call.d.is_infinite(b.copied(value)), call.d.is_nan(b.copied(value)))),
+                    b.copied(value),
+                )
+            ]
+        )
+        few = (
+            [(b.op("<", call.call("count", b.copied(value)), b.integer(2)), b.null())]
+            if "samp" in function
+            else []
+        )
+        odd = b.case(few, call.d.literal(math.nan, "float64")) if few else call.d.literal(math.nan, "float64")
+        return b.case([(_unbounded(call, args), odd)], call.call(function, plain))
+
+    return form
+
+
+def _of_pairs(form: SqlForm, name: str) -> SqlForm:
+    """Return the form of an aggregate of pairs, which the row executor computes where one of them is NaN or infinite."""
+
+    def of_finite(call: AggregateCall, args: Sequence[Val], result: SqlType) -> Node | Val:
+        what = f"NaN or an infinity in {name}() in this executor is not supported"
+        error = call.d.error("0A000", what, call.call("max", b.copied(args[0].node)))
+        made = form(call, args, result)
+        assert not isinstance(made, Val)
+        return b.case([(_unbounded(call, args), error)], made)
+
+    return of_finite
+
+
 def _of_spread(function: str, *spreads: str) -> SqlForm:
     """Return the form of an aggregate that is NULL where all values of a side are one: the engines divide by zero there."""
 
@@ -195,13 +240,14 @@ for _type in ("float4", "float8"):
 for _name, _function in (("bool_and", "bool_and"), ("every", "bool_and"), ("bool_or", "bool_or")):
     _both(f"{_name}(bool)", _plain(_function))
 for _name in ("stddev_samp", "stddev_pop", "var_samp", "var_pop"):
-    _both(f"{_name}(float8)", _plain(_name))
-_both("stddev(float8)", _plain("stddev_samp"))
-_both("variance(float8)", _plain("var_samp"))
-for _name in ("covar_pop", "covar_samp", "regr_intercept", "regr_r2"):
-    _both(f"{_name}(float8,float8)", _plain(_name))
-_both("corr(float8,float8)", _of_spread("corr", "regr_sxx", "regr_syy"))
-_both("regr_slope(float8,float8)", _of_spread("regr_slope", "regr_sxx"))
+    _both(f"{_name}(float8)", _variance(_name))
+_both("stddev(float8)", _variance("stddev_samp"))
+_both("variance(float8)", _variance("var_samp"))
+for _name, _form in (
+    *((name, _plain(name)) for name in ("covar_pop", "covar_samp", "regr_intercept", "regr_r2")),
+    ("corr", _of_spread("corr", "regr_sxx", "regr_syy")), ("regr_slope", _of_spread("regr_slope", "regr_sxx")),
+):  # fmt: skip
+    _both(f"{_name}(float8,float8)", _of_pairs(_form, _name))
 for _type in ("int2", "int4", "int8"):
     for _name in ("bit_and", "bit_or", "bit_xor"):
         _both(f"{_name}({_type})", _plain(_name))

@@ -20,7 +20,7 @@ from planner.lower.dialect import Dialect
 from planner.lower.value import NOT_CONSTANT, Fixed, Val, kind_of
 from planner.types import SqlType
 
-INFINITE = ("0A000", "a field of an infinite date or timestamp in this executor")
+INFINITE = ("0A000", "a field of an infinite date or timestamp in this executor is not supported")
 _DATE_FIELDS = ("year", "quarter", "month", "week", "day", "dow", "doy", "isodow", "isoyear", "decade", "century",
                 "millennium")  # fmt: skip
 _TIME_FIELDS = ("hour", "minute")
@@ -277,7 +277,9 @@ def _interval_us(d: Dialect, x: Node) -> Node:
         b.op("+", b.op("*", rest, b.integer(2_592_000)), b.op("*", days, b.integer(86_400))),
     )
     total = b.op("+", b.op("*", seconds, b.integer(1_000_000)), us)
-    return b.case([(far, d.error("0A000", "an interval of so many years in this executor", x))], total)
+    return b.case(
+        [(far, d.error("0A000", "an interval of so many years in this executor is not supported", x))], total
+    )
 
 
 def _interval_part(d: Dialect, node: Node, name: str) -> tuple[Node, int]:

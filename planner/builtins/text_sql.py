@@ -172,8 +172,10 @@ def _pad(name: str) -> SqlForm:
     def form(d: Dialect, args: Sequence[Val], result: SqlType) -> Node:
         fill = args[2].node if len(args) == 3 else b.string(" ")
         count = b.fn("greatest", args[1].node, b.integer(0))
-        if len(args) == 3 and not args[2].constant:
+        if len(args) == 3 and not isinstance(args[2].constant, str):
             raise not_supported(f"{name} with a varying fill in this executor")
+        if len(args) == 3 and args[2].constant == "":
+            return b.fn("left", args[0].node, count)  # nothing to fill with
         made = b.fn(name, args[0].node, count, fill)
         length = args[1].constant
         if isinstance(length, int) and length <= LONGEST:
@@ -206,7 +208,9 @@ def _no_longer(d: Dialect, name: str, made: Node, length: Callable[[], Node], wi
     if d.name != "duckdb":
         return made
     error = d.error(
-        "0A000", f"a text of more than {LONGEST} characters by {name}() in this executor", b.copied(witness)
+        "0A000",
+        f"a text of more than {LONGEST} characters by {name}() in this executor is not supported",
+        b.copied(witness),
     )
     return b.case([(b.op(">", length(), b.integer(LONGEST)), error)], made)
 

@@ -159,7 +159,7 @@ def _engine_type(lw: Lowering, value: Val) -> str:
 
 def refused(what: str) -> SqlError:
     """Return the refusal of something that is not to be called from an engine."""
-    return SqlError("0A000", f"{what} is not supported in this executor")
+    return SqlError("0A000", f"{what} in this executor is not supported")
 
 
 def may_call(proc: int) -> bool:

@@ -109,7 +109,7 @@ def _read_float(d: Dialect, node: Node, kind: str) -> Node:
             underflow = b.and_(b.op("=", read, b.integer(0)), d.matches(x, "[^1-9eE]*[1-9].*"))
             return b.case([(b.or_(overflow, underflow), d.failing("22003", message))], read)
 
-        hexadecimal = d.error("0A000", "a hexadecimal number as a text in this executor", x)
+        hexadecimal = d.error("0A000", "a hexadecimal number as a text in this executor is not supported", x)
         return b.case(
             [
                 (b.is_null(x), b.null()),

@@ -25,6 +25,7 @@ from planner import facts as f
 from planner import query as q
 from planner.classify import is_volatile
 from planner.errors import SqlError, not_supported
+from planner.exprs import free_levels
 from planner.lower import (
     aggregation,
     callouts,
@@ -525,6 +526,8 @@ class Lowering:
     # -- set operations and VALUES -------------------------------------------------------------------
 
     def _set_operation(self, query: q.SetOp) -> _Body:
+        if not query.columns:
+            raise not_supported(f"{query.op.upper()} of select lists without columns in this executor")
         left, right = self.query(query.left), self.query(query.right)
         prefix = self.d.fresh("q")
         columns: list[Column] = []
@@ -597,6 +600,8 @@ class Lowering:
     def _count(self, expr: q.Expr | None, sqlstate: str, message: str) -> Node | None:
         if expr is None:
             return None
+        if self.d.name == "duckdb" and any(free_levels(expr)[0]):
+            raise not_supported("LIMIT or OFFSET by a value of the query around it in this executor")
         value = self.expr(expr)
         if value.constant is None:
             return None

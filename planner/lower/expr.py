@@ -62,8 +62,10 @@ def lower(lw: Lowering, expr: q.Expr) -> Val:
     except DataError as error:
         if error.sqlstate != "0A000":
             # Raised only if evaluation gets there; an engine would fold the call and raise too early.
-            failing = lw.d.error(error.sqlstate, error_text(error))
-            return Val(failing, expr.type, Fixed(1, 0) if expr.type.oid == f.NUMERIC else None)
+            # Of a type, for DuckDB takes an operation over what has none for NULL, and never gets there.
+            num = Fixed(1, 0) if expr.type.oid == f.NUMERIC else None
+            failing = b.cast(lw.d.error(error.sqlstate, error_text(error)), lw.d.engine_type(expr.type, num))
+            return Val(failing, expr.type, num)
         folded = None
     if folded is not None:
         return constant(lw.d, folded.value, folded.type)

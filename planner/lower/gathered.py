@@ -116,6 +116,8 @@ def rows(
         SqlError: ``refusal`` where Python may not, or cannot, compute it.
     """
     reading = as_reader(call)
+    if reading is call and call.type.oid == f.RECORD and facts().procs[call.proc].result == f.ANYELEMENT:
+        raise refusal.copy()  # rows like an argument's, which need not be of the types that FROM names
     if not lw.calls_out or (isinstance(reading, q.FuncExpr) and is_reader(reading.proc)):
         raise refusal.copy()
     arguments = Arguments(lw)

@@ -10,6 +10,7 @@ from planner.lower import build as b
 from planner.lower.aggregation import AggregateCall, lower_call, under_filter
 from planner.lower.build import Node
 from planner.lower.value import Val, kind_of
+from planner.typefacts import format_type
 
 if TYPE_CHECKING:
     from planner.lower.common import Lowering
@@ -82,6 +83,11 @@ def _bound(lw: Lowering, window: q.Window, bound: q.FrameBound) -> tuple[Node | 
         raise not_supported("a NULL or negative frame offset in this executor")
     if window.mode == "range":
         ordered = lw.expr(window.order[0].expr)
+        if kind_of(ordered.type.oid) in (
+            "interval",
+            "timetz",
+        ):  # stored as keys, to which the engine adds nothing
+            raise not_supported(f"RANGE with an offset over {format_type(ordered.type.oid)} in this executor")
         if kind_of(offset.type.oid) == "interval":
             return lw.d.frame_interval(offset, ordered), _SIDES[bound.kind]
         if ordered.num is not None:

@@ -1,4 +1,4 @@
-"""Generated queries (``generated``) on two servers: rows, types and SQLSTATEs, on every executor in turn."""
+"""Generated statements (``generated`` and its kin) on two servers: rows, tags, types and SQLSTATEs, on every executor in turn."""
 
 from __future__ import annotations
 
@@ -6,30 +6,60 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import psycopg
 
-from tests.differential.generated import SCHEMA, Generator
+from tests.differential.generated import Generator
 
 EXECUTORS = ("auto", "index", "local")
 FLOATS = (700, 701)
+FIRST_USER_OID = 16384
 NUMERIC = 1700
 REFUSED = "refused by a pinned executor"
-BROKEN = ("Spark cannot run this query: [PARSE_", "Spark cannot run this query: [UNRESOLVED_")
-"""How refusals begin that are no limits of Spark's, but SQL that we should not have sent."""
+BROKEN = tuple(
+    f"{engine} cannot {does} this query"
+    for engine in ("Spark", "the local executor")
+    for does in ("parse", "bind")
+)
+"""Refusals that are no limits of an engine's, but SQL that we should not have sent."""
+MOST = 40
+"""Differences after which a run is ended: what follows tells nothing new."""
 _Field = psycopg.pq.DiagnosticField
+
+
+class Source(Protocol):
+    """What makes statements of one kind: a function of its seed."""
+
+    @property
+    def schema(self) -> str:
+        """What makes the objects that statements name, and first removes what a run before has left."""
+
+    @property
+    def remove(self) -> str:
+        """What removes them."""
+
+    @property
+    def stateful(self) -> bool:
+        """Whether statements change what later ones find: after a difference both servers begin again."""
+
+    def begin(self) -> None:
+        """Take note that the objects are as ``schema`` makes them."""
+
+    def query(self) -> str:
+        """Return the next statement."""
 
 
 @dataclass
 class Answer:
-    """``state`` of an error, or rows with the types of their columns."""
+    """``state`` of an error, or a tag, and rows with the types of their columns."""
 
     state: str = ""
     message: str = ""
+    tag: str = ""
     types: tuple[int, ...] = ()
     rows: list[tuple[str | None, ...]] = field(default_factory=list)
 
@@ -80,16 +110,22 @@ def answer_of(done: psycopg.pq.abc.PGresult) -> Answer:
         return Answer(state=state.decode(), message=message.decode())
     values = [[done.get_value(r, c) for c in range(done.nfields)] for r in range(done.ntuples)]
     return Answer(
-        types=tuple(done.ftype(c) for c in range(done.nfields)),
+        tag=(done.command_status or b"").decode(),
+        types=tuple(map(_type_of, (done.ftype(c) for c in range(done.nfields)))),
         rows=[tuple(None if v is None else v.decode() for v in row) for row in values],
     )
+
+
+def _type_of(oid: int) -> int:
+    """Return a type's oid; those of types that users make are of no account."""
+    return oid if oid < FIRST_USER_OID else FIRST_USER_OID
 
 
 def same(ours: Answer, theirs: Answer) -> bool:
     """Tell whether two answers are the same; floats to twelve digits, near zero (a covariance, say) to twelve places."""
     if ours.state or theirs.state:
         return ours.state == theirs.state
-    if ours.types != theirs.types or len(ours.rows) != len(theirs.rows):
+    if ours.tag != theirs.tag or ours.types != theirs.types or len(ours.rows) != len(theirs.rows):
         return False
     return all(
         a == b
@@ -113,7 +149,7 @@ def _by_value(answer: Answer) -> Answer:
         )
         for row in answer.rows
     ]
-    return Answer(types=answer.types, rows=rows)
+    return replace(answer, rows=rows)
 
 
 def explained(ours: Answer, theirs: Answer, sql: str = "") -> str:
@@ -139,19 +175,27 @@ def compare(
     insist: bool = False,
     every: int = 0,
     say: Callable[[str], None] = partial(print, flush=True),
+    source: Callable[[int], Source] = Generator,
 ) -> Found:
     """Ask both ``count`` queries, ours on each of ``executors`` in turn; ``say`` how far it is ``every`` so many.
 
     ``insist``: as many that the executors take; what they refuse is counted and left out, up to ten times as many queries.
     """
+    generator = source(seed)
+
+    def begin() -> None:
+        ours.execute("SET executor = auto")
+        for connection in (ours, theirs):
+            connection.execute(generator.schema.encode())
+        generator.begin()
+
     for connection in (ours, theirs):
-        connection.execute(SCHEMA)
-        connection.execute("SET timezone = 'UTC'")
+        connection.execute("SET timezone = 'UTC'; SET client_min_messages = error")
+    begin()
     found = Found()
-    generator = Generator(seed)
     started = time.monotonic()
     number = 0
-    while number < count and found.refused.total() <= 10 * count:
+    while number < count and found.refused.total() <= 10 * count and len(found.differences) < MOST:
         sql = generator.query()
         executor = executors[number % len(executors)]
         ours.execute(f"SET executor = {executor}")
@@ -175,8 +219,13 @@ def compare(
         else:
             found.ends["different"] += 1
             found.differences.append(f"{executor}: {sql}\n  ours   {mine}\n  theirs {other}"[:3000])
+            if generator.stateful:
+                begin()
         if every and number % every == 0:
             rate = number / (time.monotonic() - started)
             left = (count - number) / rate / 60
             say(f"{number} of {count}, {rate:.1f}/s, {left:.0f} min left: {found.summary()}")
+    ours.execute("SET executor = auto")
+    for connection in (ours, theirs):
+        connection.execute(generator.remove.encode())
     return found

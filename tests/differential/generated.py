@@ -34,11 +34,18 @@ _SETS = ("UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT A
 class Generator:
     """Makes queries; ``scope``: (alias, column, type) of what expressions may name."""
 
+    schema = SCHEMA
+    remove = "DROP TABLE gen_a, gen_b"
+    stateful = False
+
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.scope: list[tuple[str, str, str]] = []
         self.total = ""  # what orders the rows of the FROM list, without ties
         self.aliases = 0
+
+    def begin(self) -> None:
+        """Queries leave nothing."""
 
     def pick(self, *options: str) -> str:
         """Return one of some texts."""

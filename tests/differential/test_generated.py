@@ -73,8 +73,6 @@ def check(
     ):
         every = EVERY if COUNT > 100 else 0
         found = compare(ours, theirs, seed, COUNT, executors, insist=insist, every=every)
-        for connection in (ours, theirs):
-            connection.execute("DROP TABLE gen_a, gen_b")
     print(f"seed {seed}: {found.summary()}")
     for message, count in found.refused.most_common():
         print(f"  refused {count:4} times: {message}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,8 +20,8 @@ from planner.route import Route
 from tests.support.fields import connect
 from tests.support.server import ServerProcess
 
-BROKEN = EngineLimit("XX000", "the local executor failed: INTERNAL Error: a bug", lasting=True)
-BEYOND = EngineLimit("22003", "value overflows numeric format")
+BROKEN = EngineLimit("XX000", "the local executor failed", lasting=True)
+BEYOND = EngineLimit("0A000", "a numeric of more than 38 digits in this executor is not supported")
 
 
 class Answers:
@@ -145,8 +146,13 @@ def test_where_nobody_else_can_the_first_error_stands(monkeypatch: pytest.Monkey
     ("error", "sqlstate", "lasting"),
     [
         (duckdb.InternalException("INTERNAL Error: a bug"), "XX000", True),
-        (duckdb.ConversionException("'HF!22003:value overflows numeric format\x1f5'"), "22003", False),
-        (duckdb.OutOfRangeException("Out of Range Error: Overflow in multiplication of DECIMAL(38)"), "22003", False),
+        (duckdb.ConversionException("'HF!22003:value overflows numeric format\x1f5'"), "0A000", False),
+        (duckdb.OutOfRangeException("Out of Range Error: Overflow in multiplication of DECIMAL(38)"), "0A000", False),
+        (duckdb.BinderException("Binder Error: No function matches"), "0A000", None),
+        (duckdb.ParserException("Parser Error: syntax"), "0A000", None),
+        (duckdb.InvalidInputException("Invalid Input Error: ArrowTypeError: Expected bytes"), "0A000", None),
+        (duckdb.IOException("IO Error: Could not write file /data/x: No space left on device"), "53100", None),
+        (duckdb.OutOfMemoryException("Out of Memory Error: could not allocate block"), "53200", None),
         (duckdb.OutOfRangeException("Out of Range Error: Overflow of INT32 (1 + 2)"), "22003", None),
         (duckdb.ConversionException("'HF!22012:division by zero\x1f5'"), "22012", None),
     ],
@@ -156,6 +162,9 @@ def test_failures_and_limits_of_duckdb_are_told_from_errors(
 ) -> None:
     found = to_sql_error(error)
     assert found.sqlstate == sqlstate
+    assert not re.search(
+        "Error|DECIMAL|INT32|Arrow|/data", f"{found.message} {found.detail}"
+    )  # DuckDB's words are the log's
     assert (found.lasting if isinstance(found, EngineLimit) else None) is lasting
 
 

@@ -130,13 +130,15 @@ def test_the_command_line_needs_no_launcher_script_and_shows_no_property(
 @pytest.mark.parametrize(
     ("text", "sqlstate", "message"),
     [
-        ("[DATATYPE_MISMATCH.X] No. SQLSTATE: 42K09\n raise_error(HF!22003:x)", "0A000", "Spark cannot run this query: [DATATYPE_MISMATCH.X] No."),
+        ("[DATATYPE_MISMATCH.X] No. SQLSTATE: 42K09\n raise_error(HF!22003:x)", "0A000", "Spark cannot run this query: DATATYPE_MISMATCH.X"),
         ("[USER_RAISED_EXCEPTION] HF!22011:negative length SQLSTATE: P0001", "22011", "negative length"),
         ("Job aborted: x\n[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012", "22012", "division by zero"),
         ("[CAST_INVALID_INPUT] The value 'a' of SQLSTATE: 22018", "22P02", "invalid input syntax"),
         ("Job 3 cancelled part of cancelled job tags hf_7", "57014", "canceling statement due to user request"),
         ("java.lang.OutOfMemoryError: Java heap space", "53200", "out of memory"),
-        ("[UNSUPPORTED_SUBQUERY.X] No. SQLSTATE: 0A000", "0A000", "Spark cannot run this query: [UNSUPPORTED_SUBQUERY.X] No."),
+        ("[PARSE_SYNTAX_ERROR] Syntax error at or near 'x'. SQLSTATE: 42601", "0A000", "Spark cannot parse this query: PARSE_SYNTAX_ERROR"),
+        ("java.io.FileNotFoundException: /data/part", "58030", "Spark cannot read its files"),
+        ("[UNSUPPORTED_SUBQUERY.X] No. SQLSTATE: 0A000", "0A000", "Spark cannot run this query: UNSUPPORTED_SUBQUERY.X"),
     ],
 )  # fmt: skip
 def test_errors_are_told_by_condition(text: str, sqlstate: str, message: str) -> None:
