@@ -261,13 +261,15 @@ def _cume_dist(p: Partition, frames: Frames, args: list[int]) -> list[Any]:
 
 def _ntile(p: Partition, frames: Frames, args: list[int]) -> list[Any]:
     n = len(p.rows)
-    buckets = p.rows[0][args[0]]
-    if buckets is None:
+    # The first row that tells a number tells it for all that follow; those before it are in no bucket, and yet counted.
+    begins = next((i for i, row in enumerate(paced(p.rows)) if row[args[0]] is not None), n)
+    if begins == n:
         return [None] * n
+    buckets = p.rows[begins][args[0]]
     if buckets <= 0:
         raise SqlError("22014", "argument of ntile must be greater than zero")
     size, extra = divmod(n, buckets)
-    out: list[Any] = []
+    out: list[Any] = [None] * begins
     bucket = 0
     while len(out) < n:
         give_way()

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from pgwire.codecs.domain import VECTORS
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.settings import STORED_TEXT
 from pgwire.give_way import give_way
@@ -336,7 +337,7 @@ def bind_array(scope: Scope, node: ast.ArrayLiteral, target: SqlType | None, con
             nested = True
         else:
             element = bind_expr(scope, item)
-            nested = nested or element_of(element.type.oid) != 0
+            nested = nested or (element.type.oid not in VECTORS and element_of(element.type.oid) != 0)
             elements.append(element)
     if target is not None:
         wanted = target if nested else SqlType(element_of(target.oid), target.typmod)

@@ -361,6 +361,11 @@ def reg_input(session: EvalSession | None, oid: int, text: str) -> int:
         return 0
     if stripped.isdigit():
         return int(stripped)
+    return named_oid(session, oid, text)
+
+
+def named_oid(session: EvalSession | None, oid: int, text: str) -> int:
+    """Return the oid of what a name means, be it a name of digits; 42P01 and kin where nothing has it."""
     found = _lookup(session, oid, text)
     if found is None:
         if oid == REGOPER:
@@ -526,9 +531,9 @@ def _register() -> None:
     python = REGISTRY.python
     python(
         "regclass(text)",
-        lambda session, text: reg_input(session, REGCLASS, text),
+        lambda session, text: named_oid(session, REGCLASS, text),
         needs_session=True,
-        for_rows=lambda session: functools.cache(lambda text: reg_input(session, REGCLASS, text)),
+        for_rows=lambda session: functools.cache(lambda text: named_oid(session, REGCLASS, text)),
     )
     for name, oid in (
         ("to_regclass", REGCLASS), ("to_regnamespace", REGNAMESPACE), ("to_regrole", REGROLE),

@@ -111,6 +111,14 @@ def rotate(session: EvalSession) -> bool:
     return False
 
 
+# --- replication origins, of which there are none ----------------------------------------------------
+
+
+def no_origin(*arguments: object) -> object:
+    """What a session has no replication origin for; 55000."""
+    raise SqlError("55000", "no replication origin is configured")
+
+
 # --- what pg_control tells ------------------------------------------------------------------------
 
 
@@ -180,6 +188,10 @@ def _register() -> None:
         ("pg_stat_get_archiver()", "pg_stat_archiver"),
     ):
         python(function, _only_row(function, view), needs_session=True)
+    python("pg_replication_origin_session_is_setup()", lambda: False)
+    python("pg_replication_origin_xact_reset()", lambda: "")
+    python("pg_replication_origin_session_reset()", no_origin)
+    python("pg_replication_origin_session_progress(bool)", no_origin)
     python("pg_control_system()", control_system)
     python("pg_control_checkpoint()", control_checkpoint, needs_session=True)
     python("pg_control_init()", control_init, needs_session=True)

@@ -154,7 +154,7 @@ def _by_value(answer: Answer) -> Answer:
 
 def explained(ours: Answer, theirs: Answer, sql: str = "") -> str:
     """Return why two answers may differ, "" where nothing explains it (docs/sql.md, Differences)."""
-    chosen = any(word in sql for word in ("GROUP BY", "DISTINCT", "UNION", "INTERSECT"))
+    chosen = any(word in sql for word in ("GROUP BY", "DISTINCT", "UNION", "INTERSECT", "OVER"))
     if not ours.state and not theirs.state and same(_by_value(ours), _by_value(theirs)):
         if chosen:
             return "which of equal numerics a group shows"
