@@ -146,7 +146,7 @@ class AttachIndex:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTable:
-    """CREATE TABLE, LIKE already expanded (``likes``: of which relations). ``query`` is set for CREATE TABLE AS (then columns match it).
+    """CREATE TABLE, LIKE already expanded (``likes``: of which relations, ``commented``: of which with comments). ``query`` is set for CREATE TABLE AS (then columns match it).
 
     ``executed``: that is a prepared statement's.
     ``indexes``: copied ones that serve no constraint. ``parent``, ``bound``: of a partition, whose columns are the parent's.
@@ -172,6 +172,7 @@ class CreateTable:
     bound: PartitionBound | None = None
     bound_spans: BoundSpans = NO_SPANS
     likes: tuple[int, ...] = ()
+    commented: tuple[int, ...] = ()
     path: tuple[str, ...] = ()
     of_type: int = 0
 

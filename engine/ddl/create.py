@@ -23,6 +23,7 @@ from engine.connection.session import Session
 from engine.constraints import define
 from engine.ddl.alter import apply_actions
 from engine.ddl.alter_columns import add_computed_index
+from engine.ddl.comment_copies import copied_comments
 from engine.ddl.drop import replace_table, table_of
 from engine.ddl.in_use import refuse_change
 from engine.ddl.index_ahead import index_of, lock_between_writers
@@ -207,7 +208,8 @@ async def create_table(conn: Connection, plan: Plan, statement: st.CreateTable, 
     session.block.ensure_txn().create_shard(shard_spec(relation))
     session.block.new_storage.note(relation.oid, len(session.block.savepoints))
     relation = await define.add_foreign_keys(session, relation, statement.foreign_keys, validated=True)
-    await session.view.change([relation, *sequences])
+    comments = copied_comments(session.catalog, relation, statement.commented)
+    await session.view.change([relation, *sequences, *comments])
     if statement.parent:
         await parent_changed(session, table_of(session, statement.parent), default)
     if default is not None:

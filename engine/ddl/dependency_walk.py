@@ -66,6 +66,8 @@ class _Walk:
                 self._owners.setdefault((of, oid), []).append((sub, Address(ref_of, ref, ref_sub), how))
             if of == PG_ATTRDEF_OID and how in "ai":
                 self._ages[of, oid] = ref + (ref_sub + 1) / 4096  # made behind their table
+            elif how == "e":
+                self._ages[of, oid] = ref + 0.5  # made with their extension, whatever oids they have
             elif of == PG_REWRITE_OID:
                 self._ages[of, oid] = oid - RULE_OID_BASE + 0.5  # made behind their view
             if not number % 256:

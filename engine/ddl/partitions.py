@@ -234,8 +234,8 @@ def _with_index(
     names += [child.column(attnums[a]).name for a in index.include]
     label = "pkey" if index.primary else "key" if constraint is not None else "idx"
     others = [child.name, *(i.name for i in child.indexes), *(c.name for c in child.constraints)]
-    columns = [] if index.primary else key_names(names)  # of a key of its own each, as the parent's
-    name = unused_name(session, child.schema, child.name, columns, label, others)
+    called = () if index.primary else key_names(names)  # each by itself, as the parent's
+    name = unused_name(session, child.schema, child.name, called, label, others)
     made = replace(
         index,
         oid=session.db.allocate_oids(1),

@@ -62,10 +62,6 @@ def bind_call(scope: Scope, node: ast.FuncCall, *, in_from: bool = False) -> Exp
     """
     span = node.span
     schema, name = _function_name(node)
-    if not scope.context.has_schema(schema, span):
-        raise SqlError("3F000", f'schema "{schema}" does not exist', span=span)
-    if len(node.args) > MAX_ARGUMENTS:
-        raise SqlError("54023", f"cannot pass more than {MAX_ARGUMENTS} arguments to a function", span=span)
     sets_before = scope.set_returning
     if node.filter is not None:
         filter_ = bind_boolean(scope, node.filter, "FILTER")
@@ -75,6 +71,10 @@ def bind_call(scope: Scope, node: ast.FuncCall, *, in_from: bool = False) -> Exp
     order_args: list[Expr] = []
     if node.within_group:
         order_args = [bind_expr(scope, item.expr) for item in node.order]
+    if len(node.args) > MAX_ARGUMENTS:
+        raise SqlError("54023", f"cannot pass more than {MAX_ARGUMENTS} arguments to a function", span=span)
+    if not scope.context.has_schema(schema, span):  # what is wrong with the arguments comes first
+        raise SqlError("3F000", f'schema "{schema}" does not exist', span=span)
     types = [arg.type.oid for arg in [*args, *order_args]]
     try:
         found = _resolve(scope, node, schema, name, types, names, span)

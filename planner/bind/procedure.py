@@ -42,11 +42,11 @@ def bind_call(context: BindContext, node: ast.Call) -> st.Call:
     """CALL. Raises SqlError 42883, 42725, 42809 (a function), 3F000, 0A000 (a sub-select), and what its arguments raise."""
     written = node.call
     schema = written.name[-2] if len(written.name) > 1 else ""
-    if not context.has_schema(schema, written.span):
-        raise SqlError("3F000", f'schema "{schema}" does not exist', span=written.span)
     scope = Scope(context=context)
     scope.clause = "CALL"
     args, names = bound_arguments(scope, written)
+    if not context.has_schema(schema, written.span):
+        raise SqlError("3F000", f'schema "{schema}" does not exist', span=written.span)
     types = [arg.type.oid for arg in args]
     try:
         found = resolve_function(

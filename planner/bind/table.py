@@ -75,6 +75,8 @@ def add_like(context: BindContext, parts: TableParts, node: ast.TableLike) -> No
     parts.likes.append(relation.oid)
     words = node.including
     every = "all" in words
+    if every or "comments" in words:
+        parts.commented.append(relation.oid)
     for column in relation.live:
         spec = st.ColumnSpec(
             name=column.name, type=column.declared, not_null=column.not_null, collation=column.collation
@@ -261,10 +263,10 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
             raise SqlError(
                 "42P16", f'cannot add NO INHERIT constraint to partitioned table "{node.relation.name}"'
             )
-    divided_by = None if node.partition_by is None else bind_key(context, node.partition_by, relation)
     bound, spans = None, st.NO_SPANS
     if parent is not None and node.bound is not None:
         bound, spans = bind_bound(context, node.bound, parent)
+    divided_by = None if node.partition_by is None else bind_key(context, node.partition_by, relation)
     return st.CreateTable(
         partition_key=divided_by,
         parent=0 if parent is None else parent.oid,
@@ -282,6 +284,7 @@ def bind_create_table(context: BindContext, node: ast.CreateTable) -> st.CreateT
         options=check_storage_options(node.options, "table" if node.partition_by is None else "partitioned"),
         indexes=_indexes(context, parts, relation),
         likes=tuple(parts.likes),
+        commented=tuple(parts.commented),
         path=tuple(context.search_path),
         of_type=0 if of_type is None else of_type.oid,
     )

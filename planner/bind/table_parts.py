@@ -112,6 +112,7 @@ class TableParts:
     exclusions: list[ast.Constraint] = field(default_factory=list)
     generated: dict[str, ast.Constraint] = field(default_factory=dict)
     likes: list[int] = field(default_factory=list)  # relations, by oid
+    commented: list[int] = field(default_factory=list)  # those INCLUDING COMMENTS
     has_primary: bool = False  # whether one is written: that of LIKE is looked at when the table is made
     overridden: set[str] = field(default_factory=set)  # columns of a partition that were named
     schema: str | None = None  # of the table being created: it may refer to itself
