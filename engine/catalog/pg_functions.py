@@ -32,6 +32,7 @@ from planner.bind.calls import proc_fact
 from planner.bind.functions import body_statements
 from planner.bind.text_search import CLASSES
 from planner.catalog import ColumnDef, FunctionDef, RelationDef
+from planner.domains import base_oid
 from planner.errors import SqlError
 from planner.extensions import COMMENTS, PLPGSQL, PLPGSQL_COMMENT
 from planner.facts import facts, rows
@@ -208,9 +209,12 @@ def functions_depend(session: Session) -> Iterator[RowDict]:
                 yield depends(PG_PROC_OID, function.oid, PG_CLASS_OID, oid, ref_sub=attnum)
         for oid in keys:
             yield depends(PG_PROC_OID, function.oid, PG_CONSTRAINT_OID, oid)
-        for text in (function.body_sql, *function.defaults):
+        for text in (function.body_sql, " ".join(function.defaults)):
             for of, oid in _named(session, text):
                 yield depends(PG_PROC_OID, function.oid, of, oid)
+        with_default = function.inputs[len(function.inputs) - len(function.defaults) :]
+        for oid in sorted({oid for oid in with_default if base_oid(oid) != oid}):
+            yield depends(PG_PROC_OID, function.oid, PG_TYPE_OID, oid)  # which defaults are converted to
         for oid in () if function.aggregate is None else sorted(set(function.aggregate.functions)):
             if oid >= FIRST_USER_OID:
                 yield depends(PG_PROC_OID, function.oid, PG_PROC_OID, oid)
