@@ -148,4 +148,4 @@ class SimBlob(FaultyBlob):
 
     def forget(self) -> None:
         """Remove the local copies."""
-        self.files._remove()
+        self.files.remove_copies()

@@ -194,6 +194,10 @@ class MemoryBlob(_Handle):
         self._folder = self._scratch.path
         self._grants: set[str] = set()
 
+    def remove_copies(self) -> None:
+        """Remove the folder of copies now; nothing may be read after that. Idempotent."""
+        self._scratch.remove()
+
     async def put(self, name: str, data: bytes) -> None:
         """See Blob."""
         await self._step()
