@@ -142,7 +142,7 @@ _PASSES: Final = {
     "alter column type": 1,
     "add column": 2,
     "add constraint": 3,
-    **dict.fromkeys(("set identity", "set not null"), 4),
+    "set not null": 4,
     "add identity": 5,
 }
 _LAST: Final = 6
