@@ -15,9 +15,11 @@ from typing import Any
 
 from pgwire.codecs.array import around, array_shape
 from pgwire.codecs.domain import TUPLE_TYPES
+from pgwire.codecs.json import quote
 from pgwire.give_way import paced
 from pgwire.long_arrays import tupled
-from pgwire.long_values import joined, joined_bytes
+from pgwire.long_values import in_order, joined, joined_bytes
+from pgwire.release import release
 from planner.builtins import floating, numeric
 from planner.builtins.compare import sort_key
 from planner.builtins.integer import check8
@@ -444,7 +446,7 @@ class JsonAgg:
         if not self.items:
             return None
         foresee(sum(map(len, paced(self.items, 4096))) + 2 * len(self.items))
-        return f"[{joined(self.items, ', ')}]"
+        return joined(("[", joined(self.items, ", "), "]"))
 
 
 class JsonObjectAgg:
@@ -469,16 +471,20 @@ class JsonObjectAgg:
         """Return the object; NULL for no rows. jsonb keeps the last of equal keys."""
         if not self.items:
             return None
-        import json
-
-        def quoted(key: str) -> str:
-            return json.dumps(key, ensure_ascii=False)
-
-        if not self.binary:
-            return "{ " + ", ".join(f"{quoted(k)} : {v}" for k, v in self.items) + " }"
-        members = dict(self.items)
-        ordered = sorted(members, key=lambda k: (len(k.encode()), k.encode()))
-        return "{" + ", ".join(f"{quoted(k)}: {members[k]}" for k in ordered) + "}"
+        members, begin, colon, end = self.items, "{ ", " : ", " }"
+        if self.binary:
+            last = dict(paced(self.items))
+            keys = in_order(list(last), key=lambda k: (len(k.encode()), k.encode()))
+            members, begin, colon, end = [(k, last[k]) for k in paced(keys)], "{", ": ", "}"
+            release(last, keys)
+        foresee(sum(len(k) + len(v) + 6 for k, v in paced(members)))
+        parts = [f"{quote(k)}{colon}{v}" for k, v in paced(members)]
+        try:
+            return joined((begin, joined(parts, ", "), end))
+        finally:
+            release(parts)
+            if self.binary:
+                release(members)
 
 
 def _key_text(oid: int, session: EvalSession, key: Any) -> str:

@@ -15,7 +15,7 @@ from pgwire import long_values
 from pgwire.codecs import tsquery
 from pgwire.codecs.registry import DEFAULT, text_input
 from pgwire.codecs.tsquery import OR, Operator, Word
-from planner.builtins import bytea, extension_crypto, json_path, numeric, text, trigrams
+from planner.builtins import aggregates, bytea, extension_crypto, json_path, numeric, text, trigrams
 from planner.builtins import tsquery as tsqueries
 from planner.facts import facts
 from planner.geometry import polygons
@@ -52,6 +52,14 @@ def value(type_: str, literal: str) -> Any:
 WORDS = " ".join(f"word{n % 977}" for n in range(4000))
 DOCUMENT = f"a:{','.join(map(str, range(1, 400, 2)))} b:{','.join(map(str, range(2, 400, 2)))}"
 
+
+def of_members(binary: bool) -> str | None:
+    state = object.__new__(aggregates.JsonObjectAgg)
+    state.binary = binary
+    state.items = [(f"k{n}", "1") for n in range(10_000)]
+    return state.result()
+
+
 OPERATORS = (Word("a"), *(item for n in range(1_000) for item in (Word(f"w{n}"), Operator(OR))))
 MANY = "|".join(f"w{n}" for n in range(200))
 BUILTIN = tsqueries._FUNCTIONS
@@ -64,6 +72,8 @@ LONG: list[tuple[str, Callable[[], object], int]] = [
     ("a run of trigrams", lambda: trigrams.word_similarity(WORDS[:600], WORDS[:1500]), 500),
     ("tokens", lambda: list(tokens("http://a.b/" + "c" * 3000)), 3_000),
     ("many short texts", lambda: long_values.joined(["x"] * 100_000, ","), 55),
+    ("json_object_agg", lambda: of_members(False), 300),
+    ("jsonb_object_agg", lambda: of_members(True), 600),
     ("a lexeme", lambda: value("tsvector", "x" * 2_000), 20),
     ("a quoted lexeme", lambda: value("tsquery", "'" + "x" * 2_000 + "'"), 20),
     ("marks of an operand", lambda: value("tsquery", "a:" + "*" * 1_000), 1_000),
