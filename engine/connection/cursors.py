@@ -404,6 +404,10 @@ class Cursors:
             if count >= 0:
                 target = count
                 await self._read(cursor, target)
+                if (
+                    target == start > len(cursor.store)
+                ):  # behind the last row: it steps back, to come there again
+                    self._need_scroll(cursor)
             else:
                 self._need_scroll(cursor)
                 await self._read(cursor, None)

@@ -74,7 +74,10 @@ class Ready:
         planned = None if target is None else openly(Planned, target, session)
         # PostgreSQL computes it while it plans, or a part that fails, which CONTEXT tells
         self.constant = planned is not None and planned.whole
-        self.failing = None if planned is None else planned.failing
+        parts = (
+            [] if planned is None else [planned, *(openly(Planned, e, session) for e in plan.bound.stable)]
+        )
+        self.failing = next((part.failing for part in parts if part.failing is not None), None)
         columns = plan.columns or ()
         self.type = columns[0].type if columns else SqlType(VOID)
         self.one = len(columns) == 1

@@ -114,6 +114,9 @@ class Programs(Loops):
         scope = Scope(self.fresh("b") if self.chance(0.5) else "")
         lines = [f"<<{scope.label}>>"] if scope.label else []
         declared: list[str] = []
+        if not outermost and self.chance(0.1) and (of := self.variable("int")) is not None:
+            scope.variables["also"] = Variable("also", "int", "int", fixed=True)
+            declared.append(f"also ALIAS FOR {of};")
         self.scopes.append(scope)
         if outermost:
             scope.variables["kept"] = Variable("kept", "int", "int")
@@ -176,7 +179,7 @@ class Programs(Loops):
         """Return the lines of a statement."""
         simple: list[tuple[int, Callable[[], list[str]]]] = [
             (24, self.assignment), (8, self.select_into), (8, self.change), (10, self.notice), (4, self.execute), (3, self.perform),
-            (3, self.diagnostics), (4, self.next_row), (6, self.cursors), (2, self.exit), (2, self.failing), (2, self.call), (1, self.leave),
+            (3, self.diagnostics), (4, self.next_row), (6, self.cursors), (2, self.exit), (2, self.failing), (2, self.call), (1, self.leave), (6, self.wider),
             (3 if self.result == "procedure" else 0, self.ending),
         ]  # fmt: skip
         nested: list[tuple[int, Callable[[], list[str]]]] = [
@@ -204,6 +207,11 @@ class Programs(Loops):
             "date",
             "seg",
             "json",
+            "moment",
+            "span",
+            "mood",
+            "range",
+            "bytes",
         )
         if self.variable(kind, settable=True) is None:
             kind = "int"
@@ -328,6 +336,33 @@ class Programs(Loops):
                 f"EXECUTE {self.value('text', 1)};", f"EXECUTE 'SELECT 1/$1' INTO {number} USING {given};",
                 f"EXECUTE 'SELECT * FROM gp_t ORDER BY id' INTO {strict}{whole or number};", "EXECUTE 'SELEC 1';", "EXECUTE 'SELECT kept';",
                 f"EXECUTE 'SELECT $1.x, ($1).y' INTO {number}, {text} USING {self.value('pt', 1)};" if self.chance(0.3) else "EXECUTE 'SELECT 1';",
+            )
+        ]  # fmt: skip
+
+    def wider(self) -> list[str]:
+        """Return a statement of SQL of more parts, or one that is seldom in functions."""
+        number, text, less = self.target("int"), self.target("text"), self.value("int", 1)
+        into = self.pick("", "", " INTO STRICT", " INTO")
+        returning = f" RETURNING t.n, t.s{into} {number}, {text}" if into else ""
+        return [
+            self.pick(
+                f"WITH w AS (SELECT t.id, t.n FROM gp_t t WHERE t.id > {less}) SELECT sum(w.n), max(w.id)::text INTO {number}, {text} FROM w;",
+                f"WITH w AS (UPDATE gp_t t SET n = {less} WHERE {self.one_row()} RETURNING t.*) SELECT w.n, w.s{into or ' INTO'} {number}, {text} FROM w;",
+                f"MERGE INTO gp_t t USING (VALUES (2, {less}), (7, {self.value('int', 1)})) AS v(k, m) ON t.id = v.k WHEN MATCHED AND v.m > 3 THEN UPDATE SET n = v.m"
+                " WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, n) VALUES (v.k, v.m);",
+                f"SELECT t.n, t.s INTO {number}, {text} FROM gp_t t WHERE {self.one_row()} FOR UPDATE;",
+                f"INSERT INTO gp_t AS t (id, n) VALUES ({self.small()}, {less}) ON CONFLICT DO NOTHING{returning};",
+                f"UPDATE gp_t t SET (n, s) = (SELECT o.m, {self.value('text', 1)}) FROM (VALUES (1, {less})) AS o(k, m) WHERE t.id = o.k{returning};",
+                f"DELETE FROM gp_t t USING gp_t o WHERE o.id = t.id AND {self.one_row()}{returning};",
+                f"INSERT INTO gp_log SELECT r.k, r.w FROM gp_rows({less}) r;",
+                f"SELECT r.k, r.w INTO {number}, {text} FROM gp_rows({less}) r ORDER BY r.k DESC;",
+                f"SELECT count(*) OVER (), first_value(t.s) OVER (ORDER BY t.id DESC) INTO {number}, {text} FROM gp_t t WHERE t.id <= {less} ORDER BY t.id;",
+                f"DO 'DECLARE v int := 2; BEGIN RAISE NOTICE ''in do %'', gp_half(v); INSERT INTO gp_log VALUES (v, ''do''); PERFORM 1 / (v - {self.small()}); END';",
+                f"PERFORM set_config('gp.kept', {self.value('text', 1)}, true);", "SET LOCAL gp.kept = 'local';",
+                f"EXECUTE format('UPDATE %I SET n = %L WHERE id = %s', 'gp_t', {less}, {self.small()});",
+                f"{text} := string_agg(t.s, '-' ORDER BY t.id) FROM gp_t t WHERE t.n > {less};", f"{number} := {less}, 2;" if self.chance(0.1) else f"{number} := max(n) FROM gp_t;",
+                f"RAISE EXCEPTION USING ERRCODE = {self.pick('said', chr(39) + 'GP009' + chr(39), chr(39) + 'foreign_key_violation' + chr(39))}, MESSAGE = {self.value('text', 1)};",
+                f"SELECT * FROM jsonb_to_record({self.value('json', 1)}) AS j(a text, b int) INTO {text}, {number};", "TRUNCATE gp_log;",
             )
         ]  # fmt: skip
 

@@ -97,7 +97,14 @@ class Loops(Values):
             query = (
                 "SELECT t.n, t.s FROM gp_t t ORDER BY t.id"
                 if into != whole
-                else self.pick(self.query(), "SELECT * FROM gp_t t ORDER BY t.id")
+                else self.pick(
+                    self.query(),
+                    "SELECT * FROM gp_t t ORDER BY t.id",
+                    "SELECT t.id, row_number() OVER (ORDER BY t.id DESC) n, t.s FROM gp_t t ORDER BY t.id",
+                    f"SELECT * FROM gp_rows({self.value('int', 1)})",
+                    "UPDATE gp_t t SET n = t.id WHERE t.id = 3 RETURNING t.id, t.n, t.s",
+                    "SELECT g AS n, g::text AS s FROM generate_series(1, 3) g ORDER BY g DESC",
+                )
             )
             if kind == "execute":
                 query = self.pick(
@@ -159,7 +166,8 @@ class Loops(Values):
         scroll = self.pick("", "", " SCROLL", " NO SCROLL")
         if form == "given":
             return f"{name}{scroll} CURSOR (lo int, hi int) FOR SELECT t.id, t.n, t.s FROM gp_t t WHERE t.id BETWEEN lo AND hi ORDER BY t.id;"
-        return f"{name}{scroll} CURSOR FOR {self.query()};"
+        locked = self.pick("", "", "", " FOR UPDATE") if scroll != " SCROLL" else ""
+        return f"{name}{scroll} CURSOR FOR {self.query()}{locked};"
 
     def cursors(self) -> list[str]:
         """Return statements over a cursor."""

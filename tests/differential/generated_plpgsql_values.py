@@ -23,6 +23,12 @@ CREATE TABLE gp_t (id int PRIMARY KEY, n int CHECK (n < 1000), s text NOT NULL D
 CREATE TABLE gp_log (at int, what text);
 CREATE DOMAIN gp_ints AS int[] CHECK (cardinality(VALUE) < 6);
 CREATE TYPE gp_seg AS (p gp_pt, ps gp_pt[], m int[]);
+CREATE TYPE gp_mood AS ENUM ('low', 'mid', 'high');
+CREATE FUNCTION gp_fact(v int) RETURNS numeric LANGUAGE plpgsql AS $$
+BEGIN
+  IF v > 9 OR v IS NULL THEN RAISE EXCEPTION USING ERRCODE = 'GP002', MESSAGE = 'too large'; END IF;
+  RETURN CASE WHEN v <= 1 THEN 1 ELSE v * gp_fact(v - 1) END;
+END $$;
 CREATE FUNCTION gp_sum(VARIADIC v int[]) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
   t int := 0;
@@ -57,6 +63,8 @@ BEGIN
   IF v % 2 = 1 THEN RAISE EXCEPTION 'odd %', v USING ERRCODE = 'GP001', HINT = 'even ones'; END IF;
   RETURN v / 2;
 END $$;
+CREATE FUNCTION gp_sql(v int) RETURNS int LANGUAGE sql AS $$ SELECT gp_half(v) + 1 $$;
+CREATE FUNCTION gp_rows(v int) RETURNS TABLE (k int, w text) LANGUAGE sql AS $$ SELECT t.id, t.s FROM gp_t t WHERE t.id <= v ORDER BY t.id $$;
 CREATE FUNCTION gp_note(v text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN INSERT INTO gp_log VALUES (length(v), v); END $$;
 CREATE PROCEDURE gp_twice(INOUT v int, w text DEFAULT 'w') LANGUAGE plpgsql AS $$
@@ -68,7 +76,8 @@ KINDS = {
     "int": "int", "bigint": "int", "smallint": "int", "gp_pos": "int", "gp_t.n%TYPE": "int", "numeric": "num", "numeric(6, 2)": "num",
     "text": "text", "varchar(14)": "text", "char(13)": "text", "varchar(4)": "text", "gp_t.s%TYPE": "text", "boolean": "bool", "date": "date", "int[]": "ints",
     "gp_t.a%TYPE": "ints", "text[]": "texts", "gp_pt": "pt", "gp_dpt": "pt", "gp_pt[]": "pts", "record": "record", "gp_t%ROWTYPE": "row",
-    "gp_t": "row", "gp_ints": "ints", "gp_seg": "seg", "jsonb": "json",
+    "gp_t": "row", "gp_ints": "ints", "gp_seg": "seg", "jsonb": "json", "timestamp": "moment", "timestamp(0)": "moment", "interval": "span",
+    "gp_mood": "mood", "int4range": "range", "float8": "num", "bytea": "bytes", "gp_pos[]": "ints", "name": "text", "oid": "int",
 }  # fmt: skip
 """Declared types, each with what its values are here."""
 
@@ -231,7 +240,8 @@ class Values:
             f"CASE WHEN {self.value('bool', less)} THEN {number} ELSE 3 END", f"{self.value('text', less)}::int", self.small(),
             f"{record}.n" if record else "7", f"abs({number})", f"array_length({self.value('ints', less)}, 1)", f"{row}.n" if row[0] != "N" else "8",
             f"gp_sum({number}, {self.value('int', less)})", f"gp_sum(VARIADIC {self.value('ints', less)})", f"gp_first({self.value('ints', less)})",
-            f"(gp_both({number})).a", f"(({self.value('seg', less)}).m)[1]", "TG_NARGS" if self.result == "trigger" else "5",
+            f"(gp_both({number})).a", f"gp_sql({number})", f"gp_fact({number})", f"extract(day FROM {self.value('moment', less)})", f"upper({self.value('range', less)})",
+            f"(SELECT max(k) FROM gp_rows({number}))", f"length({self.value('bytes', less)})", f"(({self.value('seg', less)}).m)[1]", "TG_NARGS" if self.result == "trigger" else "5",
         )  # fmt: skip
 
     def _num(self, depth: int) -> str:
@@ -255,7 +265,9 @@ class Values:
             f"{row}.s" if row else "'z'", f"{record}.s" if record else "'y'", f"concat({text}, {self.value('num', less)}, NULL)",
             f"{self.value('bool', less)}::text", f"({self.value('texts', less)})[1]", f"{record}::text" if record else "'w'",
             f"gp_first({self.value('texts', less)})", f"({self.value('json', less)})->>'a'", f"{self.value('seg', less)}::text",
-            f"(gp_both(c := {text}, a := 1)).b", self.pick("TG_OP", "TG_NAME", "TG_LEVEL", "TG_ARGV[0]", "NEW.s") if self.result == "trigger" else "'v'",
+            f"(gp_both(c := {text}, a := 1)).b", f"{self.value('moment', less)}::text", f"to_char({self.value('moment', less)}, 'MM-DD HH24')",
+            f"{self.value('span', less)}::text", f"{self.value('mood', less)}::text", f"{self.value('range', less)}::text", f"encode({self.value('bytes', less)}, 'hex')",
+            f"(SELECT string_agg(w, ',' ORDER BY k) FROM gp_rows({self.value('int', less)}))", "current_setting('gp.kept', true)", self.pick("TG_OP", "TG_NAME", "TG_LEVEL", "TG_ARGV[0]", "NEW.s") if self.result == "trigger" else "'v'",
         )  # fmt: skip
 
     def _bool(self, depth: int) -> str:
@@ -268,12 +280,40 @@ class Values:
             f"NOT {self.value('bool', 0)}", f"EXISTS (SELECT FROM gp_t t WHERE t.id = {self.value('int', less)})", f"{self.value('pt', less)} IS NULL",
             f"{self.value('int', less)} = ANY ({self.value('ints', less)})", f"{self.value('bool', 0)} AND {self.value('bool', 0)}",
             f"{self.value('int', less)} IN (1, 2, kept)", f"{row} IS NOT NULL" if row else "FOUND", f"{point} = row(1, 'a')::gp_pt" if point else "true",
-            f"{self.value('num', less)} > 1",
+            f"{self.value('num', less)} > 1", f"{self.value('mood', less)} > 'low'", f"{self.value('range', less)} @> {self.value('int', less)}",
+            f"{self.value('moment', less)} < '2024-03-01'", f"{self.value('texts', less)} && ARRAY['a']", f"{self.value('json', less)} ? 'a'",
         )  # fmt: skip
 
     def _date(self, depth: int) -> str:
         return self.pick(
             "date '2024-02-29'", "'2023-12-31'::date", f"date '2024-01-01' + {self.value('int', 0)}"
+        )
+
+    def _moment(self, depth: int) -> str:
+        return self.pick(
+            "timestamp '2024-02-29 23:59:58.6'", f"'2023-12-31'::timestamp + {self.value('span', 0)}", f"{self.value('date', 0)}",
+            "'2024-02-30 10:00'" if self.chance(0.2) else "'2024-02-28 10:00'", f"date_trunc('month', {self.value('moment', depth - 1)})" if depth else "'epoch'::timestamp",
+        )  # fmt: skip
+
+    def _span(self, depth: int) -> str:
+        return self.pick(
+            "interval '1 day 02:03'", "'3 mons'::interval", f"make_interval(days => {self.value('int', 0)})", "interval '1 hour' * 1.5",
+            f"{self.value('moment', 0)} - timestamp '2024-01-01'" if depth else "'-1 day'",
+        )  # fmt: skip
+
+    def _mood(self, depth: int) -> str:
+        return self.pick(
+            "'mid'::gp_mood", "'high'", "enum_first(NULL::gp_mood)", f"{self.value('text', 0)}::gp_mood"
+        )
+
+    def _range(self, depth: int) -> str:
+        return self.pick(
+            "int4range(1, 5)", "'[2,4]'::int4range", "'empty'", f"int4range(0, {self.value('int', 0)})", f"int4range({self.value('int', 0)}, 9, '[]') * '[2,7]'"
+        )  # fmt: skip
+
+    def _bytes(self, depth: int) -> str:
+        return self.pick(
+            "'\\x0102'::bytea", f"convert_to({self.value('text', 0)}, 'UTF8')", "''::bytea", "'\\xz1'"
         )
 
     def _ints(self, depth: int) -> str:
@@ -306,6 +346,8 @@ class Values:
         return self.pick(
             "ARRAY[row(1, 'a'), row(2, NULL)]::gp_pt[]",
             "'{}'::gp_pt[]",
+            f"ARRAY[row({self.value('int', 0)}, {self.value('text', 0)})]",
+            "ARRAY(SELECT row(t.id, t.s) FROM gp_t t ORDER BY t.id)",
             f"ARRAY[{self.value('pt', 0)}]::gp_pt[]",
         )
 

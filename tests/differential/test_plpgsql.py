@@ -40,6 +40,8 @@ UNNAMED = re.compile(r"(<unnamed portal|__Case__Variable_) ?\d+")
 REFUSED = "is not supported"
 NO_TEXT = "failed to find conversion function from unknown to text"
 SORTED = "is not a simply updatable scan"
+OPENED = re.compile(r" at OPEN(\n|$)")
+FETCHED = re.compile(r" at (FETCH|MOVE)(\n|$)")
 Fields = tuple[str, ...]
 
 
@@ -171,6 +173,9 @@ CASES = (
     *(f"DECLARE c CURSOR FOR SELECT id FROM gp_t ORDER BY id; n int; BEGIN FOR r IN c LOOP {a}; RAISE NOTICE '% %', r, n; END LOOP; END" for a in (
         "CLOSE c", "EXECUTE 'CLOSE c'", "EXECUTE 'CLOSE ALL'", "FETCH c INTO n",
     )),
+    *(f"DECLARE c {k} CURSOR FOR SELECT id FROM gp_t ORDER BY id; n int; BEGIN OPEN c; FETCH ABSOLUTE 5 FROM c INTO n; MOVE ABSOLUTE {at} FROM c; END" for k in (
+        "SCROLL", "NO SCROLL") for at in (5, 6)),
+    *(f"DECLARE n text := {v}; BEGIN END" for v in ("format('%s-%L', 1/0, 'bc')", "concat('a', 1/0)", "to_char(now(), 'x') || 1/0")),
     # an assignment of a query is one query, its conversion, too; its columns are counted as such
     *(f"DECLARE q varchar(3); n int NOT NULL := 1; a int[]; BEGIN {a}; END" for a in (
         "q := string_agg(s, '-') FROM gp_t", "n := max(s) FROM gp_t", "n := max(id) FROM gp_t WHERE false", "n := 1, 2", "a[1] := 1, 2", "IF 1, 2 THEN NULL; END IF",
@@ -247,20 +252,25 @@ CALLS = (
 )
 
 
-REASONS = ("refused", "no text of an unknown", "a plan that sorts")
+REASONS = ("refused", "no text of an unknown", "a plan that sorts", "a query that runs when it is opened")
 
 
 def explained(ours: list[Ended], theirs: list[Ended]) -> str:
     """Return why a function may do something else, "" where nothing explains it.
 
     PostgreSQL has no conversion from unknown, the type of fields that were made of literals, and says so as an internal error. WHERE CURRENT OF
-    fails there where the cursor's plan sorts, which its figures decide.
+    fails there where the cursor's plan sorts, which its figures decide. A cursor's rows are computed by OPEN here, by FETCH there: so is its error.
     """
     if any(REFUSED in repr(end) for end in ours):
         return REASONS[0]
     if any(NO_TEXT in repr(end) for end in theirs):
         return REASONS[1]
-    return REASONS[2] if any(SORTED in repr(end) for end in theirs) else ""
+    if any(SORTED in repr(end) for end in theirs):
+        return REASONS[2]
+    opened = {end.error[:3] for end in ours if end.error and OPENED.search(end.error[-1])}
+    return (
+        REASONS[3] if any(end.error[:3] in opened and FETCHED.search(end.error[-1]) for end in theirs) else ""
+    )
 
 
 @contextmanager
@@ -333,7 +343,8 @@ def test_kinds_that_have_differed(postgres: str, server: ServerProcess) -> None:
 def keep_figures(seed: int, ends: Counter[str], differences: list[str]) -> None:
     """Write how the functions of a seed ended beside those of other seeds."""
     path = Path(EVIDENCE)
-    known = json.loads(path.read_text(encoding="utf-8"))["seeds"] if path.exists() else {}
+    document = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    known = document.get("seeds", {})
     errors = sum(count for end, count in ends.items() if end not in ("equal", *REASONS))
     known[str(seed)] = {
         "functions": COUNT, "ran to their end": ends["equal"], "errors": errors, "different": len(differences),
@@ -341,6 +352,7 @@ def keep_figures(seed: int, ends: Counter[str], differences: list[str]) -> None:
     }  # fmt: skip
     names = next(iter(known.values()))
     made = {
+        **document,
         "what": "random PL/pgSQL functions beside PostgreSQL 15 (tests/differential/generated_plpgsql.py)",
         "all": {name: sum(figures[name] for figures in known.values()) for name in names},
         "seeds": {key: known[key] for key in sorted(known, key=int)},
