@@ -57,6 +57,7 @@ class HoldFacts:
 class TransactionFacts:
     """One running transaction. ``rows``: intents staged; ``locks``: granules held.
 
+    ``unlocked``: the shards that it has read without a lock.
     ``timeline``: None while it is open in which one it reads.
     """
 
@@ -69,6 +70,7 @@ class TransactionFacts:
     locks: int
     rows: int
     waiting: bool
+    unlocked: tuple[ShardId, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,6 +237,7 @@ def transactions(core: Coordinator) -> Iterator[TransactionFacts]:
             locks=len(txn.owner.held),
             rows=sum(own.staged for own in txn.own.values()),
             waiting=txn.owner.waiting is not None,
+            unlocked=tuple(shard for shard in txn.views if shard not in txn.owner.held),
         )
 
 

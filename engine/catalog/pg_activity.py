@@ -29,6 +29,7 @@ from engine.transaction.conflicts import mode_name
 from engine.transaction.losses import MEANINGS
 from pgwire.codecs.network import address_of
 from pgwire.give_way import paced_iter
+from planner.typefacts import FIRST_USER_OID
 from txn import inspect
 from txn.locks.entry import LockRow
 from txn.locks.granule import Advisory
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from engine.connection.session import Session
 
 XID_MASK: Final = 0xFFFFFFFF
+PG_LOCKS_OID: Final = 12073
 
 
 @relation("pg_stat_activity", "session")
@@ -96,7 +98,11 @@ def _wait_event(other: Session, wait: LockRow | None, committing: bool) -> tuple
 
 @relation("pg_locks", "session")
 def pg_locks(session: Session) -> Iterator[RowDict]:
-    """Yield pg_locks from the lock table of txn: tables, rows, and index keys as objects of pg_class."""
+    """Yield pg_locks: the lock table of txn (tables, rows, index keys as objects of pg_class), and what a running transaction is and reads.
+
+    Its ids it holds, as in PostgreSQL: ``virtualxid``, and ``transactionid`` where it writes. What it has read without a lock stays as it
+    was for it; it is shown as PostgreSQL's weakest lock, for which nobody waits either (but its ACCESS EXCLUSIVE).
+    """
     now_us, loop_s = session.clock_time_us(), asyncio.get_running_loop().time()
     for lock in paced_iter(session.db.store.lock_rows()):
         granule = _granule(lock.granule)
@@ -108,6 +114,26 @@ def pg_locks(session: Session) -> Iterator[RowDict]:
             "mode": mode_name(kind, lock.mode), "granted": lock.granted, "fastpath": False,
             "waitstart": None if lock.since_s is None else now_us - int((loop_s - lock.since_s) * 1e6),
         }  # fmt: skip
+    for txn in paced_iter(inspect.transactions(session.db.store.core)):
+        if not txn.session:
+            continue
+        holder = session.db.sessions.get(txn.session)
+        database = session.database_oid if holder is None else holder.session.database_oid
+        virtual = f"{txn.session}/{txn.txn}"
+        common = {"virtualtransaction": virtual, "pid": txn.session, "granted": True, "fastpath": False}
+        own = {**common, "mode": "ExclusiveLock"}
+        yield {**own, "locktype": "virtualxid", "virtualxid": virtual}
+        if txn.state != "reading":
+            yield {**own, "locktype": "transactionid", "transactionid": txn.txn & XID_MASK}
+        read = [shard for shard in txn.unlocked if shard >= FIRST_USER_OID]
+        for oid in (*read, *((PG_LOCKS_OID,) if holder is not None and holder.session is session else ())):
+            yield {
+                **common,
+                "locktype": "relation",
+                "database": database,
+                "relation": oid,
+                "mode": "AccessShareLock",
+            }
 
 
 def _granule(granule: Any) -> dict[str, Any]:

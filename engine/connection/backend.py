@@ -97,6 +97,8 @@ class Connection:
             report = in_bounds(report)
             if self.session.cancelled.decided and report.severity == "ERROR":
                 report = replace(report, severity="FATAL", detail=COMMITTED)
+            elif report.severity == "ERROR" and self.session.settings.get("exit_on_error") == "on":
+                report = replace(report, severity="FATAL")
             self.log.report(report)
             if self.interrupts.waiting:  # what takes no slice gathers nothing that is worth it
                 release_error(error)

@@ -193,10 +193,11 @@ class Session:
         from engine.ddl.roles import set_role
         from engine.transaction.block_statements import change_mode
 
-        if name in MODES:
-            return change_mode(self, name, value)
-        if name in IDENTITY:
-            set_role(self, name, value, local=local)
+        key = name.lower()
+        if key in MODES:
+            return change_mode(self, key, value)
+        if key in IDENTITY:
+            set_role(self, key, value, local=local)
         else:
             self.settings.set(name, value, local=local)
         return self.settings.show(name)

@@ -16,7 +16,7 @@ from typing import Final
 EFFECTIVE: Final = frozenset((
     "application_name", "bytea_output", "check_function_bodies", "client_encoding", "client_min_messages",
     "datestyle", "default_text_search_config", "default_transaction_isolation", "default_transaction_read_only",
-    "escape_string_warning", "extra_float_digits", "idle_in_transaction_session_timeout", "idle_session_timeout", "intervalstyle", "lo_compat_privileges", "lock_timeout",
+    "escape_string_warning", "exit_on_error", "extra_float_digits", "idle_in_transaction_session_timeout", "idle_session_timeout", "intervalstyle", "lo_compat_privileges", "lock_timeout",
     "log_connections", "log_disconnections", "log_duration", "log_error_verbosity", "log_min_duration_sample",
     "log_min_duration_statement", "log_min_error_statement", "log_min_messages", "log_parameter_max_length",
     "log_parameter_max_length_on_error", "log_statement", "log_statement_sample_rate", "log_transaction_sample_rate",
@@ -86,11 +86,12 @@ WITHOUT_EFFECT: Final[Mapping[str, tuple[str, ...]]] = {
         "allow_in_place_tablespaces", "default_table_access_method", "default_tablespace", "temp_tablespaces",
     ),
     "there are no libraries to load (one that a session begins with is refused)": (
-        "dynamic_library_path", "local_preload_libraries", "session_preload_libraries",
+        "dynamic_library_path", "extension_destdir", "local_preload_libraries", "session_preload_libraries",
     ),
     "there is no type xml": ("xmlbinary", "xmloption"),
     "every snapshot is safe, no transaction has to wait for one": ("default_transaction_deferrable", "transaction_deferrable"),
     "all sessions are one process": ("update_process_title",),
+    "how deep a statement may nest has a bound of its own": ("max_stack_depth",),
 }  # fmt: skip
 """Why a setting changes nothing: the settings."""
 

@@ -162,6 +162,13 @@ def _text_search(value: str, find: FindConfiguration) -> str:
     return f"{quote_ident(found.schema)}.{quote_ident(found.name)}"
 
 
+_LOCALE: Final = re.compile(r"(C|POSIX|[a-z]{2,3}(_[A-Z]{2})?|[a-z]{3,})(\.[\w-]+)?(@\w+)?|", re.ASCII)
+"""What may be the name of a locale of some system; ``english`` and the like are aliases."""
+_ABBREVIATIONS: Final = frozenset(("Default", "Australia", "India"))
+"""PostgreSQL's sets."""
+_MOST_STACK_KB: Final = 7680
+"""What PostgreSQL takes where the system gives a process 8 MB of stack."""
+
 _ONLY_DEFAULT: Final = {
     "plpgsql.print_strict_params": "off",
     "plpgsql.variable_conflict": "error",
@@ -201,6 +208,14 @@ def _text(setting: SettingDef, value: str, current: str, default: str, find: Fin
                     setting.name, value, "It is a hybrid timestamp, as SHOW holdfast.commit_ts prints it."
                 )
             return value.strip()
+        case "lc_messages" | "lc_monetary" | "lc_numeric" | "lc_time":
+            if _LOCALE.fullmatch(value) is None:
+                raise invalid(setting.name, value)
+        case "timezone_abbreviations":
+            if not value:
+                raise SqlError("22023", 'could not read time zone file "": Is a directory')
+            if value not in _ABBREVIATIONS:
+                raise invalid(setting.name, value)
         case "application_name":
             return "".join([ch if " " <= ch <= "~" else "?" * len(ch.encode()) for ch in cut(value)])
     return value
@@ -228,6 +243,12 @@ def normalise(
             canonical = _choice(setting, spelled, value)
         case "integer":
             canonical = whole_number(setting, spelled, value)
+            if setting.name == "max_stack_depth" and int(canonical) > _MOST_STACK_KB:
+                raise SqlError(
+                    "22023", f'invalid value for parameter "{spelled}": {canonical}',
+                    detail=f'"max_stack_depth" must not exceed {_MOST_STACK_KB}kB.',
+                    hint="Increase the platform's stack depth limit via \"ulimit -s\" or local equivalent.",
+                )  # fmt: skip
         case "real":
             canonical = real_number(setting, spelled, value)
         case _:

@@ -134,8 +134,9 @@ class Settings:
         """Return an integer setting in its base unit."""
         return int(self.get(name))
 
-    def check(self, name: str, value: str, *, beginning: bool = False) -> str:
+    def check(self, name: str, value: str, *, beginning: bool = False, spelled: str = "") -> str:
         """Validate a change and return the canonical value. ``beginning``: of the session, where more can be said.
+        ``spelled``: what errors call it, if not ``name``.
 
         Raises SqlError 42704, 55P02, 42501, 22023, 0A000.
         """
@@ -145,7 +146,7 @@ class Settings:
             return value
         find = self.find_configuration
         canonical = normalise(
-            definition, value, self.get(key), find, default=self._default(key), spelled=name
+            definition, value, self.get(key), find, default=self._default(key), spelled=spelled or name
         )
         if (key, canonical) == ("default_with_oids", "on"):
             raise SqlError("0A000", "tables declared WITH OIDS are not supported")

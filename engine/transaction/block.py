@@ -454,6 +454,12 @@ class Block:
             self._read_only = read_only
             settings.override("transaction_read_only", "on" if read_only else "off")
         if deferrable is not None:
+            if check and self.savepoints:
+                raise SqlError(
+                    "25001", "SET TRANSACTION [NOT] DEFERRABLE cannot be called within a subtransaction"
+                )
+            if check and self.txn is not None:
+                raise SqlError("25001", "SET TRANSACTION [NOT] DEFERRABLE must be called before any query")
             settings.override("transaction_deferrable", "on" if deferrable else "off")
 
     def set_read_only(self, read_only: bool) -> None:

@@ -146,7 +146,7 @@ def change_mode(session: Session, name: str, value: str | None) -> str:
     """As ``set_mode``; return the canonical value. Outside of a transaction block it lasts for the statement: nothing changes."""
     if value is None:
         value = session.settings.get("default_" + name)
-    canonical = session.settings.check("default_" + name, value)
+    canonical = session.settings.check("default_" + name, value, spelled=name)
     if session.block.state not in (IDLE, IMPLICIT):
         flag = canonical == "on"
         session.block.set_modes(

@@ -120,7 +120,7 @@ def set_config(session: EvalSession, name: str | None, value: str | None, local:
     """SQL's ``set_config``: a NULL value resets."""
     if name is None:
         raise SqlError("22004", "SET requires parameter name")
-    return session.set_setting(name.lower(), value, local=bool(local))
+    return session.set_setting(name, value, local=bool(local))
 
 
 def current_schema(session: EvalSession) -> str | None:

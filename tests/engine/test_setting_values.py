@@ -48,6 +48,12 @@ TAKEN = [
     ("DateStyle", "mdy, german", "German, MDY"),
     ("DateStyle", "german", "German, DMY"),
     ("DateStyle", "postgresxx", "Postgres, MDY"),
+    ("max_stack_depth", "100kB", "100kB"),
+    ("max_stack_depth", "7680", "7680kB"),
+    ("exit_on_error", "1", "on"),
+    ("extension_destdir", "x", "x"),
+    ("timezone_abbreviations", "Default", "Default"),
+    ("lc_time", "POSIX", "POSIX"),
 ]  # fmt: skip
 
 # setting, text, SQLSTATE, message (after "invalid value …: "), DETAIL, HINT
@@ -79,6 +85,15 @@ REFUSED = [
     ("default_table_access_method", "btree", "55000", 'access method "btree" is not of type TABLE', None, None),
     ("wal_consistency_checking", "xlog", "22023", None, 'Unrecognized key word: "xlog".', None),
     ("backtrace_functions", "a-1", "22023", None, "invalid character", None),
+    ("max_stack_depth", "7681", "22023", 'invalid value for parameter "max_stack_depth": 7681', '"max_stack_depth" must not exceed 7680kB.',
+     'Increase the platform\'s stack depth limit via "ulimit -s" or local equivalent.'),
+    ("lc_messages", "x", "22023", None, None, None),
+    ("lc_numeric", "a,b", "22023", None, None, None),
+    ("timezone_abbreviations", "india", "22023", None, None, None),
+    ("timezone_abbreviations", "", "22023", 'could not read time zone file "": Is a directory', None, None),
+    ("timezone_abbreviations", "India", "0A000", 'setting "timezone_abbreviations" to "India" is not supported', None, None),
+    ("lc_time", "de_DE.UTF-8", "0A000", 'setting "lc_time" to "de_DE.UTF-8" is not supported', None, None),
+    ("array_nulls", "off", "0A000", 'setting "array_nulls" to "off" is not supported', None, None),
     ("plpgsql.extra_errors", "a b", "22023", None, "List syntax is invalid.", None),
     ("plpgsql.extra_errors", "all, too_many_rows", "22023", None, 'Key word "all" cannot be combined with other key words.', None),
 ]  # fmt: skip
@@ -143,3 +158,38 @@ def test_commits_are_durable_whatever_synchronous_commit_says(server: ServerProc
             "SELECT current_setting('synchronous_commit'), current_setting('search_path')"
         )
         assert found.fetchone() == ("off", "a,public")
+
+
+def test_a_session_that_exits_on_errors_ends_with_the_first_one(server: ServerProcess) -> None:
+    """In each protocol; what the handler of a function has taken is none."""
+    where = f"host=127.0.0.1 port={server.port} user=postgres dbname=postgres"
+    taken = "DO $$ BEGIN PERFORM 1/0; EXCEPTION WHEN division_by_zero THEN END $$"
+    for params in (None, (0,)):
+        with psycopg.connect(where, autocommit=True, options="-c exit_on_error=on") as connection:
+            connection.execute(taken)
+            with pytest.raises(psycopg.errors.DivisionByZero) as caught:
+                connection.execute("SELECT 1/0" if params is None else "SELECT 1/%s", params)
+            assert caught.value.diag.severity == "FATAL"
+            with pytest.raises(psycopg.OperationalError):
+                connection.execute("SELECT 1")
+
+
+def test_modes_of_a_transaction_are_refused_by_their_own_names(server: ServerProcess) -> None:
+    where = f"host=127.0.0.1 port={server.port} user=postgres dbname=postgres"
+    late = "SET TRANSACTION [NOT] DEFERRABLE must be called before any query"
+    within = "SET TRANSACTION [NOT] DEFERRABLE cannot be called within a subtransaction"
+    with psycopg.connect(where, autocommit=True) as connection:
+        for texts, said in (
+            (["SET transaction_isolation = nonsense"], 'invalid value for parameter "transaction_isolation": "nonsense"'),
+            (["SET transaction_deferrable = maybe"], 'parameter "transaction_deferrable" requires a Boolean value'),
+            (["SELECT set_config('IntervalStyle', 'x', false)"], 'invalid value for parameter "IntervalStyle": "x"'),
+            (["BEGIN", "SELECT 1", "SET TRANSACTION DEFERRABLE"], late),
+            (["BEGIN", "SELECT set_config('transaction_deferrable', 'on', false)"], late),
+            (["BEGIN", "SAVEPOINT a", "SET TRANSACTION NOT DEFERRABLE"], within),
+        ):  # fmt: skip
+            for text in texts[:-1]:
+                connection.execute(text)
+            with pytest.raises(psycopg.Error) as caught:
+                connection.execute(texts[-1])
+            assert caught.value.diag.message_primary == said
+            connection.execute("ROLLBACK")

@@ -53,6 +53,7 @@ PROBES = {
 }  # fmt: skip
 
 PROVEN = {
+    "exit_on_error": "engine/test_setting_values.py::test_a_session_that_exits_on_errors_ends_with_the_first_one",
     "client_min_messages": "engine/test_settings.py::test_statements_are_told_to_who_wants_to_know",
     "idle_in_transaction_session_timeout": "engine/test_server_life.py::test_an_idle_transaction_ends_with_25P03",
     "idle_session_timeout": "engine/test_server_life.py::test_an_idle_session_ends_with_57P05_but_not_inside_a_transaction",
@@ -134,6 +135,7 @@ def test_an_effective_setting_changes_an_answer(client: FieldsClient, name: str)
 NAMES: dict[str, list[str]] = {
     "default_table_access_method": [],
     "default_tablespace": ["pg_default"],
+    "max_stack_depth": ["100", "7680"],
     "stats_fetch_consistency": ["snapshot"],
     "temp_tablespaces": ["pg_default"],
     "wal_consistency_checking": ["all"],

@@ -84,6 +84,32 @@ def test_a_wait_is_seen_from_outside(pair: Pair) -> None:
     assert ("tuple", "ExclusiveLock") in held  # no key is changed
 
 
+def test_a_session_holds_its_own_ids_and_what_it_reads(server: ServerProcess) -> None:
+    """As PostgreSQL 15 shows it, but for indexes, and for tables that are read and then written: one mode, the stronger."""
+    client = server.connect()
+    own = (
+        "SELECT locktype, relation::regclass, virtualxid IS NOT NULL, transactionid IS NOT NULL, mode FROM pg_locks"
+        " WHERE pid = pg_backend_pid() AND granted AND locktype IN ('relation', 'virtualxid', 'transactionid') ORDER BY 1, 2"
+    )
+    here, virtual = (
+        ("relation", "pg_locks", "f", "f", "AccessShareLock"),
+        ("virtualxid", None, "t", "f", "ExclusiveLock"),
+    )
+    client.run("DROP TABLE IF EXISTS read_here; CREATE TABLE read_here (a int PRIMARY KEY)")
+    assert client.run(own).rows == [here, virtual]
+    client.run("BEGIN")
+    client.run("SELECT count(*) FROM read_here")
+    assert client.run(own).rows == [here, ("relation", "read_here", "f", "f", "AccessShareLock"), virtual]
+    client.run("INSERT INTO read_here VALUES (1)")
+    assert client.run(own).rows == [
+        here, ("relation", "read_here", "f", "f", "RowExclusiveLock"), ("transactionid", None, "f", "t", "ExclusiveLock"), virtual,
+    ]  # fmt: skip
+    client.run("COMMIT")
+    assert client.run(own).rows == [here, virtual]
+    client.run("DROP TABLE read_here")
+    client.close()
+
+
 def test_activity_tells_who_waits_and_who_idles(pair: Pair) -> None:
     columns = "state, wait_event_type, query, xact_start IS NOT NULL, backend_xid IS NOT NULL"
     activity = f"SELECT {columns} FROM pg_stat_activity WHERE pid = "
