@@ -42,7 +42,7 @@ from engine.index.large_objects import NUMBER, LargeObjectSource
 from engine.index.late import late_targets
 from engine.index.nodes import Filter, Node
 from engine.index.one_time import OneTime
-from engine.index.ordered import ordered_access
+from engine.index.ordered import enough, is_small, ordered_access
 from engine.index.partitions import (
     PartitionsSource,
     Parts,
@@ -347,6 +347,11 @@ class FromPlanner:
                 raise LookupError(f"relation {item.oid} is not in the catalog")
             ordered = self.ordered
             access = self._access(index, conjuncts, bound) if ordered is None else ordered.access
+            counts = None
+            if ordered is None and access is not None and self.found.around is None:
+                counts = enough(self.query, access, conjuncts)
+                if counts is not None:
+                    access = replace(access, limited=is_small(counts))
             mark = self.marks.get(index)
             self.planning.note(item, relation.oid, access, peeked=mark is not None and mark.wait == "skip")
             if access is None:
@@ -379,6 +384,8 @@ class FromPlanner:
                     keyed.reverse = ordered.reverse
                     keyed.counts = compile_row(ordered.counts, self._empty())
                     self.found.ordered.append(keyed)
+                elif counts is not None:
+                    keyed.enough = compile_row(counts, self._empty())
                 stored = keyed
                 served_by = {id(s) for s in access.served}
                 conjuncts = [c for c in conjuncts if id(c) not in served_by]

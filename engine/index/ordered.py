@@ -1,9 +1,11 @@
-"""ORDER BY ... LIMIT answered by reading an index in order, as far as the limit.
+"""ORDER BY ... LIMIT answered by reading an index in order, as far as the limit; LIMIT alone by reading a range as far as that.
 
     SELECT * FROM t WHERE a = $1 AND b > $2 ORDER BY b LIMIT 20      index (a, b): prefix a, bound on b, 20 rows
 
 Only where that is the whole query: one stored table, every condition served by the index, no grouping, DISTINCT,
 windows or set-returning functions. Index order has NULLs last, so descending reads have them first.
+
+Without ORDER BY any rows of the range will do. Batches live by that: ``DELETE … WHERE ctid IN (SELECT ctid … WHERE a < $1 LIMIT 1000)``.
 """
 
 from __future__ import annotations
@@ -60,7 +62,25 @@ class Ordered:
 
 def ordered_access(query: Select, catalog: Catalog, conjuncts: list[Expr]) -> Ordered | None:
     """Return how an index answers ORDER BY and LIMIT of ``query``, or None."""
-    if query.limit is None or query.with_ties or query.grouped or query.distinct or not query.order:
+    counts = limits_of(query) if query.order else None
+    if counts is None:
+        return None
+    (ref,) = query.from_
+    assert isinstance(ref, RangeRef)
+    item = query.ranges[ref.range]
+    relation = catalog.relation_by_oid(item.oid) if isinstance(item, RelationRange) else None
+    if relation is None:
+        return None
+    keys = [_order_column(query, key, ref.range) for key in query.order]
+    if any(k is None for k in keys):
+        return None
+    columns = [k for k in keys if k is not None]
+    return _search(relation, ref.range, conjuncts, columns, list(query.order), counts)
+
+
+def limits_of(query: Select) -> tuple[Expr, ...] | None:
+    """Return LIMIT and OFFSET of a query whose rows are those of one stored table, one for one; None of others."""
+    if query.limit is None or query.with_ties or query.grouped or query.distinct:
         return None
     if len(query.from_) != 1 or not isinstance(query.from_[0], RangeRef):
         return None
@@ -73,15 +93,21 @@ def ordered_access(query: Select, catalog: Catalog, conjuncts: list[Expr]) -> Or
     for node in (n for t in query.targets for n in walk(t.expr)):
         if isinstance(node, WindowFunc) or (isinstance(node, FuncExpr) and node.returns_set):
             return None
-    relation = catalog.relation_by_oid(item.oid)
-    if relation is None:
+    return counts
+
+
+def enough(query: Select, access: Access, conjuncts: list[Expr]) -> tuple[Expr, ...] | None:
+    """Return the counts that bound a read of any rows of a range that serves all conditions; None where more may be needed."""
+    if access.kind != "prefix" or query.order or any(mark.wait == "skip" for mark in query.row_marks):
         return None
-    index_ = query.from_[0].range
-    keys = [_order_column(query, key, index_) for key in query.order]
-    if any(k is None for k in keys):
+    if any(not any(c is s for s in access.served) for c in conjuncts):
         return None
-    columns = [k for k in keys if k is not None]
-    return _search(relation, index_, conjuncts, columns, list(query.order), counts)
+    return limits_of(query)
+
+
+def is_small(counts: tuple[Expr, ...]) -> bool:
+    """Tell whether counts are few rows, as far as the query says."""
+    return all(not isinstance(_bare(x), Const) or _small(_bare(x)) for x in counts)
 
 
 def _search(
@@ -115,8 +141,7 @@ def _search(
             k.descending != reverse or (k.nulls_first != reverse and c not in not_null) for c, k in wanted
         ):
             continue
-        limited = all(not isinstance(_bare(x), Const) or _small(_bare(x)) for x in counts)
-        return Ordered(replace(access, limited=limited), reverse, counts)
+        return Ordered(replace(access, limited=is_small(counts)), reverse, counts)
     return None
 
 

@@ -409,6 +409,7 @@ class IndexSource(Source):
         self.upper = compile_expr(access.upper[0], outer) if access.upper else None
         self.reverse = False
         self.counts: RowFunction | None = None  # LIMIT and OFFSET, where the index gives the query's order
+        self.enough: RowFunction | None = None  # the same where any rows of the range will do
         self.following = _following(access, relation)
         bounds = bool(access.lower or access.upper)
         self.ranged = access.kind == "prefix" and bounds and not access.keys and self.following is None
@@ -429,7 +430,7 @@ class IndexSource(Source):
     @property
     def waiting(self) -> tuple[RowFunction, ...]:
         """Those of its expressions whose evaluation may suspend: sub-selects, calls of users' functions."""
-        parts = (self.key, self.lower, self.upper, self.counts)
+        parts = (self.key, self.lower, self.upper, self.counts, self.enough)
         return tuple(part for part in parts if part is not None and part.may_suspend)
 
     def in_parts(self, ctx: Any) -> bool:
@@ -481,6 +482,12 @@ class IndexSource(Source):
                 limit = max(sum(c or 0 for c in counts), 0)
                 if self.slack:
                     limit += e.shared.private[self]
+        if self.enough is not None:
+            counts = known[self.enough] if self.enough in known else self.enough(outer, e)
+            if counts[0] is not None:
+                limit = max(
+                    sum(c or 0 for c in counts), MOST_ROWS + 1
+                )  # few rows all come, in the order of the table
         if part is not None:
             limit = part.most
             if part.behind is not None:

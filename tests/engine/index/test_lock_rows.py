@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from engine.executor import RowsChanged
+from engine.index.sources import MOST_ROWS
 from tests.engine.index.harness import Database, MemoryTxn
 from txn.types import StoredRow
 
@@ -139,3 +140,31 @@ def test_rows_to_be_updated_are_locked_as_they_are_read(db: Database) -> None:
         assert run(db, f"SELECT n FROM t WHERE id = 4 {clause}", txn) == [(1,)]
         assert txn.reads == [f"lookup {how}"]
         assert txn.locked == [4]
+
+
+@pytest.mark.parametrize(
+    ("sql", "limit"),
+    [
+        (
+            "SELECT k FROM u WHERE k = 1 LIMIT 3",
+            MOST_ROWS + 1,
+        ),  # few rows all come, in the order of the table
+        ("SELECT k FROM u WHERE k = 1 LIMIT 5000 OFFSET 10", 5010),
+        ("SELECT k FROM u WHERE k = 1 LIMIT NULL", None),
+        ("SELECT k FROM u WHERE k = 1 LIMIT 3 FOR UPDATE", MOST_ROWS + 1),
+        ("SELECT k FROM u WHERE k = 1 LIMIT 3 FOR UPDATE SKIP LOCKED", None),
+        ("SELECT k FROM u WHERE k = 1 AND n > 0 LIMIT 3", None),
+        ("SELECT count(*) FROM u WHERE k = 1 LIMIT 3", None),
+        ("SELECT DISTINCT n FROM u WHERE k = 1 LIMIT 3", None),
+        ("SELECT generate_series(1, 2) FROM u WHERE k = 1 LIMIT 3", None),
+        ("SELECT t.n FROM (SELECT n FROM u WHERE k = 1 LIMIT 3) t", MOST_ROWS + 1),
+    ],
+)
+def test_a_range_is_read_as_far_as_a_limit_without_an_order_needs(
+    db: Database, sql: str, limit: int | None
+) -> None:
+    rows = [("1", f"{i}.5", str(i % 3)) for i in range(8)]
+    db.table("u", "k int4", "s numeric", "n int4", primary=("k", "s"), rows=rows)
+    txn = LockingTxn(db)
+    run(db, sql, txn)
+    assert txn.reads == [f"range to {limit}"]
