@@ -19,9 +19,10 @@ from engine.catalog.stored import SUPERUSER_OID
 from engine.catalog.virtual import RowDict, by_name, of_each, relation
 from planner.bind.functions import body_statements
 from planner.bind.generated import columns_used, generations
+from planner.bind.named_columns import column_named
 from planner.bind.query import bind_view
 from planner.bind.stored import stored_context, table_range
-from planner.catalog import FunctionDef, RelationDef, TypeDef
+from planner.catalog import Catalog, FunctionDef, RelationDef, TypeDef
 from planner.facts import facts
 from planner.named_oids import named_oids, relations_in_text
 from planner.query import Insert, QueryExpr, RelationRange, Select, SetOp, SubqueryRange, Values, Var
@@ -65,7 +66,9 @@ def _counts(item: RelationDef) -> bool:
 # --- which columns a query names --------------------------------------------------------------------
 
 
-def columns_named(query: QueryExpr | Insert, row: RelationRange | None = None) -> dict[int, frozenset[int]]:
+def columns_named(
+    query: QueryExpr | Insert, catalog: Catalog, row: RelationRange | None = None
+) -> dict[int, frozenset[int]]:
     """Return by oid of a table or view which of its columns a query or an INSERT names; whole rows name none, views are not looked into.
 
     ``row``: what RETURNING of an INSERT knows the new rows as.
@@ -79,9 +82,10 @@ def columns_named(query: QueryExpr | Insert, row: RelationRange | None = None) -
     while stack:
         node, levels = stack.pop()
         if isinstance(node, Var):
-            oid = _relation_of(levels[node.level][node.range]) if node.range >= 0 else 0
-            if oid and node.attnum > 0:
-                found.setdefault(oid, set()).add(node.attnum)
+            if node.range >= 0:
+                oid, attnum = column_named(levels[node.level][node.range], node.attnum, catalog)
+                if oid:
+                    found.setdefault(oid, set()).add(attnum)
         elif not isinstance(node, RelationRange) and not (isinstance(node, SubqueryRange) and node.view):
             if isinstance(node, Select):
                 levels = (node.ranges, *levels)
@@ -91,19 +95,12 @@ def columns_named(query: QueryExpr | Insert, row: RelationRange | None = None) -
     return {oid: frozenset(attnums) for oid, attnums in found.items()}
 
 
-def _relation_of(range_: Any) -> int:
-    """Return the oid of the table or view that a range stands for, 0 for another one."""
-    if isinstance(range_, RelationRange):
-        return range_.oid
-    return range_.view[0] if isinstance(range_, SubqueryRange) and range_.view is not None else 0
-
-
 def _columns_of_view(catalog: CatalogSnapshot, view: RelationDef) -> dict[int, frozenset[int]]:
     """Return what ``columns_named`` finds in a view, kept with the catalog."""
     key = ("columns named", view.oid)
     if key not in catalog.derived:
         context = stored_context(catalog, view.view_sql, view.view_path)
-        catalog.derived[key] = columns_named(bind_view(context, view))
+        catalog.derived[key] = columns_named(bind_view(context, view), catalog)
     found: Any = catalog.derived[key]
     return cast("dict[int, frozenset[int]]", found)
 
@@ -115,7 +112,9 @@ def _columns_of_body(catalog: CatalogSnapshot, function: FunctionDef) -> dict[in
         named: dict[int, frozenset[int]] = {}
         for kept in body_statements(function, catalog) if function.body_sql else ():
             into = catalog.relation_by_oid(kept.table) if isinstance(kept, Insert) else None
-            for oid, attnums in columns_named(kept, None if into is None else table_range(into)).items():
+            for oid, attnums in columns_named(
+                kept, catalog, None if into is None else table_range(into)
+            ).items():
                 named[oid] = named.get(oid, frozenset()) | attnums
         catalog.derived[key] = named
     found: Any = catalog.derived[key]

@@ -126,8 +126,8 @@ def views_depend(session: Session, item: RelationDef) -> Iterator[RowDict]:
     context = stored_context(catalog, item.view_sql, item.view_path)
     columns: Mapping[int, frozenset[int]] = {}
     with suppress(SqlError):  # it reads what is not there any more, or in another form
-        columns = columns_named(bind_view(context, item))
-    for oid in sorted({*item.depends_on, *relations_in_text(item.view_sql)}):
+        columns = columns_named(bind_view(context, item), catalog)
+    for oid in sorted({*item.depends_on, *relations_in_text(item.view_sql), *columns}):
         read = catalog.relation_by_oid(oid)
         if read is None or not read.virtual:
             for attnum in sorted(columns.get(oid, ())) or (0,):

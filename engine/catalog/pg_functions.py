@@ -186,7 +186,7 @@ def _read_by_body(
             made = body_statements(function, session.catalog, keys)
             for query in made:
                 if not isinstance(query, Insert):
-                    for oid, read in columns_named(query).items():
+                    for oid, read in columns_named(query, session.catalog).items():
                         columns[oid] = columns.get(oid, frozenset()) | read
     # else those of views and functions that it names
     return columns, sorted(oid for depth, oid in keys if depth == 1)

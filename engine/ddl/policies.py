@@ -23,12 +23,14 @@ from engine.ddl.row_readers import Reads
 from engine.eager import settle
 from engine.reads.plans import Plan
 from planner import statements as st
+from planner.bind.named_columns import NONE, column_named
 from planner.bind.policy import expressions, of_table, rebound_policies
 from planner.bind.renaming import renamed
+from planner.bind.stored import table_range
 from planner.catalog import Catalog, RelationDef
 from planner.catalog.policy import EVERYBODY, PolicyDef
 from planner.errors import SqlError
-from planner.query import Expr, QueryBase, RelationRange, SubqueryRange, Var
+from planner.query import Expr, QueryBase, SubqueryRange, Var
 from planner.walk import children
 from txn.types import ShardId
 
@@ -156,31 +158,25 @@ def columns_of(policy: PolicyDef, table: RelationDef, catalog: Catalog) -> set[t
     found: set[tuple[int, int]] = set()
     for expr in expressions(policy, table, catalog):
         if expr is not None:
-            _collect(expr, [[table.oid]], found)
+            _collect(expr, [(table_range(table),)], found, catalog)
+    found.discard(NONE)
     return found
 
 
-def _collect(node: Any, levels: list[list[int]], found: set[tuple[int, int]]) -> None:
-    """Add the columns below ``node``; ``levels``: the relations that the ranges of each query around it are, 0 for others."""
+def _collect(node: Any, levels: list[Sequence[Any]], found: set[tuple[int, int]], catalog: Catalog) -> None:
+    """Add the columns below ``node``; ``levels``: the ranges of each query around it."""
     if isinstance(node, Var):
         if node.level < len(levels) and node.range >= 0:
             ranges = levels[-1 - node.level]
-            oid = ranges[node.range] if node.range < len(ranges) else 0
-            if oid and node.attnum > 0:
-                found.add((oid, node.attnum))
+            if node.range < len(ranges):
+                found.add(column_named(ranges[node.range], node.attnum, catalog))
         return
     if isinstance(node, QueryBase):
-        levels = [*levels, [_relation_of(item) for item in getattr(node, "ranges", ())]]
+        levels = [*levels, getattr(node, "ranges", ())]
     if isinstance(node, SubqueryRange) and node.view is not None:
         return  # what a view reads is its own affair
     for child in children(node):
-        _collect(child, levels, found)
-
-
-def _relation_of(item: Any) -> int:
-    if isinstance(item, RelationRange):
-        return item.oid
-    return item.view[0] if isinstance(item, SubqueryRange) and item.view is not None else 0
+        _collect(child, levels, found, catalog)
 
 
 def policies_on(

@@ -16,6 +16,7 @@ from pgwire.codecs.settings import STORED_TEXT
 from planner import ast
 from planner.bind.columns import function_columns
 from planner.bind.expr import bind_clause
+from planner.bind.named_columns import given_type
 from planner.bind.output_names import column_name
 from planner.casts import resolve_unknown
 from planner.composite import is_composite
@@ -89,10 +90,7 @@ def bind_function(scope: Scope, node: ast.FunctionRef) -> tuple[int, Item]:
 
 def _row_type(scope: Scope, expr: Expr) -> int:
     """Return the composite type of what a function gives, 0 for any other."""
-    oid = expr.type.oid
-    if isinstance(expr, SqlCall) and oid == RECORD:
-        function = scope.context.catalog.function_by_oid(expr.proc)
-        oid = oid if function is None or function.outputs else function.result
+    oid = given_type(expr, scope.context.catalog)
     return base_oid(oid) if is_composite(oid) and scope.context.env.row_type(base_oid(oid)) else 0
 
 
