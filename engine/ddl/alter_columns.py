@@ -15,8 +15,7 @@ from engine.catalog.stored import PG_CLASS_OID, key_of, row_array_oid, row_type_
 from engine.constraints import define
 from engine.ddl import functions
 from engine.ddl.column_dependents import Losses, dependencies
-from engine.ddl.dependency_walk import Address, lines
-from engine.ddl.dependency_walk import told as told_with
+from engine.ddl.dependency_walk import Address, lines, told_with
 from engine.ddl.dependents import Dependency, in_report_order, still_needed
 from engine.ddl.drop import described, drop_defaults, drop_relations, notice_cascade, table_of
 from engine.ddl.held_rows import columns_holding, refuse_cycle, refuse_held_rows, renew_holders, repack_rows
@@ -270,10 +269,14 @@ async def drop_column(
     owned = {sequence.oid for sequence in sequences}
     naming = links_to_relations(session, owned) if owned else []
     hanging += [Dependency(oid, oid, "", losses.root) for oid in owned] + naming
-    hangs = bool(reading) or any(one.what for one in in_report_order([losses.root], hanging))
+    hanging += [
+        Dependency(c.oid, c.oid, f"constraint {c.name} on {described(session, relation)}", losses.root)
+        for c in reading
+    ]
+    hangs = [one for one in in_report_order([losses.root], hanging) if one.what]
     if hangs and not (action.cascade and quiet):
         asked = Address(PG_CLASS_OID, relation.oid, relation.number(column.attnum))
-        told = openly(told_with, session, [asked])
+        told = openly(told_with, session, [asked], hangs, lambda one: functions.words_of(session, one.on))
         if not action.cascade:
             raise still_needed(functions.words_of(session, losses.root), lines(told))
         notice_cascade(session, [one.what for one in told])

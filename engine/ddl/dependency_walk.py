@@ -8,7 +8,7 @@ next. What is part of another object (deptype i, e) takes that one along. What g
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from engine.catalog.dependency_rows import PG_ATTRDEF_OID, PG_REWRITE_OID
@@ -18,6 +18,7 @@ from planner.builtins.system_describe import describe_object
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
+    from engine.ddl.dependents import Dependency
 
 
 class Address(NamedTuple):
@@ -67,7 +68,8 @@ class _Walk:
             if of == PG_ATTRDEF_OID and how in "ai":
                 self._ages[of, oid] = ref + (ref_sub + 1) / 4096  # made behind their table
             elif how == "e":
-                self._ages[of, oid] = ref + 0.5  # made with their extension, whatever oids they have
+                # made with their extension, whatever oids they have: types, then functions, then what is made of these
+                self._ages[of, oid] = ref + 0.5 + of / (1 << 15)
             elif of == PG_REWRITE_OID:
                 self._ages[of, oid] = oid - RULE_OID_BASE + 0.5  # made behind their view
             if not number % 256:
@@ -152,6 +154,18 @@ def told(session: Session, asked: Sequence[Address]) -> list[Told]:
         made.append(Told(what, "" if on is None else describe_object(session, *on) or ""))
         give_way()
     return made
+
+
+def told_with(
+    session: Session,
+    asked: Sequence[Address],
+    known: Iterable[Dependency],
+    words: Callable[[Dependency], str],
+) -> list[Told]:
+    """As ``told``, and behind it what is ``known`` to go though pg_depend has no row of it: nothing goes untold. ``words``: of what it depends on."""
+    made = told(session, asked)
+    names = {one.what for one in made}
+    return made + [Told(one.what, words(one)) for one in known if one.what and one.what not in names]
 
 
 def lines(told_: Sequence[Told]) -> list[str]:

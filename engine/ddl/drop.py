@@ -20,8 +20,7 @@ from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
 from engine.constraints import define
 from engine.ddl import functions as depends
-from engine.ddl.dependency_walk import Address, lines
-from engine.ddl.dependency_walk import told as told_with
+from engine.ddl.dependency_walk import Address, lines, told_with
 from engine.ddl.dependents import Dependency, in_report_order, still_needed
 from engine.ddl.in_use import refuse_change
 from engine.ddl.keys import building_indexes
@@ -371,9 +370,16 @@ async def drop_relations(
     ]
     roots: list[Any] = [r.oid for r in (*targets, *owned)]
     roots += [("type", type_.oid) for r, type_ in zip(typed, row_types, strict=True) if r.oid in oids]
-    hangs = any(one.what for one in openly(in_report_order, roots, found))
+    hangs = [one for one in openly(in_report_order, roots, found) if one.what]
     if hangs and not (cascade and quiet):
-        told = openly(told_with, session, [Address(PG_CLASS_OID, target.oid) for target in named])
+        asked = [Address(PG_CLASS_OID, target.oid) for target in named]
+        told = openly(
+            told_with,
+            session,
+            asked,
+            hangs,
+            lambda one: words.get(one.on) or depends.words_of(session, one.on),
+        )
         if not cascade:
             raise still_needed(None if several else described(session, named[0]), lines(told))
         notice_cascade(session, [one.what for one in told])

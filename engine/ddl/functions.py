@@ -17,8 +17,7 @@ from engine.catalog.state import CatalogSnapshot
 from engine.catalog.stored import PG_PROC_OID, CommentDef, Stored, StoredKey, key_of
 from engine.connection.portal import Command, Outcome
 from engine.connection.session import Session
-from engine.ddl.dependency_walk import Address
-from engine.ddl.dependency_walk import told as told_with
+from engine.ddl.dependency_walk import Address, told_with
 from engine.ddl.dependents import Dependency, in_report_order, kept_by_extension, still_needed
 from engine.ddl.members import named_role
 from engine.ddl.namings import Namings
@@ -424,7 +423,10 @@ async def drop_functions(
         one for one in openly(in_report_order, [*oids, *roots], [*links, *hanging]) if one.what
     ]
     if told and not roots and not (cascade and quiet):
-        told = openly(told_with, session, [Address(PG_PROC_OID, oid) for oid in oids])
+        asked = [Address(PG_PROC_OID, oid) for oid in oids]
+        told = openly(
+            told_with, session, asked, told, lambda one: words.get(one.on) or words_of(session, one.on)
+        )
         words = {one.on: one.on for one in told}
     if told and not cascade:
         raise still_needed(

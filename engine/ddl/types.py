@@ -21,8 +21,7 @@ from engine.connection.session import Session
 from engine.ddl import functions
 from engine.ddl.alter_columns import views_that_break, without_columns
 from engine.ddl.create import target_schema
-from engine.ddl.dependency_walk import Address, lines
-from engine.ddl.dependency_walk import told as told_with
+from engine.ddl.dependency_walk import Address, lines, told_with
 from engine.ddl.dependents import Dependency, in_report_order, kept_by_extension, still_needed
 from engine.ddl.drop import (
     described,
@@ -451,9 +450,16 @@ async def drop_types(
     over = openly(namings.with_types_over, targets)
     by_functions = openly(functions_using, session, over, found, words)
     roots = [("type", type_.oid) for type_ in targets]
-    hangs = any(one.what for one in openly(in_report_order, roots, found))
+    hangs = [one for one in openly(in_report_order, roots, found) if one.what]
     if hangs and not (cascade and quiet):
-        told = openly(told_with, session, [Address(PG_TYPE_OID, type_.oid) for type_ in targets])
+        asked = [Address(PG_TYPE_OID, type_.oid) for type_ in targets]
+        told = openly(
+            told_with,
+            session,
+            asked,
+            hangs,
+            lambda one: words.get(one.on) or functions.words_of(session, one.on),
+        )
         if not cascade:
             raise still_needed(type_words(session, targets[0]) if len(targets) == 1 else None, lines(told))
         notice_cascade(session, [one.what for one in told])

@@ -46,6 +46,9 @@ class MemoryReserve(Reserve):
         assert self.disk.capacity is not None
         return max(self.disk.capacity - self.disk.used(), 0)
 
+    def crowded(self) -> bool:
+        return False
+
     def _held(self) -> int:
         return self.held
 

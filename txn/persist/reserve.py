@@ -76,7 +76,11 @@ class Reserve:
     @property
     def tight(self) -> bool:
         """Whether what is asked to make room has to: space is short, or will be with the next few commits, or no other file can be made."""
-        return bool(self.size) and (self.short or self.free() < START_BYTES or no_more_files(self._folder))
+        return bool(self.size) and (self.short or self.free() < START_BYTES or self.crowded())
+
+    def crowded(self) -> bool:
+        """Tell whether no other file can be made, however many bytes are free."""
+        return no_more_files(self._folder)
 
     def free(self) -> int:
         """Return how many bytes the server could write, besides the reserve."""

@@ -1,11 +1,12 @@
 """Temporary folders that go with their owner, however it ends.
 
-    owner     mkdtemp holdfast-scratch-<kind>-…, an exclusive lock (flock) on the folder, held open      removed with ``Scratch``
-    kill -9   the kernel gives up the lock
-    a start   ``sweep``: of this user's folders of that name, those that nobody locks are removed
+    process     holdfast-scratch-…, an exclusive lock (flock) on it, held open     made with its first ``Scratch``, removed with its last
+                  └─ <kind>-…                                                      a ``Scratch``
+    kill -9     the kernel gives up the lock
+    a start     ``sweep``: of this user's folders of that name, those that nobody locks are removed
 
-A lock is told from that of another process whatever pids there are, in another container too. A folder that a sweep finds between its making and its
-lock may go: whoever made it sees that, and makes another. Links are not followed, neither to a folder nor in one.
+One descriptor serves all of a process. A lock is told from that of another process whatever pids there are, in another container too. A folder that a
+sweep finds between its making and its lock may go: whoever made it sees that, and makes another. Links are not followed, neither to a folder nor in one.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import os
 import shutil
 import tempfile
 import weakref
+from threading import RLock
 from typing import Any, Final
 
 PREFIX: Final = "holdfast-scratch-"
@@ -25,13 +27,34 @@ _OPENED: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _log = logging.getLogger(__name__)
 
 
+class _Root:
+    """The folder of a process, and how many there are in it."""
+
+    def __init__(self) -> None:
+        self.path, self._locked = _make()
+        self.pid = os.getpid()
+        self.within = tempfile.gettempdir()
+        self.count = 0
+
+    def remove(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)  # what stays is for ``sweep``
+        os.close(self._locked)
+
+
+_root: _Root | None = None
+_changes = RLock()  # the collector may end one while another is made
+os.register_at_fork(
+    before=_changes.acquire, after_in_parent=_changes.release, after_in_child=_changes.release
+)
+
+
 class Scratch:
     """A temporary folder that is removed with this object, at the end of the process or by the next start (``sweep``)."""
 
     def __init__(self, kind: str) -> None:
         """Make it. Raises OSError."""
-        self.path, locked = _make(kind)
-        self._remove = weakref.finalize(self, _end, self.path, locked)
+        self.path, root = _made_in_root(kind)
+        self._remove = weakref.finalize(self, _end, self.path, root)
 
     def remove(self) -> None:
         """Remove it now. Idempotent."""
@@ -46,9 +69,41 @@ class Scratch:
         self.remove()
 
 
-def _make(kind: str) -> tuple[str, int]:
+def _made_in_root(kind: str) -> tuple[str, _Root]:
+    global _root
+    with _changes:
+        while True:
+            root = _root
+            if root is None or (root.pid, root.within) != (os.getpid(), tempfile.gettempdir()):
+                root = _root = _Root()
+            root.count += 1  # before its folder is there: the collector may end others meanwhile
+            try:
+                return tempfile.mkdtemp(prefix=f"{kind}-", dir=root.path), root
+            except FileNotFoundError:  # somebody tidies up the folder of temporary files
+                root.count -= 1
+                _root = None
+            except BaseException:
+                root.count -= 1
+                raise
+
+
+def _end(path: str, root: _Root) -> None:
+    global _root
+    if root.pid != os.getpid():
+        return  # a child's copy
+    shutil.rmtree(path, ignore_errors=True)  # what stays is for ``sweep``
+    with _changes:
+        root.count -= 1
+        if root.count:
+            return
+        if root is _root:
+            _root = None
+    root.remove()
+
+
+def _make() -> tuple[str, int]:
     while True:
-        path = tempfile.mkdtemp(prefix=f"{PREFIX}{kind}-")
+        path = tempfile.mkdtemp(prefix=PREFIX)
         try:
             locked = os.open(path, _OPENED)
         except FileNotFoundError:
@@ -58,11 +113,6 @@ def _make(kind: str) -> tuple[str, int]:
             if os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(locked)):
                 return path, locked
         os.close(locked)
-
-
-def _end(path: str, locked: int) -> None:
-    shutil.rmtree(path, ignore_errors=True)  # what stays is for ``sweep``
-    os.close(locked)
 
 
 def sweep() -> list[str]:

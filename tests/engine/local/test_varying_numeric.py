@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from engine.local.errors import BEYOND
 from engine.local.executor import LocalExecutor
 from planner.errors import SqlError
 from tests.support.lowered import PostgreSQL, World, database_of
@@ -227,7 +228,9 @@ def test_division_by_zero_is_22012(world: World, executor: LocalExecutor, divide
         "UNION ALL SELECT 1::numeric) q",
     ],
 )
-def test_what_38_digits_do_not_hold_is_22003(world: World, executor: LocalExecutor, sql: str) -> None:
+def test_what_38_digits_do_not_hold_is_refused_by_name(
+    world: World, executor: LocalExecutor, sql: str
+) -> None:
     with pytest.raises(SqlError) as caught:
         asyncio.run(world.answer(executor, sql))
-    assert caught.value.sqlstate == "22003"
+    assert (caught.value.sqlstate, caught.value.message) == BEYOND

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -38,7 +39,7 @@ def test_what_a_killed_owner_leaves_is_removed_and_nothing_else(folder: Path) ->
         text=True,
     )
     assert owner.stdout is not None
-    made = Path(owner.stdout.readline().strip())
+    made = Path(owner.stdout.readline().strip()).parent
     precious = folder / "precious"
     precious.mkdir()
     (precious / "file").touch()
@@ -65,7 +66,9 @@ def test_a_folder_that_is_swept_before_it_is_locked_is_made_again(
 ) -> None:
     real, made = tempfile.mkdtemp, []
 
-    def early(prefix: str) -> str:
+    def early(prefix: str, dir: str | None = None) -> str:
+        if dir is not None:
+            return real(prefix=prefix, dir=dir)
         made.append(real(prefix=prefix))
         if len(made) == 1:
             assert sweep() == made
@@ -82,4 +85,17 @@ def test_a_store_in_memory_leaves_nothing(folder: Path) -> None:
     blob = MemoryBlob(MemoryDisk())
     assert len(list(folder.iterdir())) == 1
     del blob
+    assert not list(folder.iterdir())
+
+
+def test_all_of_a_process_take_one_descriptor(folder: Path) -> None:
+    first = Scratch("blob")
+    before = len(os.listdir("/proc/self/fd"))
+    others = [Scratch("copy") for _ in range(20)]
+    assert len(os.listdir("/proc/self/fd")) == before
+    shutil.rmtree(Path(first.path).parent)
+    again = Scratch("blob")
+    assert os.path.isdir(again.path)
+    for one in (first, *others, again):
+        one.remove()
     assert not list(folder.iterdir())
