@@ -13,7 +13,7 @@ from typing import Any
 
 from engine.index.nodes import Node, lockstep, release_sets
 from engine.index.sources import Columns, Source, whole_row
-from engine.index.state import BATCH, Item, Pipe, Rows, evaluate
+from engine.index.state import BATCH, CteState, Item, Pipe, Rows, evaluate
 from pgwire.codecs.composite import record_of
 from pgwire.codecs.system import RecordValue
 from planner.builtins.json_records import as_reader, is_reader, reader
@@ -205,18 +205,6 @@ def _with_whole(pipe: Pipe, whole: Callable[[Any], Any]) -> Pipe:
                 yield item
     finally:
         pipe.close()
-
-
-class CteState:
-    """Rows of a WITH item: produced while they are read, and kept for the next reader."""
-
-    __slots__ = ("done", "pipe", "plan", "rows")
-
-    def __init__(self, plan: Node | None, rows: Rows | None = None) -> None:
-        self.plan = plan
-        self.rows: Rows = rows if rows is not None else []
-        self.pipe: Pipe | None = None
-        self.done = plan is None
 
 
 class StepSource(ComputedSource):

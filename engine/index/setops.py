@@ -12,10 +12,9 @@ from collections.abc import Set as AbstractSet
 from itertools import chain
 from typing import Literal
 
-from engine.index.computed import CteState
 from engine.index.keyed import KeySet, KeyTable
 from engine.index.nodes import Node, records_among, row_key
-from engine.index.state import Pipe, Rows
+from engine.index.state import CteState, Kept, Pipe, Rows
 from pgwire.give_way import paced
 from pgwire.release import LARGE, release
 from planner.builtins.record_keys import meet
@@ -171,10 +170,11 @@ class With(Node):
         """Offer the items to the body through the env."""
         kept = e.shared.private.get(self)
         if kept is None:
-            kept = e.shared.private[self] = {name: CteState(plan) for name, plan in self.alone}
+            kept = e.shared.private[self] = Kept((name, CteState(plan)) for name, plan in self.alone)
         own = {name: CteState(plan) for name, plan in self.items}
         e.ctes = {**kept, **own}
         try:
             yield from self.inputs[0].pipe(e)
         finally:
-            release(*(state.rows for state in own.values()))
+            for state in own.values():
+                state.close()

@@ -20,7 +20,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from engine import accounts
 from engine.connection.pieces import PART_BYTES
@@ -36,6 +36,9 @@ from pgwire.release import release, release_all, release_values
 from planner.builtins.large import METER
 from planner.errors import SqlError
 from planner.evaluate import Env, RowFunction, Shared, Suspend
+
+if TYPE_CHECKING:
+    from engine.index.nodes import Node
 
 Rows: TypeAlias = list[RowTuple]
 BATCH = 1024
@@ -81,11 +84,47 @@ class ExecState(Shared):
         for kept in (self.cache, self.memo):
             if kept:
                 release_values(kept)
-        if self.private:  # WITH items are in it, whose rows nobody counts
-            for one in self.private.values():
+        if self.private:
+            for one in list(self.private.values()):
                 if one.__class__ is KeyTable:
                     one.release()
+                elif one.__class__ is Kept:
+                    one.close()
             release_all(self.private)
+
+
+class Kept(dict[str, "CteState"]):
+    """WITH items by name that stay for a whole execution."""
+
+    __slots__ = ()
+
+    def close(self) -> None:
+        """The execution has ended."""
+        for state in self.values():
+            state.close()
+
+
+class CteState:
+    """Rows of a WITH item: produced while they are read, and kept for the next reader.
+
+    What produces them knows the query that the item belongs to, and that has the item: who made it closes it.
+    """
+
+    __slots__ = ("done", "pipe", "plan", "rows")
+
+    def __init__(self, plan: Node | None, rows: Rows | None = None) -> None:
+        """Nothing is produced yet; without ``plan`` the rows are all there is."""
+        self.plan = plan
+        self.rows: Rows = rows if rows is not None else []
+        self.pipe: Pipe | None = None
+        self.done = plan is None
+
+    def close(self) -> None:
+        """Nobody reads it any more, whether all was produced or not. Idempotent."""
+        pipe, self.pipe = self.pipe, None
+        if pipe is not None:
+            pipe.close()
+        release(self.rows)
 
 
 class SubRun:

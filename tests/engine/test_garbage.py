@@ -114,6 +114,11 @@ KINDS = {
     "correlated": "SELECT (SELECT max(id) + # FROM t b WHERE b.id < a.id) FROM t a WHERE id < 4",
     "window": "SELECT row_number() OVER (ORDER BY id), # FROM t LIMIT 2",
     "recursive": "WITH RECURSIVE r (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < # % 5) SELECT * FROM r",
+    "recursive limit": "WITH RECURSIVE r (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r) SELECT i + # FROM r LIMIT 3",
+    "recursive error": "WITH RECURSIVE r (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM r) SELECT # / (3 - i) FROM r",
+    "items": "WITH w AS MATERIALIZED (SELECT id + # AS i FROM t, generate_series(1, 9)) SELECT * FROM w a, w b WHERE a.i > 1 LIMIT 2",
+    "items within": "SELECT id, (WITH w AS MATERIALIZED (SELECT t.id + g AS i FROM generate_series(1, 9) g) SELECT a.i + # FROM w a, w b LIMIT 1) "
+        "FROM t WHERE id < 5",
     "union": "SELECT id FROM t UNION SELECT # EXCEPT SELECT 1 ORDER BY 1 LIMIT 1",
     "helpers": "SELECT greatest(id, #, 3), least(n, #), id::numeric = ANY (ARRAY[#, 2.5]) FROM t WHERE id < 3",
     "deep": "SELECT " + " + ".join(["id"] * 200) + " + # FROM t WHERE id < 3",
