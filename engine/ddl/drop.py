@@ -9,7 +9,7 @@ others refer to (0A000).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -278,6 +278,24 @@ def policy_dependencies(
     ]
 
 
+def tell(
+    session: Session,
+    asked: Sequence[Address],
+    hangs: Sequence[Dependency],
+    words: Mapping[Any, str],
+    what: str | None,
+    *,
+    cascade: bool,
+) -> None:
+    """Tell what CASCADE drops besides what was ``asked`` for; without it 2BP01, by ``still_needed``. ``words``: of what ``hangs`` on, where it has no oid."""
+    told = openly(
+        told_with, session, asked, hangs, lambda one: words.get(one.on) or depends.words_of(session, one.on)
+    )
+    if not cascade:
+        raise still_needed(what, lines(told))
+    notice_cascade(session, [one.what for one in told])
+
+
 def notice_cascade(session: Session, gone: Sequence[str]) -> None:
     """Tell what CASCADE drops besides what was named."""
     if len(gone) == 1:
@@ -373,16 +391,7 @@ async def drop_relations(
     hangs = [one for one in openly(in_report_order, roots, found) if one.what]
     if hangs and not (cascade and quiet):
         asked = [Address(PG_CLASS_OID, target.oid) for target in named]
-        told = openly(
-            told_with,
-            session,
-            asked,
-            hangs,
-            lambda one: words.get(one.on) or depends.words_of(session, one.on),
-        )
-        if not cascade:
-            raise still_needed(None if several else described(session, named[0]), lines(told))
-        notice_cascade(session, [one.what for one in told])
+        tell(session, asked, hangs, words, None if several else described(session, named[0]), cascade=cascade)
     if not ending:
         # the latest first, as they go in PostgreSQL
         for gone in sorted((*targets, *dependents), key=lambda r: -r.oid):

@@ -65,10 +65,12 @@ async def _drop(session: Session, schemas: Sequence[SchemaDef], *, cascade: bool
     named = [*oids, *(i.oid for i in (*called, *searching, *asking))]
     views, hanging, _links = openly(depends.dependents, session, {*(r.oid for r in inside), *named})
     told = openly(told_with, session, [Address(PG_NAMESPACE_OID, schema.oid) for schema in schemas])
-    if told and not cascade:
+    # also where pg_depend has no row of it: a schema that holds something never goes alone
+    holds = bool(told or inside or called or types or extensions or searching or views or hanging)
+    if holds and not cascade:
         what = f"schema {schemas[0].name}" if len(schemas) == 1 else None
         raise still_needed(what, lines(told))
-    if told:
+    if holds:
         notice_cascade(session, [one.what for one in told])
         await drop_relations(session, [*inside, *views], cascade=True, quiet=True)
         await drop_parts(session, oids)

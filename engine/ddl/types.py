@@ -21,16 +21,16 @@ from engine.connection.session import Session
 from engine.ddl import functions
 from engine.ddl.alter_columns import views_that_break, without_columns
 from engine.ddl.create import target_schema
-from engine.ddl.dependency_walk import Address, lines, told_with
-from engine.ddl.dependents import Dependency, in_report_order, kept_by_extension, still_needed
+from engine.ddl.dependency_walk import Address
+from engine.ddl.dependents import Dependency, in_report_order, kept_by_extension
 from engine.ddl.drop import (
     described,
     drop_relations,
     kept_about,
-    notice_cascade,
     resolve,
     schema_called,
     table_of,
+    tell,
     view_dependents,
 )
 from engine.ddl.held_rows import columns_holding, repack_rows
@@ -453,16 +453,8 @@ async def drop_types(
     hangs = [one for one in openly(in_report_order, roots, found) if one.what]
     if hangs and not (cascade and quiet):
         asked = [Address(PG_TYPE_OID, type_.oid) for type_ in targets]
-        told = openly(
-            told_with,
-            session,
-            asked,
-            hangs,
-            lambda one: words.get(one.on) or functions.words_of(session, one.on),
-        )
-        if not cascade:
-            raise still_needed(type_words(session, targets[0]) if len(targets) == 1 else None, lines(told))
-        notice_cascade(session, [one.what for one in told])
+        what = type_words(session, targets[0]) if len(targets) == 1 else None
+        tell(session, asked, hangs, words, what, cascade=cascade)
     await functions.drop_functions(session, by_functions, cascade=True, quiet=True)
     await _drop_with_uses(session, targets)
 
