@@ -3,14 +3,14 @@
     scripts ──> a database each ──> pg_dump ──> kill -9 ──> start, pg_dump, CHECKPOINT ──> kill -9 ──> start, pg_dump
                                        └────────────── equal ──────────────┴────────────────── equal ────────┘
 
-Scripts: those of ``tests/differential/scripts``, the statements of ``tests/golden/sql``, permanent objects over temporary ones
-(``tests.differential.temporaries``), random DDL (``tests.support.random_ddl``, ``RANDOM`` seeds), and PostgreSQL's regression tests where
-``../shared/suites`` has them. Several databases share a kill (``--batch``). Sequences may skip a block in a crash, and nothing else may. Sessions with temporary objects are open when the server is killed. Nothing may be unreadable after a start.
+Scripts: ``bench.restart_scripts``. Several databases share a kill (``--batch``) and the dump of what is of all databases (roles, pg_dumpall).
+Sequences may skip a block in a crash, and nothing else may. A session with temporary objects is open when the server is killed. Nothing
+may be unreadable after a start.
 ``--journal FILE`` has a line for each script that ran: a run that was cut off, by ``--minutes`` too, goes on with the first that is not in it,
 and the figures are of all its lines. ``--keep`` writes them to ``docs/evidence/restart.json``. What pg_dump could not read before the kill
 says nothing about the start, and is told apart from what is equal.
 
-Needs psql and pg_dump of PostgreSQL 15. Exit status 1 where a dump differs or could not be made.
+Needs psql, pg_dump and pg_dumpall of PostgreSQL 15. Exit status 1 where a dump differs or could not be made.
 """
 
 from __future__ import annotations
@@ -29,71 +29,63 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import psycopg
 
-from tests.differential.temporaries import lives
-from tests.golden.harness import parse
+from bench.restart_scripts import ROOT, SUITES, Script, regress_variables, scripts
 from tests.support.random_ddl import SETUP, RandomDdl
 from tests.support.server import ServerProcess
 
-ROOT = Path(__file__).resolve().parents[1]
 EVIDENCE = ROOT / "docs" / "evidence" / "restart.json"
-SUITES = ROOT.parent / "shared" / "suites"
 SCRIPT_S = 120
-RANDOM = 20
 RANDOM_STATEMENTS = 300
+DUMPS = 4
+GLOBALS = ""  # no database's name: roles, their settings, members and rights, tablespaces
+_RESTRICT = re.compile(r"^\\(un)?restrict \w+$", re.MULTILINE)  # its key is random
 _SET = re.compile(r"(SELECT pg_catalog\.setval\('[^']*', )-?\d+, \w+\);")
-
-
-class Script(NamedTuple):
-    """SQL for psql; errors in it are no matter. ``kind``: where it is from. Of random DDL ``name`` is the seed, and there is no text."""
-
-    kind: str
-    name: str
-    text: str
-
-
-def scripts(suites: Path) -> Iterator[Script]:
-    """Yield all scripts."""
-    for path in sorted((ROOT / "tests" / "differential" / "scripts").glob("*/*.sql")):
-        yield Script("differential", f"{path.parent.name}/{path.name}", path.read_text())
-    for path in sorted((ROOT / "tests" / "golden" / "sql").glob("*.txt")):
-        commands = [c for block in parse(path.read_text()) for c in block.commands]
-        statements = [
-            c.partition(" ")[2] if c.startswith(("one ", "two ", "a ", "b ")) else c for c in commands
-        ]
-        yield Script("golden", path.name, "\n".join(f"{s.rstrip(';')};" for s in statements))
-    for life in lives("t"):
-        text = [*life.make, *(s for script in life.scripts for s in script.statements)]
-        yield Script("temporary", life.name, "\n".join(f"{s};" for s in text))
-    for seed in range(1, RANDOM + 1):
-        yield Script("random", str(seed), "")
-    for path in sorted(suites.glob("postgres_regress/**/sql/*.sql")):
-        yield Script("regress", path.name, path.read_text(errors="replace"))
 
 
 class Failed(Exception):
     """A tool ended with an error or not in time; its output."""
 
 
-def _tool(server: ServerProcess, database: str, *command: str, text: str | None = None) -> str:
+class Place(NamedTuple):
+    """Where the proof runs: a data directory, an empty folder for what scripts write, the folder of suites."""
+
+    data: Path
+    built: Path
+    suites: Path
+
+    def start(self) -> ServerProcess:
+        """Start a server that may read what the suites load."""
+        return ServerProcess(self.data, "--server-files", f"{self.suites},{self.built}")
+
+
+def _tool(place: Place, server: ServerProcess, database: str, *command: str, text: str | None = None) -> str:
     """Return what a tool prints. Failed: it ended with an error, as psql with a script does not for one in the script."""
-    environment = os.environ | {
-        "PGHOST": "127.0.0.1",
-        "PGPORT": str(server.port),
-        "PGUSER": "postgres",
-        "PGDATABASE": database,
-    }
+    environment = (
+        os.environ
+        | regress_variables(place.suites, place.built)
+        | {
+            "PGHOST": "127.0.0.1",
+            "PGPORT": str(server.port),
+            "PGUSER": "postgres",
+            "PGDATABASE": database,
+        }
+    )
     try:
         done = subprocess.run(
             command,
             input=text,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="backslashreplace",
+            cwd=place.built,
             env=environment,
             timeout=SCRIPT_S,
             check=False,
@@ -102,29 +94,30 @@ def _tool(server: ServerProcess, database: str, *command: str, text: str | None 
         raise Failed("timed out") from None
     if done.returncode != 0:
         raise Failed(done.stderr)
-    return done.stdout
+    return _RESTRICT.sub("", done.stdout)
 
 
-def dump(server: ServerProcess, database: str) -> str:
+def dump(place: Place, server: ServerProcess, database: str) -> str:
     """Return a database as pg_dump writes it, the rows of each COPY in order, and what of it could not be read."""
     lines: list[str] = []
     rows: list[str] | None = (
         None  # of the COPY that was begun; in which order a table is read is nobody's promise
     )
-    for line in _tool(server, database, "pg_dump", "--no-sync").split("\n"):
+    for line in _tool(place, server, database, "pg_dump", "--no-sync", "--create").split("\n"):
         if rows is not None and line != "\\.":
             rows.append(line)
             continue
         lines += sorted(rows or ())
         rows = [] if line.startswith("COPY ") and line.endswith("FROM stdin;") else None
-        if not line.startswith(("\\restrict", "\\unrestrict")):
-            lines.append(_SET.sub(r"\1...);", line))
+        lines.append(_SET.sub(r"\1...);", line))
     text = "\n".join(lines)
-    lost = _tool(server, database, "psql", "-XAtc", "SELECT object, reason FROM holdfast_unreadable_objects")
+    lost = _tool(
+        place, server, database, "psql", "-XAtc", "SELECT object, reason FROM holdfast_unreadable_objects"
+    )
     return text + lost
 
 
-def random_ddl(server: ServerProcess, database: str, seed: int) -> None:
+def random_ddl(place: Place, server: ServerProcess, database: str, seed: int) -> None:
     """Run random DDL in two sessions, and end them; a block of one ends before the other goes on."""
     url = f"host=127.0.0.1 port={server.port} user=postgres dbname={database}"
     ddl = RandomDdl(seed)
@@ -147,7 +140,7 @@ def random_ddl(server: ServerProcess, database: str, seed: int) -> None:
         session.close()
     left = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'pg_temp%'"
     for _ in range(200):  # until what was theirs is gone
-        if _tool(server, database, "psql", "-XAtc", left).strip() == "0":
+        if _tool(place, server, database, "psql", "-XAtc", left).strip() == "0":
             return
         time.sleep(0.05)
 
@@ -162,50 +155,60 @@ class Outcome(NamedTuple):
     different: tuple[str, ...] = ()
 
 
-def _dumped(server: ServerProcess, database: str) -> tuple[str, str]:
-    """Return a dump and nothing, or nothing and the error."""
+def _dumped(place: Place, server: ServerProcess, database: str) -> tuple[str, str]:
+    """Return a dump and nothing, or nothing and the error. ``GLOBALS``: what all databases share."""
     try:
-        return dump(server, database), ""
+        if database == GLOBALS:
+            return _tool(place, server, "postgres", "pg_dumpall", "--globals-only"), ""
+        return dump(place, server, database), ""
     except Failed as failed:
         return "", str(failed)
 
 
-def prove(folder: Path, chosen: list[Script], batch: int, until: float = math.inf) -> Iterator[Outcome]:
+def _all_dumped(place: Place, server: ServerProcess, databases: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return the dump of each database; ``DUMPS`` at a time, so that the server has work while a pg_dump reads what it asked for."""
+    with ThreadPoolExecutor(DUMPS) as pool:
+        named = list(databases)
+        return dict(zip(named, pool.map(partial(_dumped, place, server), named), strict=True))
+
+
+def prove(place: Place, chosen: list[Script], batch: int, until: float = math.inf) -> Iterator[Outcome]:
     """Run scripts, ``batch`` for each kill; no batch begins after ``until`` (of the monotonic clock)."""
     commit = subprocess.check_output(["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, text=True).strip()
-    server = ServerProcess(folder)
+    server = place.start()
     for at in range(0, len(chosen), batch):
         if time.monotonic() > until:
             break
-        some = [(f"r{at + i}", script) for i, script in enumerate(chosen[at : at + batch])]
+        some = {f"r{at + i}": script for i, script in enumerate(chosen[at : at + batch])}
         held = psycopg.connect(server.url, autocommit=True)
         held.execute("CREATE TEMP TABLE held (a int)")
         held.execute(f"CREATE TABLE over_held_{at} (k int, c held)")
-        for database, script in some:
+        for database, script in some.items():
             server.sql(f"CREATE DATABASE {database}")
             if script.kind == "random":
-                random_ddl(server, database, int(script.name))
-                continue
-            with contextlib.suppress(
-                Failed
-            ):  # it takes too long, or ends its own session: what it did until then counts
-                _tool(server, database, "psql", "-Xq", text=script.text)
-        before = {database: _dumped(server, database) for database, _script in some}
-        different: dict[str, tuple[str, ...]] = {}
+                random_ddl(place, server, database, int(script.name))
+            for text in filter(None, (script.setup, script.text)):
+                with contextlib.suppress(
+                    Failed
+                ):  # it takes too long, or ends its own session: what it did until then counts
+                    _tool(place, server, database, "psql", "-Xq", text=text)
+        before = _all_dumped(place, server, (GLOBALS, *some))
+        different: dict[str, list[str]] = {}
         for _kill in range(2):
             server.kill()
-            server = ServerProcess(folder)
-            for database, _script in some:
-                after = _dumped(server, database)
-                if after != before[database]:
-                    old, new = ("\n".join(dumped).splitlines() for dumped in (before[database], after))
-                    lines = difflib.unified_diff(old, new, lineterm="", n=0)
-                    different[database] = tuple(itertools.islice(lines, 20))
+            server = place.start()
+            for database, new in _all_dumped(place, server, before).items():
+                if new != (old := before[database]):
+                    was, now = ("\n".join(each).splitlines() for each in (old, new))
+                    lines = difflib.unified_diff(was, now, lineterm="", n=0)
+                    different.setdefault(database, list(itertools.islice(lines, 20)))
             server.sql("CHECKPOINT")
         held.close()
-        for database, script in some:
+        shared = different.get(GLOBALS, [])  # any of the batch may be the one
+        for database, script in some.items():
             server.sql(f"DROP DATABASE {database}")
-            yield Outcome(script.kind, script.name, commit, before[database][1], different.get(database, ()))
+            told = (*different.get(database, ()), *shared)
+            yield Outcome(script.kind, script.name, commit, before[database][1] or before[GLOBALS][1], told)
     server.stop()
 
 
@@ -228,6 +231,7 @@ def main() -> int:
     )
     parser.add_argument("--batch", type=int, default=8, help="databases for each kill")
     parser.add_argument("--every", type=int, default=1, help="take every n-th script")
+    parser.add_argument("--only", action="append", metavar="KIND/NAME", help="take this script")
     parser.add_argument("--suites", type=Path, default=SUITES, help="where PostgreSQL's regression tests are")
     parser.add_argument("--keep", action="store_true", help="write the figures to docs/evidence")
     parser.add_argument(
@@ -235,16 +239,21 @@ def main() -> int:
     )
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin no batch after that")
     arguments = parser.parse_args()
-    every = list(scripts(arguments.suites))
+    every = scripts(arguments.suites)
     outcomes = []
     if arguments.journal and arguments.journal.exists():
         outcomes = [Outcome(*json.loads(line)) for line in arguments.journal.read_text().splitlines()]
     ran = {(outcome.kind, outcome.name) for outcome in outcomes}
     chosen = [script for script in every[:: arguments.every] if (script.kind, script.name) not in ran]
+    if arguments.only:
+        chosen = [script for script in chosen if f"{script.kind}/{script.name}" in arguments.only]
     until = time.monotonic() + 60 * arguments.minutes
+    ServerProcess.forked = True  # a third of the processor time went to imports of three starts a batch
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as files:
         journal = files.enter_context(arguments.journal.open("a", buffering=1)) if arguments.journal else None
-        for number, outcome in enumerate(prove(Path(folder) / "data", chosen, arguments.batch, until), 1):
+        place = Place(Path(folder) / "data", Path(folder) / "built", arguments.suites)
+        (place.built / "results").mkdir(parents=True)
+        for number, outcome in enumerate(prove(place, chosen, arguments.batch, until), 1):
             outcomes.append(outcome)
             if journal:
                 journal.write(json.dumps(outcome) + "\n")
