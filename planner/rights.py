@@ -175,7 +175,9 @@ class Rights:
         return self._any(relation_acl(self._catalog, relation), relation.owner, "relation", letters, option)
 
     def column(self, relation: RelationDef, attnum: int, letters: str, *, option: bool = False) -> bool:
-        """Whether it has any of some privileges on a column, be it through its table."""
+        """Whether it has any of some privileges on a column, be it through its table; one that has been dropped is the owner's alone."""
+        if attnum in self._catalog.lost_columns(relation.oid):
+            return self.owns(relation.owner)
         if self.relation(relation, letters, option=option):
             return True
         items = column_acl(self._catalog, relation, attnum)

@@ -43,9 +43,7 @@ from engine.catalog.user_types import enum_labels, register, register_rows_of, r
 from pgwire.codecs.composite import RowShape
 from pgwire.codecs.user_types import UserTypes
 from pgwire.give_way import paced_iter
-from planner.acl import (
-    AclItem,
-)
+from planner.acl import AclItem
 from planner.builtins.registry import forget_constructor
 from planner.casts import register_typed
 from planner.catalog import (
@@ -465,6 +463,10 @@ class CatalogSnapshot:
         """Return the access control list of an object, None where it is the default one."""
         found = self.items.get((f"acl/{class_oid}", object_oid, sub_id))
         return found.items if isinstance(found, AclDef) else None
+
+    def lost_columns(self, relation: int) -> frozenset[int]:
+        """Return those of a relation that have been dropped by now: none, for a catalog by itself knows no other time."""
+        return frozenset()
 
     def defaults(self) -> Iterable[DefaultsDef]:
         """Yield what settings begin with, for databases and roles."""

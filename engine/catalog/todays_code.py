@@ -135,10 +135,3 @@ def same_names(before: RelationDef | None, after: RelationDef | None) -> bool:
         return False
     places = {column.name: column.attnum for column in before.live}
     return all(places.get(column.name, column.attnum) == column.attnum for column in after.live)
-
-
-def lost_columns(before: RelationDef, after: RelationDef | None) -> frozenset[int]:
-    """Return the columns of a relation that have been dropped since."""
-    if after is None:
-        return frozenset()
-    return frozenset(column.attnum for column in before.live) - {column.attnum for column in after.live}

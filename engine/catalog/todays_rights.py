@@ -4,8 +4,9 @@
     DROP TABLE t;                         SELECT * FROM t AS OF SYSTEM TIME '-1min'      42501 for all but its last owner
 
 An object is the same one where its oid is. So what was revoked is gone at once in transactions that are open, too. What has been
-dropped since belongs to its last owner; that nobody else reaches it is ``engine.ddl.past_needs``'s to see to. Whose code runs:
-``engine.catalog.todays_code``.
+dropped since, an object or a column, belongs to its last owner, and no grant on it counts, so that ``has_table_privilege()`` and what
+shows figures by it (pg_stats, pg_sequences) tell nobody else of it; that nobody else reads it is ``engine.ddl.past_needs``'s to see
+to. Whose code runs: ``engine.catalog.todays_code``.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from engine.catalog.stored import key_of
+from planner.acl import default_acl
+from planner.catalog import RelationDef
 from planner.rights import PG_CLASS, PG_NAMESPACE, PG_PROC, PG_TYPE
 
 if TYPE_CHECKING:
     from engine.catalog.state import CatalogSnapshot
     from engine.catalog.stored import Stored, StoredKey
     from planner.acl import AclItem
-    from planner.catalog import DatabaseDef, FunctionDef, RelationDef, RoleDef, SchemaDef, TypeDef
+    from planner.catalog import DatabaseDef, FunctionDef, RoleDef, SchemaDef, TypeDef
 
 Last: TypeAlias = "Callable[[StoredKey], Stored | None]"
 _Owned = TypeVar("_Owned", "RelationDef", "SchemaDef", "TypeDef", "FunctionDef")
@@ -63,15 +66,39 @@ class _Mixed:
 
     def acl(self, class_oid: int, object_oid: int, sub_id: int = 0) -> tuple[AclItem, ...] | None:
         there = self._there.get(class_oid)
-        known = self._now if there is None or there(object_oid) is not None else self._then
-        return known.acl(class_oid, object_oid, sub_id)
+        if there is None or there(object_oid) is not None:
+            return self._now.acl(class_oid, object_oid, sub_id)
+        return self._last_owners(class_oid, object_oid) if sub_id == 0 else ()
+
+    def _last_owners(self, class_oid: int, oid: int) -> tuple[AclItem, ...]:
+        """Return the list of what has been dropped: its last owner may do everything, nobody else anything."""
+        if class_oid == PG_CLASS:
+            gone: Any = self.relation_by_oid(oid)
+            kind = "sequence" if gone is not None and gone.kind == "S" else "relation"
+        else:
+            find, kind = {
+                PG_NAMESPACE: (self.schema_by_oid, "schema"),
+                PG_TYPE: (self.type_by_oid, "type"),
+                PG_PROC: (self.function_by_oid, "function"),
+            }[class_oid]
+            gone = find(oid)
+        if gone is None:
+            return ()
+        return tuple(item for item in default_acl(kind, gone.owner) if item.grantee == gone.owner)
+
+    def lost_columns(self, relation: int) -> frozenset[int]:
+        before = self._then.relation_by_oid(relation)
+        return frozenset() if before is None else lost_columns(before, self._now.relation_by_oid(relation))
 
     def relation_by_oid(self, oid: int) -> RelationDef | None:
         return self._owned(self._then.relation_by_oid(oid), self._now.relation_by_oid(oid))
 
     def schema(self, name: str) -> SchemaDef | None:
         found = self._then.schema(name)
-        return None if found is None else self._owned(found, self._now.schema_by_oid(found.oid))
+        return None if found is None else self.schema_by_oid(found.oid)
+
+    def schema_by_oid(self, oid: int) -> SchemaDef | None:
+        return self._owned(self._then.schema_by_oid(oid), self._now.schema_by_oid(oid))
 
     def type_by_oid(self, oid: int) -> TypeDef | None:
         return self._owned(self._then.type_by_oid(oid), self._now.type_by_oid(oid))
@@ -95,3 +122,10 @@ def last_owner(then: _Owned, now: _Owned | None, last: Last) -> int:
         return now.owner
     found = last(key_of(then))
     return found.owner if isinstance(found, type(then)) else then.owner
+
+
+def lost_columns(before: RelationDef, after: RelationDef | None) -> frozenset[int]:
+    """Return the columns of a relation that have been dropped since."""
+    if after is None:
+        return frozenset()
+    return frozenset(column.attnum for column in before.live) - {column.attnum for column in after.live}

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from engine.accounts import Account, Held
 from engine.catalog.state import CatalogSnapshot
-from engine.catalog.todays_code import lost_columns, with_code_of
-from engine.catalog.todays_rights import with_rights_of
+from engine.catalog.todays_code import with_code_of
+from engine.catalog.todays_rights import lost_columns, with_rights_of
 from engine.catalog.view import CatalogView
 from engine.connection.channels import SessionChannels
 from engine.connection.demands import SessionDemands

@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.catalog.row_parts import parts_of
-from engine.catalog.todays_code import lost_columns, same_names
-from engine.catalog.todays_rights import last_owner
+from engine.catalog.todays_code import same_names
+from engine.catalog.todays_rights import last_owner, lost_columns
 from engine.ddl.kinds import KIND_WORDS
 from engine.ddl.needs import denied
 from engine.transaction.time_travel import catalog_at

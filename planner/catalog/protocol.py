@@ -124,6 +124,9 @@ class SystemCatalog(Catalog, Protocol):
     def acl(self, class_oid: int, object_oid: int, sub_id: int = 0) -> tuple[AclItem, ...] | None:
         """Return the access control list of an object of the catalog ``class_oid``, None where it is the default one."""
 
+    def lost_columns(self, relation: int) -> frozenset[int]:
+        """Return the columns of a relation that are there in this catalog, but have been dropped by now."""
+
     def comment(self, class_oid: int, object_oid: int, sub_id: int = 0) -> str | None:
         """Return the comment on an object of the catalog ``class_oid``, or None."""
 

@@ -36,6 +36,10 @@ T = "CREATE TABLE t (a int, b text); INSERT INTO t VALUES (1, 'x'), (2, 'y'); "
 TO_ANN = "GRANT SELECT ON t TO ann; "
 ROWS: Answer = [(1, "x"), (2, "y")]
 VIEW = T + "CREATE VIEW v AS SELECT a, b FROM t; GRANT SELECT ON v TO ann; "
+INQUIRY = T + (
+    "ANALYZE t; CREATE SEQUENCE q; SELECT nextval('q'); CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'; CREATE TYPE e AS ENUM ('x'); "
+    "GRANT SELECT ON t TO ann; GRANT USAGE, SELECT ON q TO ann"
+)
 SECRET = T + "CREATE TABLE s (a int); INSERT INTO s VALUES (42); "
 
 CASES = (
@@ -203,6 +207,28 @@ CASES = (
          since="ALTER TYPE c DROP ATTRIBUTE y", query="SELECT (w).d[1].x FROM t @", own=[(1,)], ann=DENIED),
     Case(name="row of a table that lost a column, in another", before=T + "CREATE TABLE u (v t); INSERT INTO u SELECT t FROM t WHERE a = 1; GRANT SELECT ON u TO ann",
          since="ALTER TABLE t DROP b CASCADE", query="SELECT (v).a FROM u @", own=[(1,)], ann=DENIED),
+    # what is asked about rights on what has gone, and what is shown by the answer
+    Case(name="inquiry: dropped objects", before=INQUIRY, since="REVOKE SELECT ON t FROM ann; DROP TABLE t; DROP SEQUENCE q; DROP FUNCTION f; DROP TYPE e",
+         query="SELECT has_table_privilege('t', 'SELECT'), has_any_column_privilege('t', 'SELECT'), has_column_privilege('t', 'b', 'SELECT'), "
+         "has_sequence_privilege('q', 'USAGE'), has_function_privilege('f()', 'EXECUTE'), has_type_privilege('e', 'USAGE') @",
+         own=[(True,) * 6], ann=[(False,) * 6]),
+    Case(name="inquiry: granted when it was dropped", before=INQUIRY, since="DROP TABLE t; DROP SEQUENCE q; DROP FUNCTION f; DROP TYPE e",
+         query="SELECT has_table_privilege('t', 'SELECT'), has_any_column_privilege('t', 'SELECT'), has_column_privilege('t', 'b', 'SELECT'), "
+         "has_sequence_privilege('q', 'USAGE'), has_function_privilege('f()', 'EXECUTE'), has_type_privilege('e', 'USAGE') @",
+         own=[(True,) * 6], ann=[(False,) * 6]),
+    Case(name="inquiry: a dropped column", before=INQUIRY, since="ALTER TABLE t DROP b",
+         query="SELECT has_column_privilege('t', 'a', 'SELECT'), has_column_privilege('t', 'b', 'SELECT'), has_column_privilege('t', 2::int2, 'SELECT') @",
+         own=[(True, True, True)], ann=[(True, False, False)]),
+    Case(name="inquiry: a schema given away", before="CREATE SCHEMA given", since="ALTER SCHEMA given OWNER TO ann",
+         query="SELECT has_schema_privilege(oid, 'CREATE') FROM pg_namespace @ WHERE nspname = 'given'", own=[(False,)], ann=[(True,)], root=[(True,)]),
+    Case(name="statistics of a dropped table", before=INQUIRY, since="REVOKE SELECT ON t FROM ann; DROP TABLE t",
+         query="SELECT attname::text FROM pg_stats @ WHERE schemaname = '§'", own=[("a",), ("b",)], ann=[]),
+    Case(name="statistics of a dropped column", before=INQUIRY, since="ALTER TABLE t DROP b",
+         query="SELECT attname::text FROM pg_stats @ WHERE schemaname = '§'", own=[("a",), ("b",)], ann=[("a",)]),
+    Case(name="a dropped sequence's value", before=INQUIRY, since="REVOKE ALL ON SEQUENCE q FROM ann; DROP SEQUENCE q",
+         query="SELECT last_value FROM pg_sequences @ WHERE schemaname = '§'", own=[(1,)], ann=[(None,)]),
+    Case(name="a dropped sequence's value by its function", before=INQUIRY, since="REVOKE ALL ON SEQUENCE q FROM ann; DROP SEQUENCE q",
+         query="SELECT pg_sequence_last_value('q') @", own=[(1,)], ann=DENIED),
 )  # fmt: skip
 
 _numbers = itertools.count(1)
