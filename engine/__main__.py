@@ -153,7 +153,6 @@ async def serve_forever(config: Config) -> None:
     from engine.connection.settings import server_defaults
     from engine.database import Database  # brings DuckDB along, which the other commands do not need
     from engine.loop.outside import Outside
-    from engine.memory import MemoryPlan
 
     try:
         server_defaults(config.setting)
@@ -175,7 +174,7 @@ async def serve_forever(config: Config) -> None:
         return
     database.stopping = stop.set
     database.worker_pool = WorkerPool()
-    database.run_outside(Outside(MemoryPlan.of(config.memory).statement))
+    database.run_outside(Outside(database.statements))
     if database.failed is not None:
         stop.set()
     if config.loop_stall_ms:

@@ -84,9 +84,10 @@ class Statements:
         each: bytes that one may take.
         ceiling: private bytes of the process past which a statement that has taken more than ``LITTLE`` of its share takes no more.
         taken: bytes taken now.
+        lent: bytes that processes beside the server may take for them now (``engine.loop.outside``).
     """
 
-    __slots__ = ("_waiting", "ceiling", "each", "limit", "taken")
+    __slots__ = ("_waiting", "ceiling", "each", "lent", "limit", "taken")
 
     def __init__(self, limit: int, each: int, ceiling: int = 1 << 62) -> None:
         """Nothing is taken."""
@@ -94,12 +95,30 @@ class Statements:
         self.each = each
         self.ceiling = ceiling
         self.taken = 0
+        self.lent = 0
         self._waiting: list[asyncio.Future[None]] = []
 
     @property
     def crowded(self) -> bool:
         """Whether the next statement has to wait."""
-        return self.taken > self.limit
+        return self.taken + self.lent > self.limit
+
+    def lend(self, account: Account | None, most: int) -> int:
+        """Return how many bytes a process may take for a statement, up to ``most``: what the statement may still have, and the server.
+
+        A little is always lent, as no statement is refused that has taken a little. They are lent until ``returned``.
+        """
+        room = min(most, self.ceiling - resident_bytes()[0] - self.lent)
+        if account is not None:
+            room = min(room, account.limit - account.taken)
+        room = max(room, self.each // LITTLE)
+        self.lent += room
+        return room
+
+    def returned(self, lent: int) -> None:
+        """A process has ended what it was lent memory for."""
+        self.lent -= lent
+        self.freed()
 
     def freed(self) -> None:
         """Something was given back: let those look again who wait."""
@@ -126,7 +145,7 @@ class Statements:
         return SqlError(
             "53200",
             "out of memory",
-            detail=f"All statements together have {megabytes(self.taken + more)}; {megabytes(self.limit)} are allowed.",
+            detail=f"All statements together have {megabytes(self.taken + self.lent + more)}; {megabytes(self.limit)} are allowed.",
             hint=HINT,
         )
 
@@ -196,8 +215,8 @@ class Account:
         held = self.promised + size
         if (
             self.taken + held > self.limit
-            or statements.taken + held > statements.limit
-            or self._base + held > statements.ceiling
+            or statements.taken + statements.lent + held > statements.limit
+            or self._base + statements.lent + held > statements.ceiling
         ):
             self._measure()
             self._check(size if ahead else 0)
@@ -207,11 +226,12 @@ class Account:
 
     def _check(self, more: int) -> None:
         statements = self.statements
-        high = self.taken + more > self.limit // LITTLE and self._base + more > statements.ceiling
+        more_of_all = more + statements.lent
+        high = self.taken + more > self.limit // LITTLE and self._base + more_of_all > statements.ceiling
         if (
             high
             or self.taken + more > self.limit
-            or (self.taken and statements.taken + more > statements.limit)
+            or (self.taken and statements.taken + more_of_all > statements.limit)
         ):
             give_back()  # what allocators keep for later is nobody's
             self._measure()
@@ -225,13 +245,13 @@ class Account:
                 + f"; {megabytes(self.limit)} are allowed.",
                 hint=HINT,
             )
-        if more + self.taken and statements.taken + more > statements.limit:
+        if more + self.taken and statements.taken + more_of_all > statements.limit:
             raise statements.too_much(more)
-        if high and self._base - others + more > statements.ceiling:
+        if high and self._base - others + more_of_all > statements.ceiling:
             raise SqlError(
                 "53200",
                 "out of memory",
-                detail=f"The server has {megabytes(self._base)}; {megabytes(statements.ceiling)} are allowed.",
+                detail=f"The server has {megabytes(self._base + statements.lent)}; {megabytes(statements.ceiling)} are allowed.",
                 hint=HINT,
             )
 
@@ -320,6 +340,11 @@ def enter(account: Account | None) -> Account | None:
     global _running
     was, _running = _running, account
     return was
+
+
+def running() -> Account | None:
+    """Return whose slice it is; None where nobody's is."""
+    return _running
 
 
 def check() -> None:

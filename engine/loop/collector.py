@@ -81,4 +81,5 @@ class Collector:
         elif grown <= WALKED_BYTES:
             gc.collect()
         gc.freeze()
+        gc.collect()  # walks nothing now, and lets go of what Python keeps to use again, which lies between what has gone
         self._base = self._size()

@@ -18,9 +18,11 @@ import subprocess
 import sys
 from typing import Any, Final
 
+from engine import accounts
+from engine.accounts import Statements
 from engine.loop import strands
 from engine.loop.outside_wire import FRAME, Unpacking, pack
-from engine.loop.outside_worker import DONE, FAILED
+from engine.loop.outside_worker import DONE, NO_MEMORY
 from engine.loop.processes import spawn
 from pgwire.codecs.errors import DataError
 from pgwire.give_way import OUTSIDE, give_way, in_loop
@@ -52,13 +54,11 @@ class _Worker:
         self._writer = writer
 
     @classmethod
-    async def start(cls, bytes_: int) -> _Worker:
-        """Start one that may take so much memory for a call. Raises OSError."""
+    async def start(cls) -> _Worker:
+        """Start one. Raises OSError."""
         ours, theirs = socket.socketpair()
         try:
-            process = await asyncio.to_thread(
-                spawn, MODULE, theirs, str(bytes_), str(sys.getrecursionlimit())
-            )
+            process = await asyncio.to_thread(spawn, MODULE, theirs, str(sys.getrecursionlimit()))
         except BaseException:
             ours.close()
             raise
@@ -68,10 +68,10 @@ class _Worker:
         writer.transport.set_write_buffer_limits(_BUFFER)
         return cls(process, reader, writer)
 
-    async def call(self, name: str, args: tuple[Any, ...]) -> Unpacking:
-        """Run a function; return the answer. Raises _Ended."""
+    async def call(self, name: str, args: tuple[Any, ...], bytes_: int) -> Unpacking:
+        """Run a function, which may take so many bytes; return the answer. Raises _Ended."""
         try:
-            head, pieces = pack(name, args)
+            head, pieces = pack(name, (bytes_, *args))
             self._writer.writelines((FRAME.pack(len(head)), head))
             for piece in pieces:
                 self._writer.writelines((FRAME.pack(len(piece)), piece))
@@ -100,9 +100,9 @@ class _Worker:
 class Outside:
     """The processes of one server, and what runs functions in them."""
 
-    def __init__(self, bytes_: int, most: int = MOST, idle_s: float = IDLE_S) -> None:
-        """``bytes_``: of memory that one call may take. ``most``: processes at a time. ``idle_s``: how long one is kept that nobody wants."""
-        self._bytes = bytes_
+    def __init__(self, statements: Statements, most: int = MOST, idle_s: float = IDLE_S) -> None:
+        """``statements``: lend what a call may take. ``most``: processes at a time. ``idle_s``: how long one is kept that nobody wants."""
+        self._statements = statements
         self._idle_s = idle_s
         self._free = asyncio.Semaphore(most)
         self._idle: dict[_Worker, asyncio.TimerHandle] = {}
@@ -148,11 +148,23 @@ class Outside:
         return self._value(await self._asked(name, args))
 
     async def _asked(self, name: str, args: tuple[Any, ...]) -> Unpacking:
-        """Return what a process answers."""
+        """Return what a process answers, in place of the statement whose slice begins it. SqlError 53200 where it takes more than it was lent."""
+        account = accounts.running()
         async with self._free:
-            answer = None
-            while answer is None:
-                answer = await self._answer(name, args)
+            lent = self._statements.lend(account, self._statements.each)
+            try:
+                answer = None
+                while answer is None:
+                    answer = await self._answer(name, args, lent)
+            finally:
+                self._statements.returned(lent)
+        if answer.tag == NO_MEMORY:
+            raise SqlError(
+                "53200",
+                "out of memory",
+                detail=f"A call took more than {accounts.megabytes(lent)} of memory in a process of its own.",
+                hint=accounts.HINT,
+            )
         return answer
 
     def _value(self, answer: Unpacking) -> Any:
@@ -160,29 +172,23 @@ class Outside:
         values = answer.values
         if answer.tag == DONE:
             return values[0]
-        if answer.tag == FAILED:
-            kind, sqlstate, message, detail, hint, where, place = values
-            if kind == "DataError":
-                raise DataError(sqlstate, message, detail=detail, hint=hint, where=where)
-            span = None if place is None else Span(*place)
-            raise SqlError(sqlstate, message, detail=detail, hint=hint, where=where, span=span)
-        raise SqlError(
-            "53200",
-            "out of memory",
-            detail=f"A call took more than {self._bytes >> 20} MB of memory in a process of its own.",
-        )
+        kind, sqlstate, message, detail, hint, where, place = values
+        if kind == "DataError":
+            raise DataError(sqlstate, message, detail=detail, hint=hint, where=where)
+        span = None if place is None else Span(*place)
+        raise SqlError(sqlstate, message, detail=detail, hint=hint, where=where, span=span)
 
-    async def _answer(self, name: str, args: tuple[Any, ...]) -> Unpacking | None:
+    async def _answer(self, name: str, args: tuple[Any, ...], lent: int) -> Unpacking | None:
         """Return the answer of one process; None if it had ended while nobody wanted it."""
         worker = self._kept()
         kept = worker is not None
         if worker is None:
             self.started += 1
-            worker = await _Worker.start(self._bytes)
+            worker = await _Worker.start()
         pid = worker.process.pid
         self.running.add(pid)
         try:
-            answer = await worker.call(name, args)
+            answer = await worker.call(name, args, lent)
         except _Ended:
             self._drop(worker)
             if kept:

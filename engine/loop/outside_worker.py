@@ -1,10 +1,10 @@
 """The process that runs long calls of C for the server: ``python -m engine.loop.outside_worker``.
 
-    socket   a function's name and its arguments ──► its value, or its error        (``engine.loop.outside_wire``)
+    socket   a function's name, bytes it may take, its arguments ──► its value, or its error        (``engine.loop.outside_wire``)
     stdin    nothing ever; its end is the server's
 
 It runs functions that are declared ``outside`` (``pgwire.give_way``) and no others. It is killed when the statement ends that it works
-for, and may take so much memory and no more.
+for, and a call may take so much memory and no more.
 """
 
 from __future__ import annotations
@@ -69,17 +69,18 @@ def _answer(name: str, args: tuple[Any, ...]) -> tuple[object, tuple[Any, ...]]:
         return FAILED, (type(error).__name__, *fields)
 
 
-def serve(sock: socket.socket, bytes_: int) -> None:
-    """Run what the server asks for, one function after the other, until it closes the socket. ``bytes_``: memory for each."""
+def serve(sock: socket.socket) -> None:
+    """Run what the server asks for, one function after the other, until it closes the socket."""
     file = cast("BinaryIO", sock.makefile("rb", buffering=1 << 16))
     while True:
         try:
             message = _receive(file)
         except EOFError:
             return
+        bytes_, *args = message.values
         _allow(bytes_)
-        tag, values = _answer(message.tag, message.values)
-        del message
+        tag, values = _answer(message.tag, tuple(args))
+        del message, args
         head, pieces = pack(tag, values)
         sock.sendall(FRAME.pack(len(head)) + head)
         for piece in pieces:
@@ -105,14 +106,14 @@ def _allow(bytes_: int) -> None:
 
 
 def main() -> None:
-    """Run the process. Arguments: the socket's descriptor, bytes of memory, how deep the server may call."""
+    """Run the process. Arguments: the socket's descriptor, how deep the server may call."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     from engine.loop.threads import stand_back
 
     threading.Thread(target=end_with_server, daemon=True).start()
     stand_back()
-    sys.setrecursionlimit(int(sys.argv[3]))
-    serve(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]))
+    sys.setrecursionlimit(int(sys.argv[2]))
+    serve(socket.socket(fileno=int(sys.argv[1])))
 
 
 if __name__ == "__main__":

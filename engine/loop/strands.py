@@ -28,6 +28,7 @@ from typing import Any, Final, TypeAlias
 
 import greenlet
 
+from engine import accounts
 from pgwire import give_way as way
 
 KEPT: Final = 16
@@ -223,9 +224,10 @@ def busy() -> int:
 
 
 def lay_aside() -> None:
-    """Let others run; for ``give_way``, in open code whose slice is over."""
+    """Let others run; for ``give_way``, in open code whose slice is over. SqlError 53200 where its statement has too much by now."""
     strand = current()
     if strand is not None and not strand.closing:
+        accounts.check()  # what a loop gathers, however deep, is judged where it gives way
         _park(strand)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from engine.accounts import Statements
 from engine.eager import LaidAside, call_on_strand
 from engine.loop import strands
 from engine.loop.outside import Outside
@@ -54,7 +55,7 @@ def test_weights() -> None:
 
 @asynccontextmanager
 async def processes(bytes_: int = 256 << 20) -> AsyncIterator[Outside]:
-    outside = Outside(bytes_)
+    outside = Outside(Statements(4 * bytes_, bytes_))
     way.install(strands.lay_aside, outside.run)
     try:
         yield outside
