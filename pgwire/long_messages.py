@@ -22,6 +22,8 @@ from pgwire import decode
 LONG_BYTES: Final = 1 << 20
 PIECE_BYTES: Final = 1 << 20  # half a millisecond
 CONVERTED_BYTES: Final = 1 << 14
+_LOOKED_THROUGH: Final = 8 << 20
+"""Bytes of one search for a byte: a millisecond or two."""
 LONGEST: Final = 4
 """Bytes of a character."""
 
@@ -37,7 +39,7 @@ async def query(data: bytes, start: int, stop: int, read: decode.Read) -> str:
     """As ``decode.query``."""
     if read is not decode.utf8:
         return await asyncio.to_thread(decode.query, data, start, stop, read)
-    if data.find(0, start, stop) != stop - 1:
+    if await _nul(data, start, stop) != stop - 1:
         return decode.query(data, start, stop, read)
     return await _text(data, start, stop - 1)
 
@@ -46,8 +48,8 @@ async def parse(data: bytes, start: int, stop: int, read: decode.Read) -> tuple[
     """As ``decode.parse``."""
     if read is not decode.utf8:
         return await asyncio.to_thread(decode.parse, data, start, stop, read)
-    begin = data.find(0, start, stop) + 1
-    end = data.find(0, begin, stop) if begin else -1
+    begin = await _nul(data, start, stop) + 1
+    end = await _nul(data, begin, stop) if begin else -1
     if end < 0:
         return decode.parse(data, start, stop, read)
     name, _, oids = decode.parse(short := data[start:begin] + data[end:stop], 0, len(short), read)
@@ -79,6 +81,16 @@ async def function_call(
     oid, formats, args, result_format = decode.function_call(short, 0, len(short))
     await _put_in(data, long, args)
     return oid, formats, args, result_format
+
+
+async def _nul(data: bytes, start: int, stop: int) -> int:
+    """Return ``data.find(0, start, stop)``."""
+    for at in range(start, stop, _LOOKED_THROUGH):
+        found = data.find(0, at, min(at + _LOOKED_THROUGH, stop))
+        if found >= 0:
+            return found
+        await asyncio.sleep(0)
+    return -1
 
 
 Places = dict[int, tuple[int, int]]

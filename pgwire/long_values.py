@@ -29,6 +29,8 @@ LONG: Final = 2 * PIECE
 """What is shorter is one call of C."""
 MANY_CHARACTERS: Final = 4096
 """Of a set given as text: more are looked at once, and what comes twice is left out."""
+_GROUP: Final = 1 << 12
+"""Bytes objects of which a long one is made that are joined at once."""
 MANY_TEXTS: Final = 1 << 15
 """Texts that one call joins, however short: half a millisecond."""
 SORTED_AT_ONCE: Final = 2048
@@ -411,7 +413,14 @@ def stripped(text: str, characters: str, left: bool, right: bool) -> str:
         for part in pieces(characters, PIECE // 16):
             distinct.update(part)
         characters = "".join(distinct)
-    start, end, step = 0, len(text), PIECE // 16
+    return cut(text, *bare(text, 0, len(text), characters, left=left, right=right))
+
+
+def bare(
+    text: str, start: int, end: int, characters: str | None = None, *, left: bool = True, right: bool = True
+) -> tuple[int, int]:
+    """Return where ``text[start:end]`` begins and ends without any of ``characters``, by default blanks, at its ends."""
+    step = PIECE // 16
     while left and start < end:
         piece = text[start : min(start + step, end)]
         rest = len(piece.lstrip(characters))
@@ -426,7 +435,7 @@ def stripped(text: str, characters: str, left: bool, right: bool) -> str:
         if rest:
             break
         give_way()
-    return cut(text, start, end)
+    return start, end
 
 
 def equal(a: str, b: str) -> bool:
@@ -502,10 +511,24 @@ def _decoded(data: bytes) -> Iterator[str]:
 
 def joined_bytes(parts: Sequence[bytes | bytearray]) -> bytes:
     """Return ``b"".join(parts)``."""
-    total = sum(map(len, parts))
-    if total < LONG:
-        return b"".join(parts)
-    return _filled_bytes(total, parts)
+    if len(parts) <= MANY_TEXTS:
+        total = sum(map(len, parts))
+        if total < LONG:
+            return b"".join(parts)
+    else:
+        total = sum([sum(map(len, parts[at : at + _GROUP])) for at in _paced(range(0, len(parts), _GROUP))])
+    together = min(PIECE // (total // len(parts) + 1), _GROUP)
+    return _filled_bytes(total, parts if together <= 1 else _grouped(parts, together))
+
+
+def _grouped(parts: Sequence[bytes | bytearray], together: int) -> Iterator[bytes | bytearray]:
+    """Yield bytes that together are those of ``parts``: some short ones joined."""
+    for at in range(0, len(parts), together):
+        group = parts[at : at + together]
+        if sum(map(len, group)) < 2 * PIECE:
+            yield b"".join(group)
+        else:
+            yield from group
 
 
 def _filled_bytes(length: int, parts: Iterable[bytes | bytearray]) -> bytes:

@@ -42,7 +42,7 @@ class AsOf:
 
 def possible(text: str) -> bool:
     """Tell at a glance whether ``text`` may hold a clause."""
-    return occurs(_MAYBE, text)
+    return occurs(_MAYBE, text, ("system",))
 
 
 def cut(text: str, tokens: Iterable[Token]) -> tuple[str, list[AsOf]]:

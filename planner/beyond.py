@@ -49,7 +49,8 @@ from planner.beyond_tokens import (
 )
 from planner.errors import Span, SqlError
 
-MAY_GO_BEYOND: Final = re.compile(r"\b(?:subscribe|timeout|subscription|timeline|source)\b", re.IGNORECASE)
+WORDS_BEYOND: Final = ("subscribe", "timeout", "subscription", "timeline", "source")
+MAY_GO_BEYOND: Final = re.compile(rf"\b(?:{'|'.join(WORDS_BEYOND)})\b", re.IGNORECASE)
 """A text that does not match holds none of these statements; one that matches may."""
 
 _OUTER: Final = {"declare": "for", "prepare": "as", "copy": "("}

@@ -22,9 +22,10 @@ import msgspec.json
 from pglast import parser as _pg
 
 from pgwire.give_way import PACE, give_way, in_loop, outside, paced
+from pgwire.long_values import bare, cut
 from planner import as_of, ast, beyond_copy, long_parse, scanner
 from planner.as_of import AsOf
-from planner.beyond import MAY_GO_BEYOND, goes_beyond, read_statement
+from planner.beyond import MAY_GO_BEYOND, WORDS_BEYOND, goes_beyond, read_statement
 from planner.beyond_tokens import SEMICOLON, Token
 from planner.builtins.large import METER
 from planner.errors import Span, SqlError
@@ -76,7 +77,7 @@ def parse(text: str) -> list[Parsed]:
     """
     if len(text) > MAX_TEXT_CHARS:
         raise SqlError("54000", f"statement text is longer than {MAX_TEXT_CHARS} characters")
-    if occurs(MAY_GO_BEYOND, text):
+    if occurs(MAY_GO_BEYOND, text, WORDS_BEYOND):
         pieces = _pieces(text)
         if any(goes_beyond(text, tokens) for tokens in pieces):
             return _parse_pieces(text, pieces)
@@ -143,7 +144,7 @@ def _parse_plain(text: str) -> list[Parsed]:
         if as_of.possible(text):
             text, clauses = as_of.cut(text, _tokens(text))
         before = text
-        if occurs(beyond_copy.POSSIBLE, text):
+        if occurs(beyond_copy.POSSIBLE, text, ("format",)):
             text = beyond_copy.masked(text, _tokens(text))
         found_json = _raw_json(text)
         large = len(found_json) > LARGE_JSON
@@ -162,14 +163,12 @@ def _parse_plain(text: str) -> list[Parsed]:
             start = places.offset(location)
             end = places.offset(location + length) if length else len(text)
             # the parser's statement begins after the last semicolon, blanks and comments included
-            piece = text[start:end]
-            stripped = piece.lstrip()
-            start += len(piece) - len(stripped)
-            body = stripped.rstrip()
+            start, last = bare(text, start, end)
+            body = cut(text, start, last)
             clause: AsOf | None = None
             if clauses or text is not before:
                 # the statement's last word may have been a clause
-                body = whole[start:end].strip()
+                body = cut(whole, *bare(whole, start, end))
                 clause = next((c for c in clauses if start <= c.span.start < end), None)
             reader = StatementReader(places, lambda word, body=body: _after(body, word))  # type: ignore[misc]
             statement = reader.statement(raw["stmt"])
@@ -196,13 +195,18 @@ def _parse_plain(text: str) -> list[Parsed]:
 def _decode_large(text: str) -> tuple[Raw, list[Raw]]:
     """Decode JSON without holding up others: for each object the hook gives way, and the interpreter looks for threads that wait.
 
-    Raises SqlError 53200 where it takes more than a statement may have (``METER.each``). Returns the tree and all its objects. The decoder's own lists go when the hook raises; as the objects are kept here, what they hold does not go
+    Long strings are decoded before, in steps. Raises SqlError 53200 where it takes more than a statement may have (``METER.each``). Returns the tree and all its objects. The decoder's own lists go when the hook raises; as the objects are kept here, what they hold does not go
     with them in one step but by ``pgwire.release.release_error``.
     """
     kept: list[Raw] = []
     most = METER.each // OBJECT_BYTES if METER.each else len(text)
+    text, strings = long_parse.without_long_strings(text)
 
     def hook(found: Raw) -> Raw:
+        if strings:
+            for key, value in found.items():
+                if type(value) is str and value.startswith(long_parse.STAND_IN):
+                    found[key] = strings[int(value[1:])]
         kept.append(found)
         if len(kept) > most:
             raise SqlError(
@@ -416,5 +420,5 @@ def _after(text: str, word: str) -> str:
         if token.name == word or (
             token.name == "IDENT" and text[token.start : token.end + 1].upper() == word
         ):
-            return text[token.end + 1 :].strip()
+            return cut(text, *bare(text, token.end + 1, len(text)))
     return text

@@ -14,13 +14,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 from pgwire.give_way import give_way
+from pgwire.long_values import cut, find, run_end
 from planner import ast
 from planner.errors import Span, SqlError
 from planner.raw_reader import PlaceReader, Raw, read_each, strings
 from planner.raw_tables import FRAME_BETWEEN, FRAME_NONDEFAULT, JSON_SYNTAX, SUBLINKS, TRUTHS, frame_words
 
-_NEGATIVE = re.compile(r"-\s*[\w.]+")
-_ODD_NUMBER = re.compile(r"[-\s]*0[xXoObB]|.*_")
+_BLANKS = re.compile(r"\s*")
+_NUMBER = re.compile(r"[\w.]*")
+_ODD_NUMBER = re.compile(r"-?\s{0,4096}0[xXoObB]")
 
 
 class ExpressionReader(PlaceReader, ABC):
@@ -75,11 +77,10 @@ class ExpressionReader(PlaceReader, ABC):
     def _number(self, span: Span) -> Span:
         """Return the span of a number, its sign included; a spelling newer than version 15 is 42601."""
         if self.text[span.start] == "-":
-            match = _NEGATIVE.match(self.text, span.start)
-            if match:
-                span = Span(span.start, match.end())
-        token = self.text[span.start : span.end]
-        if _ODD_NUMBER.match(token):
+            digits = run_end(_BLANKS, self.text, span.start + 1)
+            span = Span(span.start, run_end(_NUMBER, self.text, digits))
+        token = cut(self.text, span.start, span.end)
+        if _ODD_NUMBER.match(token) or find(token, "_") >= 0:
             raise SqlError("42601", f'trailing junk after numeric literal at or near "{token}"', span=span)
         return span
 

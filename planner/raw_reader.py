@@ -11,7 +11,6 @@ empty are left out, and locations are byte offsets.
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias, TypeVar
@@ -19,16 +18,10 @@ from typing import Any, Final, TypeAlias, TypeVar
 from pgwire.give_way import give_way, paced
 from pgwire.long_values import LONG, encoded
 from planner.errors import Span, SqlError, not_supported
+from planner.search import token_end
 
 Raw: TypeAlias = dict[str, Any]
 T = TypeVar("T")
-
-# One token, good enough to find where it ends: the span an error message would blame.
-_TOKEN = re.compile(
-    r"""\w[\w$]*(?:\.\d\w*)?|'[^']*(?:''[^']*)*'|"[^"]*(?:""[^"]*)*"|\$\d+|\.\d\w*|::|:=|=>"""
-    r"""|[-+*/<>=~!@#%^&|`?]+|."""
-)
-
 
 _BLOCK: Final = 1024
 """Bytes of a text between two places of which it is known how many characters begin before."""
@@ -98,8 +91,7 @@ class PlaceReader:
         if location < 0:
             return None
         start = self.offset(location)
-        match = _TOKEN.match(self.text, start)
-        return Span(start, match.end() if match else start)
+        return Span(start, token_end(self.text, start))
 
     def refuse(self, construct: str, body: Raw | None = None) -> SqlError:
         """Return the 0A000 error for a construct that has a location."""

@@ -15,6 +15,10 @@ import queue
 from logging.handlers import QueueHandler, QueueListener
 from typing import Final, TextIO
 
+from pgwire.long_values import mapped
+
+_PIECE: Final = 1 << 14
+"""Characters of a record that one call changes: the thread keeps the interpreter for as long."""
 MOST: Final = 10_000
 _BREAKS: Final = (0x2028, 0x2029)  # lines end there for some who read
 _CONTROLS: Final = {
@@ -28,7 +32,7 @@ class OneRecord(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return a record's text: no line of it but the first begins without a tab."""
-        return super().format(record).translate(_SAFE)
+        return mapped(super().format(record), lambda piece: piece.translate(_SAFE), _PIECE)
 
 
 class QueuedLog(QueueHandler):

@@ -22,7 +22,7 @@ from pgwire.codecs.invalid import quoting
 from pgwire.codecs.text import int_of
 from pgwire.give_way import give_way, paced
 from pgwire.long_arrays import listed, tupled
-from pgwire.long_values import joined, joined_bytes
+from pgwire.long_values import joined, joined_bytes, run_end
 
 Array: TypeAlias = tuple[Any, ...]
 
@@ -31,6 +31,7 @@ MAX_ELEMENTS: Final = 134_217_727
 MAX_INT: Final = (1 << 31) - 1
 FIRST_ASSIGNED_OID: Final = 10_000  # oids from here on are not the same on all servers
 _SPACE: Final = " \t\n\r\f\v"
+_BLANK: Final = re.compile(r"[ \t\n\r\f\v]*")
 _PLAIN: Final = {
     mark: re.compile(rf'[^"\\{{}}{mark}\s]+(?:[ \t]+[^"\\{{}}{mark}\s]+)*') for mark in (",", ";")
 }
@@ -90,6 +91,8 @@ def flatten(value: Array, depth: int) -> list[Any]:
 
 SHORT: Final = 1 << 16
 """Characters of a text that is looked through as a whole."""
+_WINDOW: Final = 1 << 16
+"""Characters of an element that are looked at in one call."""
 _ENDS: Final = re.compile(r'["\\]')
 
 
@@ -191,9 +194,9 @@ def _missing(text: str) -> str:
 
 
 def _skip(text: str, at: int) -> int:
-    while at < len(text) and text[at] in _SPACE:
-        at += 1
-    return at
+    if text[at : at + 1] not in _SPACE:
+        return at
+    return run_end(_BLANK, text, at)
 
 
 class _Reader:
@@ -257,8 +260,12 @@ class _Reader:
         if text[at] == '"':
             piece, at = self.quoted(at)
             return piece, at
-        match = _PLAIN[self.delimiter].match(text, at)
-        if match is not None and text[match.end() : match.end() + 1] in (self.delimiter, "}"):
+        match = _PLAIN[self.delimiter].match(text, at, at + _WINDOW)
+        if (
+            match is not None
+            and match.end() < at + _WINDOW
+            and text[match.end() : match.end() + 1] in (self.delimiter, "}")
+        ):
             piece = match[0]
             return (None if piece in _NULLS else piece), match.end()
         out: list[str] = []
@@ -288,7 +295,7 @@ class _Reader:
                 if char not in _SPACE:
                     kept = len(out)
             at += 1
-        piece = "".join(out[:kept])
+        piece = joined(out[:kept])
         return (None if not escaped and piece in _NULLS else piece), at
 
     def quoted(self, at: int) -> tuple[str, int]:
@@ -297,13 +304,16 @@ class _Reader:
         at += 1
         while True:
             give_way()
-            found = _ENDS.search(text, at)
-            end = len(text) if found is None else found.start()
+            found = _ENDS.search(text, at, at + _WINDOW)
+            end = min(at + _WINDOW, len(text)) if found is None else found.start()
             out.append(text[at:end])
+            if found is None and end < len(text):
+                at = end
+                continue
             if end >= len(text):
                 raise _malformed(text, "Unexpected end of input.")
             if text[end] == '"':
-                return "".join(out), end + 1
+                return joined(out), end + 1
             if end + 1 >= len(text):
                 raise _malformed(text, "Unexpected end of input.")
             out.append(text[end + 1])
@@ -316,7 +326,7 @@ def _measure(items: list[Any], text: str) -> tuple[int, ...]:
     if not items:
         return ()
     if not isinstance(items[0], list):
-        if any(isinstance(item, list) for item in items):
+        if any(isinstance(item, list) for item in paced(items, 1024)):
             raise _malformed(text, uneven)
         return (len(items),)
     inner: set[tuple[int, ...]] = set()

@@ -25,12 +25,14 @@ from pgwire.codecs.composite_keys import row_key
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import quoting
 from pgwire.codecs.packed import pack_values, unpack_values
-from pgwire.codecs.quoted import Unended, read_quoted
+from pgwire.codecs.quoted import Ends, Unended, read_quoted
 from pgwire.codecs.ranges import comparable
 from pgwire.codecs.system import RecordValue
+from pgwire.long_values import bare
 
 __all__ = ["Attribute", "RowShape", "comparable", "pack_row", "parse_fields", "record_of", "unpack_row"]
 
+_ENDS: Final = Ends(",)")
 _SPACES: Final = " \t\n\v\f\r"
 
 
@@ -116,9 +118,8 @@ def parse_fields(text: str, count: int) -> Iterator[str | None]:
     Raises:
         DataError: 22P02 "malformed record literal", also where there are not ``count`` fields.
     """
-    at, end = 0, len(text)
-    while at < end and text[at] in _SPACES:
-        at += 1
+    end = len(text)
+    at, last = bare(text, 0, end, _SPACES)
     if text[at : at + 1] != "(":
         raise _malformed(text, "Missing left parenthesis.")
     at += 1
@@ -127,17 +128,17 @@ def parse_fields(text: str, count: int) -> Iterator[str | None]:
             if text[at : at + 1] != ",":
                 raise _malformed(text, "Too few columns.")
             at += 1
-        if at < end and text[at] in ",)":
+        if at < end and text[at] in _ENDS.marks:
             yield None
         else:
             try:
-                found, at = read_quoted(text, at, ",)")
+                found, at = read_quoted(text, at, _ENDS)
             except Unended:
                 raise _malformed(text, "Unexpected end of input.") from None
             yield found
     if text[at : at + 1] != ")":
         raise _malformed(text, "Too many columns.")
-    if text[at + 1 :].strip(_SPACES):
+    if at + 1 < last:
         raise _malformed(text, "Junk after right parenthesis.")
 
 

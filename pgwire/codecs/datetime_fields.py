@@ -129,7 +129,7 @@ def split_fields(text: str) -> list[tuple[Kind, str]]:
     def blanks(start: int) -> int:
         while text[start] in _SPACE:
             start += 1
-            if not start & 1023:
+            if not start & 255:
                 give_way()
         return start
 
@@ -184,7 +184,7 @@ def split_fields(text: str) -> list[tuple[Kind, str]]:
             piece = char + text[first:at]
         elif char in _PUNCTUATION:
             at += 1
-            if not at & 1023:
+            if not at & 255:
                 give_way()
             continue
         else:

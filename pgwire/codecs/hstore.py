@@ -9,6 +9,7 @@ strings   key value key value ...                        shorter keys first, equ
 
 from __future__ import annotations
 
+import re
 import struct
 from array import array
 from collections.abc import Iterable, Mapping
@@ -20,12 +21,18 @@ from pgwire.codecs.text import decode as decode_text
 from pgwire.codecs.text import parse_text
 from pgwire.give_way import give_way, paced, paced_iter
 from pgwire.kept import kept
-from pgwire.long_values import in_order, joined_bytes
+from pgwire.long_values import in_order, joined, joined_bytes, run_end
 from pgwire.release import release
 
 Pairs = Mapping[str, str | None]
 
-_SPACES: Final = " \t\n\v\f\r"
+_BLANKS: Final = re.compile(r"[ \t\n\v\f\r]*")
+_KEY: Final = re.compile(r"(?:[^\\= \t\n\v\f\r]++|\\.)+", re.DOTALL)
+_VALUE: Final = re.compile(r"(?:[^\\, \t\n\v\f\r]++|\\.)+", re.DOTALL)
+_QUOTED: Final = re.compile(r'(?:[^\\"]++|\\.)+', re.DOTALL)
+_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
+_WINDOW: Final = 1 << 14
+"""Characters that are looked at in one call."""
 _UINT32: Final = struct.Struct(">I")
 _INT32: Final = struct.Struct(">i")
 EMPTY: Final = b""
@@ -91,6 +98,10 @@ def _unended() -> DataError:
     return DataError("XX000", "Unexpected end of string")
 
 
+def _escaped(found: re.Match[str]) -> str:
+    return found[1]
+
+
 class _Reader:
     """Reads the text form as PostgreSQL's parser does (hstore_io.c): what is odd there is odd here."""
 
@@ -117,8 +128,7 @@ class _Reader:
                 raise _unended()
             value, quoted = word
             found.append((key[0], None if not quoted and value.lower() == "null" else value))
-            while self._here() in _SPACES and self._here():
-                self.at += 1
+            self._skip_spaces()
             if not self._here():
                 break
             if self._here() != ",":
@@ -127,8 +137,8 @@ class _Reader:
         return found
 
     def _expect(self, wanted: str, *, spaces: bool = False) -> None:
-        while spaces and self._here() and self._here() in _SPACES:
-            self.at += 1
+        if spaces:
+            self._skip_spaces()
         if not self._here():
             raise _unended()
         if self._here() != wanted:
@@ -137,43 +147,48 @@ class _Reader:
 
     def _word(self, *, is_key: bool) -> tuple[str, bool] | None:
         """Return a key or value and whether it was quoted; None at the end of the text."""
-        while self._here() and self._here() in _SPACES:
-            self.at += 1
+        self._skip_spaces()
         if not self._here():
             return None
         if self._here() == '"':
             return self._quoted(), True
         if self._here() == "=" and is_key:
             raise self._unexpected()
-        stop = "=" if is_key else ","
-        parts: list[str] = []
-        while (c := self._here()) and (not parts or (c != stop and c not in _SPACES)):
-            if c == "\\":
-                self.at += 1
-                c = self._here()
-                if not c:
-                    raise _unended()
-            parts.append(c)
+        first = ""
+        if self._here() != "\\":  # a word may begin with what would end it
+            first = self._here()
             self.at += 1
-            if not self.at % 1024:
-                give_way()
-        return "".join(parts), False
+        word = first + self._run(_KEY if is_key else _VALUE)
+        if self._here() == "\\":
+            raise _unended()
+        return word, False
 
     def _quoted(self) -> str:
         self.at += 1
-        parts: list[str] = []
-        while (c := self._here()) != '"':
-            if c == "\\":
-                self.at += 1
-                c = self._here()
-            if not c:
-                raise _unended()
-            parts.append(c)
-            self.at += 1
-            if not self.at % 1024:
-                give_way()
+        word = self._run(_QUOTED)
+        if self._here() != '"':
+            raise _unended()
         self.at += 1
-        return "".join(parts)
+        return word
+
+    def _run(self, run: re.Pattern[str]) -> str:
+        """Read characters and escapes as far as they go."""
+        text, at = self.text, self.at
+        parts: list[str] = []
+        while True:
+            stop = at + _WINDOW
+            found = run.match(text, at, stop)
+            end = at if found is None else found.end()
+            piece = text[at:end]
+            parts.append(_ESCAPED.sub(_escaped, piece) if "\\" in piece else piece)
+            at = end
+            if end < stop - 1 or (end < stop and not text.startswith("\\", end)):
+                self.at = at
+                return joined(parts)
+            give_way()
+
+    def _skip_spaces(self) -> None:
+        self.at = run_end(_BLANKS, self.text, self.at)
 
 
 def parse(text: str) -> bytes:

@@ -17,7 +17,7 @@ from pgwire.codecs import numeric
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import decode
 from pgwire.give_way import give_way, outside, paced, paced_iter
-from pgwire.long_values import joined, mapped
+from pgwire.long_values import joined, mapped, run_end
 
 Json: TypeAlias = Any
 
@@ -160,6 +160,13 @@ def send_jsonb(value: str) -> bytes:
     return b"\x01" + value.encode("utf-8")
 
 
+_BLANKS: Final = " \t\n\r"
+_BLANK: Final = re.compile(r"[ \t\n\r]*")
+_WORD: Final = re.compile("[\\w\x80-\U0010ffff]*")
+_TAIL: Final = re.compile("[A-Za-z0-9_\x80-\U0010ffff]*")
+_PLAIN: Final = re.compile(r'[^"\\\x00-\x1f]*')
+
+
 class _Diagnosis:
     """A slow parser that says what PostgreSQL would say about a text that is not JSON."""
 
@@ -176,8 +183,8 @@ class _Diagnosis:
             raise self.expected("Expected end of input, but found {}.")
 
     def skip(self) -> None:
-        while self.at < len(self.text) and self.text[self.at] in " \t\n\r":
-            self.at += 1
+        if self.text[self.at : self.at + 1] in _BLANKS:
+            self.at = run_end(_BLANK, self.text, self.at)
 
     def token_end(self) -> int:
         """Return where the token ends that begins here: one punctuation mark, or a run of word characters."""
@@ -191,9 +198,7 @@ class _Diagnosis:
         number = _NUMBER.match(text, at)
         if number is not None:
             return number.end()
-        while at < len(text) and (text[at].isalnum() or text[at] == "_" or text[at] >= "\x80"):
-            at += 1
-        return max(at, self.at + 1)
+        return max(run_end(_WORD, text, at), at + 1)
 
     def context(self, end: int) -> str:
         """Return the CONTEXT line: the line with the error, cut after it."""
@@ -235,8 +240,7 @@ class _Diagnosis:
             match = _NUMBER.match(text, at)
             partial = _PARTIAL_NUMBER.match(text, at)
             stop = partial.end() if partial else at + 1
-            tail = re.compile(r"[A-Za-z0-9_\x80-\U0010ffff]*").match(text, stop)
-            stop_bad = tail.end() if tail else stop
+            stop_bad = run_end(_TAIL, text, stop)
             if match is None or stop_bad > match.end():
                 raise self.error(f'Token "{text[at:stop_bad]}" is invalid.', stop_bad)
             return
@@ -244,6 +248,7 @@ class _Diagnosis:
             raise self.error(f'Token "{word}" is invalid.', end)
 
     def value(self) -> None:
+        give_way()
         self.skip()
         if self.at >= len(self.text):
             raise self.error("The input string ended unexpectedly.", len(self.text))
@@ -312,6 +317,9 @@ class _Diagnosis:
         at += 1
         high = False
         while True:
+            if not high:
+                at = run_end(_PLAIN, text, at)
+            give_way()
             if at >= len(text):
                 raise self.error(f'Token "{text[start:]}" is invalid.', len(text))
             char = text[at]

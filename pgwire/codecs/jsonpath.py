@@ -67,7 +67,7 @@ _BLANK: Final = re.compile(r"[ \t\n\r\f]*+")
 _QUOTED: Final = re.compile(r'(?:[^"\\]++|\\.)+', re.DOTALL)
 _ESCAPED: Final = re.compile(r"(?:[^\\]++|\\u\{[0-9a-fA-F]{1,6}\}|\\.)+", re.DOTALL)
 _SECOND_HALF: Final = re.compile(r"\\u[dD][c-fC-F][0-9a-fA-F]{2}")
-_WINDOW: Final = 1 << 14
+_WINDOW: Final = 1 << 12
 """Characters that are looked at in one call."""
 _LONGEST_ESCAPE: Final = len(r"\u{10ffff}")
 _LONGEST_NUMBER: Final = 200_000
@@ -482,6 +482,7 @@ def _flags(text: str) -> str:
 def _check(item: Item | None, nested: int, subscript: bool) -> None:
     """Refuse ``@`` outside of filters and ``last`` outside of subscripts (42601)."""
     while item is not None:
+        give_way()
         if item.kind == "@" and not nested:
             raise DataError("42601", "@ is not allowed in root expressions")
         if item.kind == "last" and not subscript:

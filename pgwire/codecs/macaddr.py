@@ -8,6 +8,10 @@ from typing import Final
 from pgwire.codecs.bool import wrong_length
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import invalid_syntax, quoting
+from pgwire.give_way import outside
+
+_LONG: Final = 1 << 14
+"""Characters of a text up to which it is read here."""
 
 _FORMS: Final = (
     ("x:x:x:x:x:x", 8), ("x-x-x-x-x-x", 8), ("xxx:xxx", 2), ("xxx-xxx", 2), ("xx.xx.xx", 2), ("xx-xx-xx", 2), ("xxxxxx", 2),
@@ -39,6 +43,7 @@ def _scan(text: str, form: str, width: int) -> list[int] | None:
     return None if text[at:].strip() else octets
 
 
+@outside(_LONG)
 def parse(text: str) -> bytes:
     """Read an address of six octets; 22P02, 22003."""
     for form, width in _FORMS:
@@ -50,6 +55,7 @@ def parse(text: str) -> bytes:
     raise invalid_syntax("macaddr", text)
 
 
+@outside(_LONG)
 def parse8(text: str) -> bytes:
     """Read an address of eight octets, or of six, which get ff:fe in their middle; 22P02."""
     if _EIGHT.fullmatch(text) is None or len(set(re.findall(r"[:.-]", text))) > 1:

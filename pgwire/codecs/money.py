@@ -10,14 +10,18 @@ from pgwire.codecs.bool import wrong_length
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import invalid_syntax, out_of_range
 from pgwire.codecs.text import int_of
+from pgwire.give_way import outside
 
 LIMIT: Final = 2**63
 _FORM: Final = re.compile(
-    r"\s*(?P<lead>[-+$\s(]*)(?P<whole>[0-9,]*)(?:\.(?P<part>[0-9]*))?\s*(?P<tail>[)\-+$\s]*)", re.ASCII
+    r"(?P<lead>[-+$\s(]*+)(?P<whole>[0-9,]*+)(?:\.(?P<part>[0-9]*+))?(?P<tail>[)\-+$\s]*+)", re.ASCII
 )
 _WIRE: Final = struct.Struct(">q")
+_LONG: Final = 1 << 16
+"""Characters of a text up to which it is read here."""
 
 
+@outside(_LONG)
 def parse(text: str) -> int:
     """Read an amount, its third decimal rounded; 22P02, 22003."""
     found = _FORM.fullmatch(text)

@@ -13,11 +13,15 @@ from __future__ import annotations
 import ipaddress
 import re
 import struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pgwire.codecs.bool import wrong_length
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import invalid_syntax, quoting
+from pgwire.give_way import outside
+
+_LONG: Final = 1 << 14
+"""Characters of a text up to which it is read here."""
 
 _FAMILY = {4: 2, 6: 3}  # PGSQL_AF_INET, PGSQL_AF_INET6
 _LSN = re.compile(r"([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})")
@@ -94,6 +98,7 @@ def _read(text: str, *, cidr: bool) -> Address | None:
     return Address(4, int.from_bytes(bytes(octets + [0] * (4 - len(octets))), "big"), bits)
 
 
+@outside(_LONG)
 def parse_inet(text: str) -> bytes:
     """Read an address with or without a prefix length; 22P02."""
     found = _read(text, cidr=False)
@@ -107,6 +112,7 @@ def address_of(host: str) -> bytes:
     return parse_inet(host.partition("%")[0])
 
 
+@outside(_LONG)
 def parse_cidr(text: str) -> bytes:
     """Read a network, whose host bits are zero; 22P02."""
     found = _read(text, cidr=True)

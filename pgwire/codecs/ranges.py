@@ -21,6 +21,7 @@ Ranges over types without keys of their own (arrays, intervals ...) keep the ele
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ from pgwire.codecs.calendar import check_date
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import quoting
 from pgwire.codecs.packed import pack_values, unpack_values
-from pgwire.codecs.quoted import Unended, read_quoted
+from pgwire.codecs.quoted import Ends, Unended, read_quoted
 from pgwire.codecs.range_elements import (
     FIXED,
     KEPT,
@@ -44,7 +45,7 @@ from pgwire.codecs.range_elements import (
     value_of,
 )
 from pgwire.give_way import PACE, give_way, paced, paced_iter
-from pgwire.long_values import in_order, joined_bytes
+from pgwire.long_values import in_order, joined_bytes, run_end
 
 _LOWEST, _FIXED, _OTHER, _HIGHEST = 1, 2, 3, 4
 _BELOW, _AT, _ABOVE = 1, 2, 3
@@ -230,8 +231,8 @@ def _tailed(type_: RangeType, key: bytes, spans: Iterable[Span]) -> bytes:
     if type_.keeps:
         tail = joined_bytes([len(b.kept).to_bytes(4, "big") + b.kept for b in paced(bounds)])
     else:
-        tail = b"".join([bound.scale.to_bytes(2, "big") for bound in paced(bounds)])
-    return key + tail + len(tail).to_bytes(4, "big")
+        tail = joined_bytes([bound.scale.to_bytes(2, "big") for bound in paced(bounds)])
+    return joined_bytes((key, tail, len(tail).to_bytes(4, "big")))
 
 
 def pack_range(type_: RangeType, span: Span | None) -> bytes:
@@ -243,8 +244,8 @@ def pack_range(type_: RangeType, span: Span | None) -> bytes:
 
 def pack_multirange(type_: RangeType, spans: Iterable[Span]) -> bytes:
     """Return the value of a multirange; ``spans`` in order and apart from each other (``normalized``)."""
-    spans = tuple(spans)
-    key = b"".join([b"\x01" + low.key + high.key for low, high in paced(spans)]) + b"\x00"
+    spans = tuple(paced_iter(spans))
+    key = joined_bytes([*(b"\x01" + low.key + high.key for low, high in paced(spans)), b"\x00"])
     return _tailed(type_, key, spans)
 
 
@@ -335,7 +336,9 @@ def touch(upper: Bound, lower: Bound) -> bool:
 # -- text ------------------------------------------------------------------------------------------------
 
 _SPACES: Final = " \t\n\v\f\r"
-_ENDS: Final = ",)]"
+_BLANK: Final = re.compile(r"[ \t\n\v\f\r]*")
+_PLAIN: Final = re.compile(r"[^\"\\()\[\], \t\n\v\f\r]*")
+_ENDS: Final = Ends(",)]")
 
 
 class _Malformed(Exception):
@@ -343,14 +346,14 @@ class _Malformed(Exception):
 
 
 def _skip(text: str, at: int) -> int:
-    while at < len(text) and text[at] in _SPACES:
-        at += 1
-    return at
+    if text[at : at + 1] not in _SPACES:
+        return at
+    return run_end(_BLANK, text, at)
 
 
 def _bound_text(text: str, at: int) -> tuple[str | None, int]:
     """Return the text of a bound, None where there is none, and where it ends."""
-    if text[at : at + 1] in _ENDS and at < len(text):
+    if text[at : at + 1] in _ENDS.marks and at < len(text):
         return None, at
     try:
         return read_quoted(text, at, _ENDS)
@@ -463,7 +466,7 @@ def multirange_parser(type_: RangeType, parse: Callable[[str], Any]) -> Callable
 
 
 def _escaped(text: str) -> str:
-    if text and not any(char in '"\\()[],' or char in _SPACES for char in text):
+    if text and run_end(_PLAIN, text, 0) == len(text):
         return text
     return '"' + text.replace("\\", "\\\\").replace('"', '""') + '"'
 

@@ -16,13 +16,16 @@ from pgwire.codecs.bool import wrong_length
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import invalid_syntax
 from pgwire.codecs.text import int_of
-from pgwire.give_way import paced
+from pgwire.give_way import outside, paced
 
 _TID: Final = re.compile(r"[^(),]*[(,](?:[ \t-\r]*([+-]?[0-9]+))?,(?:[ \t-\r]*([+-]?[0-9]+))?\)")
 _TID_WIRE: Final = struct.Struct(">IH")
 _NEEDS_QUOTES: Final = re.compile(r'[(),"\\\s]|\A\Z')
+_LONG: Final = 1 << 16
+"""Characters of a text up to which it is read here."""
 
 
+@outside(_LONG)
 def parse_tid(text: str) -> int:
     """Read ``(block,offset)``, and what PostgreSQL reads as that. 22P02.
 

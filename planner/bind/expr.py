@@ -11,6 +11,7 @@ PostgreSQL's order, since the order decides which ``$n`` takes which type.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -18,8 +19,10 @@ from typing import Any
 from pgwire.codecs.domain import VECTORS
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.settings import STORED_TEXT
-from pgwire.give_way import give_way
+from pgwire.give_way import give_way, paced
+from pgwire.long_values import PIECE, cut, filled, run_end
 from planner import ast
+from planner.builtins.large import foresee
 from planner.casts import CastContext, coerce, coerce_to_boolean, try_coerce
 from planner.collations import COLLATIONS, expr_collation, type_collation
 from planner.common_types import coerce_all_to_common, coerce_to_common, select_common_type
@@ -119,6 +122,7 @@ def register(kind: type[ast.Node], binder: Binder) -> None:
 # --- constants and parameters -------------------------------------------------------------------
 
 _INT8_CHARS = len(str(-(2**63)))
+_DIGITS = {"b": (re.compile("[01]*"), "binary"), "x": (re.compile("[0-9a-fA-F]*"), "hexadecimal")}
 
 
 def _constant(scope: Scope, node: ast.Constant) -> Expr:
@@ -155,16 +159,15 @@ def _constant(scope: Scope, node: ast.Constant) -> Expr:
 
 
 def _bits(text: str, span: Span | None) -> str:
-    digits = text[1:]
+    digits, base = _DIGITS[text[0]]
+    end = run_end(digits, text, 1)
+    if end < len(text):
+        raise SqlError("22P02", f'"{text[end]}" is not a valid {base} digit', span=span)
     if text[0] == "b":
-        for digit in digits:
-            if digit not in "01":
-                raise SqlError("22P02", f'"{digit}" is not a valid binary digit', span=span)
-        return digits
-    for digit in digits:
-        if digit not in "0123456789abcdefABCDEF":
-            raise SqlError("22P02", f'"{digit}" is not a valid hexadecimal digit', span=span)
-    return "".join([f"{int(digit, 16):04b}" for digit in digits])
+        return cut(text, 1)
+    foresee(4 * (len(text) - 1))
+    hexadecimal = (text[at : at + PIECE] for at in paced(range(1, len(text), PIECE), 1))
+    return filled(4 * (len(text) - 1), "", (f"{int(piece, 16):0{4 * len(piece)}b}" for piece in hexadecimal))
 
 
 def _is_there(scope: Scope, oid: int) -> bool:

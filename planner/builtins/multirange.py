@@ -29,6 +29,7 @@ from pgwire.codecs.ranges import (
     unpack_range,
 )
 from pgwire.give_way import PACE, give_way, paced
+from pgwire.long_values import joined_bytes
 from planner.builtins.range import Types, adjacent, common, contains, overlap, register_order
 from planner.builtins.registry import REGISTRY
 from planner.errors import SqlError
@@ -194,7 +195,9 @@ def _end(position: int, attribute: str) -> Callable[[bytes], bool]:
 
 def multirange_key(value: bytes) -> bytes:
     """Return what of a multirange is compared."""
-    return b"".join([b"\x01" + low.key + high.key for low, high in paced(unpack_multirange(value))]) + b"\x00"
+    return joined_bytes(
+        [*(b"\x01" + low.key + high.key for low, high in paced(unpack_multirange(value))), b"\x00"]
+    )
 
 
 class Union:

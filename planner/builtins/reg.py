@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from pgwire.codecs import array
+from pgwire.codecs.int import parse_oid
 from pgwire.give_way import paced
 from pgwire.long_values import joined, replaced
 from planner.builtins.registry import REGISTRY
@@ -359,8 +360,8 @@ def reg_input(session: EvalSession | None, oid: int, text: str) -> int:
     stripped = text.strip()
     if stripped == "-":
         return 0
-    if stripped.isdigit():
-        return int(stripped)
+    if stripped.isascii() and stripped.isdigit():
+        return parse_oid(stripped)
     return named_oid(session, oid, text)
 
 

@@ -91,8 +91,8 @@ def test_a_text_that_is_too_long_is_not_looked_at(monkeypatch: pytest.MonkeyPatc
 def test_long_texts_are_searched_in_steps_that_cut_no_word(at: int) -> None:
     pattern = re.compile(r"\bsource\b")
     text = " " * at + "source" + " " * (3 * STEP)
-    assert occurs(pattern, text)
-    assert not occurs(pattern, text.replace("source", "sauce!"))
+    assert occurs(pattern, text, ("source",))
+    assert not occurs(pattern, text.replace("source", "sauce!"), ("source",))
 
 
 def test_of_a_long_statement_others_see_the_beginning_once_it_has_ended(

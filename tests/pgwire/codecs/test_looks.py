@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
-from pgwire.codecs import citext, hstore, registry
-from tests.planner.builtins.costs import Measured, counting
+from pgwire.codecs import citext, composite, hstore, registry
+from pgwire.codecs.errors import DataError
+from tests.planner.builtins.costs import Measured, Stopped, counting
 
 MOST = 12_000
 """Lines between two looks: a millisecond or two."""
@@ -70,3 +72,27 @@ def test_codecs_look_at_the_clock(oid: int) -> None:
 def test_hstore_and_citext_look_at_the_clock() -> None:
     walk(_joined("k#=>v"), hstore.parse, hstore.show, hstore.receive, hstore.send)  # type: ignore[arg-type]
     walk("xY" * N, citext.parse, citext.unpack, citext.receive, citext.send)  # type: ignore[arg-type]
+
+
+NO_VALUES: dict[str, str] = {
+    "blanks": " " * 6000, "blanks before": " " * 6000 + "1", "blanks behind": "1" + " " * 6000, "blanks in braces": "{" + " " * 6000 + "}",
+    "blanks in a bound": "[" + " " * 6000 + "1,2)", "a quoted text": '"' + "a" * 6000 + '"', "quotes": '"' * 6000, "escapes": r"\a" * 3000,
+    "letters": "a" * 6000, "digits": "7" * 6000, "signs": "-" * 6000, "commas": "," * 6000, "colons": "1:" * 3000, "parentheses": "(" * 6000,
+    "words": "a " * 3000, "a field": "(" + "a" * 6000 + ")",
+}  # fmt: skip
+AT_ONCE = 6500
+"""Lines between two looks, of a text of 6,000 characters."""
+
+
+@pytest.mark.parametrize("kind", NO_VALUES)
+def test_reading_what_may_be_no_value_looks_at_the_clock(kind: str) -> None:
+    text = NO_VALUES[kind]
+    readers: list[Callable[[str], object]] = [registry.text_decoder(oid) for oid in registry.CODECS]
+    for read in (*readers, hstore.parse, lambda given: list(composite.parse_fields(given, 2))):
+
+        def tried(given: str, read: Callable[[str], object] = read) -> None:
+            with suppress(DataError, Stopped):
+                read(given)
+
+        lines, _ = longest(tried, text)
+        assert lines < AT_ONCE, f"{read} reads {lines} lines of {kind} at once"
