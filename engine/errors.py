@@ -299,6 +299,12 @@ _TXN: dict[type[Exception], Make] = {
         detail="The log could not be read back after a failed write; the server stops.",
         severity="FATAL",
     ),
+    txn_errors.Displaced: lambda e, _c, _k: _report(
+        "57P01",
+        f"terminating connection: the data directory {e.what}",
+        detail="What is written now would not be found again; the server stops.",
+        severity="FATAL",
+    ),
     txn_errors.Fenced: lambda e, _c, _k: _report(
         "57P01",
         "terminating connection: another server has taken over the data directory",

@@ -32,7 +32,7 @@ from txn.encode import blob_pieces, decode_entry
 from txn.errors import DamagedEntry, DamagedFile, Fenced, OutOfSpace, TxnError
 from txn.group_commit import Committer
 from txn.jobs import Jobs
-from txn.leadership import DirectoryLock, Leadership, take_leadership
+from txn.leadership import DirectoryLock, Leadership, take_leadership, watch
 from txn.lease import Lease
 from txn.oracle import ORACLE_PREFIX, DurableOracle, SteadyClock
 from txn.persist.blobfs import LocalBlob
@@ -160,6 +160,7 @@ class DurableLog:
         )  # "<shard>.x<index>" of all that manifests and replayed entries define
         self._replayed = False
         self._sweeper: asyncio.Task[None] | None = None
+        self._watch: asyncio.Task[None] | None = None
         self._removing: set[asyncio.Task[None]] = set()  # parts that nobody waits for any more
         self.jobs = Jobs(blob, epoch, ids, self._swept)
         """What other processes write."""
@@ -187,10 +188,13 @@ class DurableLog:
         if config.shared is not None:
             stores = await open_shared(config.shared, path, clock, ids)
             try:
-                return await cls.assemble(
+                opened = await cls.assemble(
                     stores.consensus, stores.blob, clock, ids, cache_bytes=config.cache_bytes,
                     lock=stores.lock, leadership=stores.leadership, append_attempts=stores.append_attempts,
                 )  # fmt: skip
+                if isinstance(stores.blob, LocalBlob):
+                    opened.watch(stores.blob.check_place)
+                return opened
             except BaseException:
                 await stores.close()
                 raise
@@ -211,7 +215,7 @@ class DurableLog:
             )
             blob: Blob
             if store is None or owned is None:
-                blob = await asyncio.to_thread(LocalBlob, blobs)
+                blob = await asyncio.to_thread(LocalBlob, blobs, owned=lock.check)
             else:
                 blob = await open_own_objects(store, path, owned, consensus)
             opened = await cls.assemble(
@@ -219,6 +223,7 @@ class DurableLog:
             )
             opened.committer.reserve = reserve
             opened.shrink = consensus.shrink
+            opened.watch(blob.check_place if isinstance(blob, LocalBlob) else lock.check)
             return opened
         except BaseException:
             if consensus is not None:
@@ -285,6 +290,10 @@ class DurableLog:
             lock=lock,
             lease=leadership.lease,
         )
+
+    def watch(self, check: Callable[[], None]) -> None:
+        """Commit nothing any more once ``check`` says that files are not where they were (Displaced)."""
+        self._watch = asyncio.get_running_loop().create_task(watch(check, self.committer.fail))
 
     @property
     def manifests(self) -> Mapping[ShardId, Manifest]:
@@ -684,6 +693,8 @@ class DurableLog:
         if self._closed:
             return
         self._closed = True
+        if self._watch is not None:
+            self._watch.cancel()
         await self.committer.close()
         await self.jobs.close()
         while self._removing:

@@ -329,6 +329,15 @@ class Fenced(TxnError):
     """A newer epoch owns the data directory, or may by now; this server must stop (57P01)."""
 
 
+class Displaced(Fenced):
+    """A directory is not where this server opened it; what is written by its path would be lost (57P01, the server stops)."""
+
+    def __init__(self, path: str, what: str) -> None:
+        """``what``: has become of it."""
+        super().__init__(f"the directory {path} {what} while the server was running")
+        self.path, self.what = path, what
+
+
 class DataDirectoryInUse(TxnError):
     """Another process holds the data directory; ``holder`` says who."""
 

@@ -4,6 +4,7 @@ Three fences:
 
 - ``DirectoryLock``: an ``flock`` on ``<data>/lock`` for the life of the process, and one on the directory itself, which stays when somebody
   removes the file. A second server on the same machine fails at once, with the holder's name. The kernel releases both however the process ends.
+  It also tells when the directory itself is not where it was any more (``check``): then the server stops, because what has a path is written elsewhere.
 - the epoch: raised in consensus at every start and checked *inside* every append and compare-and-set, which
   is what holds if the first fence does not (network file systems, a store shared by machines).
 - the lease (``txn.lease``), where servers share a consensus store: it makes local what is no write, namely that
@@ -12,6 +13,7 @@ Three fences:
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 import socket
@@ -19,10 +21,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from txn.errors import DataDirectoryInUse, UnknownFormat
+from txn.errors import DataDirectoryInUse, Displaced, TxnError, UnknownFormat
 from txn.lease import Lease, LeaseOptions, Waiting, take_lease
 from txn.persist.blobfs import write_durably
-from txn.persist.location import Consensus
+from txn.persist.location import Consensus, in_thread
 from txn.persist.regular import open_regular
 from txn.persist.trouble import small_text
 from txn.time import Clock
@@ -31,6 +33,8 @@ DIRECTORY_FORMAT = 1
 DATA = "data"
 SCRATCH = "server"
 """Kinds of directories: one with a database in it, one of a server whose database is elsewhere."""
+LOOK_S = 1.0
+"""How often a server looks whether its data directory is still there."""
 
 
 class DirectoryLock:
@@ -41,6 +45,7 @@ class DirectoryLock:
         self.path = path
         self._fd: int | None = fd
         self._directory = directory
+        self._locked = os.fstat(directory)
 
     @classmethod
     def acquire(
@@ -81,6 +86,21 @@ class DirectoryLock:
             raise
         return cls(path, fd, directory)
 
+    def check(self) -> None:
+        """Compare what is at the path with what was locked. In any thread; what the system will not tell is not taken for a change.
+
+        Raises Displaced: it was renamed, removed or unmounted, or something is in its place. Open files are still in the one that was locked, and
+        what is opened from now on is not.
+        """
+        try:
+            there = os.stat(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            raise Displaced(self.path, "was renamed, removed or unmounted") from None
+        except OSError:
+            return
+        if not os.path.samestat(there, self._locked):
+            raise Displaced(self.path, "was replaced by another")
+
     def release(self) -> None:
         """Give the directory up. Idempotent."""
         if self._fd is not None:
@@ -88,6 +108,17 @@ class DirectoryLock:
             os.close(self._fd)
             os.close(self._directory)
             self._fd = None
+
+
+async def watch(check: Callable[[], None], lost: Callable[[TxnError], None]) -> None:
+    """Do ``check``, which blocks, every ``LOOK_S`` until it raises Displaced, and tell ``lost``."""
+    while True:
+        await asyncio.sleep(LOOK_S)
+        try:
+            await in_thread(check)
+        except Displaced as error:
+            lost(error)
+            return
 
 
 def _locked(fd: int) -> bool:

@@ -4,7 +4,8 @@
 
 A crash leaves at most files in ``tmp``, which the next opening removes. Other processes write by a grant, which is a
 folder in ``tmp``: what they have begun there cannot get its name once the folder has been renamed away. Folders that somebody has removed
-under a running server are made again, but for those whose absence says that one may write no more. System calls go through a ``Files``
+under a running server are made again, but for those whose absence says that one may write no more, and where they are is not where they were
+(the data directory was renamed, a file system unmounted): a file that is not below what was opened would be missing after the next start. System calls go through a ``Files``
 object, so that tests can make each of them fail (no space, I/O error). Names are never overwritten.
 """
 
@@ -18,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeVar, cast
 
-from txn.errors import FileTrouble
+from txn.errors import Displaced, FileTrouble
 from txn.persist.location import Indeterminate, Offload, in_thread
 from txn.persist.regular import regular
 from txn.persist.sized import Sized, not_written
@@ -88,12 +89,14 @@ class LocalBlob:
         leads: Callable[[], bool] | None = None,
         files: Files | None = None,
         offload: Offload = in_thread,
+        owned: Callable[[], None] | None = None,
     ) -> None:
         """Removes what an earlier owner left in ``tmp``.
 
         ``writer``: this owner's folder in there, where owners share the directory. One that was deposed and does
         not know it yet finds its own removed, and can publish nothing more. ``leads``: tells, in any thread, that no other can have
         removed it yet, so that it is made again; None: nobody can tell that where there is a ``writer``, and without one it always holds.
+        ``owned``: raises Displaced, in any thread, if the directory around it is not the one that it was.
         """
         self._root = os.path.abspath(root)
         self._files = files or Files()
@@ -102,6 +105,7 @@ class LocalBlob:
         self._counter = 0
         self._known_directories = {self._root}
         self._leads = leads or (lambda: not writer)
+        self._owned = owned
         os.makedirs(self._tmp, exist_ok=True)
         for name in os.listdir(self._tmp):
             path = os.path.join(self._tmp, name)
@@ -113,6 +117,7 @@ class LocalBlob:
         os.makedirs(self._own_tmp, exist_ok=True)
         self._files.sync_directory(self._root)
         self._files.sync_directory(os.path.dirname(self._root))
+        self._device: int | None = os.stat(self._root).st_dev
 
     async def put(self, name: str, data: bytes) -> None:
         """See Blob."""
@@ -140,6 +145,7 @@ class LocalBlob:
             self._rename(tmp, path)
             renamed = True
             self._files.sync_directory(os.path.dirname(path))
+            self.check_place()
         except OSError as error:
             if renamed:  # under its name it may or may not outlast a power failure: nobody may refer to it
                 raise Indeterminate(f"could not write a data file: {error}") from error
@@ -151,6 +157,21 @@ class LocalBlob:
             raise
         return size
 
+    def check_place(self) -> None:
+        """Raise Displaced unless ``root`` is where it was opened, whether or not somebody has removed it there."""
+        if self._owned is not None:
+            self._owned()
+        for path in (self._root, os.path.dirname(self._root)):
+            try:
+                device = os.stat(path).st_dev
+            except FileNotFoundError:
+                continue
+            except OSError:
+                return  # nothing is known of it
+            if self._device not in (None, device):
+                raise Displaced(self._root, "was unmounted or replaced by another")
+            return
+
     def _made_again(self, work: Callable[[], T]) -> T:
         """Do ``work`` in this owner's folder; where somebody has removed that, once more, unless a successor may have."""
         try:
@@ -158,6 +179,7 @@ class LocalBlob:
         except FileNotFoundError:
             if os.path.isdir(self._own_tmp) or not self._leads():
                 raise
+            self.check_place()
             os.makedirs(self._own_tmp, exist_ok=True)
             self._known_directories = {os.path.dirname(self._root)}
             if not self._leads():  # a successor may have looked by now, and relies on it that there is none
@@ -175,6 +197,7 @@ class LocalBlob:
         except FileNotFoundError:
             if os.path.isdir(folder):
                 raise  # it is the file that is gone
+            self.check_place()
             self._known_directories = {os.path.dirname(self._root)}
             self._make_directory(folder)
             self._files.rename(tmp, path)
@@ -225,6 +248,7 @@ class LocalBlob:
         def make() -> None:
             try:
                 self._made_again(lambda: os.mkdir(folder))
+                self.check_place()
             except OSError as error:
                 raise refused("a data file", error) from error
 
@@ -284,7 +308,8 @@ class _LentBlob(LocalBlob):
         self._own_tmp = os.path.join(folder, worker)
         self._counter = 0
         self._known_directories = {root}
-        self._leads = _never  # that its folder is gone is how it learns that the grant has ended
+        self._leads = _never  # that its folder is gone is how it learns that the grant has ended, or that it is elsewhere
+        self._owned = self._device = None
         try:
             os.mkdir(self._own_tmp)
         except OSError as error:
