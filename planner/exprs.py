@@ -63,7 +63,8 @@ def columns_named(node: Any, range_: int = 0) -> frozenset[int]:
             stack.extend((item, level) for item in current if item is not None)
             continue
         if isinstance(current, Var):
-            if current.range == range_ and current.level == level and current.attnum not in _OURS:
+            named = current.attnum not in _OURS and not current.rest
+            if current.range == range_ and current.level == level and named:
                 found.add(current.attnum)
             continue
         if current is not None:

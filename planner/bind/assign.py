@@ -256,7 +256,7 @@ def complete_assignments(
         if parts:
             old = result.get(column.attnum)
             if old is None:
-                old = Var(type=column.declared, range=0, attnum=column.attnum, name=column.name)
+                old = Var(type=column.declared, range=0, attnum=column.attnum, name=column.name, rest=True)
             value = with_part(
                 item.scope, old, column.name, column.declared, item.node.steps, item.value, item.node.span
             )

@@ -460,4 +460,4 @@ def _named(node: Any) -> set[int]:
         return set()
     if isinstance(node, tuple):
         return {attnum for item in node for attnum in _named(item)}
-    return {var.attnum for var in own_vars(node)}
+    return {var.attnum for var in own_vars(node) if not var.rest}

@@ -57,12 +57,16 @@ class Param(Expr):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Var(Expr):
-    """A column of range ``range`` of the query ``level`` levels out."""
+    """A column of range ``range`` of the query ``level`` levels out.
+
+    ``rest``: the present value of a column that a part of is assigned (``SET a[1] = x``), which is not read in the sense of rights and policies.
+    """
 
     range: int
     attnum: int
     level: int = 0
     name: str = field(default="", compare=False)
+    rest: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
