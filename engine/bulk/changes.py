@@ -117,7 +117,7 @@ async def update_on_spark(
     except OtherForm:
         return None
     except NullInColumn as error:
-        raise null_error(shape, error) from error
+        raise null_error(session, shape, error) from error
     except SqlError as error:  # Spark may learn only at run time that it cannot
         if error.sqlstate != "0A000" or session.derived.executor != "auto":
             raise

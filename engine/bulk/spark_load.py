@@ -71,7 +71,7 @@ async def load_on_spark(
         query.refused["spark"] = error.copy()
         return None
     except NullInColumn as error:
-        raise null_error(shape, error) from error
+        raise null_error(session, shape, error) from error
 
 
 def may_load(query: QueryExpr, relation: RelationDef, attnums: Sequence[int]) -> bool:
@@ -104,7 +104,7 @@ def rows_for(relation: RelationDef, attnums: Sequence[int]) -> Rows:
     return Rows(targets=targets, key=[f"c{attnum}" for attnum in key])
 
 
-def null_error(shape: TableShape, error: NullInColumn) -> SqlError:
+def null_error(session: Session, shape: TableShape, error: NullInColumn) -> SqlError:
     """Return 23502 for a row with a NULL too many, as ``TableShape.check`` raises it."""
     found: Any = pa.ipc.open_stream(error.row).read_all()
     system = pa.array([0], pa.int64())
@@ -113,4 +113,4 @@ def null_error(shape: TableShape, error: NullInColumn) -> SqlError:
     row = table_rows(found, RowPlan(shard_spec(relation), tuple(c.attnum for c in relation.stored_columns)))[
         0
     ]
-    return shape.null_in(row, relation.columns[error.attnum - 1].name)
+    return shape.null_in(row, relation.columns[error.attnum - 1].name, session)

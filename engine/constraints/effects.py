@@ -13,7 +13,6 @@ All belongs to the statement that began it: an error undoes everything, and coun
 
 from __future__ import annotations
 
-import copy
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -531,10 +530,8 @@ def shape_of(session: Session, relation: RelationDef) -> TableShape:
     shape = kept.get(key)
     if shape is None:
         shape = kept[key] = TableShape.of(relation, session)
-        shape.session = None  # which would be kept, too
-    made = copy.copy(shape)
-    made.session = session
-    return made
+    found: TableShape = shape
+    return found
 
 
 # --- before the statement ---------------------------------------------------------------------------

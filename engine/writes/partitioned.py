@@ -349,7 +349,7 @@ async def copy_routed(
     made.places = places
     for number, row in enumerate(rows):
         with made.at(number):
-            made.routing.find(row, env)
+            made.routing.find(session, row, env)
         pause()
     _stored, count = await store(session, made, rows, env, [firing])
     return count
@@ -385,7 +385,7 @@ async def store(
     noted = Noted(made, firings)
     placed: dict[int, list[tuple[int, Row]]] = {}
     for number, row in enumerate(rows):
-        leaf = made.routing.find(row, env)
+        leaf = made.routing.find(session, row, env)
         placed.setdefault(leaf.oid, []).append((number, made.routing.forth(leaf, row)))
         pause()
     by_row = False
@@ -479,7 +479,7 @@ async def _store_each(
             found = await insert_on_conflict(session, insert, [row], env)
             for op, row_id, old, new in found:
                 if op == "UPDATE":
-                    _refuse_move(made, part, new, env)
+                    _refuse_move(session, made, part, new, env)
                 noted.add(part, op, own if op == "INSERT" else updating, old, new)
                 stored.append((part.leaf, row_id, new, ()))
             continue
@@ -499,8 +499,8 @@ async def _store_each(
     return stored, len(stored)
 
 
-def _refuse_move(made: Partitioned, part: Part, row: Row, env: Env) -> None:
-    found = _place(made, part, row, env)
+def _refuse_move(session: Session, made: Partitioned, part: Part, row: Row, env: Env) -> None:
+    found = _place(session, made, part, row, env)
     if found is None or found.oid != part.leaf.oid:
         raise SqlError(
             "0A000",
@@ -509,9 +509,9 @@ def _refuse_move(made: Partitioned, part: Part, row: Row, env: Env) -> None:
         )
 
 
-def _place(made: Partitioned, part: Part, row: Row, env: Env) -> RelationDef | None:
+def _place(session: Session, made: Partitioned, part: Part, row: Row, env: Env) -> RelationDef | None:
     try:
-        return made.routing.find(made.routing.back(part.leaf, row), env)
+        return made.routing.find(session, made.routing.back(part.leaf, row), env)
     except SqlError as error:
         if error.sqlstate != "23514":
             raise

@@ -91,7 +91,7 @@ class Changes:
             if at_once:
                 refuse_changed(session, part.shape, [row_id], verb)
         whole = made.routing.back(part.leaf, now)
-        target = made.routing.find(whole, self._env)
+        target = made.routing.find(session, whole, self._env)
         if target.oid != part.leaf.oid:
             await self._move(part, row_id, before, whole, target, extra)
             return
@@ -166,7 +166,7 @@ class Changes:
     async def insert(self, new: Row) -> None:
         """Insert a row of the parent. Raises SqlError 23514 where no partition has it."""
         session, made = self._session, self._made
-        target = made.routing.find(new, self._env)
+        target = made.routing.find(session, new, self._env)
         there = made.part(session, target)
         await there.prepare(session, "insert")
         at_once = there.firing(session, "INSERT") is not None

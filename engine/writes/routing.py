@@ -21,11 +21,10 @@ if TYPE_CHECKING:
 class Routing:
     """The way from rows of a partitioned table to its partitions, and back, under one catalog."""
 
-    __slots__ = ("_back", "_bound", "_forth", "_session", "parent")
+    __slots__ = ("_back", "_bound", "_forth", "parent")
 
     def __init__(self, session: Session, parent: RelationDef) -> None:
-        """Route rows of ``parent``."""
-        self._session = session
+        """Route rows of ``parent``. It is kept with plans, which outlive the session."""
         self.parent = parent
         self._forth: dict[int, list[int] | None] = {}
         self._back: dict[int, list[int] | None] = {}
@@ -36,14 +35,14 @@ class Routing:
         if expr is not None:
             self._bound = compile_expr(runnable_check(expr, session), table_layout(parent))
 
-    def find(self, row: Row, env: Env) -> RelationDef:
+    def find(self, session: Session, row: Row, env: Env) -> RelationDef:
         """Return the table for a row of the parent. Raises SqlError 23514."""
         table = self.parent
         if self._bound is not None and self._bound((*row, table.oid), env) is False:
-            raise TableShape.of(table, self._session).out_of_bound(row)
-        found, key = place_of(table, row, env, self._session.catalog)
+            raise TableShape.of(table, session).out_of_bound(row, session)
+        found, key = place_of(table, row, env, session.catalog)
         if key is not None:
-            raise self._nowhere(found, key)
+            raise _nowhere(session, found, key)
         return found
 
     def forth(self, leaf: RelationDef, row: Row) -> Row:
@@ -58,26 +57,24 @@ class Routing:
             self._back[leaf.oid] = slots_of(leaf, self.parent)
         return moved(row, self._back[leaf.oid])
 
-    def _nowhere(self, table: RelationDef, key: Row) -> SqlError:
-        """Return 23514 for a row that no partition has; its key is shown to who may read all of it."""
-        session = self._session
-        made = table.partition_key
-        assert made is not None
-        detail = None
-        shown = Shown.of(table, session).attnums
-        if shown is None or all(attnum in shown for attnum in made.attnums):
-            names = shown_key(table, reader_of(session))
-            values = [
-                "null" if value is None else text_output(type_.oid, value, session.codec_settings)
-                for value, type_ in zip(key, made.types, strict=True)
-            ]
-            detail = (
-                f"Partition key of the failing row contains ({', '.join(names)}) = ({', '.join(values)})."
-            )
-        return SqlError(
-            "23514",
-            f'no partition of relation "{table.name}" found for row',
-            detail=detail,
-            schema=table.schema,
-            table=table.name,
-        )
+
+def _nowhere(session: Session, table: RelationDef, key: Row) -> SqlError:
+    """Return 23514 for a row that no partition has; its key is shown to who may read all of it."""
+    made = table.partition_key
+    assert made is not None
+    detail = None
+    shown = Shown.of(table, session).attnums
+    if shown is None or all(attnum in shown for attnum in made.attnums):
+        names = shown_key(table, reader_of(session))
+        values = [
+            "null" if value is None else text_output(type_.oid, value, session.codec_settings)
+            for value, type_ in zip(key, made.types, strict=True)
+        ]
+        detail = f"Partition key of the failing row contains ({', '.join(names)}) = ({', '.join(values)})."
+    return SqlError(
+        "23514",
+        f'no partition of relation "{table.name}" found for row',
+        detail=detail,
+        schema=table.schema,
+        table=table.name,
+    )

@@ -75,7 +75,7 @@ class RowChecks:
                     raise SqlError(
                         "44000",
                         f'new row violates check option for view "{check.view}"',
-                        detail=shape.failing_row(row),
+                        detail=shape.failing_row(row, env.session),
                     )
 
     async def check(self, kind: RowCheckKind, rows: Sequence[Row], env: Env) -> None:

@@ -85,7 +85,7 @@ class TableShape:
     """What storing a row of one table needs, compiled once per plan: width, generated columns, NOT NULL, checks."""
 
     __slots__ = (
-        "bounded", "checks", "demands", "generated", "not_null", "oid", "refusals", "relation", "session", "settings", "shard", "shards", "short", "shown",
+        "bounded", "checks", "demands", "generated", "not_null", "oid", "refusals", "relation", "settings", "shard", "shards", "short", "shown",
         "told", "width",
     )  # fmt: skip
 
@@ -122,9 +122,6 @@ class TableShape:
         self.demands = [(attnum - 1, demand) for attnum, demand in demands]
         self.told = relation.live  # the columns of a row that DETAIL shows, in order
         self.shown = ALL_SHOWN
-        self.session: Session | None = (
-            None  # whose names of relations and functions DETAIL shows, None: their oids
-        )
         found = [(c.attnum - 1, refusal(c)) for c in relation.live]
         self.refusals = [(position, refuse) for position, refuse in found if refuse is not None]
 
@@ -144,7 +141,6 @@ class TableShape:
             called |= _key_calls(relation, session)
         generated = bound_generations(relation, session, called)
         shape = cls(relation, session.codec_settings, checks, generated, bound_demands(relation, session))
-        shape.session = session
         shape.shown = Shown.of(relation, session)
         if stores and called:
             session.ask_calls(called)
@@ -204,11 +200,11 @@ class TableShape:
             for row in paced(rows):
                 if predicate((*row, self.oid), env) is False:
                     if name == PARTITION_BOUND:
-                        raise self.out_of_bound(row)
+                        raise self.out_of_bound(row, env.session)
                     raise SqlError(
                         "23514",
                         f'new row for relation "{self.relation.name}" violates check constraint "{name}"',
-                        detail=self.failing_row(row),
+                        detail=self.failing_row(row, env.session),
                         schema=self.relation.schema,
                         table=self.relation.name,
                         constraint=name,
@@ -221,12 +217,12 @@ class TableShape:
             for name, predicate in self.checks
         )
 
-    def out_of_bound(self, row: Row) -> SqlError:
+    def out_of_bound(self, row: Row, session: EvalSession | None) -> SqlError:
         """Return 23514 for a row that a partition's bound does not let in."""
         return SqlError(
             "23514",
             f'new row for relation "{self.relation.name}" violates partition constraint',
-            detail=self.failing_row(row),
+            detail=self.failing_row(row, session),
             schema=self.relation.schema,
             table=self.relation.name,
         )
@@ -243,23 +239,23 @@ class TableShape:
         for position, name in self.not_null:
             for row in each:
                 if row[position] is None:
-                    raise self.null_in(row, name)
+                    raise self.null_in(row, name, session)
 
-    def null_in(self, row: Row, column: str) -> SqlError:
+    def null_in(self, row: Row, column: str, session: EvalSession | None) -> SqlError:
         """Return 23502 for a row that has NULL in ``column``."""
         return SqlError(
             "23502",
             f'null value in column "{column}" of relation "{self.relation.name}" violates not-null constraint',
-            detail=self.failing_row(row),
+            detail=self.failing_row(row, session),
             schema=self.relation.schema,
             table=self.relation.name,
             column=column,
         )
 
-    def failing_row(self, row: Row) -> str | None:
+    def failing_row(self, row: Row, session: EvalSession | None) -> str | None:
         """Return DETAIL's "Failing row contains (...)"; long values are cut as PostgreSQL cuts them.
 
-        Of a table that the user may not read it has the columns that are ``shown``, with their names; None without any.
+        ``session``: whose names of relations and functions it shows, None: their oids. Of a table that the user may not read it has the columns that are ``shown``, with their names; None without any.
         """
         attnums = self.shown.attnums
         shown = []
@@ -274,8 +270,8 @@ class TableShape:
             if value is None:
                 shown.append("null")
                 continue
-            if oid in NAMED and self.session is not None:
-                text = named_output(self.session, oid, value)
+            if oid in NAMED and session is not None:
+                text = named_output(session, oid, value)
             else:
                 text = text_output(oid, value, self.settings)
             cut = text.encode()[:DETAIL_VALUE_CHARS].decode("utf-8", "ignore")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import re
 from contextlib import suppress
 
 import psycopg
 import pytest
 
+from engine.connection.session import Session as Ended
 from pgwire.server import Server, ServerConfig
 from tests.support.durable import run
-from tests.support.engine import Session, open_database
+from tests.support.engine import Failed, Session, open_database
 from txn.persist.memory import MemoryDisk
 
 SETTINGS = (
@@ -105,3 +107,78 @@ def test_nothing_of_a_closed_session_waits_for_a_collection(said: tuple[str, ...
         assert asyncio.run(main()) == []
     finally:
         gc.enable()
+
+
+KEPT_FOR = """
+    CREATE TABLE p (id int PRIMARY KEY, a int, s text) PARTITION BY RANGE (id);
+    CREATE TABLE p0 PARTITION OF p FOR VALUES FROM (0) TO (1000) PARTITION BY RANGE (id);
+    CREATE TABLE p00 PARTITION OF p0 FOR VALUES FROM (0) TO (500);
+    CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (1000) TO (9000);
+    CREATE TABLE h (k text, v int CHECK (v > 0)) PARTITION BY LIST (lower(k));
+    CREATE TABLE h1 PARTITION OF h FOR VALUES IN ('a');
+    CREATE TABLE t (id int PRIMARY KEY, o regclass, n int CHECK (n > 0), g int GENERATED ALWAYS AS (n * 2) STORED);
+    CREATE TABLE c (id serial, t int REFERENCES t ON DELETE CASCADE ON UPDATE CASCADE);
+    CREATE VIEW v AS SELECT * FROM t WHERE n < 1000 WITH CHECK OPTION;
+    CREATE FUNCTION f(i int) RETURNS int LANGUAGE plpgsql AS 'BEGIN INSERT INTO p VALUES (i, 1); RETURN i; END';
+    CREATE FUNCTION g() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM f(new.id + 2000); RETURN new; END';
+    CREATE TABLE d (id int); CREATE TRIGGER d BEFORE INSERT ON d FOR EACH ROW EXECUTE FUNCTION g();
+    CREATE TABLE r (id int, o text DEFAULT current_user); ALTER TABLE r ENABLE ROW LEVEL SECURITY;
+    CREATE POLICY r ON r USING (o = current_user) WITH CHECK (id > 0); CREATE ROLE joe; GRANT ALL ON r TO joe
+"""
+KEPT = {
+    "INSERT INTO p VALUES ({n}, 1, 's'), ({n} + 100, 2, 't')": "",
+    "INSERT INTO p (id) VALUES ({n} + 1000) RETURNING *": "",
+    "INSERT INTO p VALUES ({n}, 1) ON CONFLICT (id) DO UPDATE SET a = p.a + 1": "",
+    "INSERT INTO p SELECT i, i FROM generate_series({n} + 200, {n} + 201) i": "",
+    "INSERT INTO p VALUES ({n} + 9000)": "Partition key of the failing row contains (id) = (#).",
+    "INSERT INTO p VALUES ({n} + 800)": "Partition key of the failing row contains (id) = (#).",
+    "INSERT INTO p0 VALUES ({n} + 1000)": "Failing row contains (#, null, null).",
+    "UPDATE p SET id = id + 3000 WHERE id = {n}": "",
+    "DELETE FROM p WHERE a = {n}": "",
+    "INSERT INTO h VALUES ('A', {n})": "",
+    "INSERT INTO h VALUES ('z', {n})": "Partition key of the failing row contains (lower(k)) = (z).",
+    "MERGE INTO p USING (VALUES ({n} + 300)) s(i) ON p.id = s.i WHEN NOT MATCHED THEN INSERT VALUES (i)": "",
+    "INSERT INTO t VALUES ({n}, 't', 1)": "",
+    "INSERT INTO t VALUES ({n} + 100, 't', -1)": "Failing row contains (#, t, #, #).",
+    "UPDATE t SET n = -1 WHERE id = {n} + 1": "Failing row contains (#, t, #, #).",
+    "INSERT INTO t VALUES (NULL, 't', {n})": "Failing row contains (null, t, #, #).",
+    "INSERT INTO v VALUES ({n} + 200, 't', {n} + 1000)": "Failing row contains (#, t, #, #).",
+    "INSERT INTO c (t) VALUES ({n} + 3)": "",
+    "UPDATE t SET id = id + 4000 WHERE id = {n} + 4": "",
+    "SELECT f({n} + 400)": "",
+    "INSERT INTO d VALUES ({n} + 3)": "",
+    "SET ROLE joe; INSERT INTO r VALUES ({n}); SELECT * FROM r WHERE id = {n}; RESET ROLE": "",
+    "WITH x AS (INSERT INTO p VALUES ({n} + 430) RETURNING id) INSERT INTO c SELECT id, NULL FROM x": "",
+    "SELECT 't'::regclass, count(*) FROM p JOIN t USING (id) WHERE id > {n}": "",
+}
+
+
+def test_what_is_kept_of_a_statement_serves_sessions_that_come_after_its_own() -> None:
+    """Plans outlive the session that made them: they keep nothing of it, and the next one meets the same answers and errors."""
+
+    async def main() -> None:
+        database = await open_database(MemoryDisk())
+        root = Session(database, 1)
+        await root.run(KEPT_FOR + "; INSERT INTO t SELECT i, 't', 1 FROM generate_series(40, 90) i")
+        await root.run("DELETE FROM t WHERE id % 5 = 0")
+        pid = 1
+        for text, detail in KEPT.items():
+            for number in (40, 45, 50, 55):
+                pid += 1
+                session = Session(database, pid)
+                told = None
+                try:
+                    await session.run(text.format(n=number))
+                except Failed as failed:
+                    told = failed.report.detail or failed.report.message
+                assert re.sub(r"-?\d+", "#", told or "") == detail, (text, number)
+                ending = session.connection.close()
+                if ending is not None:
+                    await ending
+        del session
+        gc.collect()
+        alive = [one for one in gc.get_objects() if isinstance(one, Ended) and one.db is database]
+        assert alive == [root.connection.session]
+        await database.close()
+
+    run(main)
