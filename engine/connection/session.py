@@ -215,8 +215,12 @@ class Session:
     @property
     def asker(self) -> RoleDef | None:
         """The role that the client acts as, whatever function of others runs for it. None once it has been dropped."""
-        whose = self.asking if self.acting or self.restricted else self.identity.current
-        return self.today.role_by_oid(whose)
+        return self.today.role_by_oid(self.asker_oid)
+
+    @property
+    def asker_oid(self) -> int:
+        """The same by oid, be it that of a role which has been dropped."""
+        return self.asking if self.acting or self.restricted else self.identity.current
 
     def past(self, ts: Timestamp, *, policies: bool = True) -> CatalogSnapshot:
         """Return the catalog as of ``ts`` as it may be read: what has changed since is run as it is (``engine.catalog.todays_code``).

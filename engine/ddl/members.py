@@ -75,6 +75,8 @@ async def run_grant_role(
 def changed_members(session: Session, statement: st.GrantRole, made: Mapping[str, RoleDef]) -> list[RoleDef]:
     """Return the roles that the statement changes; ``made`` by name: those that are not in the catalog yet, or not so."""
     grantor = session.role if statement.grantor is None else named_role(session, statement.grantor)
+    for name in statement.roles if statement.alters_group else ():
+        _refuse_reserved(name)
     by_oid = {role.oid: role for role in made.values()}
 
     def find(oid: int) -> RoleDef | None:
@@ -93,6 +95,12 @@ def changed_members(session: Session, statement: st.GrantRole, made: Mapping[str
     return [member for member in members.values() if find(member.oid) != member]
 
 
+def _refuse_reserved(name: str) -> None:
+    """Raise SqlError 42939 for a predefined role."""
+    if name in predefined_roles():
+        raise SqlError("42939", f'role name "{name}" is reserved', detail="Cannot alter reserved roles.")
+
+
 def _admitted(
     session: Session,
     grantor: RoleDef,
@@ -106,10 +114,7 @@ def _admitted(
         raise SqlError("0LP01", f'role "{role.name}" cannot have explicit members')
     if member.oid == DATABASE_OWNER:
         raise SqlError("0LP01", f'role "{member.name}" cannot be a member of any role')
-    if member.name in predefined_roles():
-        raise SqlError(
-            "42939", f'role name "{member.name}" is reserved', detail="Cannot alter reserved roles."
-        )
+    _refuse_reserved(member.name)
     if member.oid in memberships(role, find):
         raise SqlError("0LP01", f'role "{role.name}" is a member of role "{member.name}"')
     old = next((m for m in member.member_of if m.role == role.oid), None)

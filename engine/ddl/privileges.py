@@ -20,7 +20,7 @@ from engine.catalog.todays_rights import with_rights_of
 from engine.connection.session import Session
 from engine.ddl.past_needs import catalog_read, check_past
 from engine.ddl.rights import Asked, refuse_others_temporaries
-from engine.reads.plans import Replan
+from engine.reads.plans import Passed, Replan
 from engine.sources import guard
 from engine.transaction.time_travel import catalog_at
 from planner import statements as st
@@ -41,11 +41,13 @@ def permitted(session: Session, plan: Plan) -> bool:
     return plan.permitted == _key(session)
 
 
-def _key(session: Session) -> tuple[int, int, int, bool, bool]:
-    """Return what it depends on whether a statement may run as it was planned."""
+def _key(session: Session) -> Passed:
+    """Return what it depends on whether a statement may run as it was planned; who asks counts for what is read of the past."""
     derived = session.derived
     seen, latest = session.view.catalog.version, session.space.catalog.version
-    return seen, latest, derived.user, derived.replica, derived.row_security
+    return (
+        seen, latest, derived.user, derived.replica, derived.row_security, session.asker_oid, session.acting
+    )  # fmt: skip
 
 
 def check(session: Session, plan: Plan) -> None:

@@ -6,7 +6,7 @@ That something named is not there at all is for the statement to say when it run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias, get_type_hints
 
 from engine.catalog.stored import predefined_roles
@@ -164,11 +164,18 @@ class SharedNeeds(DefinitionNeeds):
         """
         grantor = self.role if statement.grantor is None else named_role(self.session, statement.grantor)
         if statement.alters_group:
-            self._may_create_roles("permission denied")
+            self._may_alter_groups(statement.roles)
         for name in statement.roles:
             self._admit(named_role(self.session, name), grantor)
             if grantor.oid != self.role.oid and not self.rights.superuser:
                 raise SqlError("42501", "must be superuser to set grantor")
+
+    def _may_alter_groups(self, names: Sequence[str]) -> None:
+        """As ALTER ROLE asks, which is said otherwise than what GRANT asks."""
+        for name in names:
+            if named_role(self.session, name).superuser:
+                self._be_superuser("must be superuser to alter superuser roles or change superuser attribute")
+        self._may_create_roles("permission denied")
 
     def _may_create_roles(self, message: str) -> None:
         if not (self.rights.superuser or self.role.create_role):

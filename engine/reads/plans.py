@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from engine.catalog.state import CatalogSnapshot
 from engine.reads.by_text import ByText, TextKey
@@ -46,6 +46,9 @@ from planner.statements import (
 )
 from planner.types import SqlType
 from txn.types import ShardId
+
+Passed: TypeAlias = tuple[int, int, int, bool, bool, int, bool]
+"""As whom, and under which catalogs, a plan was found to be permitted (``engine.ddl.privileges``)."""
 
 PLAN_CACHE_MAX_TEXT = 32 * 1024  # characters; longer statements are planned every time
 SURELY_WHOLE = 59  # characters: a longer name may be an identifier that was cut (63 bytes)
@@ -215,7 +218,7 @@ class Plan:
         self.namespace_version = catalog.namespace_version
         self.basis = catalog.basis
         self._text = text if _worded(bound, text, catalog) else ""
-        self.permitted: tuple[int, int, int, bool, bool] | None = None  # see engine.ddl.privileges
+        self.permitted: Passed | None = None
         # what errors call a statement that locks rows (SELECT FOR UPDATE), "" for others
         self.locking = _locking(bound)
         # NOWAIT: for no lock, those of what was read before among them

@@ -16,11 +16,13 @@ from planner.acl import inherited
 from planner.builtins.reg import find_relation
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
+from planner.builtins.system import is_other_temp_schema
 from planner.builtins.system_definitions import find_index
 from planner.catalog import RelationDef
 from planner.errors import SqlError, not_supported
 from planner.facts import FLOAT8, INT4, INT8, OID, TIMESTAMPTZ, facts, rows
 from planner.opclass_extensions import BLOOM_METHOD_OID
+from planner.rights import Rights
 
 _TABLESPACES = {"pg_default": 1663, "pg_global": 1664}
 
@@ -372,34 +374,44 @@ def _register_statistics() -> None:
 
 
 def brin_ranges_missing(session: EvalSession, oid: int, block: int = 0) -> int:
-    """Return how many ranges of a brin index have no bounds yet: 0, they are written with the rows. SqlError 42809, 42P01, 22003."""
+    """Return how many ranges of a brin index have no bounds yet: 0, they are written with the rows. SqlError as ``_own_index``, 22003."""
     if not 0 <= block < 1 << 32:
         raise SqlError("22003", f"block number out of range: {block}")
-    _index_of(session, oid, "brin")
+    _own_index(session, oid, "brin")
     return 0
 
 
-def _index_of(session: EvalSession, oid: int, method: str) -> None:
-    """Check that an oid is an index's, of a method. Raises SqlError 42P01, 42809."""
+def _own_index(session: EvalSession, oid: int, method: str) -> None:
+    """Check that an oid is an index's, of a method, and the user's own to look after.
+
+    Raises SqlError 42P01, 42809, 42501, 0A000 for those of other sessions' temporary tables.
+    """
     found = find_index(session, oid)
     if found is None:
         relation = session.catalog.relation_by_oid(oid)
         if relation is None:
             raise SqlError("42P01", f"could not open relation with OID {oid}")
         raise SqlError("42809", f'"{relation.name}" is not an index')
-    if found[1].method != method:
-        raise SqlError("42809", f'"{found[1].name}" is not a {method.upper()} index')
+    table, index = found
+    if index.method != method:
+        raise SqlError("42809", f'"{index.name}" is not a {method.upper()} index')
+    catalog = session.rights_catalog
+    owned = catalog.relation_by_oid(table.oid) or table
+    if not Rights(catalog, catalog.role(session.user)).owns(owned.owner):
+        raise SqlError("42501", f"must be owner of index {index.name}")
+    if is_other_temp_schema(session, table.schema_oid):
+        raise SqlError("0A000", "cannot access temporary tables of other sessions")
 
 
 def forget_brin_range(session: EvalSession, oid: int, block: int) -> str:
-    """SQL's ``brin_desummarize_range``: bounds go with the rows that they are of. Raises SqlError 42809, 42P01, 22003."""
+    """SQL's ``brin_desummarize_range``: bounds go with the rows that they are of. Raises SqlError as ``brin_ranges_missing``."""
     brin_ranges_missing(session, oid, block)
     return ""
 
 
 def pending_gin_pages(session: EvalSession, oid: int) -> int:
-    """SQL's ``gin_clean_pending_list``: 0, keys are in their index with their rows. Raises SqlError 42809, 42P01."""
-    _index_of(session, oid, "gin")
+    """SQL's ``gin_clean_pending_list``: 0, keys are in their index with their rows. Raises SqlError as ``_own_index``."""
+    _own_index(session, oid, "gin")
     return 0
 
 

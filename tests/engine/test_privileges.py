@@ -15,6 +15,8 @@ SETUP = [
     "CREATE ROLE bob",
     "CREATE TABLE private (a int PRIMARY KEY, b int)",
     "INSERT INTO private VALUES (1, 2)",
+    "CREATE INDEX bounds ON private USING brin (b)",
+    "CREATE INDEX keys ON private USING gin ((ARRAY[a]))",
     "CREATE VIEW window_on AS SELECT a FROM private",
     "CREATE VIEW given AS SELECT a FROM private",
     "ALTER VIEW given OWNER TO ann",
@@ -80,6 +82,10 @@ DENIED = [
     ("DROP VIEW window_on", "must be owner of view window_on"),
     ("DROP SCHEMA hidden CASCADE", "must be owner of schema hidden"),
     ("COMMENT ON TABLE private IS 'x'", "must be owner of table private"),
+    ("SELECT brin_summarize_new_values('bounds')", "must be owner of index bounds"),
+    ("SELECT brin_summarize_range('bounds', 0)", "must be owner of index bounds"),
+    ("SELECT brin_desummarize_range('bounds', 0)", "must be owner of index bounds"),
+    ("SELECT gin_clean_pending_list('keys')", "must be owner of index keys"),
     ("SELECT rolpassword FROM pg_authid", "permission denied for table pg_authid"),
     ("SET ROLE bob", 'permission denied to set role "bob"'),
     ("CREATE ROLE eve", "permission denied to create role"),
@@ -91,6 +97,38 @@ def test_what_a_role_does_not_own_is_closed_to_it(ann: FieldsClient) -> None:
     for sql, message in DENIED:
         error = ann.fails(sql)
         assert (error["sqlstate"], error["message"]) == ("42501", message), sql
+
+
+def test_indexes_of_temporary_tables_are_looked_after_by_their_session(
+    server: ServerProcess, ann: FieldsClient
+) -> None:
+    root = connect(server.port)
+    ann.run("CREATE TEMP TABLE own_rows (b int)")
+    ann.run("CREATE INDEX own_bounds ON own_rows USING brin (b)")
+    assert ann.run("SELECT brin_summarize_new_values('own_bounds')").rows == [("0",)]
+    error = root.fails("SELECT brin_summarize_new_values(oid) FROM pg_class WHERE relname = 'own_bounds'")
+    assert (error["sqlstate"], error["message"]) == (
+        "0A000",
+        "cannot access temporary tables of other sessions",
+    )
+    root.close()
+
+
+def test_alter_group_asks_what_alter_role_asks(server: ServerProcess, ann: FieldsClient) -> None:
+    root = connect(server.port)
+    root.run("ALTER ROLE ann CREATEROLE")
+    for client in (root, ann):
+        for action in ("ADD", "DROP"):
+            error = client.fails(f"ALTER GROUP pg_monitor {action} USER bob")
+            assert (error["sqlstate"], error["message"]) == ("42939", 'role name "pg_monitor" is reserved')
+    error = ann.fails("ALTER GROUP postgres ADD USER bob")
+    assert (error["sqlstate"], error["message"]) == (
+        "42501",
+        "must be superuser to alter superuser roles or change superuser attribute",
+    )
+    root.run("ALTER ROLE ann NOCREATEROLE")
+    assert ann.fails("ALTER GROUP pg_monitor ADD USER bob")["message"] == "permission denied"
+    root.close()
 
 
 def test_what_a_role_owns_is_its_own(ann: FieldsClient) -> None:

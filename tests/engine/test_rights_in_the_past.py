@@ -21,7 +21,10 @@ Answer = list[tuple[object, ...]] | str
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """``own``, ``ann``: the answers to the owner and to the reader; None: not asked. ``root``: a superuser's, as the owner's if None."""
+    """``own``, ``ann``: the answers to the owner and to the reader; None: not asked. ``root``: a superuser's, as the owner's if None.
+
+    Statements are separated by ``; ``; ``§`` is a semicolon within one in ``before``, and the schema elsewhere.
+    """
 
     name: str
     before: str
@@ -273,7 +276,7 @@ def set_up(server: ServerProcess, case: Case) -> tuple[str, int]:
     with session(server, "postgres", schema) as connection:
         connection.execute("SET ROLE own")
         for statement in case.before.split("; "):
-            connection.execute(statement)  # type: ignore[call-overload]
+            connection.execute(statement.replace("§", ";"))  # type: ignore[call-overload]
         (ts,) = connection.execute("SHOW holdfast.commit_ts").fetchone() or ("",)
         for statement in filter(None, case.since.replace("§", schema).split("; ")):
             if " OWNER TO " in statement:
@@ -431,6 +434,35 @@ def test_roles_change_within_a_block_and_plans_are_not_shared(roles: ServerProce
             assert answer(c, "SELECT * FROM v") == wanted
             assert answer(c, "EXECUTE p") == wanted
         c.execute("ROLLBACK")
+
+
+DEFINERS = T + (
+    "CREATE FUNCTION f() RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER AS 'BEGIN RETURN (SELECT max(b) FROM t)§ END'; "
+    "CREATE FUNCTION g() RETURNS text LANGUAGE sql STABLE SECURITY DEFINER AS 'SELECT max(b) FROM t'"
+)
+
+
+@pytest.mark.parametrize("since", ["DROP TABLE t", "ALTER TABLE t DROP b", "ALTER TABLE t RENAME TO u"])
+def test_who_asks_counts_in_definers_functions_whoever_asked_before(roles: ServerProcess, since: str) -> None:
+    schema, ts = set_up(roles, Case(name="", before=DEFINERS, since=since, query="", own=None, ann=None))
+    with session(roles, "postgres", schema) as c:
+        c.execute(f"PREPARE p AS SELECT f(), g() AS OF SYSTEM TIME {ts}")  # type: ignore[call-overload]
+        for role, wanted in (
+            ("postgres", [("y", "y")]),
+            ("ann", DENIED),
+            ("own", [("y", "y")]),
+            ("ann", DENIED),
+        ):
+            c.execute(f"SET ROLE {role}")  # type: ignore[call-overload]
+            assert answer(c, "EXECUTE p") == wanted, role
+            c.execute(f"BEGIN AS OF SYSTEM TIME {ts}")  # type: ignore[call-overload]
+            for function in ("f", "g"):
+                c.execute("SAVEPOINT s")
+                assert answer(c, f"SELECT {function}()") == (
+                    [("y",)] if isinstance(wanted, list) else wanted
+                ), role
+                c.execute("ROLLBACK TO s")
+            c.execute("ROLLBACK")
 
 
 def test_a_role_of_the_same_name_is_another_one(roles: ServerProcess) -> None:
