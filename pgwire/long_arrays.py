@@ -4,7 +4,8 @@
     a[2:], a = b    cut(a, 1, None), order(a, b)
 
 A tuple of ten million items is 80 MB of memory, and each item is touched for its count of references: 100 ms as one call of C. A tuple
-takes in an iterator at some 10 ns for each item, which pauses between two pieces; what is shorter than ``LONG`` is left to Python.
+takes in an iterator at some 10 ns for each item, which pauses between two pieces; what is shorter than ``LONG`` is left to Python. To let go of one takes
+as long: ``pgwire.release.mind`` sees to it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from itertools import chain, repeat
 from typing import Any, Final
 
 from pgwire.give_way import give_way
+from pgwire.release import mind, release
 
 PIECE: Final = 1 << 15
 """Items of one call of C: a third of a millisecond."""
@@ -28,7 +30,10 @@ def chained(parts: Sequence[Items]) -> tuple[Any, ...]:
     """Return the items of all ``parts``, one part after the other, as a tuple."""
     if sum(map(len, parts)) < LONG:
         return tuple(chain.from_iterable(parts))
-    return tuple(chain.from_iterable(_pieces(parts)))
+    for part in parts:
+        if type(part) is list and len(part) >= LONG:  # made for this, most likely
+            mind(part)
+    return mind(tuple(chain.from_iterable(_pieces(parts))))
 
 
 def tupled(items: Items) -> tuple[Any, ...]:
@@ -43,7 +48,18 @@ def listed(items: Items) -> list[Any]:
     made: list[Any] = []
     for piece in _pieces((items,)):
         made += piece
-    return made
+    return mind(made)
+
+
+def gathered(items: Iterable[Any]) -> list[Any]:
+    """Return ``list(items)``, of an iterator that gives way; the list is freed in slices, also where the iterator fails or is cancelled."""
+    made: list[Any] = []
+    try:
+        made.extend(items)
+    except BaseException:
+        release(made)
+        raise
+    return mind(made) if len(made) >= LONG else made
 
 
 def repeated(item: Any, count: int) -> tuple[Any, ...]:
@@ -51,7 +67,7 @@ def repeated(item: Any, count: int) -> tuple[Any, ...]:
     if count < LONG:
         return (item,) * count
     sizes = chain(repeat(PIECE, count // PIECE), (count % PIECE,))
-    return tuple(chain.from_iterable(_giving_way(repeat(item, size) for size in sizes)))
+    return mind(tuple(chain.from_iterable(_giving_way(repeat(item, size) for size in sizes))))
 
 
 def cut(items: tuple[Any, ...], start: int, end: int | None = None) -> tuple[Any, ...]:
@@ -64,7 +80,7 @@ def tupled_part(items: Items, start: int, end: int) -> tuple[Any, ...]:
     """Return ``tuple(items[start:end])`` of bounds that are within ``items``."""
     if end - start < LONG:
         return tuple(items[start:end])
-    return tuple(chain.from_iterable(_pieces((items,), start, end)))
+    return mind(tuple(chain.from_iterable(_pieces((items,), start, end))))
 
 
 def holds(items: Items, item: Any) -> bool:

@@ -9,7 +9,10 @@ whether its code thought of that or not.
 A container that is released is nobody else's any more: it is emptied, whoever still refers to it (a traceback does). What is in it is freed, and
 emptied in its turn, only where nothing else refers to it.
 
-For the event loop's thread; elsewhere, and where no loop runs, ``release`` does nothing.
+What is made within an expression has no end of its own: the value goes with whoever has it last, an argument, a row, a variable. Who makes a large
+list or tuple calls ``mind``: the module keeps it, looks at times whether anybody else does, and frees it in slices when nobody has it any more.
+
+For the event loop's thread; elsewhere, and where no loop runs, ``release`` and ``mind`` do nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ from itertools import chain
 from sys import getrefcount
 from time import perf_counter
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+_T = TypeVar("_T")
 
 LARGE: Final = 4096
 """Entries of a container from which on it is freed in slices."""
@@ -33,6 +38,13 @@ PART: Final = 512
 """Entries that are freed between two looks at the clock."""
 WIDE: Final = 16 * PART
 """What the tuples of a part may hold together."""
+
+LOOK_S: Final = 0.02
+"""From when something is minded to the first look whether anybody has it; twice as long to the next look, and so on."""
+RARELY_S: Final = 1.0
+"""The longest time from one look to the next, and that what was dropped stays."""
+MINDED: Final = 4096
+"""How much is minded; the oldest are left to Python."""
 
 _HAS_GC: Final = 1 << 14  # Py_TPFLAGS_HAVE_GC: objects of such a type may refer to others
 _CONTAINERS: Final = (list, dict, set, deque)
@@ -110,6 +122,56 @@ class _Queue:
 
 
 _queue = _Queue()
+
+
+class _Minded:
+    """Large containers that others have, until they are this one's alone."""
+
+    def __init__(self) -> None:
+        self.held: deque[Any] = deque(maxlen=MINDED)
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.pause_s = LOOK_S
+        self.timer: asyncio.TimerHandle | None = None
+
+    def add(self, container: Any) -> None:
+        loop = asyncio._get_running_loop()
+        if loop is None:
+            return
+        self.held.append(container)
+        if self.loop is not loop or self.timer is None or self.pause_s > LOOK_S:
+            if self.loop is loop and self.timer is not None:
+                self.timer.cancel()
+            self.loop = loop
+            self._look_after(LOOK_S)
+
+    def _look_after(self, pause_s: float) -> None:
+        assert self.loop is not None
+        self.pause_s = pause_s
+        self.timer = self.loop.call_later(pause_s, self._look)
+
+    def _look(self) -> None:
+        held, gone = self.held, []
+        for _ in range(len(held)):
+            container = held.popleft()
+            if getrefcount(container) == 2:  # this variable's, and the call's
+                gone.append(container)
+            else:
+                held.append(container)
+            del container
+        self.timer = None
+        if held:
+            self._look_after(min(2 * self.pause_s, RARELY_S))
+        if gone:
+            _queue.add(gone)
+
+
+_minded = _Minded()
+
+
+def mind(container: _T) -> _T:
+    """Return a list or tuple of many entries that was just made; once nobody has it any more it is freed in slices."""
+    _minded.add(container)
+    return container
 
 
 def release(*containers: Any) -> None:

@@ -245,9 +245,13 @@ class Unit:
 
     def rows(self, body: str) -> str:
         """Return the source of what a loop goes over whose body has the source ``body``: the rows, giving way where they may take long."""
+        if self.calls > 1:
+            return "paced(rows, 1)"
+        size = len(body) + sum(map(len, self.helpers))
+        every = max(PACE * LONG_BODY // max(size, 1), 1)  # of very many columns a row is long
         if self.calls:
-            return f"paced(rows, {1 if self.calls > 1 else ROWS_AT_A_TIME})"
-        return "rows" if len(body) <= LONG_BODY else "paced(rows)"
+            return f"paced(rows, {min(ROWS_AT_A_TIME, every)})"
+        return "rows" if size <= LONG_BODY else f"paced(rows, {every})"
 
     @property
     def prologue(self) -> str:

@@ -33,7 +33,7 @@ from txn.mvcc.vacuum import vacuum
 from txn.mvcc.validate import validate
 from txn.mvcc.version import Version
 from txn.persist.location import Offload, in_thread
-from txn.records import Batch, PartSwap, RowOp, WriteSet
+from txn.records import Batch, PartSwap, RowOp, ShardWrites, WriteSet
 from txn.scan_watch import ScanWatch, conflict_with, notice
 from txn.slices import Slice, free, over
 from txn.timeline import DEFAULT_TIMELINE, Domain, Timeline, Timelines
@@ -281,16 +281,13 @@ class Coordinator:
         """Apply a large durable batch ahead of its tick, a slice of rows between two yields (``Committer.stager``).
 
         What is staged begins above ``read_ts``: no reader at a timestamp sees it, and whoever reads the latest
-        state holds locks that the batch's owners keep until it is readable. Only rows are staged, in the order of
-        the batch, a part a slice where they end many at once; the first schema change or bulk load ends that, and ``apply``
-        does the rest.
+        state holds locks that the batch's owners keep until it is readable. Only rows and loaded parts are staged, in the order of
+        the batch, a part a slice where they end many at once; the first schema change ends that, and ``apply`` does the rest.
         """
         self.staging = asyncio.get_running_loop().create_future()
         for writes in batch.writes:
             if writes.schema:
                 yield from self._stage_fresh(writes)
-                return
-            if any(shard.parts for shard in writes.shards):
                 return
             for shard in writes.shards:
                 history = self.shards.get(shard.shard)
@@ -299,7 +296,8 @@ class Coordinator:
                     for ended in shard.ended:
                         live.end_rows(ended, writes.ts)
                         yield
-                    yield from _in_slices(live, shard.ops, writes.ts)
+                    self._add_parts(live, shard, writes.ts)
+                    yield from _in_slices(live, shard.ops, writes.ts, bool(shard.parts))
                 self._staged.add((writes.txn, shard.shard))
                 if over():  # of many shards each has few
                     yield
@@ -311,12 +309,13 @@ class Coordinator:
         last = {change.shard: change for change in writes.schema}
         for shard in writes.shards:
             made = fresh.get(shard.shard)
-            if made is None or shard.parts or shard.ended:
+            if made is None or shard.ended:
                 continue
             spec = last[shard.shard].spec
             if spec is not None and made.spec is not spec:
                 made.set_spec(spec)
-            yield from _in_slices(made, shard.ops, writes.ts)
+            self._add_parts(made, shard, writes.ts)
+            yield from _in_slices(made, shard.ops, writes.ts, bool(shard.parts))
             self._staged.add((writes.txn, shard.shard))
 
     async def readable(self) -> None:
@@ -384,11 +383,15 @@ class Coordinator:
             if shard.ended and not staged:
                 for ended in shard.ended:
                     live.end_rows(ended, ts)
-            if shard.parts:
-                live.add_parts((self._part_of(ref) for ref in shard.parts), ts)
-                live.next_row_id = max(live.next_row_id, shard.next_row_id)
-            if shard.ops and not staged:
-                live.apply(shard.ops, ts, bool(shard.parts))
+            if not staged:
+                self._add_parts(live, shard, ts)
+                if shard.ops:
+                    live.apply(shard.ops, ts, bool(shard.parts))
+
+    def _add_parts(self, live: Generation, shard: ShardWrites, ts: Timestamp) -> None:
+        if shard.parts:
+            live.add_parts((self._part_of(ref) for ref in shard.parts), ts)
+            live.next_row_id = max(live.next_row_id, shard.next_row_id)
 
     def announce_part(self, file: PartLike, ref: PartRef, ends: Iterable[tuple[int, int]] = ()) -> PartState:
         """Make an open part known by name before the batch that names it is applied."""
@@ -727,12 +730,14 @@ class Coordinator:
                 validate(generation)
 
 
-def _in_slices(live: Generation, ops: Sequence[RowOp], ts: Timestamp) -> Iterator[None]:
+def _in_slices(
+    live: Generation, ops: Sequence[RowOp], ts: Timestamp, over_parts: bool = False
+) -> Iterator[None]:
     """Apply operations, fewer in a slice where there are many indexes, or rows have many keys in one."""
     rows = max(min(STAGE_ROWS, SLICE_ENTRIES // (1 + len(live.indexes))), 1)
     step = 1 if any(index.definition.inverted for index in live.indexes.values()) else min(STEP_ROWS, rows)
     pause = Slice(rows // step, look=1)
     for start in range(0, len(ops), step):
-        live.apply(ops[start : start + step], ts)
+        live.apply(ops[start : start + step], ts, over_parts)
         if pause.over():
             yield

@@ -7,6 +7,7 @@ are kept before they are counted as fetched (L40).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from engine.subscriptions.subscribe import Source
 
 MAX_CURSORS = 1000
+AT_ONCE = 32  # cursors that are closed in one turn of the loop
 STREAM_ROWS = 10_000  # a FETCH of more is read so many at a time
 READY_ROWS = (
     1  # a FETCH of more is answered in pieces: nobody knows how long the rows are before they are read
@@ -274,6 +276,23 @@ class Cursors:
         for cursor in self._open.values():
             if cursor.hold and not cursor.exhausted and not cursor.reader.broken:
                 await self._read(cursor, None)
+
+    @property
+    def many(self) -> bool:
+        """Whether there are more than are closed in one turn."""
+        return len(self._open) > AT_ONCE
+
+    async def close_ending(self, committed: bool) -> None:
+        """Before a transaction ends: close the cursors that end with it, some in each turn of the loop."""
+        ending = [
+            name
+            for name, cursor in self._open.items()
+            if cursor.savepoint_depth >= 0 and not (committed and cursor.hold)
+        ]
+        for start in range(AT_ONCE, len(ending), AT_ONCE):  # the first go with the block
+            for name in ending[start : start + AT_ONCE]:
+                self._open.pop(name).close()
+            await asyncio.sleep(0)
 
     def block_ended(self, committed: bool) -> None:
         """A transaction ended: only held cursors that survived a commit stay."""

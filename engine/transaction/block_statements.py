@@ -81,12 +81,18 @@ async def _end_block(conn: Connection, statement: st.Transaction) -> Outcome:
     if committing:
         try:
             await conn.cursors.materialise_held()
+            if conn.cursors.many:
+                await conn.cursors.close_ending(True)
         except BaseException:  # the commit has failed, and leaves the block as any other
             session.block.rollback()
             raise
         await session.block.commit()
     else:
-        session.block.rollback()
+        try:
+            if conn.cursors.many:
+                await conn.cursors.close_ending(False)
+        finally:
+            session.block.rollback()
     if statement.chain:
         session.block.begin(
             st.Transaction(

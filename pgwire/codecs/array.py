@@ -21,8 +21,9 @@ from pgwire.codecs.errors import DataError
 from pgwire.codecs.invalid import quoting
 from pgwire.codecs.text import int_of
 from pgwire.give_way import give_way, paced
-from pgwire.long_arrays import listed, tupled
+from pgwire.long_arrays import LONG, listed, tupled
 from pgwire.long_values import joined, joined_bytes, run_end
+from pgwire.release import mind
 
 Array: TypeAlias = tuple[Any, ...]
 
@@ -86,6 +87,8 @@ def flatten(value: Array, depth: int) -> list[Any]:
     items = listed(value)
     for _ in range(depth - 1):
         items = [inner for item in paced(items) for inner in item]
+        if len(items) >= LONG:
+            mind(items)
     return items
 
 

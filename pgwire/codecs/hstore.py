@@ -21,7 +21,7 @@ from pgwire.codecs.text import decode as decode_text
 from pgwire.codecs.text import parse_text
 from pgwire.give_way import give_way, paced, paced_iter
 from pgwire.kept import kept
-from pgwire.long_values import in_order, joined, joined_bytes, run_end
+from pgwire.long_values import in_order, joined, joined_bytes, replaced, run_end
 from pgwire.release import release
 
 Pairs = Mapping[str, str | None]
@@ -197,16 +197,16 @@ def parse(text: str) -> bytes:
 
 
 def _quote(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    escaped = replaced(replaced(text, "\\", "\\\\"), '"', '\\"')
+    return joined(('"', escaped, '"'))
 
 
 def show(value: bytes) -> str:
     """Print a value."""
-    return ", ".join(
-        f"{_quote(name)}=>{'NULL' if text is None else _quote(text)}"
-        for name, text in paced_iter(unpack(value).items())
-    )
+    shown: list[str] = []
+    for name, text in paced_iter(unpack(value).items()):
+        shown += (", " if shown else "", _quote(name), "=>", "NULL" if text is None else _quote(text))
+    return joined(shown)
 
 
 # -- binary ----------------------------------------------------------------------------------------------

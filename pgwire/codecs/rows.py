@@ -34,6 +34,8 @@ from pgwire.give_way import give_way, paced
 
 WIDE: Final = 128
 """Columns; of more, functions for ``PART`` of them are compiled one by one: one call of Python for 1,664 takes 0.2 s."""
+CELLS: Final = 16 << 10
+"""Cells that are written between two looks at the clock: two milliseconds."""
 PART: Final = 32
 LONG_BYTES: Final = 1 << 20
 
@@ -201,14 +203,26 @@ def _compiled(body: str, cells: _Cells, space: dict[str, Any], parts: Sequence[s
     exec(compiled, short)
     exec(compiled, unlimited)
     fast, slow = short.pop("encode"), unlimited.pop("encode")
+    most = max(CELLS // max(len(cells.shown), 1), 1)
+
+    def sliced(
+        rows: Sequence[tuple[Any, ...]], encode: Callable[[Sequence[tuple[Any, ...]]], tuple[bytearray, int]]
+    ) -> tuple[bytearray, int]:
+        made = bytearray()
+        for at in range(0, len(rows), most):
+            made += encode(rows[at : at + most])[0]
+            give_way()
+        return made, len(rows)
 
     def encode(rows: Sequence[tuple[Any, ...]]) -> tuple[bytearray, int]:
         try:
+            if len(rows) > most:
+                return sliced(rows, fast)
             done: tuple[bytearray, int] = fast(rows)
         except IndexError:  # a cell or row longer than the table
             if cells.measure is not None and cells.measure(rows) > LONG_BYTES:
                 raise LongRows from None
-            done = slow(rows)
+            done = slow(rows) if len(rows) <= most else sliced(rows, slow)
         return done
 
     return encode

@@ -17,6 +17,7 @@ from pgwire.bounded import bounded, lower_bounds, plain
 from pgwire.codecs.array import MAX_INT, check_bounds, check_size, dimensions, flatten, nest, show_bounds
 from pgwire.codecs.domain import ARRAY_ELEMENT, INT2, INT2VECTOR, OID, OIDVECTOR, TUPLE_TYPES
 from pgwire.give_way import paced
+from pgwire.long_arrays import gathered
 from planner.builtins.casts import to_text
 from planner.builtins.compare import hash_key, sort_key
 from planner.builtins.large import ITEM_BYTES, LARGE_BYTES, chained, foresee, joined
@@ -256,7 +257,7 @@ def array_positions(value: Array | None, wanted: Any, *, types: Types) -> Array 
     _searchable(value, types[0], "searching for")
     matches = _same(wanted, types[0])
     (low,) = lows_of(value, types[0]) or (1,)
-    return long_arrays.tupled([n for n, item in enumerate(paced(value), low) if matches(item)])
+    return long_arrays.tupled(gathered(n for n, item in enumerate(paced(value), low) if matches(item)))
 
 
 def array_remove(value: Array | None, wanted: Any, *, types: Types) -> Array | None:
@@ -265,7 +266,7 @@ def array_remove(value: Array | None, wanted: Any, *, types: Types) -> Array | N
         return None
     _searchable(value, types[0], "removing")
     matches = _same(wanted, types[0])
-    left = long_arrays.tupled([item for item in paced(value) if not matches(item)])
+    left = long_arrays.tupled(gathered(item for item in paced(value) if not matches(item)))
     return bounded(left, lows_of(value, types[0]))
 
 
@@ -275,7 +276,7 @@ def array_replace(value: Array | None, wanted: Any, by: Any, *, types: Types) ->
         return None
     matches = _same(wanted, types[0])
     lengths = shape(value, types[0])
-    made = nest([by if matches(item) else item for item in paced(flat(value, types[0]))], lengths)
+    made = nest(gathered(by if matches(item) else item for item in paced(flat(value, types[0]))), lengths)
     return bounded(made, lows_of(value, types[0]))
 
 
@@ -343,12 +344,12 @@ def array_to_string(
     if value is None or delimiter is None:
         return None
     oid = element_type(types[0])
-    shown = [
+    shown = gathered(
         null if item is None else to_text(oid, item, session)
         for item in paced(flat(value, types[0]))
         if item is not None or null is not None
-    ]
-    return joined([text for text in shown if text is not None], str(delimiter))
+    )
+    return joined(shown, str(delimiter))
 
 
 def string_to_array(text: str | None, delimiter: str | None, null: str | None = None) -> Array | None:

@@ -21,7 +21,7 @@ from pgwire.codecs.array import dimensions, flatten
 from pgwire.codecs.ranges import comparable, range_type
 from pgwire.codecs.system import RecordValue
 from pgwire.give_way import give_way, paced, paced_iter
-from pgwire.long_arrays import tupled
+from pgwire.long_arrays import gathered, tupled
 from pgwire.long_values import stripped
 from planner.builtins.record_keys import RecordKey, anyhow, equated, ordered
 from planner.builtins.registry import REGISTRY
@@ -76,7 +76,7 @@ def _array_key(element: Key | None, tuples: bool) -> Key:
         shape = dimensions(value, tuples)
         items = flatten(value, len(shape)) if len(shape) > 1 else value
         keyed = tupled(
-            [(1, 0) if x is None else (0, x if element is None else element(x)) for x in paced(items)]
+            gathered((1, 0) if x is None else (0, x if element is None else element(x)) for x in paced(items))
         )
         return keyed, len(shape), shape, lower_bounds(value, len(shape))
 

@@ -130,3 +130,19 @@ def test_the_statement_timeout_counts_for_each_statement_of_a_query(client: Fiel
         client.run("SET statement_timeout = '200ms'; SELECT pg_sleep(60)")
     with pytest.raises(ServerError, match="statement timeout"):
         client.run("SELECT pg_sleep(0.01); SELECT pg_sleep(60)")
+
+
+@pytest.mark.parametrize("ending", ["COMMIT", "ROLLBACK", "COMMIT AND CHAIN"])
+def test_of_many_cursors_those_with_hold_outlive_a_commit(client: FieldsClient, ending: str) -> None:
+    client.run("SET executor = index")
+    client.run("BEGIN")
+    for number in range(100):
+        hold = "WITH HOLD" if number % 40 == 0 else ""
+        client.run(f"DECLARE c{number} CURSOR {hold} FOR SELECT * FROM generate_series({number}, 200)")
+    client.run("FETCH 2 FROM c41")
+    client.run(ending)
+    held = [("c0",), ("c40",), ("c80",)] if ending != "ROLLBACK" else []
+    assert client.run("SELECT name FROM pg_cursors ORDER BY creation_time, name").rows == held
+    if held:
+        assert client.run("FETCH 1 FROM c40").rows == [("40",)]
+    client.run("CLOSE ALL")

@@ -8,6 +8,7 @@ import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -152,6 +153,36 @@ async def test_what_a_failure_leaves_goes_in_slices() -> None:
     await _emptied()
     assert all(one() is None for one in gone)
     assert shared == list(range(MANY))
+
+
+@pytest.mark.parametrize("made", [tuple, list])
+@in_loop
+async def test_what_is_minded_goes_in_slices_once_nobody_has_it(made: Callable[[Any], Any]) -> None:
+    taken: list[int] = []
+    real = release._free
+
+    def noted(part: list[Any], stack: list[Any]) -> None:
+        taken.append(len(part))
+        real(part, stack)
+
+    things = [Thing(i) for i in range(MANY)]
+    last = weakref.ref(things[-1])
+    had = release.mind(made(things))
+    other = had
+    del things, had
+    release._minded._look()
+    await _emptied()
+    assert last() is not None
+    assert len(other) == MANY, "somebody has it"
+    del other
+    with mock.patch.object(release, "_free", noted):
+        release._minded._look()
+        assert last() is not None, "it is freed in the turns that follow"
+        await _emptied()
+    assert last() is None
+    assert sum(taken) >= MANY
+    assert max(taken) <= release.WIDE
+    assert not release._minded.held
 
 
 def test_without_a_loop_nothing_happens() -> None:

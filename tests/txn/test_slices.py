@@ -195,11 +195,25 @@ def test_rows_with_many_keys_are_applied_one_at_a_time(
     sizes = []
     real = Generation.apply
     monkeypatch.setattr(
-        Generation, "apply", lambda self, ops, ts: sizes.append(len(ops)) or real(self, ops, ts)
+        Generation, "apply", lambda self, ops, *more: sizes.append(len(ops)) or real(self, ops, *more)
     )
     list(coordinator._in_slices(generation, ops, 5))
     assert sizes == ([1] * 40 if inverted else [16, 16, 8])
     assert len(generation.rows) == 40
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_many_keys_of_rows_are_entered_together(ordered: bool) -> None:
+    definition = spec().indexes[1]
+    index, plain = (HotIndex(KeyMaker(spec().columns, definition), definition) for _ in range(2))
+    if ordered:
+        list(index.put_in_order())
+    for row_id, keys in ((1, range(200)), (2, range(100, 300)), (1, range(50, 250)), (3, range(10))):
+        index.add(frozenset(keys), row_id)
+        for key in keys:
+            plain.add(key, row_id)
+    assert index.entries == plain.entries
+    assert list(index.keys_between(Bounds())) == sorted(plain.entries)
 
 
 _ALL: Final = KeyRange()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import AsyncIterator
 from sys import getallocatedblocks
 from typing import Any
 from unittest import mock
 
+import pyarrow as pa
 import pytest
 
 from tests.support.durable import run
@@ -106,6 +108,67 @@ def test_no_turn_applies_more_than_a_slice() -> None:
 
     run(body)
     assert sum(sizes) == ROWS
+    assert max(sizes) <= 7
+
+
+def test_a_large_commit_that_also_loads_parts_is_applied_in_slices() -> None:
+    sizes: list[int] = []
+    real = Generation.apply
+
+    def noted(self: Generation, ops: Any, ts: int, over_parts: bool = False) -> None:
+        sizes.append(len(ops))
+        real(self, ops, ts, over_parts)
+
+    async def loaded() -> AsyncIterator[Any]:
+        keys = range(2000, 2000 + ROWS)
+        yield pa.record_batch(
+            {
+                "c1": pa.array(keys, pa.int64()),
+                "c2": pa.array([0] * ROWS, pa.int64()),
+                "c3": pa.array(["z"] * ROWS),
+            }
+        )
+
+    async def body() -> None:
+        disk = MemoryDisk()
+        store = await start(disk)
+        before = await rows_at(store)
+        txn = store.begin()
+        await now(txn.begin_write([SHARD]))
+        assert await txn.bulk_insert(SHARD, loaded()) == ROWS
+        txn.next_statement()
+        for value in (
+            1,
+            2,
+        ):  # of rows that were there and of those just loaded, which never were to be seen as they were
+            found = await now(txn.range(SHARD, BY_K, KeyRange(), for_update=True))
+            await now(txn.update(SHARD, [(r.row_id, (r.values[0], value, "y")) for r in found]))
+            txn.next_statement()
+        await now(txn.delete(SHARD, [r.row_id for r in found if r.values[0] % 3 == 0]))
+        with (
+            small_slices(),
+            mock.patch.object(group_commit, "STAGE_BYTES", 100),
+            mock.patch.object(Generation, "apply", noted),
+        ):
+            committed = asyncio.ensure_future(now(txn.commit()))
+            looks = []
+            while not committed.done():
+                looks.append(await rows_at(store))
+                await asyncio.sleep(0)
+            await committed
+        keys = [*range(ROWS), *range(2000, 2000 + ROWS)]
+        after = [(k, 2, "y") for k in keys if k % 3]
+        assert await rows_at(store) == after
+        assert len(looks) > 40
+        assert all(look in (before, after) for look in looks)
+        store.core.validate()
+        await store.close()
+        again = await open_memory_store(disk)
+        assert await rows_at(again) == after
+        await again.close()
+
+    run(body)
+    assert sum(sizes) >= 2 * ROWS
     assert max(sizes) <= 7
 
 

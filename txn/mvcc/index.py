@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import repeat
 from typing import Final
 
 from sortedcontainers import SortedList
@@ -22,6 +23,9 @@ from txn.types import KeyRange, ShardIndex
 
 ORDERED: Final = 2000
 """Keys that are put in order at once, or between two turns of the loop."""
+
+MANY_KEYS: Final = 64
+"""Keys of one row from which on they are entered together."""
 
 
 class _Making:
@@ -55,11 +59,15 @@ class HotIndex:
 
     def add(self, key: IndexKey, row_id: int) -> None:
         """Enter a row under a key, or under each of a frozenset of them. Idempotent."""
+        entries = self.entries
         if key.__class__ is frozenset:
+            if self._order is None and len(key) > MANY_KEYS:
+                known = key & entries.keys()
+                entries.update(zip(key - known if known else key, repeat(row_id)))
+                key = known
             for one in key:
                 HotIndex.add(self, one, row_id)
             return
-        entries = self.entries
         ids = entries.get(key)
         if ids is None:
             entries[key] = row_id

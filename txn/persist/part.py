@@ -74,6 +74,7 @@ BOUNDED_FORMAT: Final = b"2"
 BOUNDED_ROWS_FORMAT: Final = b"3"
 """Of parts with such arrays inside values of row types; else it is as format 2."""
 _KNOWN: Final = (FORMAT, BOUNDED_FORMAT, BOUNDED_ROWS_FORMAT)
+GATHERED: Final = 32 << 10  # cells of rows that are made in one turn
 _CHUNK_ROWS: Final = 4096  # rows turned into tuples between two chances for other threads
 _TAKE_SHARE: Final = 32  # more than a 32nd of a group wanted: gather by column
 
@@ -394,6 +395,8 @@ class Part:
             if group is None:
                 return self._load_rows(positions, spec, by_group)
             groups[number] = group
+        if len(positions) * self._plan(spec).width > GATHERED:
+            return self._load_rows(positions, spec, by_group)
         return self._gather(positions, spec, by_group, groups)
 
     async def _load_rows(
@@ -401,11 +404,16 @@ class Part:
     ) -> list[Row]:
         result: list[Row] = [()] * len(positions)
         plan = self._plan(spec)
+        most = max(GATHERED // max(plan.width, 1), 1)
         for number, slots in by_group.items():  # one group at a time: they may not fit together
-            group = self._cache.get(self.ref.name, number) or await self._load(number)
-            found = group.rows([positions[i] & self._mask for i in slots], plan)
-            for i, row in zip(slots, found, strict=True):
-                result[i] = row
+            for start in range(0, len(slots), most):
+                if start:
+                    await asyncio.sleep(0)
+                some = slots[start : start + most]
+                group = self._cache.get(self.ref.name, number) or await self._load(number)
+                found = group.rows([positions[i] & self._mask for i in some], plan)
+                for i, row in zip(some, found, strict=True):
+                    result[i] = row
         return result
 
     def _gather(
