@@ -29,6 +29,7 @@ import asyncio
 import ctypes
 from collections.abc import Awaitable, Callable, Generator
 from threading import get_ident
+from time import perf_counter
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
@@ -42,6 +43,8 @@ T = TypeVar("T")
 
 LITTLE: Final = 8
 """A statement that has taken less than its share divided by this is not refused for what the process has."""
+LOOKS_S: Final = 0.005
+"""From one look at what a thread has taken to the next."""
 ROOM_S: Final = 5.0
 """How long a statement waits for others to end where all together have too much."""
 HINT: Final = (
@@ -139,6 +142,23 @@ class Statements:
                 await asyncio.wait_for(future, max(end - loop.time(), 0.001))
             except TimeoutError:
                 raise self.too_much() from None
+
+    def check_ceiling(self, more: int) -> None:
+        """For what no account counts: SqlError 53200 where the process has no room for ``more`` bytes, once what is free has been given back."""
+        if resident_bytes()[0] + self.lent + more > self.ceiling:
+            give_back()
+            has = resident_bytes()[0] + self.lent
+            if has + more > self.ceiling:
+                raise self.past_ceiling(has)
+
+    def past_ceiling(self, has: int) -> SqlError:
+        """Return 53200 for the process."""
+        return SqlError(
+            "53200",
+            "out of memory",
+            detail=f"The server has {megabytes(has)}; {megabytes(self.ceiling)} are allowed.",
+            hint=HINT,
+        )
 
     def too_much(self, more: int = 0) -> SqlError:
         """Return 53200 for all statements together."""
@@ -248,12 +268,7 @@ class Account:
         if more + self.taken and statements.taken + more_of_all > statements.limit:
             raise statements.too_much(more)
         if high and self._base - others + more_of_all > statements.ceiling:
-            raise SqlError(
-                "53200",
-                "out of memory",
-                detail=f"The server has {megabytes(self._base + statements.lent)}; {megabytes(statements.ceiling)} are allowed.",
-                hint=HINT,
-            )
+            raise statements.past_ceiling(self._base + statements.lent)
 
     @property
     def used(self) -> bool:
@@ -270,6 +285,29 @@ class Account:
             self.statements.taken -= self.taken
             self.taken = 0
             self.statements.freed()
+
+
+class Grown:
+    """What the process grows by while a thread works beside the loop; nobody's account, since others run meanwhile."""
+
+    __slots__ = ("_began", "_looks_at")
+
+    def __init__(self) -> None:
+        """It begins to work."""
+        self._began = resident_bytes()[0]
+        self._looks_at = 0.0
+
+    def check(self) -> None:
+        """Called as often as one likes. SqlError 53200 where the process has no room, and has grown by more than a little."""
+        if perf_counter() >= self._looks_at:
+            self._looks_at = perf_counter() + LOOKS_S
+            if resident_bytes()[0] - self._began > _statements.each // LITTLE:
+                _statements.check_ceiling(0)
+
+    def ends(self) -> None:
+        """It has ended: where it took much, what it has let go of goes back to the system."""
+        if resident_bytes()[0] - self._began > _statements.each // LITTLE:
+            give_back()
 
 
 class Held:
@@ -332,7 +370,7 @@ class Sessions:
 
 _running: Account | None = None
 _loop_thread = 0
-_of_one_value = 1 << 62  # what a large value may have where no statement of the loop makes it
+_statements = Statements(1 << 62, 1 << 62)  # of the server; until it is there, nothing is bounded
 
 
 def enter(account: Account | None) -> Account | None:
@@ -354,16 +392,20 @@ def check() -> None:
 
 
 def _charge(size: int, ahead: bool) -> None:
-    """Charge whoever runs; in a thread beside the loop, or outside statements, a value is only compared with what one may have."""
+    """Charge whoever runs; in a thread beside the loop, or outside statements, a value is compared with what one may have, and with what the server has left."""
     if _running is not None and get_ident() == _loop_thread:
         _running.charge(size, ahead)
-    elif size > _of_one_value:
+        return
+    statements = _statements
+    if size > statements.each:
         raise SqlError(
             "53200",
             "out of memory",
-            detail=f"A value of {megabytes(size)}; {megabytes(_of_one_value)} are allowed.",
+            detail=f"A value of {megabytes(size)}; {megabytes(statements.each)} are allowed.",
             hint=HINT,
         )
+    if size > statements.each // LITTLE:
+        statements.check_ceiling(size if ahead else 0)
 
 
 def _type_name(oid: int) -> str | None:
@@ -371,12 +413,12 @@ def _type_name(oid: int) -> str | None:
     return _running.type_name(oid) if _running is not None and get_ident() == _loop_thread else None
 
 
-def install(each: int) -> None:
-    """Have large values charged, and users' types called by their names; ``each``: what one statement may have. The calling thread is the loop's."""
-    global _of_one_value, _loop_thread
-    _of_one_value, _loop_thread = each, get_ident()
+def install(statements: Statements) -> None:
+    """Have large values charged, and users' types called by their names. The calling thread is the loop's."""
+    global _statements, _loop_thread
+    _statements, _loop_thread = statements, get_ident()
     return_large()
-    METER.charge, METER.each = _charge, each
+    METER.charge, METER.each = _charge, statements.each
     NAMES.find = _type_name
 
 

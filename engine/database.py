@@ -138,7 +138,7 @@ class Database:
         self.kept = Sessions(memory.sessions, memory.session)
         self.messages = Room(memory.messages)
         self.descriptors = Descriptors(config.max_connections)
-        accounts.install(memory.statement)
+        accounts.install(self.statements)
         self.lease: Lease | None = None  # asked at every statement, so kept close
         self.failed: Exception | None = None
         self.spaces = Spaces(self.next_catalog_version)

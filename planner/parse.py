@@ -29,6 +29,7 @@ from planner.beyond import MAY_GO_BEYOND, WORDS_BEYOND, goes_beyond, read_statem
 from planner.beyond_tokens import SEMICOLON, Token
 from planner.builtins.large import METER
 from planner.errors import Span, SqlError
+from planner.foresee_tree import OBJECT_BYTES, foresee_tree, too_large
 from planner.raw_reader import Places, Raw
 from planner.raw_statement import StatementReader
 from planner.search import next_match, occurs
@@ -37,9 +38,6 @@ MAX_TEXT_CHARS = 256 * 1024 * 1024
 
 LARGE_JSON = 1 << 18
 """Characters of a tree from which on it is read in steps, which takes longer but lets other threads run."""
-
-OBJECT_BYTES = 200
-"""About what an object of the tree takes, its share of lists and values included."""
 
 _decode = msgspec.json.Decoder().decode
 
@@ -146,6 +144,8 @@ def _parse_plain(text: str) -> list[Parsed]:
         before = text
         if occurs(beyond_copy.POSSIBLE, text, ("format",)):
             text = beyond_copy.masked(text, _tokens(text))
+        if len(text) > PARSED_HERE:
+            foresee_tree(text)
         found_json = _raw_json(text)
         large = len(found_json) > LARGE_JSON
         kept: list[Raw] = []
@@ -209,12 +209,7 @@ def _decode_large(text: str) -> tuple[Raw, list[Raw]]:
                     found[key] = strings[int(value[1:])]
         kept.append(found)
         if len(kept) > most:
-            raise SqlError(
-                "53200",
-                "out of memory",
-                detail=f"The syntax tree of the statement takes more than {METER.each >> 20} MB, as much as a statement may have.",
-                hint='A statement may have a quarter of the setting "memory" (docs/memory.md). Pass many values as one array, or with COPY.',
-            )
+            raise too_large()
         give_way()
         return found
 

@@ -35,7 +35,7 @@ def token_end(text: str, start: int) -> int:
     if len(text) <= start + _NEAR:
         return end
     if first in _QUOTED and (end == start + 1 or text.startswith(first, end)):
-        return _quoted_end(text, start)
+        return quoted_end(text, start)
     if first in _QUOTED or end < start + _NEAR - 2:
         return end
     if first in _OF_OPERATORS:
@@ -48,7 +48,7 @@ def token_end(text: str, start: int) -> int:
     return run_end(_LETTERS, text, start + 1)
 
 
-def _quoted_end(text: str, start: int) -> int:
+def quoted_end(text: str, start: int) -> int:
     """Return where the literal or quoted name at ``start`` ends; one that does not is its quote alone."""
     quote = text[start]
     inside, at = _QUOTED[quote], start + 1

@@ -23,6 +23,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, ParamSpec, TypeVar
 
+from engine import accounts
 from pgwire.give_way import polled
 from pgwire.release import release_all, release_error
 from planner.errors import SqlError
@@ -61,16 +62,20 @@ def worker_pool() -> ThreadPoolExecutor:
 async def beside(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function in a thread; where nobody waits for it any more, ``give_way`` ends it there.
 
-    Python ends no thread: only for what gives way in all its loops, and reads nothing that changes meanwhile.
+    Python ends no thread: only for what gives way in all its loops, and reads nothing that changes meanwhile. SqlError 53200 where the process has
+    too much and has grown by more than a little since.
     """
     left = False
     made: list[T] = []
     failed: list[BaseException] = []
     loop = asyncio.get_running_loop()
 
+    grown = accounts.Grown()
+
     def check() -> None:
         if left:
             raise SqlError("57014", "canceling statement due to user request")
+        grown.check()
 
     def work() -> None:
         try:
@@ -78,6 +83,7 @@ async def beside(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) ->
                 made.append(function(*args, **kwargs))
         except BaseException as error:  # whoever waits raises it
             failed.append(error)
+        grown.ends()
         if left:
             loop.call_soon_threadsafe(_let_go, made, failed)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -12,14 +13,17 @@ import pytest
 from engine import accounts
 from engine.accounts import Account, Held, Sessions, Statements
 from engine.eager import settle
+from engine.loop.threads import beside
 from engine.memory import MemoryPlan
 from engine.spark.slots import client_of
 from engine.transaction.own_rows import FEW, ROW_BYTES, STEP_BYTES
 from pgwire.errors import ErrorReport
+from pgwire.give_way import give_way
 from planner.builtins.large import METER, foresee, made
 from planner.errors import SqlError
 from tests.support.engine import Failed, Session, open_database
 from txn.persist.memory import MemoryDisk
+from txn.resident import resident_bytes
 
 MEMORY = 1 << 28  # as tests.support.engine has it
 SHARE = MemoryPlan.of(MEMORY).statement
@@ -329,12 +333,36 @@ def test_a_value_outside_statements_is_compared_with_a_statement_s_share(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(METER, "charge", None)
-    monkeypatch.setattr(accounts, "_of_one_value", 0)
-    accounts.install(1 << 20)
+    monkeypatch.setattr(accounts, "_statements", None)
+    accounts.install(Statements(1 << 22, 1 << 20))
     foresee(1 << 19)
     with pytest.raises(SqlError):
         foresee(1 << 21)
     assert made("x" * 9000) == "x" * 9000
+
+
+def test_past_the_ceiling_of_the_process_nothing_large_is_made_by_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(METER, "charge", None)
+    monkeypatch.setattr(accounts, "_statements", None)
+    ceiling = resident_bytes()[0] + (64 << 20)
+    accounts.install(Statements(1 << 30, 1 << 30, ceiling))
+    foresee(100 << 20)  # a little
+    with pytest.raises(SqlError, match="out of memory") as caught:
+        foresee(200 << 20)
+    assert f"{ceiling >> 20} MB are allowed" in (caught.value.detail or "")
+
+    def gather() -> None:
+        held = []
+        for _ in range(1000):
+            held.append(b"x" * (1 << 20))
+            sleep(0.006)
+            give_way()
+
+    with pytest.raises(SqlError, match="out of memory"):
+        asyncio.run(beside(gather))
+    assert resident_bytes()[0] < ceiling + (128 << 20) + (32 << 20)
 
 
 # --- rows that a statement writes -------------------------------------------------------------------

@@ -1,0 +1,67 @@
+"""A statement whose tree is too large is refused before the grammar makes it, and no other one is."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner import long_parse, parse
+from planner.builtins.large import METER
+from planner.errors import SqlError
+
+SHARE = 4 << 20
+MOST = SHARE // 400
+MANY = MOST + 10
+
+
+@pytest.fixture(autouse=True)
+def _share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(METER, "each", SHARE)
+    monkeypatch.setattr(METER, "charge", None)
+
+
+def items(item: str, count: int) -> str:
+    return ",".join([item] * count)
+
+
+TOO_MANY = [
+    f"SELECT {items('11111', MANY)}",
+    f"SELECT 1 WHERE 'a' IN ({items(chr(39) + 'it' + 2 * chr(39) + 's' + chr(39), MANY)})",
+    f"INSERT INTO t VALUES {items('(1,2)', MANY)}",
+    f"SELECT $$ , $$, {items('$x$,$x$', MANY)}",
+    f"SELECT /* ' */ {items('11111', MANY)} -- '",
+]
+
+
+@pytest.mark.parametrize("sql", TOO_MANY, ids=range(len(TOO_MANY)))
+def test_too_many_items_do_not_reach_the_grammar(sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    reached: list[str] = []
+    monkeypatch.setattr(long_parse, "_parse", reached.append)
+    with pytest.raises(SqlError, match="out of memory") as caught:
+        parse.parse(sql)
+    assert "syntax tree" in (caught.value.detail or "")
+    assert reached == []
+
+
+COMMAS = "," * (MANY + 50_000)
+ALIKE = [
+    f"SELECT '{COMMAS}'",
+    f"SELECT E'\\'{COMMAS}'",
+    f"SELECT $a${COMMAS}$a$",
+    f"SELECT $${COMMAS}$$, $1",
+    f"SELECT 1 /* {COMMAS} */",
+    f"SELECT 1 -- {COMMAS}",
+    f"SELECT '' AS \"{COMMAS}\"",
+    f"SELECT 'a' || 'b', '{COMMAS}', $b$'$b$",
+    f"SELECT {items('11111', MOST // 4)}",
+]
+
+
+@pytest.mark.parametrize("sql", ALIKE, ids=range(len(ALIKE)))
+def test_commas_that_make_no_items_are_not_counted(sql: str) -> None:
+    assert len(parse.parse(sql)) == 1
+
+
+def test_a_text_of_which_there_is_no_room_for_copies_is_refused() -> None:
+    with pytest.raises(SqlError, match="out of memory") as caught:
+        parse.parse(f"SELECT '{'x' * (SHARE // 4)}'")
+    assert (caught.value.detail or "").startswith("To read a statement of 1 MB takes 4 MB; 4 MB are allowed")
