@@ -17,9 +17,11 @@ import uvloop
 
 from engine import doctor, tls
 from engine.config import Config, ConfigError, add_arguments, load
+from engine.loop.ceiling import Ceiling
 from engine.loop.collector import Collector
 from engine.loop.descriptors import shortage
 from engine.loop.log_queue import QueuedLog
+from engine.loop.processes import private_bytes
 from engine.loop.threads import put_loop_first, worker_pool
 from engine.private_files import prepare_data_directory, stored_secret
 from engine.spark import calibrate
@@ -205,6 +207,7 @@ async def serve_forever(config: Config) -> None:
             lambda: (*freeing(), *(s.running for s in server.sessions.values() if s.running is not None)),
             config.memory,
         ).watch()
+        Ceiling(database.statements, private_bytes).watch()
         host = config.host if config.host not in ("0.0.0.0", "::") else "127.0.0.1"
         print(f"holdfast is ready on {config.host}:{server.port}, data in {config.data_dir}", flush=True)
         print(f"connect with: psql -h {host} -p {server.port} -U postgres", flush=True)

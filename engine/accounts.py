@@ -85,12 +85,13 @@ class Statements:
     Attributes:
         limit: bytes that all may take together.
         each: bytes that one may take.
-        ceiling: private bytes of the process past which a statement that has taken more than ``LITTLE`` of its share takes no more.
+        ceiling: private bytes of the server's processes past which a statement that has taken more than ``LITTLE`` of its share takes no more.
         taken: bytes taken now.
         lent: bytes that processes beside the server may take for them now (``engine.loop.outside``).
+        beside: bytes that all processes beside the server had when they were last looked at (``engine.loop.ceiling``).
     """
 
-    __slots__ = ("_waiting", "ceiling", "each", "lent", "limit", "taken")
+    __slots__ = ("_waiting", "beside", "ceiling", "each", "lent", "limit", "taken")
 
     def __init__(self, limit: int, each: int, ceiling: int = 1 << 62) -> None:
         """Nothing is taken."""
@@ -99,6 +100,7 @@ class Statements:
         self.ceiling = ceiling
         self.taken = 0
         self.lent = 0
+        self.beside = 0
         self._waiting: list[asyncio.Future[None]] = []
 
     @property
@@ -106,12 +108,17 @@ class Statements:
         """Whether the next statement has to wait."""
         return self.taken + self.lent > self.limit
 
+    @property
+    def elsewhere(self) -> int:
+        """Bytes of the processes beside the server, as far as they have them or may yet."""
+        return max(self.lent, self.beside)
+
     def lend(self, account: Account | None, most: int) -> int:
         """Return how many bytes a process may take for a statement, up to ``most``: what the statement may still have, and the server.
 
         A little is always lent, as no statement is refused that has taken a little. They are lent until ``returned``.
         """
-        room = min(most, self.ceiling - resident_bytes()[0] - self.lent)
+        room = min(most, self.ceiling - resident_bytes()[0] - self.elsewhere)
         if account is not None:
             room = min(room, account.limit - account.taken)
         room = max(room, self.each // LITTLE)
@@ -145,9 +152,9 @@ class Statements:
 
     def check_ceiling(self, more: int) -> None:
         """For what no account counts: SqlError 53200 where the process has no room for ``more`` bytes, once what is free has been given back."""
-        if resident_bytes()[0] + self.lent + more > self.ceiling:
+        if resident_bytes()[0] + self.elsewhere + more > self.ceiling:
             give_back()
-            has = resident_bytes()[0] + self.lent
+            has = resident_bytes()[0] + self.elsewhere
             if has + more > self.ceiling:
                 raise self.past_ceiling(has)
 
@@ -236,7 +243,7 @@ class Account:
         if (
             self.taken + held > self.limit
             or statements.taken + statements.lent + held > statements.limit
-            or self._base + statements.lent + held > statements.ceiling
+            or self._base + statements.elsewhere + held > statements.ceiling
         ):
             self._measure()
             self._check(size if ahead else 0)
@@ -247,7 +254,10 @@ class Account:
     def _check(self, more: int) -> None:
         statements = self.statements
         more_of_all = more + statements.lent
-        high = self.taken + more > self.limit // LITTLE and self._base + more_of_all > statements.ceiling
+        high = (
+            self.taken + more > self.limit // LITTLE
+            and self._base + statements.elsewhere + more > statements.ceiling
+        )
         if (
             high
             or self.taken + more > self.limit
@@ -267,8 +277,8 @@ class Account:
             )
         if more + self.taken and statements.taken + more_of_all > statements.limit:
             raise statements.too_much(more)
-        if high and self._base - others + more_of_all > statements.ceiling:
-            raise statements.past_ceiling(self._base + statements.lent)
+        if high and self._base + statements.elsewhere - others + more > statements.ceiling:
+            raise statements.past_ceiling(self._base + statements.elsewhere)
 
     @property
     def used(self) -> bool:

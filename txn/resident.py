@@ -40,3 +40,13 @@ def resident_bytes() -> tuple[int, int]:
         return 0, 0
     _, resident, shared, *_ = os.pread(_statm.descriptor, 128, 0).split()
     return (int(resident) - int(shared)) * _PAGE, int(shared) * _PAGE
+
+
+def private_bytes_of(pid: int) -> int:
+    """Return the bytes in memory of a process that are no file's; 0 where it has ended, or the system does not tell."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:
+            _, resident, shared, *_ = file.read().split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return (int(resident) - int(shared)) * _PAGE

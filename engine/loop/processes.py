@@ -7,6 +7,12 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
+from weakref import WeakSet
+
+from txn.resident import private_bytes_of
+
+_started: Final[WeakSet[subprocess.Popen[bytes]]] = WeakSet()
 
 
 def spawn(module: str, theirs: socket.socket, *arguments: str) -> subprocess.Popen[bytes]:
@@ -16,7 +22,7 @@ def spawn(module: str, theirs: socket.socket, *arguments: str) -> subprocess.Pop
     """
     root = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH", ""))))
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", module, str(theirs.fileno()), *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
@@ -24,6 +30,13 @@ def spawn(module: str, theirs: socket.socket, *arguments: str) -> subprocess.Pop
         pass_fds=(theirs.fileno(),),
         process_group=0,  # the terminal's signals are not for it; a session of its own would be scheduled as a group of its own
     )
+    _started.add(process)
+    return process
+
+
+def private_bytes() -> int:
+    """Return the bytes in memory that are those processes' own, of all that run."""
+    return sum(private_bytes_of(process.pid) for process in list(_started) if process.returncode is None)
 
 
 def end_with_server(lifeline: int = 0) -> None:
