@@ -47,6 +47,11 @@ RANDOM_STATEMENTS = 300
 DUMPS = 4
 GLOBALS = ""  # no database's name: roles, their settings, members and rights, tablespaces
 _RESTRICT = re.compile(r"^\\(un)?restrict \w+$", re.MULTILINE)  # its key is random
+_NOT_IN_DUMPS = """
+SELECT object, reason FROM holdfast_unreadable_objects;
+SELECT format('SELECT %1$L, count(*), md5(string_agg(t::text, '','' ORDER BY t::text COLLATE "C")) FROM %1$s t', oid::regclass)
+FROM pg_class WHERE relkind = 'm' AND relispopulated ORDER BY oid \\gexec
+"""
 _SET = re.compile(r"(SELECT pg_catalog\.setval\('[^']*', )-?\d+, \w+\);")
 
 
@@ -98,7 +103,7 @@ def _tool(place: Place, server: ServerProcess, database: str, *command: str, tex
 
 
 def dump(place: Place, server: ServerProcess, database: str) -> str:
-    """Return a database as pg_dump writes it, the rows of each COPY in order, and what of it could not be read."""
+    """Return a database as pg_dump writes it, the rows of each COPY in order, what of it could not be read, and the rows of materialized views."""
     lines: list[str] = []
     rows: list[str] | None = (
         None  # of the COPY that was begun; in which order a table is read is nobody's promise
@@ -111,9 +116,7 @@ def dump(place: Place, server: ServerProcess, database: str) -> str:
         rows = [] if line.startswith("COPY ") and line.endswith("FROM stdin;") else None
         lines.append(_SET.sub(r"\1...);", line))
     text = "\n".join(lines)
-    lost = _tool(
-        place, server, database, "psql", "-XAtc", "SELECT object, reason FROM holdfast_unreadable_objects"
-    )
+    lost = _tool(place, server, database, "psql", "-XAtqvON_ERROR_STOP=1", text=_NOT_IN_DUMPS)
     return text + lost
 
 
