@@ -106,7 +106,7 @@ def look_at(txn: StoreTransaction, shard: ShardId, *, even_damaged: bool = False
     """Return a shard that the transaction does not look at yet; KeyError if it does not exist.
 
     Raises DamagedFile when it cannot be served, unless ``even_damaged``; SchemaChanged when it has changed since
-    ``glimpse``; CrossesTimelines where ``read_ts`` means nothing.
+    ``glimpse``, or a writing transaction finds it dropped by another; CrossesTimelines where ``read_ts`` means nothing.
     """
     changed = txn.schema_states.get(shard)
     if changed is not None:
@@ -127,6 +127,8 @@ def look_at(txn: StoreTransaction, shard: ShardId, *, even_damaged: bool = False
             raise CrossesTimelines({shard: history.domain.name})  # its timestamps are others
         entry = history.latest if txn.writing else history.at(txn.read_ts)
         if entry is None or entry.generation is None or entry.spec is None:
+            if txn.writing:
+                raise SchemaChanged(shard)  # it knew of the shard; another has dropped it meanwhile
             raise KeyError(shard)
         if entry.generation.damage is not None:
             if not even_damaged and shard not in core.read_damaged:

@@ -11,7 +11,8 @@
     functions that are        much may depend on them: X on WHOLE, the catalog of their database, which all
     there, aggregates,        others have S
     domains, extensions,
-    DROP TYPE, text search
+    DROP TYPE, text search,
+    DROP SCHEMA of such
 
 Statements that have no case here are about what databases share: they lock the catalogs of all.
 """
@@ -37,7 +38,7 @@ from pgwire.give_way import paced, paced_iter
 from planner import statements as st
 from planner.bind.options import TIMELINE
 from planner.bind.own_range import default_multirange_name
-from planner.catalog import FunctionDef, RelationDef
+from planner.catalog import FunctionDef, RelationDef, TextSearchDef, TypeDef
 from planner.partition import ancestors, descendants
 from planner.typefacts import FIRST_USER_OID
 
@@ -387,9 +388,12 @@ def _truncate(wants: Wants, catalog: CatalogSnapshot, statement: st.Truncate) ->
 def _drop(wants: Wants, session: Session, statement: st.Drop) -> None:
     from engine.ddl.drop import resolve
 
+    catalog = session.catalog
     if statement.what == "schema":
         for _, name in statement.names:
             wants.whole_schema(name, cascade=statement.cascade)
+            if statement.cascade and _much_may_depend(catalog, name):
+                wants.change(WHOLE)
         return
     for schema, name in paced(statement.names):
         relation = resolve(session, schema, name)
@@ -403,6 +407,14 @@ def _drop(wants: Wants, session: Session, statement: st.Drop) -> None:
                 wants.referring(table.oid)
         else:
             wants.dropped(relation, cascade=statement.cascade)
+
+
+def _much_may_depend(catalog: CatalogSnapshot, schema: str) -> bool:
+    """Tell whether a schema has types, functions or text search objects; outside of it all kinds of objects may use these."""
+    return any(
+        isinstance(item, TypeDef | FunctionDef | TextSearchDef) and item.schema == schema
+        for item in paced_iter(catalog.items.values())
+    )
 
 
 def _comment(wants: Wants, catalog: CatalogSnapshot, statement: st.Comment) -> None:

@@ -52,6 +52,54 @@ def test_nothing_is_left_of_a_session_that_had_limits_and_modes_of_its_own() -> 
     run(main)
 
 
+OVER_TEMPORARIES = (
+    "CREATE TABLE u (x int, y pg_temp_2.d)",
+    "CREATE TABLE u (x int, y pg_temp_2.d[])",
+    "CREATE TABLE u OF pg_temp_2.c",
+    "CREATE TABLE u (x int, y pg_temp_2.t)",
+    "CREATE TABLE u (x int, y int GENERATED ALWAYS AS (pg_temp_2.f(x)) STORED)",
+    "CREATE MATERIALIZED VIEW u AS SELECT NULL::pg_temp_2.d AS y",
+)
+IN_A_SCHEMA = (
+    "CREATE DOMAIN {0}.d AS int",
+    "CREATE TYPE {0}.c AS (x int, y {0}.d)",
+    "CREATE TABLE {0}.t (x int)",
+    "CREATE FUNCTION {0}.f(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT $1'",
+)
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_what_hangs_on_a_schema_may_be_dropped_by_another_meanwhile(*, ends: bool) -> None:
+    """A session's end, and DROP SCHEMA, wait for who drops it, and then have nothing to do with it."""
+
+    async def main() -> None:
+        database = await open_database(MemoryDisk())
+        other, session = Session(database, 1), Session(database, 2)
+        for over in OVER_TEMPORARIES:
+            if ends:
+                session = Session(database, 2)
+            name = "pg_temp_2" if ends else "s"
+            made = [each.format("pg_temp" if ends else "s") for each in IN_A_SCHEMA]
+            await session.run("; ".join([*([] if ends else ["CREATE SCHEMA s"]), *made]))
+            await session.run(
+                over.replace("pg_temp_2", name) + "; INSERT INTO u DEFAULT VALUES" * ("TABLE" in over)
+            )
+            kind = "MATERIALIZED VIEW" if "MATERIALIZED" in over else "TABLE"
+            await other.run(f"BEGIN; DROP {kind} u")
+            ending = session.connection.close() if ends else session.run("DROP SCHEMA s CASCADE")
+            assert ending is not None
+            ended = asyncio.ensure_future(ending)
+            await asyncio.sleep(0.02)
+            assert not ended.done(), over
+            await other.run("COMMIT")
+            await ended
+            left = f"SELECT relname FROM pg_class WHERE relname = 'u' UNION SELECT nspname FROM pg_namespace WHERE nspname = '{name}'"
+            assert await other.run(left) == [], over
+        await database.close()
+
+    run(main)
+
+
 SPOKEN = (
     "SELECT 1",
     "CREATE TABLE IF NOT EXISTS t (a int)",

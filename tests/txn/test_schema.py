@@ -25,7 +25,7 @@ from tests.support.store import (
     spec,
     tiny_limits,
 )
-from txn.errors import DuplicateKey
+from txn.errors import DuplicateKey, SchemaChanged
 from txn.persist.memory import MemoryDisk
 from txn.store import ShardStore
 from txn.types import IndexId, KeyRange, ShardColumn, ShardId, ShardIndex, ShardSpec
@@ -102,6 +102,23 @@ def test_created_shard_is_usable_at_once_and_absent_elsewhere() -> None:
             before.spec(SHARD)
         store = await reopen(store, disk)
         assert await everything(store) == [(1, 1, "a")]
+        await store.close()
+
+    run(go)
+
+
+def test_ddl_of_what_another_drops_meanwhile_has_lost() -> None:
+    async def go() -> None:
+        store = await open_memory_store()
+        await make_table(store, [(1, 1, "a")])
+        first, second = store.begin(), store.begin()
+        await now(first.drop_shard(SHARD))
+        waits = must_wait(second.alter_shard(with_column()))
+        await settle()
+        await now(first.commit())
+        with pytest.raises(SchemaChanged):
+            await waits
+        second.rollback()
         await store.close()
 
     run(go)
