@@ -87,7 +87,8 @@ class Session:
         query_text, activity, state_change_us: what pg_stat_activity shows.
         commit_actions: of temporary tables, once one has any.
         has_temporaries: once true, plans depend on whose session it is.
-        acting, restricted: code of others runs with their rights (``engine.routines.acting``), which the role ``asking`` has called.
+        acting, restricted: code of others runs with their rights (``engine.routines.acting``), on behalf of the role ``asking``: that of the
+            client, or the owner of the code where that may less; 0 where neither may all that the other may.
     """
 
     def __init__(
@@ -214,7 +215,10 @@ class Session:
 
     @property
     def asker(self) -> RoleDef | None:
-        """The role that the client acts as, whatever function of others runs for it. None once it has been dropped."""
+        """As whom it is asked what is to be had of the past: the client's role, also within functions of others, unless their owners may less.
+
+        None, who owns nothing: once it has been dropped, and where client and owner each may what the other may not.
+        """
         return self.today.role_by_oid(self.asker_oid)
 
     @property

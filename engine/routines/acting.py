@@ -13,10 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from planner.acl import inherited
 from planner.errors import SqlError
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
+    from planner.catalog import RoleDef
 
 
 @contextmanager
@@ -34,8 +36,7 @@ def acting_as(session: Session, oid: int, *, restricted: bool) -> Iterator[None]
     settings = session.settings
     before = settings.stored("role")
     was = session.acting, session.restricted, session.asking
-    if not (session.acting or session.restricted):
-        session.asking = session.identity.current
+    session.asking = _weaker(session, session.asker, role)
     session.acting, session.restricted = session.acting or not restricted, session.restricted or restricted
     mark = settings.mark()
     try:
@@ -47,6 +48,19 @@ def acting_as(session: Session, oid: int, *, restricted: bool) -> Iterator[None]
             settings.undo_to(mark)
         session.acting, session.restricted, session.asking = was
         settings.override("role", before)
+
+
+def _weaker(session: Session, caller: RoleDef | None, owner: RoleDef) -> int:
+    """Return which of two roles has no rights that the other lacks; 0, nobody, where each may have some.
+
+    What only owners are given of the past, a superuser must not fetch for the owner of the function that he calls.
+    """
+    if caller is None or caller.oid == owner.oid or owner.superuser:
+        return 0 if caller is None else caller.oid
+    find = session.today.role_by_oid
+    if caller.superuser or owner.oid in inherited(caller, find):
+        return owner.oid
+    return caller.oid if caller.oid in inherited(owner, find) else 0
 
 
 def refuse_other_role(session: Session, setting: str) -> None:

@@ -73,7 +73,10 @@ def bind_body(
 
     inner = context.for_function(function, types)
     try:
-        statements = [parsed.statement for parsed in parse(inner.text)]
+        body = parse(inner.text)
+        for parsed in body:
+            _check_statement(parsed, defining=True)
+        statements = [parsed.statement for parsed in body]
         if not statements and isinstance(columns, SqlType) and columns.oid == VOID:
             return _nothing(columns)
         first = statements[0] if len(statements) == 1 else None

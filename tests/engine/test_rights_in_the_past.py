@@ -465,6 +465,32 @@ def test_who_asks_counts_in_definers_functions_whoever_asked_before(roles: Serve
             c.execute("ROLLBACK")
 
 
+def test_nobody_fetches_of_the_past_for_the_owner_of_a_function_what_he_may_not_have(
+    roles: ServerProcess,
+) -> None:
+    """Ann may read t today, not what was dropped of it: her functions do not get it from the owner or a superuser who calls them."""
+    schema, _ts = set_up(roles, Case(name="", before=VIEW, since="", query="", own=None, ann=None))
+    with session(roles, "ann", schema) as ann:
+        for name, query in (("of_table", "SELECT max(b) FROM t"), ("of_view", "SELECT max(b) FROM v")):
+            ann.execute(
+                f"CREATE FUNCTION {name}() RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER "  # type: ignore[call-overload]
+                f"AS 'DECLARE r text; BEGIN EXECUTE ''{query}'' INTO r; RETURN r; END'"
+            )
+        (ts_of_functions,) = ann.execute("SHOW holdfast.commit_ts").fetchone() or ("",)
+    roles.sql(
+        f"SET ROLE own; CREATE OR REPLACE VIEW {schema}.v AS SELECT a, 'hidden'::text AS b FROM {schema}.t; ALTER TABLE {schema}.t DROP b; "
+        f"GRANT SELECT ON {schema}.t TO ann"
+    )
+    for role in ("ann", "own", "postgres"):
+        with session(roles, role, schema) as c:
+            for name, wanted in (("of_table", DENIED), ("of_view", [("hidden",)])):
+                c.execute(f"BEGIN AS OF SYSTEM TIME {ts_of_functions}")  # type: ignore[call-overload]
+                assert answer(c, f"SELECT {name}()") == wanted, (role, name)
+                c.execute("ROLLBACK")
+    with session(roles, "own", schema) as c:  # the owner by himself
+        assert answer(c, f"SELECT max(b) FROM t AS OF SYSTEM TIME {ts_of_functions}") == [("y",)]
+
+
 def test_a_role_of_the_same_name_is_another_one(roles: ServerProcess) -> None:
     roles.sql("CREATE ROLE twin LOGIN; CREATE SCHEMA twins; GRANT ALL ON SCHEMA twins TO twin")
     with session(roles, "twin", "twins") as c:

@@ -160,6 +160,21 @@ def test_what_was_read_at_a_moment_stays_true(server: ServerProcess) -> None:
         c.execute("DROP TABLE streams")
 
 
+def test_bodies_of_sql_functions_do_not_travel(server: ServerProcess) -> None:
+    with connect(server) as c:
+        for body in ("SELECT 1 AS OF SYSTEM TIME '-1s'", "SELECT 1; SELECT 2 AS OF SYSTEM TIME '-1s'"):
+            made = f"CREATE FUNCTION travels() RETURNS int LANGUAGE sql AS $$ {body} $$"
+            error = refused(c, made)
+            assert (error.sqlstate, error.message_primary) == (
+                "0A000",
+                "AS OF SYSTEM TIME in an SQL function is not supported",
+            )
+            with c.transaction(force_rollback=True):
+                c.execute("SET LOCAL check_function_bodies = off")
+                c.execute(made)  # type: ignore[call-overload]
+                assert refused(c, "SELECT travels()").sqlstate == "0A000"
+
+
 def test_blocks_read_at_one_moment_and_only_read(server: ServerProcess) -> None:
     with connect(server) as c, connect(server) as other:
         c.execute("CREATE TABLE blocks (a int)")
