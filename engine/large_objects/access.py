@@ -61,18 +61,39 @@ async def existing(session: Session, number: int, *, lock: bool = False) -> Stor
 
 
 def acl_of(session: Session, row: StoredRow) -> tuple[AclItem, ...]:
-    """Return the access control list of a large object, today's whatever time is read at: of one that is gone, its owner's rights."""
+    """Return the access control list of a large object that is there today, by the row that it has now."""
     items = session.today.acl(PG_LARGEOBJECT_OID, row.values[1])
     return default_acl("large object", row.values[2]) if items is None else items
 
 
-def check_right(session: Session, row: StoredRow, letters: str) -> None:
-    """Raise SqlError 42501 unless the user has all of some privileges (r, w), or ``lo_compat_privileges`` is on."""
+async def check_right(session: Session, row: StoredRow, letters: str) -> None:
+    """Raise SqlError 42501 unless the user has all of some privileges (r, w), or ``lo_compat_privileges`` is on.
+
+    ``row``: the object as the transaction sees it. Rights are today's, on the same object; of one that is gone, be there another under
+    its number, they are its owner's alone, also within functions of others (docs/time-travel.md).
+    """
     rights = Rights(session.today, session.role)
     if rights.superuser or session.settings.get("lo_compat_privileges") == "on":
         return
-    if not set(letters) <= set(held(acl_of(session, row), rights.roles)):
+    now = await _as_it_is(session, row)
+    if now is None:
+        allowed = Rights(session.today, session.asker).owns(row.values[2])
+    else:
+        allowed = set(letters) <= set(held(acl_of(session, now), rights.roles))
+    if not allowed:
         raise SqlError("42501", f"permission denied for large object {row.values[1]}")
+
+
+async def _as_it_is(session: Session, row: StoredRow) -> StoredRow | None:
+    """Return the row that a large object has now, whatever time the transaction reads at; None: the object is gone."""
+    if not row.begin:
+        return row  # the transaction's own
+    reader = session.db.store.begin(read_only=True, session=session.pid)
+    try:
+        rows = await settle(reader.lookup(OBJECTS, OBJECTS_INDEX, [row.values[:2]]))
+    finally:
+        reader.rollback()
+    return next((found for found in rows if found.row_id == row.row_id), None)
 
 
 def check_owner(session: Session, row: StoredRow) -> None:

@@ -150,7 +150,7 @@ class SessionLargeObjects:
         seen = 0 if writable else seen
         self._as_seen_by(seen)
         row = await access.existing(self._session, number)
-        access.check_right(self._session, row, "rw" if writable else "r")
+        await access.check_right(self._session, row, "rw" if writable else "r")
         return self._opened(number, writable=writable, seen=seen)
 
     async def close(self, seen: int, fd: int) -> int:
@@ -210,7 +210,7 @@ class SessionLargeObjects:
             raise SqlError("22023", "requested length cannot be negative")
         self._as_seen_by(seen)
         row = await access.existing(self._session, number)
-        access.check_right(self._session, row, "r")
+        await access.check_right(self._session, row, "r")
         return await access.read(
             self._session, number, _seekable(offset), MAX_BYTES if count is None else count
         )
@@ -219,7 +219,7 @@ class SessionLargeObjects:
         """lo_put()."""
         await access.begin_change(self._session, "lo_put()")
         row = await access.existing(self._session, number, lock=True)
-        access.check_right(self._session, row, "rw")
+        await access.check_right(self._session, row, "rw")
         await access.write(self._session, number, _seekable(offset), data)
         return ""
 
@@ -234,7 +234,7 @@ class SessionLargeObjects:
         files.check_allowed(self._session, "lo_export")
         self._as_seen_by(seen)
         row = await access.existing(self._session, number)
-        access.check_right(self._session, row, "r")
+        await access.check_right(self._session, row, "r")
         await files.export_file(self._session, number, name)
         return 1
 

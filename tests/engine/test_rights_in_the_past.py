@@ -491,6 +491,42 @@ def test_nobody_fetches_of_the_past_for_the_owner_of_a_function_what_he_may_not_
         assert answer(c, f"SELECT max(b) FROM t AS OF SYSTEM TIME {ts_of_functions}") == [("y",)]
 
 
+def test_a_large_object_that_is_gone_is_its_owners_whatever_there_is_under_its_number(
+    roles: ServerProcess,
+) -> None:
+    """7101 is gone, and another ann's; 7102 is gone; 7103 was given to ann."""
+    roles.sql(
+        "SET ROLE own; CREATE SCHEMA past_lo; GRANT USAGE ON SCHEMA past_lo TO ann; "
+        "CREATE FUNCTION past_lo.get(oid) RETURNS bytea LANGUAGE sql STABLE SECURITY DEFINER AS 'SELECT lo_get($1)'"
+    )
+    with session(roles, "own", "past_lo") as own:
+        own.execute(
+            "SELECT lo_from_bytea(7101, 'own'), lo_from_bytea(7102, 'own'), lo_from_bytea(7103, 'own')"
+        )
+        (ts,) = own.execute("SHOW holdfast.commit_ts").fetchone() or ("",)
+        own.execute("SELECT lo_unlink(7101), lo_unlink(7102)")
+    with session(roles, "ann", "past_lo") as ann:
+        ann.execute("SELECT lo_from_bytea(7101, 'ann')")
+        ann.execute("GRANT SELECT ON LARGE OBJECT 7101 TO ann, PUBLIC")
+    roles.sql("ALTER LARGE OBJECT 7103 OWNER TO ann")
+    there: Answer = [(b"own",)]
+    for role, wanted in (
+        ("own", (there, there, DENIED, there, there)),
+        ("ann", (DENIED, DENIED, there, DENIED, DENIED)),
+        ("postgres", (there, there, there, there, there)),
+    ):
+        with session(roles, role, "past_lo") as c:
+            for call, answered in zip(
+                ("lo_get(7101)", "lo_get(7102)", "lo_get(7103)", "get(7101)", "get(7102)"),
+                wanted,
+                strict=True,
+            ):
+                c.execute(f"BEGIN AS OF SYSTEM TIME {ts}")  # type: ignore[call-overload]
+                assert answer(c, f"SELECT {call}") == answered, (role, call)
+                c.execute("ROLLBACK")
+    roles.sql("SELECT lo_unlink(7101), lo_unlink(7103)")
+
+
 def test_a_role_of_the_same_name_is_another_one(roles: ServerProcess) -> None:
     roles.sql("CREATE ROLE twin LOGIN; CREATE SCHEMA twins; GRANT ALL ON SCHEMA twins TO twin")
     with session(roles, "twin", "twins") as c:
