@@ -35,6 +35,8 @@ from txn.types import (
     row_keeps_bounds,
 )
 
+AT_ONCE: Final = 8192
+"""Values of a column that are made between two yields: numerics take a microsecond each."""
 CHUNK_COLUMNS: Final = 1000
 """Columns of a table that are made in one turn of the loop, at most."""
 
@@ -306,11 +308,11 @@ def to_arrow(values: Sequence[Any], type_: PhysicalType) -> Any:
     if kind == "interval" or kind == "timetz":
         return _struct(values, _SIMPLE[kind])
     if kind == "list":
-        return _list_arrays(values, type_)[0]
+        return at_once(_list_arrays_slowly(values, type_))[0]
     return pa.array(values, arrow_type(type_))
 
 
-def _list_arrays(values: Sequence[Any], type_: PhysicalType) -> tuple[Any, Any]:
+def _list_arrays_slowly(values: Sequence[Any], type_: PhysicalType) -> Generator[None, None, tuple[Any, Any]]:
     element = type_.element
     if element is None:
         raise ValueError("a list type needs an element type")
@@ -326,17 +328,34 @@ def _list_arrays(values: Sequence[Any], type_: PhysicalType) -> tuple[Any, Any]:
         offsets.append(len(flat))
         flat.extend(elements)
         dims.append(_companion(value, sizes))
+        if len(elements) > AT_ONCE:
+            yield
     offsets.append(len(flat))
-    items = to_arrow(flat, element)
+    items = yield from _to_arrow_slowly(flat, element)
     lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), items, type=arrow_type(type_))
     return lists, pa.array(dims, _DIMS)
 
 
 def column_arrays(values: Sequence[Any], column: ShardColumn) -> list[Any]:
     """Return the arrays of ``column_fields(column)`` for the column's values (see ``to_arrow``)."""
+    return at_once(_column_arrays_slowly(values, column))
+
+
+def _column_arrays_slowly(values: Sequence[Any], column: ShardColumn) -> Generator[None, None, list[Any]]:
     if column.type.kind == "list":
-        return list(_list_arrays(values, column.type))
-    return [to_arrow(values, column.type)]
+        return list((yield from _list_arrays_slowly(values, column.type)))
+    return [(yield from _to_arrow_slowly(values, column.type))]
+
+
+def _to_arrow_slowly(values: Sequence[Any], type_: PhysicalType) -> Generator[None, None, Any]:
+    """Do what ``to_arrow`` does, some values between two yields: a list may have very many elements."""
+    if len(values) <= AT_ONCE:
+        return to_arrow(values, type_)
+    made = []
+    for start in range(0, len(values), AT_ONCE):
+        made.append(to_arrow(values[start : start + AT_ONCE], type_))
+        yield
+    return pa.concat_arrays(made)
 
 
 def rows_to_table(spec: ShardSpec, rows: Sequence[Row], row_ids: Sequence[int], begins: Sequence[int]) -> Any:
@@ -358,7 +377,7 @@ def rows_to_table_slowly(
         at = column.attnum - 1
         missing = column.missing_value
         values = [row[at] if at < len(row) else missing for row in rows]
-        arrays += column_arrays(values, column)
+        arrays += yield from _column_arrays_slowly(values, column)
     arrays.append(int64_array(row_ids))
     arrays.append(int64_array(begins))
     return pa.Table.from_arrays(arrays, schema=table_schema(spec.columns))

@@ -45,7 +45,7 @@ _FIRST_DAY: Final = days_from_civil(2, 1, 1)
 _END_DAY: Final = days_from_civil(9999, 1, 1)
 _CYCLE_DAYS: Final = 146097
 # Years outside which no zone begins or ends to use an abbreviation.
-_LONGEST_NAME: Final = 255
+LONGEST_NAME: Final = 255
 _LONGEST_ABBREVIATION: Final = 64
 _FIRST_ABBREVIATION, _LAST_ABBREVIATION = 1850, 2100
 
@@ -153,6 +153,8 @@ def find_zone(name: str) -> Zone | None:
     A POSIX offset counts hours *west*; ``<+05>-05`` is how a numeric TimeZone setting is written. Its abbreviation may
     be missing: ``+05:30`` is west, too.
     """
+    if len(name) > LONGEST_NAME:
+        return None
     lower = name.lower()
     if lower in _UTC_NAMES:
         return Zone(name, fixed=0, abbreviation="GMT" if "g" in lower else "UTC")
@@ -165,7 +167,7 @@ def find_zone(name: str) -> Zone | None:
 def _posix(name: str) -> Zone | None:
     """Return the zone of a POSIX specification (``X+5:30``, ``EST5EDT,M3.2.0,M11.1.0``), read as PostgreSQL does, None for another text."""
     spec = name.upper()
-    match = _STANDARD.match(spec) if len(name) <= _LONGEST_NAME else None
+    match = _STANDARD.match(spec)
     if match is None:
         return None
     standard = _west(*match.groups()[2:])

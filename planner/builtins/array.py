@@ -182,12 +182,12 @@ def array_fill(value: Any, lengths: Array | None, bounds: Any = _ABSENT) -> Arra
     if lengths is None or bounds is None:
         raise SqlError("22004", "dimension array or low bound array cannot be null")
     lengths = plain(lengths)
-    bounds = (1,) * len(lengths) if bounds is _ABSENT else plain(bounds)
-    if any(isinstance(n, tuple) for n in (*lengths, *bounds)):
+    bounds = long_arrays.repeated(1, len(lengths)) if bounds is _ABSENT else plain(bounds)
+    if any(isinstance(part[0], tuple) for part in (lengths, bounds) if part):
         raise SqlError(
             "2202E", "wrong number of array subscripts", detail="Dimension array must be one dimensional."
         )
-    if None in lengths or None in bounds:
+    if long_arrays.holds(lengths, None) or long_arrays.holds(bounds, None):
         raise SqlError("22004", "dimension values cannot be null")
     if len(lengths) > 6:
         raise SqlError("54000", f"number of dimensions ({len(lengths)}) exceeds the maximum allowed (6)")

@@ -81,7 +81,8 @@ def set_bit(data: bytes, index: int, value: int) -> bytes:
 
 
 def _trim(data: bytes, chars: bytes, left: bool, right: bool) -> bytes:
-    start, end, chosen = 0, len(data), frozenset(chars)
+    start, end = 0, len(data)
+    chosen = frozenset().union(*(set(piece) for piece in long.byte_pieces(chars, 1 << 16)))
     while left and start < end and data[start] in chosen:
         start += 1
         if not start & 1023:
@@ -104,7 +105,7 @@ def byteacat(a: bytes, b: bytes) -> bytes:
 
 def encode(data: bytes, form: str) -> str:
     """Return the text of bytes in hex, base64 (lines of 76) or escape; 22023 for another form."""
-    match form.lower():
+    match form[:_LONGEST_FORM].lower():
         case "hex":
             foresee(2 * len(data))
             return long.joined([piece.hex() for piece in long.byte_pieces(data)])
@@ -121,6 +122,10 @@ def encode(data: bytes, form: str) -> str:
             raise SqlError("22023", f'unrecognized encoding: "{form}"')
 
 
+_LONGEST_FORM: Final = 16
+"""Characters, more than the name of a form has."""
+
+
 def _base64_lines(data: bytes) -> Iterator[str]:
     """Yield lines of 76 digits, 57 bytes each, some hundred of them in one text."""
     for piece in long.byte_pieces(data, 57 * 256):
@@ -130,7 +135,7 @@ def _base64_lines(data: bytes) -> Iterator[str]:
 
 def decode(text: str, form: str) -> bytes:
     """Return the bytes of a text; 22023 for bad digits or another form."""
-    match form.lower():
+    match form[:_LONGEST_FORM].lower():
         case "hex":
             return codec.parse_hex(text)
         case "base64":

@@ -23,6 +23,7 @@ from pgwire.codecs.system import RecordValue
 from pgwire.give_way import give_way, paced, paced_iter
 from pgwire.long_arrays import gathered, tupled
 from pgwire.long_values import stripped
+from pgwire.release import LARGE, mind, release
 from planner.builtins.record_keys import RecordKey, anyhow, equated, ordered
 from planner.builtins.registry import REGISTRY
 from planner.errors import SqlError
@@ -115,11 +116,15 @@ def _json_rank(value: Any) -> Any:
     if isinstance(value, bool):
         return (3, value)
     if isinstance(value, list):
-        return (4, len(value), [_json_rank(x) for x in paced(value)])
+        return (4, len(value), _minded([_json_rank(x) for x in paced(value)]))
     if isinstance(value, dict):
         pairs = sorted(value.items(), key=lambda item: (len(item[0].encode()), item[0]))
-        return (5, len(pairs), [(key, _json_rank(item)) for key, item in paced(pairs)])
+        return (5, len(pairs), _minded([(key, _json_rank(item)) for key, item in paced(pairs)]))
     return (2, value)
+
+
+def _minded(items: list[Any]) -> list[Any]:
+    return mind(items) if len(items) > LARGE else items
 
 
 def _number(text: str) -> Decimal:
@@ -139,7 +144,10 @@ def _json_load(text: str) -> Any:
 def _jsonb_sort(text: str) -> Any:
     value = _json_load(text)
     # A whole value that is an empty array is below all: PostgreSQL takes a whole scalar for an array of one.
-    return (-1,) if value == [] else _json_rank(value)
+    found = (-1,) if value == [] else _json_rank(value)
+    if isinstance(value, list | dict):
+        release(value)
+    return found
 
 
 def _freeze(value: Any) -> Any:

@@ -35,6 +35,7 @@ from planner.builtins.numeric import add, div
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError
+from planner.long_names import MAX_NAME_BYTES, cut
 
 python = REGISTRY.python
 
@@ -51,7 +52,7 @@ _GROWING = frozenset({"year", "decade", "century", "millennium", "julian", "isoy
 
 def unit_of(text: str) -> str:
     """Return the canonical name of a unit, or "" if there is none of that name."""
-    word = text.lower()
+    word = _kept(text)
     found = look_up(word, UNITS)
     if found is not None and found[0] == "units":
         return str(found[1])
@@ -67,13 +68,18 @@ def unit_of(text: str) -> str:
     return ""
 
 
+def _kept(text: str) -> str:
+    """Return a unit as it is looked up and told: a name, of which no more is kept than of others."""
+    return cut(text[:MAX_NAME_BYTES]).lower()
+
+
 def refuse_unit(text: str, unit: str, type_name: str, detail: str | None = None) -> SqlError:
     """Return the error for a unit that a type does not have: 0A000, or 22023 for a word (``unit`` empty) that is none."""
     if unit:
         return SqlError(
-            "0A000", f'unit "{text.lower()}" not supported for type {_NAMES[type_name]}', detail=detail
+            "0A000", f'unit "{_kept(text)}" not supported for type {_NAMES[type_name]}', detail=detail
         )
-    return SqlError("22023", f'unit "{text.lower()}" not recognized for type {_NAMES[type_name]}')
+    return SqlError("22023", f'unit "{_kept(text)}" not recognized for type {_NAMES[type_name]}')
 
 
 def _scaled(us: int, digits: int) -> Decimal:

@@ -14,7 +14,14 @@ from pgwire.codecs.calendar import (
     month_days,
 )
 from pgwire.codecs.domain import DATE_INFINITY, TIMESTAMP_INFINITY, US_PER_DAY
-from pgwire.codecs.zone import Zone, abbreviation_offset, abbreviation_offset_at, find_zone, zone
+from pgwire.codecs.zone import (
+    LONGEST_NAME,
+    Zone,
+    abbreviation_offset,
+    abbreviation_offset_at,
+    find_zone,
+    zone,
+)
 from planner.builtins.session import EvalSession
 from planner.errors import SqlError
 
@@ -166,13 +173,13 @@ def justify_interval(value: Interval) -> Interval:
 
 def zone_offset_for_local(name: str, local_us: int) -> int:
     """Return seconds east at a local time for an abbreviation or zone name; 22023 for neither."""
-    offset = abbreviation_offset(name.lower(), local_us)
+    offset = abbreviation_offset(name[:LONGEST_NAME].lower(), local_us)
     return zone(name).offset_for_local(local_us) if offset is None else offset
 
 
 def zone_offset_at(name: str, us: int) -> int:
     """Return seconds east at an instant for an abbreviation or zone name; 22023 for neither."""
-    offset = abbreviation_offset_at(name.lower(), us)
+    offset = abbreviation_offset_at(name[:LONGEST_NAME].lower(), us)
     if offset is not None:
         return offset
     found = find_zone(name)

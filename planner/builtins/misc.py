@@ -16,7 +16,7 @@ from pgwire.codecs import numeric
 from pgwire.codecs.encodings import longest_character
 from pgwire.codecs.network import show_cidr
 from pgwire.give_way import paced
-from pgwire.long_values import stripped
+from pgwire.long_values import mapped, stripped
 from pgwire.oids import INET
 from planner.builtins.casts import to_text
 from planner.builtins.compare import sort_key
@@ -109,7 +109,7 @@ def _past_blanks(text: str, at: int) -> int:
 def current_setting(session: EvalSession, name: str, missing_ok: bool | None = False) -> str | None:
     """SQL's ``current_setting``; 42704 unless ``missing_ok``."""
     try:
-        return session.setting(name.lower())
+        return session.setting(mapped(name, str.lower, 1 << 16))
     except SqlError as error:
         if missing_ok and error.sqlstate == "42704":
             return None

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from pgwire.codecs import array
 from pgwire.codecs.int import parse_oid
-from pgwire.give_way import paced
+from pgwire.give_way import outside, paced
 from pgwire.long_values import joined, replaced
 from planner.builtins.registry import REGISTRY
 from planner.builtins.session import EvalSession
@@ -176,11 +176,9 @@ _SQL_TYPES = {
 }  # fmt: skip
 
 
-def find_type(text: str, session: EvalSession | None = None) -> int | None:
-    """Return the oid of a type written in SQL: ``integer[]``, ``character varying(20)``, ``pg_catalog.int4``.
-
-    With ``session`` users' types are found, too, along the search path.
-    """
+@outside(1 << 14)
+def _written(text: str) -> tuple[str, int]:
+    """Return the name of a type as it is written, without modifiers, and 1 where it is an array."""
     before, close, after = " ".join(text.split()).rpartition(
         ")"
     )  # no bracket is looked for that does not come
@@ -188,6 +186,15 @@ def find_type(text: str, session: EvalSession | None = None) -> int | None:
     dimensions = 0
     while name.endswith("[]"):
         name, dimensions = name[:-2].rstrip(), 1
+    return name, dimensions
+
+
+def find_type(text: str, session: EvalSession | None = None) -> int | None:
+    """Return the oid of a type written in SQL: ``integer[]``, ``character varying(20)``, ``pg_catalog.int4``.
+
+    With ``session`` users' types are found, too, along the search path.
+    """
+    name, dimensions = _written(text)
     lowered = name.lower()
     if lowered in _SQL_TYPES:
         lowered = _SQL_TYPES[lowered]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Final
 
 from pgwire.give_way import give_way
 from pgwire.kept import kept
+from pgwire.long_values import pieces, replaced
 from planner.builtins.large import LARGE_BYTES, foresee, joined
 from planner.builtins.registry import REGISTRY
 from planner.errors import SqlError
@@ -27,6 +29,10 @@ def ilike(s: str, pattern: str) -> bool:
     return like_matcher(pattern, True)(s)
 
 
+_WINDOW: Final = 1 << 13
+"""Characters of a pattern that are rewritten between two looks at the clock."""
+
+
 def like_escape(pattern: str, escape: str) -> str:
     r"""Rewrite a pattern with another escape character to one with ``\``; 22025 for a longer escape."""
     if len(escape) > 1:
@@ -34,20 +40,23 @@ def like_escape(pattern: str, escape: str) -> str:
     if escape == "\\":
         return pattern
     if not escape:
-        return pattern.replace("\\", "\\\\")
-    out: list[str] = []
+        return replaced(pattern, "\\", "\\\\")
+    made: list[str] = []
     after = False
-    for c in pattern:
-        if c == escape and not after:
-            out.append("\\")
-            after = True
-        elif c == "\\":
-            out.append("\\" if after else "\\\\")
-            after = False
-        else:
-            out.append(c)
-            after = False
-    return "".join(out)
+    for piece in pieces(pattern, _WINDOW):
+        out: list[str] = []
+        for c in piece:
+            if c == escape and not after:
+                out.append("\\")
+                after = True
+            elif c == "\\":
+                out.append("\\" if after else "\\\\")
+                after = False
+            else:
+                out.append(c)
+                after = False
+        made.append("".join(out))
+    return joined(made)
 
 
 def similar_escape(pattern: str | None, escape: str | None = "\\") -> str | None:

@@ -15,8 +15,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from string import whitespace
+from typing import Any, Final, TypeAlias
 
+from pgwire.long_values import fields, stripped
 from planner.acl import (
     DATABASE_OWNER,
     WORDS,
@@ -211,11 +213,20 @@ KINDS: dict[str, Kind] = {
 }
 
 
+_LONGEST: Final = 80
+"""Characters that a privilege may be written with, its option included."""
+
+
+def _word(part: str) -> str:
+    """Return a privilege's name in upper case with one blank between words; of one that is too long for any only its beginning."""
+    return " ".join(stripped(part, whitespace, True, True)[:_LONGEST].upper().split())
+
+
 def _words(text: str, allowed: Sequence[str]) -> list[tuple[str, bool]]:
     """Return (privilege, with grant option) for each word of a list; 22023 for one that is not allowed."""
     found: list[tuple[str, bool]] = []
-    for part in text.split(","):
-        word = " ".join(part.upper().split())
+    for part in fields(text, ","):
+        word = _word(part)
         grant = word.endswith(" WITH GRANT OPTION")
         word = word.removesuffix(" WITH GRANT OPTION")
         if word not in allowed:
@@ -291,8 +302,8 @@ def _role_inquiry(with_user: bool) -> Callable[..., bool | None]:
         role = _role(session, args[0] if with_user else session.user)
         wanted, text = args[-2:]
         other = _role(session, wanted)
-        for part in text.split(","):
-            word = " ".join(part.upper().split())
+        for part in fields(text, ","):
+            word = _word(part)
             base = word.removesuffix(" WITH GRANT OPTION").removesuffix(" WITH ADMIN OPTION")
             if base not in ("MEMBER", "USAGE"):
                 raise SqlError("22023", f'unrecognized privilege type: "{part.strip()}"')

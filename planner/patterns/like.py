@@ -8,13 +8,20 @@ is as much as can be. The last one, unless ``%`` follows it, has to fit at the e
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from pgwire.kept import kept
+from pgwire.long_values import joined
 from planner.builtins.text import lower
 from planner.errors import SqlError
 from planner.patterns.steps import spend
+
+_PLAIN: Final = re.compile(r"[^%_\\]+")
+_WINDOW: Final = 1 << 14
+"""Characters of a pattern that are looked at in one call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,42 +60,70 @@ class _Segment:
             at += 1
 
 
-def _segment(characters: list[str | None]) -> _Segment:
-    runs: list[tuple[int, str]] = []
-    text: list[str] = []
-    for offset, c in enumerate([*characters, None]):
-        if c is not None:
-            text.append(c)
-        elif text:
-            runs.append((offset - len(text), "".join(text)))
-            text.clear()
-    anchor = max(runs, key=lambda run: len(run[1]), default=None)
-    return _Segment(tuple(runs), len(characters), anchor)
+class _Reading:
+    """Segments while they are read."""
+
+    def __init__(self) -> None:
+        self.segments: list[_Segment] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        self._runs: list[tuple[int, str]] = []
+        self._text: list[str] = []
+        self._length = 0
+
+    def text(self, text: str) -> None:
+        """Go on with a run."""
+        self._text.append(text)
+        self._length += len(text)
+
+    def anything(self) -> None:
+        """A place for any character."""
+        self._end_run()
+        self._length += 1
+
+    def end(self) -> None:
+        """The segment ends."""
+        self._end_run()
+        anchor = max(self._runs, key=lambda run: len(run[1]), default=None)
+        self.segments.append(_Segment(tuple(self._runs), self._length, anchor))
+        self._begin()
+
+    def _end_run(self) -> None:
+        if self._text:
+            run = joined(self._text)
+            self._runs.append((self._length - len(run), run))
+            self._text = []
 
 
 def _read(pattern: str) -> tuple[list[_Segment], bool]:
     """Return the segments of a pattern (one more than its ``%``), and whether it ends in its escape."""
-    segments: list[_Segment] = []
-    characters: list[str | None] = []
-    i = 0
+    reading = _Reading()
+    i = steps = 0
+    unfinished = False
     while i < len(pattern):
-        if i % 1024 == 1023:
-            spend(4096)
+        steps += 1
+        if steps % 64 == 0:
+            spend(512)
+        plain = _PLAIN.match(pattern, i, i + _WINDOW)
+        if plain is not None:
+            reading.text(plain[0])
+            i = plain.end()
+            continue
         c = pattern[i]
         if c == "\\":
             i += 1
             if i == len(pattern):
-                segments.append(_segment(characters))
-                return segments, True
-            characters.append(pattern[i])
+                unfinished = True
+                break
+            reading.text(pattern[i])
         elif c == "%":
-            segments.append(_segment(characters))
-            characters = []
+            reading.end()
         else:
-            characters.append(None if c == "_" else c)
+            reading.anything()
         i += 1
-    segments.append(_segment(characters))
-    return segments, False
+    reading.end()
+    return reading.segments, unfinished
 
 
 @kept(1000)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tests.support.durable import run, two_column_spec
 from tests.support.physical import TYPES, P, name_of, same, values
 from tests.txn.durable.test_keycodec import compare_keys, in_range
-from txn import snapshot
+from txn import columns, snapshot
 from txn.columns import column_arrays, rows_to_table, to_python, value_getter
 from txn.errors import DamagedFile, MissingFile, UnknownFormat
 from txn.keycodec import KeyCodec
@@ -531,3 +531,20 @@ def test_a_scan_keeps_no_row_that_it_has_handed_on(tmp_path: Path) -> None:
         assert most == [0] * 5
 
     run(body)
+
+
+def test_long_lists_are_made_into_columns_some_elements_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    column = ShardColumn(attnum=1, type=P(kind="list", element=P(kind="numeric")))
+    lists = [tuple(Decimal(n) / 4 for n in range(50)), None, (), (None, Decimal(1)), ((Decimal(1),), (None,))]
+    whole = columns.column_arrays(lists, column)
+    monkeypatch.setattr(columns, "AT_ONCE", 7)
+    steps = columns._column_arrays_slowly(lists, column)
+    turns, made = 0, None
+    while made is None:
+        try:
+            next(steps)
+            turns += 1
+        except StopIteration as done:
+            made = done.value
+    assert made == whole
+    assert turns >= 8
