@@ -43,6 +43,8 @@ T = TypeVar("T")
 
 LITTLE: Final = 8
 """A statement that has taken less than its share divided by this is not refused for what the process has."""
+WITHIN_A_CALL: Final = 2
+"""How many of its shares a statement may have within one call."""
 LOOKS_S: Final = 0.005
 """From one look at what a thread has taken to the next."""
 ROOM_S: Final = 5.0
@@ -113,15 +115,15 @@ class Statements:
         """Bytes of the processes beside the server, as far as they have them or may yet."""
         return max(self.lent, self.beside)
 
-    def lend(self, account: Account | None, most: int) -> int:
+    def lend(self, account: Account | None, least: int, most: int) -> int:
         """Return how many bytes a process may take for a statement, up to ``most``: what the statement may still have, and the server.
 
-        A little is always lent, as no statement is refused that has taken a little. They are lent until ``returned``.
+        ``least`` and a little are always lent, as no statement is refused that has taken a little. They are lent until ``returned``.
         """
         room = min(most, self.ceiling - resident_bytes()[0] - self.elsewhere)
         if account is not None:
             room = min(room, account.limit - account.taken)
-        room = max(room, self.each // LITTLE)
+        room = max(room, min(least, most), self.each // LITTLE)
         self.lent += room
         return room
 
@@ -218,12 +220,12 @@ class Account:
             self._measure()
             self._measures = False
 
-    def check(self) -> None:
-        """Between steps of what gathers: SqlError 53200 where the statement has too much by now."""
+    def check(self, shares: int = 1) -> None:
+        """Between steps of what gathers: SqlError 53200 where the statement has more than ``shares`` shares by now."""
         if not self._measures:
             self.begins()
         self._measure()
-        self._check(0)
+        self._check(0, shares)
 
     def _measure(self) -> None:
         now = resident_bytes()[0]
@@ -251,8 +253,9 @@ class Account:
         if not ahead:
             self.promised = held
 
-    def _check(self, more: int) -> None:
+    def _check(self, more: int, shares: int = 1) -> None:
         statements = self.statements
+        limit = self.limit * shares
         more_of_all = more + statements.lent
         high = (
             self.taken + more > self.limit // LITTLE
@@ -260,13 +263,13 @@ class Account:
         )
         if (
             high
-            or self.taken + more > self.limit
+            or self.taken + more > limit
             or (self.taken and statements.taken + more_of_all > statements.limit)
         ):
             give_back()  # what allocators keep for later is nobody's
             self._measure()
         others = max(pa.total_allocated_bytes() - self._arrow, 0)
-        if max(self.taken - others, 0) + more > self.limit:
+        if max(self.taken - others, 0) + more > limit:
             raise SqlError(
                 "53200",
                 "out of memory",
@@ -393,6 +396,16 @@ def enter(account: Account | None) -> Account | None:
 def running() -> Account | None:
     """Return whose slice it is; None where nobody's is."""
     return _running
+
+
+def check_within() -> None:
+    """Look what the statement that runs has by now, within one call of a function or codec. SqlError 53200.
+
+    Reading or writing one value has several copies of it for a moment: a statement's share holds two values of an eighth of ``memory``, and what is
+    in between may come to as much again.
+    """
+    if _running is not None:
+        _running.check(WITHIN_A_CALL)
 
 
 def check() -> None:

@@ -299,6 +299,7 @@ def _raw_json(text: str) -> str:
     except UnicodeEncodeError as error:
         raise SqlError("22021", "the statement text is not valid UTF-8") from error
     except (_pg.ParseError, long_parse.ParseError) as error:
+        scanner.raise_out_of_memory(error)
         raise _syntax_error(text, error) from None
 
 

@@ -101,10 +101,17 @@ def _scanned(text: str) -> list[_pg.Token]:
         raise SqlError("22021", "the statement text is not valid UTF-8") from error
 
 
+def raise_out_of_memory(error: Exception) -> None:
+    """Raise MemoryError where that is what libpg_query has met, in PostgreSQL's words: it says nothing about the text."""
+    if str(error.args[0]).startswith("out of memory"):
+        raise MemoryError
+
+
 @outside(HERE)
 def _shown(text: str, told: bool) -> tuple[str, tuple[str | int, ...]]:
     """Return the tokens, one in a line, and what a ScanError has."""
     try:
         return joined([f"{t.start} {t.end} {t.name} {t.kind}" for t in _scanned(text)], "\n"), ()
     except _pg.ParseError as error:
+        raise_out_of_memory(error)
         return "", error.args if told else ("",)

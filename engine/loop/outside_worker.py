@@ -73,14 +73,13 @@ def serve(sock: socket.socket) -> None:
     """Run what the server asks for, one function after the other, until it closes the socket."""
     file = cast("BinaryIO", sock.makefile("rb", buffering=1 << 16))
     while True:
+        _allow(None)  # what comes is as large as the server has allowed
         try:
             message = _receive(file)
         except EOFError:
             return
-        bytes_, *args = message.values
-        _allow(bytes_)
-        tag, values = _answer(message.tag, tuple(args))
-        del message, args
+        tag, values = _run(message)
+        del message
         head, pieces = pack(tag, values)
         sock.sendall(FRAME.pack(len(head)) + head)
         for piece in pieces:
@@ -90,6 +89,12 @@ def serve(sock: socket.socket) -> None:
         _return_free()
 
 
+def _run(message: Unpacking) -> tuple[object, tuple[Any, ...]]:
+    bytes_, *args = message.values
+    _allow(bytes_)
+    return _answer(message.tag, tuple(args))
+
+
 def _return_free() -> None:
     """Return to the system what is free; where the C library is not glibc, it does so by itself."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
@@ -97,12 +102,12 @@ def _return_free() -> None:
         trim(0)
 
 
-def _allow(bytes_: int) -> None:
-    """Let the process take so much memory beyond what it has: then MemoryError."""
+def _allow(bytes_: int | None) -> None:
+    """Let the process take so much memory beyond what it has, as much as it likes where that is None: then MemoryError."""
     with open("/proc/self/statm", "rb") as file:
         taken = int(file.read().split()[0]) * resource.getpagesize()
     _soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (taken + bytes_, hard))
+    resource.setrlimit(resource.RLIMIT_AS, (hard if bytes_ is None else taken + bytes_, hard))
 
 
 def main() -> None:

@@ -227,7 +227,7 @@ def lay_aside() -> None:
     """Let others run; for ``give_way``, in open code whose slice is over. SqlError 53200 where its statement has too much by now."""
     strand = current()
     if strand is not None and not strand.closing:
-        accounts.check()  # what a loop gathers, however deep, is judged where it gives way
+        accounts.check_within()  # what a loop gathers, however deep, is judged where it gives way
         _park(strand)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import binascii
 import re
+from itertools import chain
 
 from pgwire import long_values as long
 from pgwire.codecs.errors import DataError
@@ -70,9 +71,8 @@ def _nibble(char: str) -> int:
 
 def show_hex(value: bytes) -> str:
     r"""Print ``\x`` and lower-case hexadecimal digits."""
-    return long.joined(
-        ["\\x", *(value[at : at + PIECE].hex() for at in paced(range(0, len(value), PIECE), 1))]
-    )
+    pieces = (value[at : at + PIECE].hex() for at in paced(range(0, len(value), PIECE), 1))
+    return long.filled(2 + 2 * len(value), "", chain(("\\x",), pieces))
 
 
 _ESCAPED = {

@@ -146,6 +146,9 @@ def _string_encoder(
             shown.append(f"e{i}(v)")
         elif printer is str:
             shown.append("str(v)")
+        elif oid == domain.BYTEA and printer is not None:
+            space[f"e{i}"] = _within(printer)
+            shown.append(f"e{i}(v, L)")
         elif oid in _AS_IS:
             shown.append("v if v.isascii() else latin(v)")
         elif not found.ascii:
@@ -180,6 +183,16 @@ def _string_encoder(
         return chosen(rows)
 
     return encode
+
+
+def _within(show: Callable[[bytes], str]) -> Callable[[bytes, Sequence[str]], str]:
+    """Return ``show`` for bytes that are in a table of lengths; IndexError before a long one is printed, which would be for nothing."""
+
+    def shown(value: bytes, lengths: Sequence[str]) -> str:
+        _ = lengths[len(value)]
+        return show(value)
+
+    return shown
 
 
 def _compiled(body: str, cells: _Cells, space: dict[str, Any], parts: Sequence[str] = ()) -> RowEncoder:

@@ -74,8 +74,8 @@ TOO_MUCH = [
     "SELECT encode(convert_to(repeat('x', 60000000), 'UTF8'), 'hex')",
     "SELECT array_fill(0, ARRAY[100000000])",
     # one call whose loop gathers
-    "SELECT array_positions(array_fill('x'::text, ARRAY[2000000]), 'x')",
-    "SELECT array_replace(array_fill(1.5, ARRAY[3000000]), 2.5, 3.5)",
+    "SELECT array_positions(array_fill('x'::text, ARRAY[4000000]), 'x')",
+    "SELECT array_replace(array_fill(1.5, ARRAY[6000000]), 2.5, 3.5)",
 ]
 
 

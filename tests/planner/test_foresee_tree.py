@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from pglast import parser as pg
 
-from planner import long_parse, parse
+from planner import long_parse, parse, scanner
 from planner.builtins.large import METER
 from planner.errors import SqlError
 
@@ -65,3 +66,19 @@ def test_a_text_of_which_there_is_no_room_for_copies_is_refused() -> None:
     with pytest.raises(SqlError, match="out of memory") as caught:
         parse.parse(f"SELECT '{'x' * (SHARE // 4)}'")
     assert (caught.value.detail or "").startswith("To read a statement of 1 MB takes 4 MB; 4 MB are allowed")
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_the_grammar_s_want_of_memory_says_nothing_about_the_text(
+    long: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(text: object) -> object:
+        raise pg.ParseError("out of memory")
+
+    monkeypatch.setattr(pg, "parse_sql_json", fails)
+    monkeypatch.setattr(pg, "scan", fails)
+    monkeypatch.setattr(long_parse, "tree_of", fails)
+    text = f"SELECT '{'x' * 50_000 if long else 'x'}'"
+    for read in (parse.parse, scanner._shown.__wrapped__):
+        with pytest.raises(MemoryError):
+            read(text, True) if read is not parse.parse else read(text)

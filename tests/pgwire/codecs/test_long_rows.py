@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pgwire.codecs import copy_out, domain, long_rows, rows
+from pgwire.codecs import bytea, copy_out, domain, long_rows, rows
 from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.copy_out import copy_long_row, copy_row_encoder
 from pgwire.codecs.errors import DataError
@@ -103,3 +103,19 @@ def test_a_message_is_as_long_as_postgresql_allows(monkeypatch: pytest.MonkeyPat
     with pytest.raises(DataError) as caught:
         joined(long_data_row((domain.TEXT,), (), CodecSettings())(("x" * 100,)))
     assert caught.value.sqlstate == "54000"
+
+
+def test_a_long_bytea_is_not_printed_before_it_goes_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed: list[int] = []
+
+    def counting(value: bytes) -> str:
+        printed.append(len(value))
+        return bytea.show_hex(value)
+
+    monkeypatch.setattr(rows, "text_printer", lambda oid, settings: counting if oid == domain.BYTEA else str)
+    encode = row_encoder((domain.INT4, domain.BYTEA, domain.BYTEA), (), CodecSettings())
+    with pytest.raises(LongRows):
+        encode([(1, b"x" * (rows.LONG_BYTES + 1), None)])
+    assert printed == []
+    assert encode([(1, b"x", b"y")])[1] == 1
+    assert printed == [1, 1]
