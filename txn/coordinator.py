@@ -384,7 +384,8 @@ class Coordinator:
                 for ended in shard.ended:
                     live.end_rows(ended, ts)
             if not staged:
-                self._add_parts(live, shard, ts)
+                if shard.parts:
+                    self._add_parts(live, shard, ts)
                 if shard.ops:
                     live.apply(shard.ops, ts, bool(shard.parts))
 

@@ -42,8 +42,10 @@ class Identity:
                 self._meant[name] = role.oid
 
     def take(self, role: RoleDef) -> None:
-        """Let a name mean a role, which the session may become."""
-        self._meant[role.name] = role.oid
+        """Let a name mean a role, which the session may become, or has become by the setting's being the name already."""
+        if self._meant.get(role.name) != role.oid:
+            self._meant[role.name] = role.oid
+            self._settings.outdate()
 
     @contextmanager
     def taken(self, role: RoleDef) -> Iterator[None]:
@@ -53,7 +55,9 @@ class Identity:
         try:
             yield
         finally:
-            self._meant = before
+            if self._meant != before:
+                self._meant = before
+                self._settings.outdate()
 
     @property
     def session(self) -> int:

@@ -87,8 +87,9 @@ class Session:
         query_text, activity, state_change_us: what pg_stat_activity shows.
         commit_actions: of temporary tables, once one has any.
         has_temporaries: once true, plans depend on whose session it is.
-        acting, restricted: code of others runs with their rights (``engine.routines.acting``), on behalf of the role ``asking``: that of the
-            client, or the owner of the code where that may less; 0 where neither may all that the other may.
+        acting, restricted: code of others runs with their rights (``engine.routines.acting``).
+        asking: on whose behalf, then: that of the client's role, or of the owner of the code where that may less; 0 where neither may all that
+            the other may. None: no code of others runs, and the current user asks, as plans know without asking for it each time.
     """
 
     def __init__(
@@ -139,7 +140,7 @@ class Session:
         self.has_temporaries = False
         self.acting = False
         self.restricted = False
-        self.asking = 0
+        self.asking: int | None = None
         self.identity = Identity(settings, user, self.view.catalog)
         settings.on_new_generation = self._forget_derived
         settings.hold = self.held.hold
@@ -219,12 +220,7 @@ class Session:
 
         None, who owns nothing: once it has been dropped, and where client and owner each may what the other may not.
         """
-        return self.today.role_by_oid(self.asker_oid)
-
-    @property
-    def asker_oid(self) -> int:
-        """The same by oid, be it that of a role which has been dropped."""
-        return self.asking if self.acting or self.restricted else self.identity.current
+        return self.today.role_by_oid(self.identity.current if self.asking is None else self.asking)
 
     def past(self, ts: Timestamp, *, policies: bool = True) -> CatalogSnapshot:
         """Return the catalog as of ``ts`` as it may be read: what has changed since is run as it is (``engine.catalog.todays_code``).

@@ -256,8 +256,7 @@ class Settings:
         before = self._values.get(key)
         self._keep(key, value)
         if before != value and key not in MODES:
-            self.generation += 1
-            self.on_new_generation()
+            self.outdate()
             definition = definitions().get(key)
             if self._changed is not None and definition is not None and definition.name in _TOLD:
                 try:
@@ -265,6 +264,11 @@ class Settings:
                 except BackendError:  # the system does not take it
                     self._keep(key, before)
                     raise
+
+    def outdate(self) -> None:
+        """A value has changed, or what one means: nothing holds that was made of them."""
+        self.generation += 1
+        self.on_new_generation()
 
     def _keep(self, key: str, value: str | None) -> None:
         """Keep a value, None: the default. A placeholder that has been there stays for the session, empty (as PostgreSQL keeps its variable)."""

@@ -42,11 +42,14 @@ def permitted(session: Session, plan: Plan) -> bool:
 
 
 def _key(session: Session) -> Passed:
-    """Return what it depends on whether a statement may run as it was planned; who asks counts for what is read of the past."""
+    """Return what it depends on whether a statement may run as it was planned.
+
+    Who asks counts for what is read of the past: the current user where ``asking`` names nobody.
+    """
     derived = session.derived
     seen, latest = session.view.catalog.version, session.space.catalog.version
     return (
-        seen, latest, derived.user, derived.replica, derived.row_security, session.asker_oid, session.acting
+        seen, latest, derived.user, derived.replica, derived.row_security, session.asking, session.acting
     )  # fmt: skip
 
 

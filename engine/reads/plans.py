@@ -47,7 +47,7 @@ from planner.statements import (
 from planner.types import SqlType
 from txn.types import ShardId
 
-Passed: TypeAlias = tuple[int, int, int, bool, bool, int, bool]
+Passed: TypeAlias = tuple[int, int, int, bool, bool, int | None, bool]
 """As whom, and under which catalogs, a plan was found to be permitted (``engine.ddl.privileges``)."""
 
 PLAN_CACHE_MAX_TEXT = 32 * 1024  # characters; longer statements are planned every time

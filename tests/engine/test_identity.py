@@ -67,6 +67,28 @@ def test_one_may_leave_a_role_that_was_dropped(server: ServerProcess, root: Conn
         assert eve.execute("SELECT current_user").fetchone() == ("eve",)
 
 
+def test_a_name_that_is_another_roles_now_brings_nothing_of_the_ones_before(
+    server: ServerProcess, root: Connection
+) -> None:
+    root.execute("CREATE ROLE group_of_eve ROLE eve")
+    root.execute("GRANT SELECT ON of_root TO group_of_eve")
+    root.execute("CREATE SCHEMA of_group AUTHORIZATION group_of_eve")
+    with opened(server, user="eve") as eve:
+        eve.execute("SET ROLE group_of_eve")
+        root.execute("ALTER ROLE group_of_eve RENAME TO eve_too")
+        root.execute("CREATE ROLE group_of_eve ROLE eve")
+        eve.execute("SET search_path = of_group, public")
+        eve.execute("SELECT a FROM of_root")
+        assert eve.execute("SELECT current_schema").fetchone() == ("of_group",)
+        eve.execute("SET ROLE group_of_eve")  # what the setting holds already
+        assert eve.execute("SELECT current_schema").fetchone() == ("public",)
+        with pytest.raises(errors.InsufficientPrivilege):
+            eve.execute("SELECT a FROM of_root")
+        eve.execute("SET ROLE eve_too")
+        eve.execute("SELECT a FROM of_root")
+    root.execute("DROP SCHEMA of_group")
+
+
 def test_rights_that_are_taken_away_are_gone_in_open_sessions(
     server: ServerProcess, root: Connection
 ) -> None:
