@@ -303,7 +303,7 @@ class AggregateNode(Node):
                             found = fresh(bucket[0])
                             table.put(k, found)
                             order.append(found)
-                        for i, call in simple:
+                        for i, call in paced(simple, 16):
                             if call.steps is None:
                                 call.feed(found.states[i], bucket)
                             else:
@@ -312,7 +312,7 @@ class AggregateNode(Node):
                             for i, call in called:
                                 assert call.steps is not None
                                 yield from found.states[i].feed(call.steps, call.values([row]), e)
-                        for i, call in buffered:
+                        for i, call in paced(buffered, 16):
                             test = call.filter
                             found.buffers[i].extend(
                                 bucket if test < 0 else [row for row in bucket if row[test] is True]
@@ -339,7 +339,7 @@ class AggregateNode(Node):
             yield from chunks(out)
         finally:
             release(out)
-            if read * len(self.sets) > LARGE:
+            if read * len(self.sets) * (1 + len(calls)) > LARGE:  # an aggregate may keep each row
                 release_all(groups)
                 for table in tables:
                     table.release()

@@ -42,6 +42,15 @@ class _Ended(Exception):
     """The process has ended by itself."""
 
 
+def _took_too_much(lent: int) -> SqlError:
+    return SqlError(
+        "53200",
+        "out of memory",
+        detail=f"A call took more than {accounts.megabytes(lent)} of memory in a process of its own.",
+        hint=accounts.HINT,
+    )
+
+
 class _Worker:
     """One process, from the server's side."""
 
@@ -161,12 +170,7 @@ class Outside:
             finally:
                 self._statements.returned(lent)
         if answer.tag == NO_MEMORY:
-            raise SqlError(
-                "53200",
-                "out of memory",
-                detail=f"A call took more than {accounts.megabytes(lent)} of memory in a process of its own.",
-                hint=accounts.HINT,
-            )
+            raise _took_too_much(lent)
         return answer
 
     def _value(self, answer: Unpacking) -> Any:
@@ -195,6 +199,10 @@ class Outside:
             self._drop(worker)
             if kept:
                 return None
+            if (
+                lent < self._statements.each
+            ):  # there was little to lend, and C code that gets no memory may end its process
+                raise _took_too_much(lent) from None
             raise SqlError("58000", "the process that computes a long expression has ended") from None
         except BaseException:
             self._drop(worker)

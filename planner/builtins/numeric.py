@@ -28,7 +28,7 @@ from decimal import (
 from typing import Final, cast
 
 from pgwire.codecs.typmod import apply_typmod
-from pgwire.give_way import outside
+from pgwire.give_way import give_way, outside
 from planner.builtins.integer import check2, check4, check8, division_by_zero
 from planner.builtins.registry import REGISTRY
 from planner.errors import SqlError
@@ -75,6 +75,10 @@ def checked(x: Decimal) -> Decimal:
     if x.is_finite():
         if x.adjusted() > MAX_WEIGHT:
             raise overflow()
+        if x.adjusted() >= 1000:
+            give_way()  # to compute it took milliseconds
+        if x.same_quantum(ONE):
+            return x
         exponent = cast("int", x.as_tuple().exponent)
         if exponent > 0:
             return EXACT.quantize(x, ONE)

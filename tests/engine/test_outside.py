@@ -54,8 +54,8 @@ def test_weights() -> None:
 
 
 @asynccontextmanager
-async def processes(bytes_: int = 256 << 20) -> AsyncIterator[Outside]:
-    outside = Outside(Statements(4 * bytes_, bytes_))
+async def processes(bytes_: int = 256 << 20, ceiling: int = 1 << 62) -> AsyncIterator[Outside]:
+    outside = Outside(Statements(4 * bytes_, bytes_, ceiling))
     way.install(strands.lay_aside, outside.run)
     try:
         yield outside
@@ -105,6 +105,24 @@ def test_a_process_that_nobody_wants_has_nothing_of_its_last_call() -> None:
                 await asyncio.sleep(0.02)
             assert outside.pids == {pid}
             assert resident(pid) <= before + (20 << 20)
+
+    run(body)
+
+
+@pytest.mark.parametrize(("ceiling", "sqlstate"), [(1 << 62, "58000"), (0, "53200")])
+def test_a_process_that_ends_by_itself_had_too_little_where_there_was_little_to_lend(
+    ceiling: int, sqlstate: str
+) -> None:
+    async def body() -> None:
+        async with processes(ceiling=ceiling) as outside:
+            call = asyncio.ensure_future(asyncio.to_thread(parse_jsonb, "[" + "1," * 3_000_000 + "1]"))
+            while not outside.running and not call.done():
+                await asyncio.sleep(0.01)
+            for pid in outside.running:
+                os.kill(pid, signal.SIGKILL)
+            with pytest.raises(SqlError) as caught:
+                await call
+            assert caught.value.sqlstate == sqlstate
 
     run(body)
 
