@@ -83,6 +83,7 @@ TOO_MUCH = [
 def test_a_statement_has_its_share_and_no_more(sql: str, tmp_path: Path) -> None:
     async def body(session: Session, other: Session) -> None:
         await session.run("SELECT 1")
+        session.connection.db.statements.ceiling = 1 << 40  # what the tests before have left is none of its
         with pytest.raises(Failed) as caught:
             await session.run(sql)
         report = caught.value.report
