@@ -124,6 +124,7 @@ _SAMPLES: dict[type[Exception], Exception] = {
     txn_errors.WriteConflict: txn_errors.WriteConflict(txn_errors.Cause.SCAN_READ, ShardId(1)),
     txn_errors.Deadlock: txn_errors.Deadlock((_WAIT,)),
     txn_errors.SchemaChanged: txn_errors.SchemaChanged(ShardId(1)),
+    txn_errors.Displaced: txn_errors.Displaced("/data", "was renamed"),
     txn_errors.ReadInFuture: txn_errors.ReadInFuture(2, 1),  # type: ignore[arg-type]
     txn_errors.CommitWithdrawn: txn_errors.CommitWithdrawn(),
     txn_errors.CrossesTimelines: txn_errors.CrossesTimelines({ShardId(1): "a", ShardId(2): "b"}),

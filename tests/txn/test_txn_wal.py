@@ -13,7 +13,7 @@ import txn.wal.txns
 from tests.support.durable import run
 from tests.support.store import BY_K, StepClock, now, open_memory_store, spec, tear_away, tiny_limits
 from txn.coordinator import TxnOptions
-from txn.errors import LockTimeout, TimestampPassed, TxnError
+from txn.errors import LockTimeout, SchemaChanged, TimestampPassed, TxnError
 from txn.inspect import ShardFacts
 from txn.persist.memory import MemoryDisk
 from txn.records import Batch
@@ -121,7 +121,7 @@ def test_registering_and_forgetting_twice_is_once() -> None:
         await now(writer.commit())
         assert await forgetting
         assert not await store.forget(D0)
-        with pytest.raises(KeyError):
+        with pytest.raises(SchemaChanged):  # as whoever waited for the drop finds it
             await put(store, [D0], 3)
         with pytest.raises(ValueError, match="exists"):
             await store.register(spec(1))
