@@ -115,15 +115,15 @@ class Statements:
         """Bytes of the processes beside the server, as far as they have them or may yet."""
         return max(self.lent, self.beside)
 
-    def lend(self, account: Account | None, least: int, most: int) -> int:
+    def lend(self, account: Account | None, most: int) -> int:
         """Return how many bytes a process may take for a statement, up to ``most``: what the statement may still have, and the server.
 
-        ``least`` and a little are always lent, as no statement is refused that has taken a little. They are lent until ``returned``.
+        A little is always lent, as no statement is refused that has taken a little. They are lent until ``returned``.
         """
-        room = min(most, self.ceiling - resident_bytes()[0] - self.elsewhere)
+        room = min(most, self.left())
         if account is not None:
             room = min(room, account.limit - account.taken)
-        room = max(room, min(least, most), self.each // LITTLE)
+        room = max(room, self.each // LITTLE)
         self.lent += room
         return room
 
@@ -151,6 +151,14 @@ class Statements:
                 await asyncio.wait_for(future, max(end - loop.time(), 0.001))
             except TimeoutError:
                 raise self.too_much() from None
+
+    def left(self) -> int:
+        """Return how many bytes the process may still take, once what is free has been given back where that is little."""
+        left = self.ceiling - resident_bytes()[0] - self.elsewhere
+        if left < self.each:
+            give_back()
+            left = self.ceiling - resident_bytes()[0] - self.elsewhere
+        return left
 
     def check_ceiling(self, more: int) -> None:
         """For what no account counts: SqlError 53200 where the process has no room for ``more`` bytes, once what is free has been given back."""

@@ -136,7 +136,7 @@ class Database:
         before = max(resident_bytes()[0] - FIXED_BYTES, 0)  # where it is one part of a larger process
         self.statements = Statements(memory.statements, memory.statement, memory.ceiling + before)
         self.kept = Sessions(memory.sessions, memory.session)
-        self.messages = Room(memory.messages)
+        self.messages = Room(memory.messages, self.statements.left)
         self.descriptors = Descriptors(config.max_connections)
         accounts.install(self.statements)
         self.lease: Lease | None = None  # asked at every statement, so kept close

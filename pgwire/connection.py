@@ -308,8 +308,7 @@ class Connection:
         return RemoteProtocolError(
             "out of memory",
             sqlstate="53200",
-            detail=f"A message of {length >> 20} MB; all clients' messages have {self._room.taken >> 20} MB, and may have "
-            f"{self._room.limit >> 20} MB.",
+            detail=f"A message of {length >> 20} MB; {self._room}.",
             hint='Send less at a time, or raise the setting "memory", of which messages may take a quarter.',
         )
 

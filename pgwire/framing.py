@@ -16,6 +16,7 @@ Limits (bytes, the length word included) are checked on the length word alone, b
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from io import BytesIO
 from struct import Struct
 from typing import Final
@@ -50,25 +51,39 @@ def frame_limits(max_message_bytes: int) -> dict[int, int]:
     return limits
 
 
+LITTLE: Final = 8
+"""A message of less than the room divided by this comes in however much the process has."""
+
+
 class Room:
     """What long messages of all clients may take together while they come in and are read, in bytes.
 
     A message has its whole length from the moment it is announced, so that none has to be given up half-way.
     """
 
-    __slots__ = ("limit", "taken")
+    __slots__ = ("_left", "limit", "taken")
 
-    def __init__(self, limit: int) -> None:
-        """Nothing is taken. ``limit``: in bytes."""
+    def __init__(self, limit: int, left: Callable[[], int] | None = None) -> None:
+        """Nothing is taken. ``limit``: in bytes. ``left``: returns how many bytes the process may still take, which is asked for more than a little."""
         self.limit = limit
         self.taken = 0
+        self._left = left
 
     def take(self, size: int) -> bool:
         """Take ``size`` bytes; False, with nothing taken, where there is no room."""
-        if self.taken + size > self.limit:
+        if self.taken + size > self.limit or self.crowded_out(size):
             return False
         self.taken += size
         return True
+
+    def crowded_out(self, size: int) -> bool:
+        """Tell whether the process has no room for a message, which is there twice once it is read."""
+        return self._left is not None and size > self.limit // LITTLE and 2 * size > self._left()
+
+    def __str__(self) -> str:
+        """Return what is there, as errors say it."""
+        left = "" if self._left is None else f"; the server has {max(self._left(), 0) >> 20} MB left"
+        return f"all clients' messages have {self.taken >> 20} MB, and may have {self.limit >> 20} MB{left}"
 
     def give(self, size: int) -> None:
         """Give back what was taken."""

@@ -25,7 +25,7 @@ from engine.loop.outside_wire import FRAME, Unpacking, pack
 from engine.loop.outside_worker import DONE, NO_MEMORY
 from engine.loop.processes import spawn
 from pgwire.codecs.errors import DataError
-from pgwire.give_way import OUTSIDE, give_way, in_loop, size_of
+from pgwire.give_way import OUTSIDE, give_way, in_loop
 from planner.errors import Span, SqlError
 
 MOST: Final = 2
@@ -34,8 +34,6 @@ MODULE: Final = "engine.loop.outside_worker"
 _LOOKS_S: Final = 0.05
 """How often a thread that waits looks whether its statement has been cancelled."""
 _BUFFER: Final = 1 << 20
-_COPIES: Final = 6
-"""What a call may take at least, in sizes of its arguments: those have been allowed, and nothing could be made of them."""
 
 
 class _Ended(Exception):
@@ -162,7 +160,7 @@ class Outside:
         """Return what a process answers, in place of the statement whose slice begins it. SqlError 53200 where it takes more than it was lent."""
         account = accounts.running()
         async with self._free:
-            lent = self._statements.lend(account, _COPIES * size_of(args), self._statements.each)
+            lent = self._statements.lend(account, self._statements.each)
             try:
                 answer = None
                 while answer is None:

@@ -284,6 +284,18 @@ def test_a_long_message_without_room_is_dropped_as_it_comes(kind: bytes) -> None
     assert room.taken == 0
 
 
+def test_a_long_message_needs_what_the_process_has_left_twice() -> None:
+    left = 5 * HELD_BYTES
+    room = Room(8 * HELD_BYTES, lambda: left)
+    assert room.take(2 * HELD_BYTES)
+    assert not room.take(3 * HELD_BYTES)
+    assert str(room) == "all clients' messages have 2 MB, and may have 8 MB; the server has 5 MB left"
+    left = 0
+    assert room.take(HELD_BYTES)  # a little
+    assert not room.take(2 * HELD_BYTES)
+    assert room.taken == 3 * HELD_BYTES
+
+
 def test_room_is_given_back_once_a_long_message_has_been_read() -> None:
     room = Room(3 * HELD_BYTES)
     pair = Pair(max_message_bytes=1 << 30, room=room).ready()
