@@ -87,7 +87,7 @@ class Statements:
     Attributes:
         limit: bytes that all may take together.
         each: bytes that one may take.
-        ceiling: private bytes of the server's processes past which a statement that has taken more than ``LITTLE`` of its share takes no more.
+        ceiling: bytes in memory of the server's processes, mapped files included, past which a statement that has taken more than ``LITTLE`` of its share takes no more.
         taken: bytes taken now.
         lent: bytes that processes beside the server may take for them now (``engine.loop.outside``).
         beside: bytes that all processes beside the server had when they were last looked at (``engine.loop.ceiling``).
@@ -152,19 +152,23 @@ class Statements:
             except TimeoutError:
                 raise self.too_much() from None
 
+    def has(self) -> int:
+        """Return the bytes in memory of the server's processes: their own, and those of mapped files."""
+        return sum(resident_bytes()) + self.elsewhere
+
     def left(self) -> int:
         """Return how many bytes the process may still take, once what is free has been given back where that is little."""
-        left = self.ceiling - resident_bytes()[0] - self.elsewhere
+        left = self.ceiling - self.has()
         if left < self.each:
             give_back()
-            left = self.ceiling - resident_bytes()[0] - self.elsewhere
+            left = self.ceiling - self.has()
         return left
 
     def check_ceiling(self, more: int) -> None:
         """For what no account counts: SqlError 53200 where the process has no room for ``more`` bytes, once what is free has been given back."""
-        if resident_bytes()[0] + self.elsewhere + more > self.ceiling:
+        if self.has() + more > self.ceiling:
             give_back()
-            has = resident_bytes()[0] + self.elsewhere
+            has = self.has()
             if has + more > self.ceiling:
                 raise self.past_ceiling(has)
 
@@ -198,7 +202,18 @@ class Account:
     """
 
     __slots__ = (
-        *("_arrow", "_base", "_measures", "limit", "most", "promised", "statements", "taken", "type_name"),
+        *(
+            "_arrow",
+            "_base",
+            "_mapped",
+            "_measures",
+            "limit",
+            "most",
+            "promised",
+            "statements",
+            "taken",
+            "type_name",
+        ),
     )
 
     def __init__(self, statements: Statements) -> None:
@@ -208,6 +223,7 @@ class Account:
         self.taken = 0
         self.promised = 0
         self.most = 0  # that it had at once, since its session began
+        self._mapped = 0  # of files, then
         self._base = 0  # what the process had when the slice began, or the last measurement was made
         self._measures = False
         self._arrow = 0  # what Arrow had when it had taken nothing
@@ -217,7 +233,7 @@ class Account:
 
     def begins(self) -> None:
         """A slice of a statement that may take long begins."""
-        self._base = resident_bytes()[0]
+        self._base, self._mapped = resident_bytes()
         self._measures = True
         if not self.taken:
             self._arrow = pa.total_allocated_bytes()
@@ -236,7 +252,7 @@ class Account:
         self._check(0, shares)
 
     def _measure(self) -> None:
-        now = resident_bytes()[0]
+        now, self._mapped = resident_bytes()
         grown = max(self.taken + now - self._base, 0) - self.taken
         self._base = now
         self.promised = 0
@@ -253,7 +269,7 @@ class Account:
         if (
             self.taken + held > self.limit
             or statements.taken + statements.lent + held > statements.limit
-            or self._base + statements.elsewhere + held > statements.ceiling
+            or self._base + self._mapped + statements.elsewhere + held > statements.ceiling
         ):
             self._measure()
             self._check(size if ahead else 0)
@@ -267,7 +283,7 @@ class Account:
         more_of_all = more + statements.lent
         high = (
             self.taken + more > self.limit // LITTLE
-            and self._base + statements.elsewhere + more > statements.ceiling
+            and self._base + self._mapped + statements.elsewhere + more > statements.ceiling
         )
         if (
             high
@@ -288,8 +304,9 @@ class Account:
             )
         if more + self.taken and statements.taken + more_of_all > statements.limit:
             raise statements.too_much(more)
-        if high and self._base + statements.elsewhere - others + more > statements.ceiling:
-            raise statements.past_ceiling(self._base + statements.elsewhere)
+        has = self._base + self._mapped + statements.elsewhere
+        if high and has - others + more > statements.ceiling:
+            raise statements.past_ceiling(has)
 
     @property
     def used(self) -> bool:

@@ -133,7 +133,7 @@ class Database:
         self.config = config
         self.store = store
         memory = MemoryPlan.of(config.memory)
-        before = max(resident_bytes()[0] - FIXED_BYTES, 0)  # where it is one part of a larger process
+        before = max(sum(resident_bytes()) - FIXED_BYTES, 0)  # where it is one part of a larger process
         self.statements = Statements(memory.statements, memory.statement, memory.ceiling + before)
         self.kept = Sessions(memory.sessions, memory.session)
         self.messages = Room(memory.messages, self.statements.left)

@@ -58,7 +58,7 @@ class MemoryPlan:
             jvm=rest // 4,
             statement=memory // 4,
             statements=memory // 2,
-            ceiling=max(memory, FIXED_BYTES + memory // 2),
+            ceiling=max(memory + memory // 8, FIXED_BYTES + memory // 2),
             session=memory // 8,
             sessions=memory // 4,
             messages=memory // 4,

@@ -1,6 +1,6 @@
 """Looks every second at what the server's processes have: those beside it count as its own, and what is free inside it goes back to the system.
 
-    private bytes    |--------- three quarters of the ceiling ---------|------------ ceiling
+    in memory        |--------- three quarters of the ceiling ---------|------------ ceiling
       below            nothing is done
       above, and grown since the last time                               allocators give back what is free (a thread)
       past the ceiling                                                   statements that take more than a little end (``engine.accounts``)
@@ -43,7 +43,7 @@ class Ceiling:
         self.look_beside()
         has = resident_bytes()[0]
         self._left = min(self._left, has)
-        if has + statements.elsewhere > statements.ceiling * 3 // 4 and has >= self._left + GROWN_BYTES:
+        if statements.has() > statements.ceiling * 3 // 4 and has >= self._left + GROWN_BYTES:
             self._left = has
             get_running_loop().run_in_executor(None, give_back)
 

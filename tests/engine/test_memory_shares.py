@@ -347,7 +347,7 @@ def test_past_the_ceiling_of_the_process_nothing_large_is_made_by_threads(
 ) -> None:
     monkeypatch.setattr(METER, "charge", None)
     monkeypatch.setattr(accounts, "_statements", None)
-    ceiling = resident_bytes()[0] + (64 << 20)
+    ceiling = sum(resident_bytes()) + (64 << 20)
     accounts.install(Statements(1 << 30, 1 << 30, ceiling))
     foresee(100 << 20)  # a little
     with pytest.raises(SqlError, match="out of memory") as caught:
