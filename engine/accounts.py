@@ -17,8 +17,9 @@ DuckDB have bounds of their own (``engine.memory``), and most of it is made for 
 not: the bounds are coarse, and there to keep the server alive. What sessions keep is counted value by value.
 
 What a statement gives back stays with the allocators where something small lies between, and costs the next one nothing: one after the
-other could so take its share on top of what the last had left. So the process has a ceiling, too: past it no statement grows that has taken
-more than a little.
+other could so take its share on top of what the last had left. So the server's processes have a ceiling, too, helpers and mapped files included: past
+it no statement grows that has taken more than a little, and no thread that works for one (``Grown``). Within one call, of a function or of what reads and
+writes one value, a statement may have twice its share (``check_within``).
 
 Short statements (``Interrupts.run``: point reads, one-row writes) are not measured; a large value of theirs is charged.
 """
@@ -120,7 +121,7 @@ class Statements:
 
         A little is always lent, as no statement is refused that has taken a little. They are lent until ``returned``.
         """
-        room = min(most, self.left())
+        room = min(most, self.left(most))
         if account is not None:
             room = min(room, account.limit - account.taken)
         room = max(room, self.each // LITTLE)
@@ -156,10 +157,10 @@ class Statements:
         """Return the bytes in memory of the server's processes: their own, and those of mapped files."""
         return sum(resident_bytes()) + self.elsewhere
 
-    def left(self) -> int:
-        """Return how many bytes the process may still take, once what is free has been given back where that is little."""
+    def left(self, wanted: int) -> int:
+        """Return how many bytes the processes may still take; where that is less than is ``wanted``, once what is free has been given back."""
         left = self.ceiling - self.has()
-        if left < self.each:
+        if left < wanted:
             give_back()
             left = self.ceiling - self.has()
         return left

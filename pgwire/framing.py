@@ -63,8 +63,8 @@ class Room:
 
     __slots__ = ("_left", "limit", "taken")
 
-    def __init__(self, limit: int, left: Callable[[], int] | None = None) -> None:
-        """Nothing is taken. ``limit``: in bytes. ``left``: returns how many bytes the process may still take, which is asked for more than a little."""
+    def __init__(self, limit: int, left: Callable[[int], int] | None = None) -> None:
+        """Nothing is taken. ``limit``: in bytes. ``left``: returns how many bytes the process may still take, of which so many are wanted; asked for more than a little."""
         self.limit = limit
         self.taken = 0
         self._left = left
@@ -78,11 +78,11 @@ class Room:
 
     def crowded_out(self, size: int) -> bool:
         """Tell whether the process has no room for a message, which is there twice once it is read."""
-        return self._left is not None and size > self.limit // LITTLE and 2 * size > self._left()
+        return self._left is not None and size > self.limit // LITTLE and 2 * size > self._left(2 * size)
 
     def __str__(self) -> str:
         """Return what is there, as errors say it."""
-        left = "" if self._left is None else f"; the server has {max(self._left(), 0) >> 20} MB left"
+        left = "" if self._left is None else f"; the server has {max(self._left(0), 0) >> 20} MB left"
         return f"all clients' messages have {self.taken >> 20} MB, and may have {self.limit >> 20} MB{left}"
 
     def give(self, size: int) -> None:

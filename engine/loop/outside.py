@@ -197,9 +197,8 @@ class Outside:
             self._drop(worker)
             if kept:
                 return None
-            if (
-                lent < self._statements.each
-            ):  # there was little to lend, and C code that gets no memory may end its process
+            if lent < self._statements.each:
+                # there was little to lend, and C code that gets no memory may end its process
                 raise _took_too_much(lent) from None
             raise SqlError("58000", "the process that computes a long expression has ended") from None
         except BaseException:

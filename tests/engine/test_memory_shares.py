@@ -255,6 +255,18 @@ def test_all_statements_together_have_a_bound() -> None:
     asyncio.run(body())
 
 
+def test_messages_and_statements_have_one_ceiling(tmp_path: Path) -> None:
+    async def body(session: Session, other: Session) -> None:
+        database = session.connection.db
+        size = database.messages.limit // 2
+        assert database.messages.take(size)
+        database.messages.give(size)
+        database.statements.ceiling = 0
+        assert not database.messages.take(size)
+
+    run(tmp_path, body)
+
+
 def test_what_others_left_inside_the_process_counts_up_to_its_ceiling(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

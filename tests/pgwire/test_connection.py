@@ -286,7 +286,7 @@ def test_a_long_message_without_room_is_dropped_as_it_comes(kind: bytes) -> None
 
 def test_a_long_message_needs_what_the_process_has_left_twice() -> None:
     left = 5 * HELD_BYTES
-    room = Room(8 * HELD_BYTES, lambda: left)
+    room = Room(8 * HELD_BYTES, lambda wanted: left)
     assert room.take(2 * HELD_BYTES)
     assert not room.take(3 * HELD_BYTES)
     assert str(room) == "all clients' messages have 2 MB, and may have 8 MB; the server has 5 MB left"
