@@ -92,7 +92,7 @@ def pg_sequences(session: Session) -> Iterator[RowDict]:
         made = item.sequence
         if made is not None:
             counter = session.db.sequences.of(item)
-            shown = counter.called and rights.relation(item, "rU")
+            shown = counter.called and rights.relation(item, "rU") and not session.withholds(item)
             yield {
                 "schemaname": item.schema, "sequencename": item.name, "sequenceowner": _owner(session, item.owner),
                 "data_type": made.type_oid, "start_value": made.start, "min_value": made.minimum,

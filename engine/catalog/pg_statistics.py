@@ -45,7 +45,11 @@ def pg_stats(session: Session) -> Iterator[RowDict]:
     """Yield pg_stats: of columns that the user may read, in all rows."""
     rights = Rights(session.rights_catalog, session.role)
     for item, column, found in _columns(session):
-        if rights.column(item, column.attnum, "r") and not session.row_security_counts(item):
+        if (
+            rights.column(item, column.attnum, "r")
+            and not session.withholds(item, column.attnum)
+            and not session.row_security_counts(item)
+        ):
             yield {
                 "schemaname": item.schema, "tablename": item.name, "attname": column.name, "inherited": False,
                 "null_frac": found.null_share, "avg_width": found.width, "n_distinct": found.distinct,

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from engine.accounts import Account, Held
 from engine.catalog.state import CatalogSnapshot
-from engine.catalog.todays_code import with_code_of
-from engine.catalog.todays_rights import lost_columns, with_rights_of
+from engine.catalog.todays_code import same_names, with_code_of
+from engine.catalog.todays_rights import last_owner, lost_columns, with_rights_of
 from engine.catalog.view import CatalogView
 from engine.connection.channels import SessionChannels
 from engine.connection.demands import SessionDemands
@@ -221,6 +221,22 @@ class Session:
         None, who owns nothing: once it has been dropped, and where client and owner each may what the other may not.
         """
         return self.today.role_by_oid(self.identity.current if self.asking is None else self.asking)
+
+    def withholds(self, relation: RelationDef, attnum: int = 0) -> bool:
+        """Tell whether who asks may not have what is shown of a relation that the transaction sees, or of a column of it, since it has gone.
+
+        Where code of others acts, a relation that is called otherwise today is none that they wrote it for (docs/time-travel.md).
+        """
+        now = self.today
+        if self.catalog is now:
+            return False
+        before, after = self.catalog.relation_by_oid(relation.oid), now.relation_by_oid(relation.oid)
+        if before is None or before is after:
+            return False
+        gone = after is None or attnum in lost_columns(before, after)
+        if not gone and not (self.acting and after is not None and not same_names(before, after)):
+            return False
+        return not Rights(now, self.asker).owns(last_owner(before, after, self.space.history.last))
 
     def past(self, ts: Timestamp, *, policies: bool = True) -> CatalogSnapshot:
         """Return the catalog as of ``ts`` as it may be read: what has changed since is run as it is (``engine.catalog.todays_code``).

@@ -20,7 +20,7 @@ from engine.connection.portal import Command, Outcome
 from engine.connection.settings import IDENTITY, TEXT_SEARCH
 from engine.ddl.database_copy import copied, copy_rows
 from engine.ddl.drop import drop_rows
-from engine.ddl.members import named_role
+from engine.ddl.members import named_role, refuse_predefined
 from engine.ddl.privileges import check as check_privileges
 from engine.eager import settle
 from engine.large_objects import shards as large_objects
@@ -169,10 +169,12 @@ async def rename_database(session: Session, old: str, new: str) -> None:
 async def alter_defaults(
     conn: Connection, plan: Plan, statement: st.AlterDefaults, params: Params
 ) -> Outcome:
-    """ALTER DATABASE, ALTER ROLE ... SET | RESET. Raises SqlError 3D000, 42704, 42501, and those of SET."""
+    """ALTER DATABASE, ALTER ROLE ... SET | RESET. Raises SqlError 3D000, 42704, 42939, 42501, and those of SET."""
     session = conn.session
     database = _named(session, statement.database) if statement.database else None
     role = None if statement.role is None else named_role(session, statement.role)
+    if role is not None:
+        refuse_predefined(role.name)
     key = (database.oid if database is not None else 0, role.oid if role is not None else 0)
     old = session.catalog.defaults_of(*key)
     settings = dict(old.settings) if old is not None else {}

@@ -42,7 +42,7 @@ class DefinitionNeeds(RowNeeds):
     # -- tables ------------------------------------------------------------------------------------
 
     def create_table(self, statement: st.CreateTable) -> None:
-        """CREATE on the schema, USAGE of types, REFERENCES; to own the table that a partition belongs to; what its query reads.
+        """CREATE on the schema, USAGE of types, REFERENCES; to own the table that a partition belongs to; what its query reads, if it is to be read.
 
         A sequence that comes with it belongs to a column of it, which is looked up: USAGE of the schema.
         """
@@ -56,7 +56,7 @@ class DefinitionNeeds(RowNeeds):
             self._use_type(statement.of_type)
         self._use_types(statement.columns)
         self._refer(statement.foreign_keys)
-        if statement.query is not None:
+        if statement.query is not None and (statement.with_data or statement.executed):
             self.query(statement.query, self.role)
 
     def alter_table(self, statement: st.AlterTable) -> None:

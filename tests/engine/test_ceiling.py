@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +16,9 @@ from engine.accounts import Account, Statements
 from engine.loop import ceiling, processes
 from engine.loop.ceiling import GROWN_BYTES, Ceiling
 from planner.errors import SqlError
+from sqllogictest.client import ServerError
+from tests.support.fields import connect
+from tests.support.server import ServerProcess
 from txn.resident import private_bytes_of, resident_bytes
 
 MB = 1 << 20
@@ -75,3 +81,47 @@ def test_what_is_free_goes_back_near_the_ceiling_once_it_has_grown(monkeypatch: 
         assert GROWN_BYTES == 8 * MB
 
     asyncio.run(body())
+
+
+TWENTY_MB = "SELECT length(string_agg(repeat('x', 1000), '')) FROM generate_series(1, 20000)"
+
+
+def test_a_server_looks_again_and_again(tmp_path: Path) -> None:
+    """What is beside it grows, cannot be counted, and goes again: statements that take more than a little end meanwhile, and no longer."""
+    told, given = tmp_path / "beside", tmp_path / "beside.given"
+
+    def tell(text: str) -> None:
+        (tmp_path / "new").write_text(text)
+        os.replace(tmp_path / "new", told)
+
+    tell("0")
+    server = ServerProcess(tmp_path / "data", "--memory", "512MB", odd={"HFTEST_BESIDE": str(told)})
+    client = connect(server.port)
+
+    def state() -> str:
+        try:
+            client.run(TWENTY_MB)
+        except ServerError as error:
+            return error.sqlstate
+        return "run"
+
+    def becomes(wanted: str) -> None:
+        end = time.monotonic() + 60
+        while state() != wanted:
+            assert time.monotonic() < end, f"not {wanted}"
+
+    client.run("SET executor = index")
+    assert state() == "run"
+    assert not given.exists()
+    tell(str(1 << 40))
+    becomes("53200")
+    tell("no more files")
+    end = time.monotonic() + 60
+    while "no more files" not in server.log():
+        assert time.monotonic() < end, "no look has failed"
+    assert state() == "53200"
+    tell("0")
+    becomes("run")
+    client.close()
+    assert server.stop() == 0
+    assert given.exists()

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.fields import FieldsClient, connect
+from tests.support.roles import logged_in
 from tests.support.server import ServerProcess
 
 SETUP = (
-    "CREATE ROLE ann LOGIN",
     "CREATE SCHEMA hid",
     "CREATE TABLE hid.t (a int)",
     "CREATE FUNCTION hid.f() RETURNS int LANGUAGE sql AS 'SELECT 1'",
@@ -40,15 +40,8 @@ REFUSED = (
 
 @pytest.fixture(scope="module")
 def ann(server: ServerProcess) -> Iterator[FieldsClient]:
-    root = connect(server.port)
-    for sql in SETUP:
-        root.run(sql)
-    client = connect(server.port, user="ann")
-    yield client
-    client.close()
-    for sql in ("DROP SCHEMA hid, own CASCADE", "DROP OWNED BY ann", "DROP ROLE ann"):
-        root.run(sql)
-    root.close()
+    with logged_in(server, "ann", before=SETUP, after=("DROP SCHEMA hid, own CASCADE",)) as client:
+        yield client
 
 
 @pytest.mark.parametrize("sql", REFUSED)

@@ -8,10 +8,10 @@ import psycopg
 import pytest
 
 from tests.support.fields import FieldsClient, connect
+from tests.support.roles import logged_in
 from tests.support.server import ServerProcess
 
 SETUP = [
-    "CREATE ROLE ann LOGIN",
     "CREATE ROLE bob",
     "CREATE TABLE private (a int PRIMARY KEY, b int)",
     "INSERT INTO private VALUES (1, 2)",
@@ -30,15 +30,9 @@ SETUP = [
 
 @pytest.fixture
 def ann(server: ServerProcess) -> Iterator[FieldsClient]:
-    root = connect(server.port)
-    for sql in SETUP:
-        root.run(sql)
-    client = connect(server.port, user="ann")
-    yield client
-    client.close()
-    for sql in ("DROP SCHEMA own, hidden CASCADE", "DROP TABLE private CASCADE", "DROP ROLE ann, bob"):
-        root.run(sql)
-    root.close()
+    after = ("DROP SCHEMA own, hidden CASCADE", "DROP TABLE private CASCADE", "DROP ROLE bob")
+    with logged_in(server, "ann", before=SETUP, after=after) as client:
+        yield client
 
 
 DENIED = [
@@ -129,6 +123,62 @@ def test_alter_group_asks_what_alter_role_asks(server: ServerProcess, ann: Field
     root.run("ALTER ROLE ann NOCREATEROLE")
     assert ann.fails("ALTER GROUP pg_monitor ADD USER bob")["message"] == "permission denied"
     root.close()
+
+
+def test_predefined_roles_are_members_like_others_and_stay_as_they_are(
+    server: ServerProcess, ann: FieldsClient
+) -> None:
+    """But the one whose member is who owns the database."""
+    root = connect(server.port)
+    root.run("BEGIN")
+    for sql in (
+        "GRANT bob TO pg_monitor WITH ADMIN OPTION", "GRANT pg_read_all_data TO pg_signal_backend", "CREATE ROLE tom ROLE pg_monitor",
+        "ALTER GROUP bob ADD USER pg_checkpoint", "REVOKE pg_read_all_stats FROM pg_monitor", "GRANT pg_monitor TO ann",
+    ):  # fmt: skip
+        root.run(sql)
+    members = "SELECT pg_has_role('pg_monitor', 'tom', 'USAGE'), pg_has_role('pg_monitor', 'pg_read_all_stats', 'USAGE')"
+    assert root.run(members).rows == [("t", "f")]
+    root.run("GRANT SELECT ON private TO bob; SET LOCAL ROLE ann")
+    assert root.run("SELECT a FROM private").rows == [("1",)]
+    root.run("ROLLBACK")
+    for sql, sqlstate in (
+        ("GRANT bob TO pg_database_owner", "0LP01"), ("GRANT pg_database_owner TO bob", "0LP01"), ("GRANT pg_monitor TO pg_read_all_stats", "0LP01"),
+        ("ALTER ROLE pg_monitor SET work_mem = '1MB'", "42939"), ("ALTER ROLE pg_monitor IN DATABASE postgres RESET ALL", "42939"),
+        ("DROP OWNED BY pg_database_owner", "2BP01"), ("REASSIGN OWNED BY pg_monitor TO bob", "2BP01"),
+    ):  # fmt: skip
+        assert root.fails(sql)["sqlstate"] == sqlstate, sql
+    assert ann.fails("ALTER ROLE pg_monitor SET work_mem = '1MB'")["sqlstate"] == "42939"
+    root.close()
+
+
+NOT_READ = (
+    "CREATE TABLE own.n AS SELECT * FROM private WITH NO DATA", "CREATE TABLE own.n AS SELECT * FROM window_on WITH NO DATA",
+    "CREATE TABLE own.n AS SELECT 1 AS a WHERE EXISTS (SELECT FROM kept) WITH NO DATA", "CREATE TABLE own.n AS SELECT pg_read_file('x') AS a WITH NO DATA",
+    "CREATE MATERIALIZED VIEW own.n AS SELECT * FROM private WITH NO DATA", "CREATE VIEW own.n AS SELECT * FROM private",
+    "PREPARE n AS SELECT * FROM private",
+)  # fmt: skip
+
+
+def test_what_is_not_read_asks_for_nothing_until_it_is(ann: FieldsClient) -> None:
+    """EXPLAIN and CREATE TABLE AS EXECUTE plan it for a run, DECLARE begins one."""
+    for sql in NOT_READ:
+        ann.run("BEGIN")
+        ann.run(sql)
+        if not sql.startswith("PREPARE"):
+            ann.run("SAVEPOINT s")
+            query = "REFRESH MATERIALIZED VIEW own.n" if "MATERIALIZED" in sql else "SELECT * FROM own.n"
+            if "VIEW" in sql:
+                assert ann.fails(query)["sqlstate"] == "42501", sql
+            else:
+                assert ann.run(query).rows == []
+        ann.run("ROLLBACK")
+    for sql in ("EXECUTE n", "EXPLAIN EXECUTE n", "CREATE TABLE own.n AS EXECUTE n WITH NO DATA", f"EXPLAIN {NOT_READ[0]}", f"EXPLAIN {NOT_READ[4]}"):  # fmt: skip
+        error = ann.fails(sql)
+        assert (error["sqlstate"], error["message"]) == ("42501", "permission denied for table private"), sql
+    ann.run("BEGIN")
+    assert ann.fails("DECLARE c CURSOR FOR SELECT * FROM private")["sqlstate"] == "42501"
+    ann.run("ROLLBACK")
+    ann.run("DEALLOCATE n")
 
 
 def test_what_a_role_owns_is_its_own(ann: FieldsClient) -> None:

@@ -43,6 +43,7 @@ INQUIRY = T + (
     "ANALYZE t; CREATE SEQUENCE q; SELECT nextval('q'); CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'; CREATE TYPE e AS ENUM ('x'); "
     "GRANT SELECT ON t TO ann; GRANT USAGE, SELECT ON q TO ann"
 )
+FIGURE = "CREATE FUNCTION figure() RETURNS bigint LANGUAGE plpgsql STABLE SECURITY DEFINER AS 'BEGIN RETURN $§ END'"
 SECRET = T + "CREATE TABLE s (a int); INSERT INTO s VALUES (42); "
 
 CASES = (
@@ -232,6 +233,19 @@ CASES = (
          query="SELECT last_value FROM pg_sequences @ WHERE schemaname = '§'", own=[(1,)], ann=[(None,)]),
     Case(name="a dropped sequence's value by its function", before=INQUIRY, since="REVOKE ALL ON SEQUENCE q FROM ann; DROP SEQUENCE q",
          query="SELECT pg_sequence_last_value('q') @", own=[(1,)], ann=DENIED),
+    *(
+        Case(name=f"{body}, in its owner's function: {since}", before=f"{INQUIRY}; {FIGURE.replace('$', body)}", since=since,
+             query="SELECT figure() @", own=own, ann=ann)
+        for body, since, own, ann in (
+            ("pg_sequence_last_value(''q'')", "DROP SEQUENCE q", [(1,)], DENIED),
+            ("pg_sequence_last_value(''q'')", "ALTER SEQUENCE q RENAME TO r", [(1,)], DENIED),
+            ("pg_sequence_last_value(''q'')", "REVOKE ALL ON SEQUENCE q FROM ann", [(1,)], [(1,)]),
+            ("(SELECT last_value FROM q)", "DROP SEQUENCE q", [(1,)], DENIED),
+            ("(SELECT last_value FROM pg_sequences WHERE schemaname = current_schema())", "DROP SEQUENCE q", [(1,)], [(None,)]),
+            ("(SELECT count(*) FROM pg_stats WHERE schemaname = current_schema())", "DROP TABLE t", [(2,)], [(0,)]),
+            ("(SELECT count(*) FROM pg_stats WHERE schemaname = current_schema())", "ALTER TABLE t DROP b", [(2,)], [(1,)]),
+        )
+    ),
 )  # fmt: skip
 
 _numbers = itertools.count(1)
@@ -491,40 +505,47 @@ def test_nobody_fetches_of_the_past_for_the_owner_of_a_function_what_he_may_not_
         assert answer(c, f"SELECT max(b) FROM t AS OF SYSTEM TIME {ts_of_functions}") == [("y",)]
 
 
-def test_a_large_object_that_is_gone_is_its_owners_whatever_there_is_under_its_number(
+def test_a_large_object_that_is_gone_is_its_last_owners_whatever_there_is_under_its_number(
     roles: ServerProcess,
 ) -> None:
-    """7101 is gone, and another ann's; 7102 is gone; 7103 was given to ann."""
+    """7101 is gone, and another ann's; 7102 is gone; 7103 was given to ann; 7104 was, and is gone, and another that own has made."""
     roles.sql(
         "SET ROLE own; CREATE SCHEMA past_lo; GRANT USAGE ON SCHEMA past_lo TO ann; "
         "CREATE FUNCTION past_lo.get(oid) RETURNS bytea LANGUAGE sql STABLE SECURITY DEFINER AS 'SELECT lo_get($1)'"
     )
     with session(roles, "own", "past_lo") as own:
-        own.execute(
-            "SELECT lo_from_bytea(7101, 'own'), lo_from_bytea(7102, 'own'), lo_from_bytea(7103, 'own')"
-        )
+        own.execute("SELECT lo_from_bytea(n, 'own') FROM generate_series(7101, 7104) n")
         (ts,) = own.execute("SHOW holdfast.commit_ts").fetchone() or ("",)
         own.execute("SELECT lo_unlink(7101), lo_unlink(7102)")
     with session(roles, "ann", "past_lo") as ann:
         ann.execute("SELECT lo_from_bytea(7101, 'ann')")
         ann.execute("GRANT SELECT ON LARGE OBJECT 7101 TO ann, PUBLIC")
-    roles.sql("ALTER LARGE OBJECT 7103 OWNER TO ann")
+    roles.sql("ALTER LARGE OBJECT 7103 OWNER TO ann; ALTER LARGE OBJECT 7104 OWNER TO ann")
+    roles.sql("SET ROLE ann; SELECT lo_unlink(7104); SET ROLE own; SELECT lo_create(7104)")
     there: Answer = [(b"own",)]
     for role, wanted in (
-        ("own", (there, there, DENIED, there, there)),
-        ("ann", (DENIED, DENIED, there, DENIED, DENIED)),
-        ("postgres", (there, there, there, there, there)),
+        ("own", (there, there, DENIED, DENIED, there, there, DENIED)),
+        ("ann", (DENIED, DENIED, there, there, DENIED, DENIED, DENIED)),
+        ("postgres", (there, there, there, there, there, there, DENIED)),
     ):
         with session(roles, role, "past_lo") as c:
             for call, answered in zip(
-                ("lo_get(7101)", "lo_get(7102)", "lo_get(7103)", "get(7101)", "get(7102)"),
+                (
+                    "lo_get(7101)",
+                    "lo_get(7102)",
+                    "lo_get(7103)",
+                    "lo_get(7104)",
+                    "get(7101)",
+                    "get(7102)",
+                    "get(7104)",
+                ),
                 wanted,
                 strict=True,
             ):
                 c.execute(f"BEGIN AS OF SYSTEM TIME {ts}")  # type: ignore[call-overload]
                 assert answer(c, f"SELECT {call}") == answered, (role, call)
                 c.execute("ROLLBACK")
-    roles.sql("SELECT lo_unlink(7101), lo_unlink(7103)")
+    roles.sql("SELECT lo_unlink(7101), lo_unlink(7103), lo_unlink(7104)")
 
 
 def test_a_role_of_the_same_name_is_another_one(roles: ServerProcess) -> None:

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.fields import FieldsClient, connect
+from tests.support.roles import logged_in
 from tests.support.server import ServerProcess
 
 SETUP = (
-    "CREATE ROLE ann LOGIN",
     "CREATE SCHEMA e AUTHORIZATION ann",
     "CREATE FUNCTION check_it(int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT $1 > 0'",
     "CREATE FUNCTION spelled(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN $1 > 0; END'",
@@ -76,20 +76,10 @@ ALLOWED = (
 
 @pytest.fixture(scope="module")
 def ann(server: ServerProcess) -> Iterator[FieldsClient]:
-    root = connect(server.port)
-    for sql in SETUP:
-        root.run(sql)
-    client = connect(server.port, user="ann")
-    client.run("PREPARE echo AS SELECT $1::bool")
-    yield client
-    client.close()
-    for sql in (
-        "DROP OWNED BY ann CASCADE",
-        "DROP FUNCTION check_it(int), spelled(int), one()",
-        "DROP ROLE ann",
-    ):
-        root.run(sql)
-    root.close()
+    after = ("DROP FUNCTION check_it(int), spelled(int), one() CASCADE",)
+    with logged_in(server, "ann", before=SETUP, after=after) as client:
+        client.run("PREPARE echo AS SELECT $1::bool")
+        yield client
 
 
 @pytest.mark.parametrize(("sql", "function"), REFUSED)

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.fields import FieldsClient, connect
+from tests.support.fields import FieldsClient
+from tests.support.roles import logged_in
 from tests.support.server import ServerProcess
 
 SETUP = (
-    "CREATE ROLE ann LOGIN; CREATE TYPE pair AS (x int, y text)",
+    "CREATE TYPE pair AS (x int, y text)",
     "CREATE TABLE plain (i int PRIMARY KEY, c pair, a int[], g int GENERATED ALWAYS AS (a[2]) STORED, j jsonb)",
     "INSERT INTO plain (i, c, a, j) VALUES (1, ROW(1, 'z'), '{1,2}', '{}')",
     "CREATE TABLE parted (i int, a int[]) PARTITION BY RANGE (i)",
@@ -47,14 +48,9 @@ DENIED = (
 
 @pytest.fixture(scope="module")
 def ann(server: ServerProcess) -> Iterator[FieldsClient]:
-    root = connect(server.port)
-    for sql in SETUP:
-        root.run(sql)
-    client = connect(server.port, user="ann")
-    yield client
-    client.close()
-    root.run("DROP TABLE plain, parted, guarded CASCADE; DROP TYPE pair; DROP ROLE ann")
-    root.close()
+    after = "DROP TABLE plain, parted, guarded CASCADE; DROP TYPE pair"
+    with logged_in(server, "ann", before=SETUP, after=(after,)) as client:
+        yield client
 
 
 def test_a_part_asks_for_update_alone(ann: FieldsClient) -> None:

@@ -6,6 +6,9 @@
     HFTEST_KAFKA=1        topics of Kafka are folders, read by a stand-in for Spark's connector (tests/support/kafka)
     HFTEST_PAUSE=0.02     seconds, at most, before a statement that lost a race runs again
     HFTEST_LOCKS=1        scans lock their tables from a statement's first try on, not only after it lost races
+    HFTEST_BESIDE=file    the file holds the bytes that processes beside the server seem to have, read anew at every look, of which there
+                          are many; where it holds no number the look fails, as where the system has no more files. What is given
+                          back is noted in file.given
     HFTEST_SMALL=1        history parts, staged write sets, merges, trimming begin at a few hundred rows
 
 Nothing else differs from ``python -m engine``.
@@ -13,6 +16,7 @@ Nothing else differs from ``python -m engine``.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import time
@@ -51,6 +55,21 @@ def _small_limits() -> None:
         original(self, **(small | {k: v for k, v in given.items() if k not in small}))  # type: ignore[arg-type]
 
     options.__init__ = init  # type: ignore[assignment,method-assign]
+
+
+def _planted_beside(told: Path) -> None:
+    import engine.loop.ceiling
+    import engine.loop.processes
+
+    def beside() -> int:
+        text = told.read_text()
+        if not text.isdigit():
+            raise OSError(errno.EMFILE, text)
+        return int(text)
+
+    engine.loop.processes.private_bytes = beside
+    engine.loop.ceiling.give_back = told.with_suffix(".given").touch  # type: ignore[assignment]
+    engine.loop.ceiling.LOOKS_S = 0.02  # type: ignore[misc]
 
 
 def _wrong_answers() -> None:
@@ -92,6 +111,8 @@ def main() -> int:
         import engine.transaction.retry
 
         engine.transaction.retry.LONGEST_RETRY_PAUSE_S = float(pause)
+    if beside := os.environ.get("HFTEST_BESIDE"):
+        _planted_beside(Path(beside))
     if os.environ.get("HFTEST_KAFKA"):
         from tests.support.kafka import stand_in
 
