@@ -201,6 +201,7 @@ async def serve_forever(config: Config) -> None:
         database.turns = server.turns
         database.store.on_long_turn(server.turns.yield_to_readers)
         loop.add_signal_handler(signal.SIGHUP, database.reload)
+        database.load_ahead()
         await server.start()
         Collector(
             lambda: resident_bytes()[0] - database.statements.taken - database.kept.bytes,

@@ -430,14 +430,22 @@ class Database:
                 "the register of a dropped timeline was left behind: %s", error
             )  # until the next start
 
+    def load_ahead(self) -> None:
+        """Have a thread load what statements need; sessions begin when it has. To be called before clients are served."""
+        self._preloading = asyncio.get_running_loop().run_in_executor(None, preload, self.virtual)
+
     async def start_background(self) -> None:
-        """Start what may take a while without keeping clients waiting: Spark's JVM, sources, modules loaded ahead."""
-        loop = asyncio.get_running_loop()
-        self._preloading = loop.run_in_executor(None, preload, self.virtual)
-        self._sweeping = loop.run_in_executor(None, sweep)
-        self.sources.start()
+        """Start what may take a while without keeping clients waiting: Spark's JVM, and sources once their statements find all loaded."""
+        self._sweeping = asyncio.get_running_loop().run_in_executor(None, sweep)
         if self.spark is not None:
             self.spark.start_background()
+        await self._preloaded()
+        self.sources.start()
+
+    async def _preloaded(self) -> None:
+        """Wait until statements find all that they need loaded; whoever gives up takes nothing along."""
+        if self._preloading is not None:
+            await asyncio.shield(self._preloading)
 
     @property
     def spark_available(self) -> bool:
@@ -471,6 +479,8 @@ class Database:
         self, parameters: Mapping[str, str], pid: int, peer: str, out: Responder
     ) -> MaybeAwaitable[tuple[Connection, Mapping[str, str]]]:
         """Open a session. FATAL 28000, 3D000, 55000, 53300, 42501, 42704, 22023 as PostgreSQL raises them."""
+        if self._preloading is not None and not self._preloading.done():
+            return self._connect_once_loaded(parameters, pid, peer, out)
         connection = admission.admit(self, parameters, pid, peer, out)
         self.sessions[pid] = connection
         connection.session.space.counters.sessions += 1
@@ -482,6 +492,13 @@ class Database:
             return self._greet(connection, status, encoding, out)
         out.client_encoding(encoding)
         return connection, status
+
+    async def _connect_once_loaded(
+        self, parameters: Mapping[str, str], pid: int, peer: str, out: Responder
+    ) -> tuple[Connection, Mapping[str, str]]:
+        """As ``connect``, for clients of the first moments: they would import on the loop what a thread is loading."""
+        await self._preloaded()
+        return await settle(self.connect(parameters, pid, peer, out))
 
     async def _greet(
         self, connection: Connection, status: Mapping[str, str], encoding: str, out: Responder

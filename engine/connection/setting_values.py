@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from decimal import Decimal
-from functools import cache
 from typing import Final, TypeAlias
 from zoneinfo import ZoneInfo
 
@@ -13,7 +12,7 @@ from engine.connection import setting_lists as lists
 from engine.connection.setting_defs import SettingDef
 from engine.connection.setting_numbers import real_number, whole_number
 from pgwire.codecs.encodings import canonical, convertible
-from pgwire.codecs.zone import find_zone
+from pgwire.codecs.zone import find_zone, names
 from planner.builtins.reg import quote_ident
 from planner.catalog import TextSearchDef
 from planner.errors import SqlError, not_supported
@@ -60,13 +59,6 @@ def _choice(setting: SettingDef, spelled: str, value: str) -> str:
     raise invalid(spelled, value, f"Available values: {', '.join(setting.choices)}.")
 
 
-@cache
-def _zone_names() -> Mapping[str, str]:
-    from zoneinfo import available_timezones
-
-    return {name.lower(): name for name in available_timezones()}
-
-
 def _offset_east(text: str) -> int | None:
     """Return the seconds east of UTC that ``-3.5`` or ``INTERVAL '-03:30'`` means; None for another text.
 
@@ -102,7 +94,7 @@ _IN_2000_US: Final = 946_684_800_000_000
 
 
 def _time_zone(value: str) -> str:
-    known = _zone_names().get(value.lower())
+    known = names().get(value.lower())
     if known is not None:
         ZoneInfo(known)
         return known

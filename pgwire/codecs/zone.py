@@ -142,7 +142,8 @@ UTC: Final = Zone("UTC", fixed=0, abbreviation="UTC")
 
 
 @functools.cache
-def _names() -> dict[str, str]:
+def names() -> dict[str, str]:
+    """Return the names of all zones by themselves in lower case; the first call reads hundreds of files."""
     return {name.lower(): name for name in zoneinfo.available_timezones()}
 
 
@@ -158,7 +159,7 @@ def find_zone(name: str) -> Zone | None:
     lower = name.lower()
     if lower in _UTC_NAMES:
         return Zone(name, fixed=0, abbreviation="GMT" if "g" in lower else "UTC")
-    known = _names().get(lower)
+    known = names().get(lower)
     if known is not None:
         return Zone(known)
     return _posix(name)

@@ -9,6 +9,7 @@
     HFTEST_BESIDE=file    the file holds the bytes that processes beside the server seem to have, read anew at every look, of which there
                           are many; where it holds no number the look fails, as where the system has no more files. What is given
                           back is noted in file.given
+    HFTEST_IMPORTS=file   the modules that the loop's thread imports, once another has begun to load what statements need, a line for each
     HFTEST_SMALL=1        history parts, staged write sets, merges, trimming begin at a few hundred rows
 
 Nothing else differs from ``python -m engine``.
@@ -19,8 +20,13 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import threading
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from engine.catalog.virtual import VirtualCatalog
 
 
 def _set_clock(path: Path) -> None:
@@ -95,10 +101,32 @@ def _wrong_answers() -> None:
     LocalExecutor.run = run  # type: ignore[method-assign,assignment]
 
 
+class _Importing:
+    """What Python asks for each module that it has not got: notes those of the loop's thread, and finds none."""
+
+    def __init__(self, path: Path) -> None:
+        import engine.database
+
+        self._notes: TextIO | None = None
+        true_preload = engine.database.preload
+
+        def preload(virtual: VirtualCatalog) -> None:
+            self._notes = path.open("a", buffering=1)
+            true_preload(virtual)
+
+        engine.database.preload = preload  # type: ignore[attr-defined]
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if self._notes is not None and threading.current_thread() is threading.main_thread():
+            print(name, file=self._notes)
+
+
 def main() -> int:
     """Run the command line of the engine."""
     if clock := os.environ.get("HFTEST_CLOCK"):
         _set_clock(Path(clock))
+    if imports := os.environ.get("HFTEST_IMPORTS"):
+        sys.meta_path.insert(0, _Importing(Path(imports)))  # type: ignore[arg-type]
     if os.environ.get("HFTEST_WRONG"):
         _wrong_answers()
     if os.environ.get("HFTEST_SMALL"):
