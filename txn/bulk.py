@@ -26,11 +26,12 @@ from txn.bulk_ends import end_rows
 from txn.columns import table_schema
 from txn.duplicates import Run, first_duplicate, ranges_meet
 from txn.errors import DuplicateKey, SchemaChanged
-from txn.journal import undo_load
+from txn.journal import note, undo_load
 from txn.locks.mode import IX, X
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY
 from txn.persist.part_job import PartJob, WrittenPart
+from txn.slices import over
 from txn.types import Key, PartRef, Row, ShardId, ShardIndex
 from txn.view import View
 
@@ -128,6 +129,8 @@ async def insert(
             total += count
             size += batch.nbytes + count * OWN_BYTES
             del batch  # not beside the next one
+            if over():  # batches may come without a wait
+                await asyncio.sleep(0)
             if rows >= PART_ROWS or size >= txn.core.options.part_bytes:
                 await write()
         if gathered:
@@ -212,7 +215,7 @@ async def _adopt(txn: StoreTransaction, view: View, ref: PartRef) -> PartState:
         txn.core.forget_announced(ref.name)
         txn.core.discard_later(ref.name)
 
-    txn.journal.append(undo)
+    note(txn, undo)
     return part
 
 

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn.columns import int64_array
-from txn.journal import undo_load
+from txn.journal import note, undo_load
 from txn.mvcc.generation import StoreCorrupted
 from txn.mvcc.own_ends import Ended
 from txn.mvcc.parts import PartState
@@ -68,7 +68,7 @@ async def end_rows(txn: StoreTransaction, view: View, row_ids: Any) -> int:
         txn.life.check_active()
         if ended:
             own.end_rows(txn.statement, ended)
-            txn.journal.append(own.undo_end)
+            note(txn, own.undo_end)
         count = sum(part.rows for part in ended.values())
         for start in range(0, len(rest), REST_ROWS):
             some: list[RowId] = rest.slice(start, REST_ROWS).to_pylist()

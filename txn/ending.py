@@ -166,6 +166,7 @@ def _finish(txn: StoreTransaction) -> None:
         txn.journal = []
     txn.own.clear()
     txn.journal.clear()
+    txn.calls = None
     _tell(txn)
 
 

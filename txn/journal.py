@@ -1,14 +1,14 @@
 """Taking back what a transaction has done: a savepoint, a statement that failed, all of it.
 
 ``StoreTransaction.journal`` has an entry for each thing done, latest last: an intent to take back, as (own writes, row id), or a function
-to call. A place in it is a *mark*: how long it was then. Of things that come by the hundred thousand a function is an ``OneOfMany``, whose kind knows
+to call (``note``; ``StoreTransaction.calls`` has their places). A place in it is a *mark*: how long it was then. Of things that come by the hundred thousand a function is an ``OneOfMany``, whose kind knows
 how to take all of them back at once when the transaction ends.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -47,6 +47,14 @@ class OneOfMany:
         self.kind.undo(self.what)
 
 
+def note(txn: StoreTransaction, undo: Callable[[], object]) -> None:
+    """Note how to take back what has been done and is no intent."""
+    if txn.calls is None:
+        txn.calls = []
+    txn.calls.append(len(txn.journal))
+    txn.journal.append(undo)
+
+
 def undo_to(txn: StoreTransaction, mark: int) -> None:
     """Undo everything the journal holds beyond ``mark``, latest first."""
     while len(txn.journal) > mark:
@@ -59,6 +67,8 @@ def _undo_one(txn: StoreTransaction) -> None:
         own, row_id = entry
         own.pop(row_id)
     else:
+        assert txn.calls is not None
+        txn.calls.pop()
         entry()
 
 
@@ -104,15 +114,18 @@ async def undo_load(txn: StoreTransaction, mark: int, error: BaseException) -> N
 
 
 def undo_all(txn: StoreTransaction) -> None:
-    """Undo everything, of a transaction that ends: many intents go with what holds them (``txn.ending``)."""
+    """Undo everything, of a transaction that ends: many intents go with what holds them (``txn.ending``), and are not looked at."""
     if len(txn.journal) <= AT_ONCE:
         undo_to(txn, 0)
         return
     last: Many | None = None
-    for entry in reversed(txn.journal):
+    calls, txn.calls = txn.calls, None
+    for place in reversed(calls or ()):
+        entry = txn.journal[place]
         if isinstance(entry, OneOfMany):
             if entry.kind is not last:
                 last = entry.kind
                 last.undo_all()
-        elif not isinstance(entry, tuple):
+        else:
+            assert not isinstance(entry, tuple)
             entry()

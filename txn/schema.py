@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from txn import promotion
 from txn.errors import DuplicateKey, ReadOnlyTransaction
 from txn.index_build import merge_parts
-from txn.journal import undo_failed
+from txn.journal import note, undo_failed
 from txn.locks.mode import X
 from txn.mvcc.generation import Generation, Padding
 from txn.mvcc.index import BuildingIndex, HotIndex
@@ -58,7 +58,7 @@ def _set(txn: StoreTransaction, shard: ShardId, state: SchemaState) -> None:
 
     txn.schema_states[shard] = state
     txn.forget_view(shard)
-    txn.journal.append(undo)
+    note(txn, undo)
 
 
 def _state(txn: StoreTransaction, view: View) -> SchemaState:
@@ -101,7 +101,7 @@ def truncate(txn: StoreTransaction, shard: ShardId) -> None:
         txn.forget_view(shard)
 
     txn.replace_own(shard, None)
-    txn.journal.append(undo)
+    note(txn, undo)
     _set(txn, shard, state._replace(generation=generation, own=None, truncated=not state.created))
 
 
@@ -147,7 +147,7 @@ def alter(txn: StoreTransaction, spec: ShardSpec) -> Steps[None]:
         _rebuild_own(txn, view)
 
     generation.padding = Padding(spec.columns)
-    txn.journal.append(undo)
+    note(txn, undo)
     narrow += _widen_own(txn, view, generation.padding)
     for build, definition in built:
         yield from build.adopt(generation, definition)

@@ -84,7 +84,7 @@ class StoreTransaction:
         views: the shards it looks at, as it sees them (``txn.view``).
         glimpsed: schemas it has seen of shards that no lock of its protects, while writing.
         own, schema_states: what it has written, and what it has made of shards' schemas.
-        journal: how to undo that, latest last: an intent to take back, or a function to call.
+        journal: how to undo that, latest last: an intent to take back, or a function to call. calls: the places of the functions in it; None if there are none.
         deferred: unique indexes that are checked later.
         reads_so_far: what it has read before its first write; None if nothing.
         scans: what it has scanned without locks since; None if nothing.
@@ -94,7 +94,7 @@ class StoreTransaction:
     """
 
     __slots__ = (
-        "at_end", "callbacks", "commit_ts", "core", "deferred", "everywhere", "excepted", "glimpsed", "hold", "id", "journal", "last_statement", "life",
+        "at_end", "callbacks", "calls", "commit_ts", "core", "deferred", "everywhere", "excepted", "glimpsed", "hold", "id", "journal", "last_statement", "life",
         "others", "own", "owner", "read_only", "read_ts", "reads_so_far", "scans", "schema_states", "session", "statement",
         "timeline", "urgent", "views", "writing",
     )  # fmt: skip
@@ -143,6 +143,7 @@ class StoreTransaction:
         self.schema_states: dict[ShardId, SchemaState] = {}
         self.deferred: frozenset[IndexId] = frozenset()
         self.journal: list[tuple[OwnWrites, RowId] | Callable[[], object]] = []
+        self.calls: list[int] | None = None
         self.at_end: list[Callable[[], None]] = []
         self.callbacks: list[Callable[[Timestamp], None]] = []
         self.reads_so_far: ReadSet | None = None
@@ -622,7 +623,7 @@ class StoreTransaction:
     def on_undo(self, callback: Callable[[], object]) -> None:
         """See ``txn.api``."""
         self.life.check_active()
-        self.journal.append(callback)
+        journal.note(self, callback)
 
     def begin_statement(self) -> int:
         """See ``txn.api``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
 from typing import Any
 
 import pytest
@@ -147,6 +147,39 @@ def test_many_of_a_kind_are_undone_one_by_one_to_a_savepoint_and_at_once_at_the_
         txn.on_undo(lambda: undone.append("another"))
         txn.rollback()
         assert undone == ["another", "all"]
+        await store.close()
+
+    run(go)
+
+
+class _Unwalked(list[Any]):
+    """A journal that nobody goes through from end to end."""
+
+    def __iter__(self) -> Iterator[Any]:
+        raise AssertionError("each intent is looked at")
+
+    __reversed__ = __iter__
+
+
+def test_a_rollback_looks_at_no_intent() -> None:
+    async def go() -> None:
+        store = await open_memory_store()
+        await make_table(store, ROWS)
+        txn, ids = await _begin(store)
+        undone: list[str] = []
+        txn.on_undo(lambda: undone.append("first"))
+        await _change(txn, ids, "gone")
+        mark = txn.savepoint()
+        txn.on_undo(lambda: undone.append("taken back"))
+        await now(txn.rollback_to(mark))
+        txn.on_undo(lambda: undone.append("second"))
+        await _change(txn, ids, "gone")
+        txn.journal = _Unwalked(txn.journal)
+        txn.rollback()
+        assert undone == ["taken back", "second", "first"]
+        reader, _ = await _begin(store)
+        assert await _seen(reader) == sorted(ROWS)
+        reader.rollback()
         await store.close()
 
     run(go)
