@@ -16,6 +16,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, MutableSequence, Sequence
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from txn.compaction import Written
@@ -28,14 +29,16 @@ from txn.locks.table import LockTable
 from txn.mvcc.eviction import dismantle
 from txn.mvcc.generation import VERSION_BYTES, Generation, StoreCorrupted
 from txn.mvcc.history import ShardHistory
+from txn.mvcc.index import HotIndex
+from txn.mvcc.many_keys import LongValues, held, longs_of
 from txn.mvcc.parts import PartState
-from txn.mvcc.vacuum import vacuum
+from txn.mvcc.vacuum import vacuum, vacuum_of_many
 from txn.mvcc.validate import validate
 from txn.mvcc.version import Version
 from txn.persist.location import Offload, in_thread
 from txn.records import Batch, PartSwap, RowOp, ShardWrites, WriteSet
 from txn.scan_watch import ScanWatch, conflict_with, notice
-from txn.slices import Slice, free, over
+from txn.slices import SLICE_S, Slice, free, is_large, over
 from txn.timeline import DEFAULT_TIMELINE, Domain, Timeline, Timelines
 from txn.types import IndexId, PartRef, RowId, ShardId, ShardSpec, Timestamp, TxnId
 from txn.wal.feed import Feed
@@ -49,7 +52,6 @@ if TYPE_CHECKING:
 VACUUM_DELAY_S: Final = 0.02
 VACUUM_IDLE_S: Final = 0.25  # while holds or retention keep everything
 STAGING_LOOK_S: Final = 1.0  # whoever waits for the end of a large commit looks so often whether it can come
-LARGE_ROWS: Final = 4000  # freed piece by piece from there on
 STAGE_ROWS: Final = 1000  # rows of a large commit applied between two turns of the loop: 3 to 5 ms
 SLICE_ENTRIES: Final = 2000  # likewise, rows and their entries in indexes
 STEP_ROWS: Final = 16  # of these are applied between two looks at the clock
@@ -328,7 +330,7 @@ class Coordinator:
     def let_go(self, *lists: MutableSequence[Any]) -> None:
         """Free lists that nobody needs any more: large ones piece by piece."""
         for rows in lists:
-            if len(rows) > LARGE_ROWS:
+            if is_large(rows):
                 self.dismantle(rows)
 
     def dismantle(self, rows: MutableSequence[Any]) -> None:
@@ -563,13 +565,22 @@ class Coordinator:
         # Should history not get to disk (no space), retention gives way rather than memory.
         excess = len(garbage) - GARBAGE_FACTOR * self.options.history_versions
         watermark = domain.low_watermark(garbage[excess][0] if excess > 0 else 0)
-        left = VACUUM_ENTRIES
+        left, ends = VACUUM_ENTRIES, perf_counter() + SLICE_S
+        before: Generation | None = None
+        longs: list[LongValues] = []
         for _ in range(VACUUM_ROWS):
             if left <= 0 or not garbage or garbage[0][0] > watermark:
                 break
             _ts, generation, row_id, newer = garbage.popleft()
-            vacuum(generation, row_id, newer, watermark)
             left -= 1 + len(generation.indexes)
+            if generation is not before:
+                before, longs = generation, longs_of(generation.indexes.values())
+            if not longs:
+                vacuum(generation, row_id, newer, watermark)
+                continue
+            vacuum_of_many(generation, longs, row_id, newer, watermark)
+            if perf_counter() > ends:
+                break
         return bool(garbage) and garbage[0][0] <= watermark
 
     def _has_garbage(self) -> bool:
@@ -736,9 +747,34 @@ def _in_slices(
 ) -> Iterator[None]:
     """Apply operations, fewer in a slice where there are many indexes, or rows have many keys in one."""
     rows = max(min(STAGE_ROWS, SLICE_ENTRIES // (1 + len(live.indexes))), 1)
-    step = 1 if any(index.definition.inverted for index in live.indexes.values()) else min(STEP_ROWS, rows)
+    inverted = [index for index in live.indexes.values() if index.definition.inverted]
+    step = 1 if inverted else min(STEP_ROWS, rows)
     pause = Slice(rows // step, look=1)
     for start in range(0, len(ops), step):
-        live.apply(ops[start : start + step], ts, over_parts)
+        if inverted:
+            yield from _apply_keys_first(live, inverted, ops[start], ts, over_parts)
+        else:
+            live.apply(ops[start : start + step], ts, over_parts)
         if pause.over():
             yield
+
+
+def _apply_keys_first(
+    live: Generation, inverted: Sequence[HotIndex], op: RowOp, ts: Timestamp, over_parts: bool
+) -> Iterator[None]:
+    """Apply an operation; where it enters a row under very many keys, they are made and entered before, a slice between two yields."""
+    if op.values is None:
+        live.apply((op,), ts, over_parts)
+        return
+    new = live.padded(op.values)
+    head = live.rows.get(op.row_id)
+    old = () if head is None or head.values is None else (live.padded(head.values),)
+    with held(longs_of(inverted), new, *old) as making:
+        yield from making
+        for index in inverted:
+            make = index.make
+            if make.long and make.long.has(new) and not (old and make.of_row(new) == make.of_row(old[0])):
+                yield from index.enter_ahead(make.of_row(new), op.row_id)
+        live.apply((op,), ts, over_parts)
+        for index in inverted:
+            index.settle()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final
@@ -62,10 +62,15 @@ def document_entries(kind: str, document: str | bytes) -> frozenset[int]:
     return _fresh_entries(kind, document)
 
 
-def _fresh_entries(kind: str, document: str | bytes) -> frozenset[int]:
+def each_document_entry(kind: str, document: str | bytes) -> Iterator[int]:
+    """Yield the entries that ``document_entries`` returns, one by one, some of them repeatedly."""
     if isinstance(document, bytes):
-        return frozenset(_lexemes(document))
-    return frozenset(_json(document) if kind == "json" else _json_paths(document))
+        return _lexemes(document)
+    return _json(document) if kind == "json" else _json_paths(document)
+
+
+def _fresh_entries(kind: str, document: str | bytes) -> frozenset[int]:
+    return frozenset(each_document_entry(kind, document))
 
 
 _kept_entries = lru_cache(maxsize=512)(_fresh_entries)
@@ -114,11 +119,19 @@ def _lexemes(value: bytes) -> Iterator[int]:
         at = stop + 1 + 2 * places
 
 
+def _tokens(text: str) -> Iterable[str]:
+    """Return the tokens of a document; a long one's are looked for as they are asked for."""
+    if len(text) <= _KEPT_CHARS:
+        found: list[str] = _TOKEN.findall(text)
+        return found
+    return (match.group() for match in _TOKEN.finditer(text))
+
+
 def _json(text: str) -> Iterator[int]:
     """Yield an entry for each key and each scalar of a document."""
     open_: list[bool] = []  # whether each container is an object
     is_key = False
-    for token in _TOKEN.findall(text):
+    for token in _tokens(text):
         first = token[0]
         if first == '"':
             named = is_key or not open_ or not open_[-1]
@@ -141,7 +154,7 @@ def _json_paths(text: str) -> Iterator[int]:
     open_: list[tuple[bool, bytes]] = []  # of each container: whether it is an object, the digest of its path
     is_key = False
     path = b""
-    for token in _TOKEN.findall(text):
+    for token in _tokens(text):
         first = token[0]
         if first == '"':
             if is_key:

@@ -29,11 +29,13 @@ from txn.duplicates import Run, first_duplicate
 from txn.errors import DuplicateKey, SchemaChanged
 from txn.mvcc.generation import Cold, Generation
 from txn.mvcc.index import BuildingIndex
-from txn.mvcc.keys import IndexKey, KeyMaker
+from txn.mvcc.keys import IndexKey, KeyMaker, but
+from txn.mvcc.many_keys import LongValues, held
 from txn.mvcc.parts import PartState
 from txn.mvcc.version import INFINITY, Version
 from txn.persist.sidecar_job import SidecarJob
-from txn.types import IndexId, Key, KeyRange, PartRef, RowId, ShardId, ShardIndex, ShardSpec
+from txn.slices import LOOK, Slice
+from txn.types import IndexId, Key, KeyRange, PartRef, Row, RowId, ShardId, ShardIndex, ShardSpec
 
 if TYPE_CHECKING:
     from txn.coordinator import Coordinator
@@ -139,19 +141,38 @@ class IndexBuild:
     async def _fill(self, generation: Generation) -> None:
         row_ids = list(generation.rows)
         total = len(row_ids) + sum(part.ref.rows for part in generation.parts)
-        fill, of_row = self.index.fill, self.index.make.of_row
+        fill, make = self.index.fill, self.index.make
+        pause = Slice(CHUNK_ROWS, look=1 if make.long else LOOK)
         for count, row_id in enumerate(row_ids, 1):
-            version: Version | None = generation.rows.get(row_id)
-            while version is not None:
-                values = version.values
-                if values is not None:
-                    padding = generation.padding
-                    fill(of_row(values if len(values) >= padding.width else padding.pad(values)), row_id)
-                version = version.older
-            if count % CHUNK_ROWS == 0:
+            if make.long is not None:
+                await self._fill_ahead(generation, RowId(row_id), make.long)
+            else:
+                for row in _rows(generation, row_id):
+                    fill(make.of_row(row), row_id)
+            if pause.over():
                 self.progress = Progress("building index: scanning table", count, total)
                 await asyncio.sleep(0)
         self.progress = Progress("building index: scanning table", len(row_ids), total)
+
+    async def _fill_ahead(self, generation: Generation, row_id: RowId, long: LongValues) -> None:
+        """Enter the versions of a row, each of which may have very many keys; what goes meanwhile leaves none behind."""
+        index, of_row = self.index, self.index.make.of_row
+        rows = list(_rows(generation, row_id))
+        with held([long], *rows) as making:
+            for _ in making:
+                await asyncio.sleep(0)
+            for row in rows:
+                if long.has(row):
+                    for _ in index.enter_ahead(of_row(row), row_id):
+                        await asyncio.sleep(0)
+                    index.settle()
+                else:
+                    index.fill(of_row(row), row_id)
+            if any(map(long.has, rows)):
+                now = [of_row(row) for row in _rows(generation, row_id)]
+                for key in map(of_row, rows):
+                    if key not in now:
+                        index.discard(but(key, now), row_id)
 
     async def _build_sidecars(self, generation: Generation) -> None:
         parts = self._without_sidecar(generation)
@@ -302,6 +323,11 @@ class IndexBuild:
             self.generation = None
         self._core.builds.pop(self.definition.index, None)
         self._holds.release(self._hold)
+
+
+def _rows(generation: Generation, row_id: int) -> Iterator[Row]:
+    """Yield the rows that the hot versions of a row are, the newest first."""
+    return (generation.padded(v.values) for v in generation.chain(row_id) if v.values is not None)
 
 
 Entry: TypeAlias = tuple[bytes, RowId, PartState, int]

@@ -77,6 +77,8 @@ def _one_committed(view: View, index_id: IndexId, key: Key, ts: int) -> StoredRo
     generation = view.generation
     index = generation.indexes[index_id]
     make = index.make
+    if make.long is not None:
+        return None  # a row has any number of keys
     ikey = make.of_key(key)
     row_id = index.entries.get(ikey)
     if row_id is None:

@@ -10,7 +10,7 @@ for row in rows:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Generator, Iterator, MutableSequence
+from collections.abc import Awaitable, Generator, Iterator, MutableSequence, Sequence
 from time import perf_counter
 from typing import Any, Final, TypeVar
 
@@ -22,6 +22,10 @@ LOOK: Final = 16
 """Steps between two looks at the clock."""
 FREED: Final = 2048
 """Entries that are freed in one slice, at most."""
+LARGE_ROWS: Final = 4000
+"""Rows that are freed piece by piece from there on."""
+LARGE_CELLS: Final = 64 << 10
+"""Likewise, what wide rows have together."""
 
 
 class Slice:
@@ -106,3 +110,14 @@ def free(held: MutableSequence[Any] | dict[Any, Any]) -> Iterator[None]:
             del held[-LOOK:]
         if pause.over() and held:
             yield
+
+
+def is_large(rows: Sequence[Any]) -> bool:
+    """Tell whether rows, or tuples that end in one, are freed piece by piece; the first one tells how wide they are."""
+    if len(rows) > LARGE_ROWS or not rows:
+        return len(rows) > LARGE_ROWS
+    one, width = rows[0], 0
+    while isinstance(one, tuple) and one:
+        width += len(one)
+        one = one[-1]
+    return len(rows) * width > LARGE_CELLS

@@ -20,6 +20,7 @@ from txn.locks.mode import IX, SIX, SUPREMUM, S, X
 from txn.mvcc.generation import Cold
 from txn.mvcc.intents import Intent, OwnWrites
 from txn.mvcc.keys import IndexKey, but
+from txn.mvcc.many_keys import LongValues, held, longs_of
 from txn.mvcc.version import INFINITY, Version
 from txn.next_key import lock_new_key
 from txn.reads import fetch
@@ -61,11 +62,15 @@ def insert(txn: StoreTransaction, shard: ShardId, rows: Sequence[Row]) -> Steps[
     width = view.padding.width
     full: list[Row] = []
     pause = Slice(_chunk(view, len(rows)))
+    longs = longs_of(view.index_views())
     for row in rows:
         if len(row) < width:
             row = view.padding.pad(row)
         full.append(row)
-        yield from lock_keys(txn, view, row, None, exclusive, entered)
+        if longs:
+            yield from _lock_many_keys(txn, view, longs, row, None, exclusive, entered)
+        else:
+            yield from lock_keys(txn, view, row, None, exclusive, entered)
         if pause.over():
             yield asyncio.sleep(0)
             if len(txn.owner.held) > txn.owner.escalate_at:
@@ -128,15 +133,19 @@ def lock_keys(
     """
     ranges = txn.core.locks.ranges  # usually empty: then nobody has to be kept from seeing phantoms (U3)
     for index in view.index_views():
+        if exclusive and index.inverted:
+            continue
         ikey = index.of_row(row)
         before = () if old is None else (index.of_row(old),)
         if ikey in before:
             continue
         if ikey.__class__ is frozenset:
-            if not exclusive:
-                if over():
-                    yield asyncio.sleep(0)
-                yield from _lock_entries(txn, view, index.id, but(ikey, before))
+            if over():
+                yield asyncio.sleep(0)
+            ikey = but(ikey, before)
+            if over():
+                yield asyncio.sleep(0)
+            yield from _lock_entries(txn, view, index.id, ikey)
             continue
         mode = IX
         if index.unique and not (index.nulls_distinct and index.make.has_null(ikey)):
@@ -155,6 +164,22 @@ def lock_keys(
             yield wait
             if ranges and index.sorted:
                 yield from lock_new_key(txn, view, index.id, ikey, row, mode)
+
+
+def _lock_many_keys(
+    txn: StoreTransaction,
+    view: View,
+    longs: Sequence[LongValues],
+    row: Row,
+    old: Row | None,
+    exclusive: bool,
+    entered: list[tuple[IndexView, IndexKey, Row]],
+) -> Steps[None]:
+    """As ``lock_keys``, where a row may have very many."""
+    with held([] if exclusive else longs, row, *(() if old is None else (old,))) as making:
+        for _ in making:
+            yield asyncio.sleep(0)
+        yield from lock_keys(txn, view, row, old, exclusive, entered)
 
 
 def _in_order(keys: frozenset[IndexKey]) -> Steps[Iterable[IndexKey]]:
@@ -335,6 +360,7 @@ def change(
     entered: list[tuple[IndexView, IndexKey, Row]] = []
     staged: list[tuple[RowId, Row | None, int]] = []
     pause = Slice(_chunk(view, len(changes))) if len(changes) > 1 else None
+    longs = [] if exclusive else longs_of(view.index_views())
     for (row_id, row), base in zip(changes, bases, strict=True):
         if base is None:
             continue
@@ -342,12 +368,14 @@ def change(
             if len(row) < width:
                 row = view.padding.pad(row)
             old = base[0]
-            for index in view.index_views():
-                if index.of_row(row) != index.of_row(old):
-                    if not exclusive and _leaves_key(view, row, old):
-                        yield from txn.lock((shard, row_id), X)
-                    yield from lock_keys(txn, view, row, old, exclusive, entered)
-                    break
+            if longs:
+                with held(longs, row, old) as making:
+                    for _ in making:
+                        yield asyncio.sleep(0)
+                    if _enters_key(view, row, old, exclusive):
+                        yield from _lock_changed(txn, view, row_id, row, old, exclusive, entered)
+            elif _enters_key(view, row, old, exclusive):
+                yield from _lock_changed(txn, view, row_id, row, old, exclusive, entered)
         staged.append((row_id, row, base[1]))
         if pause is not None and pause.over():
             yield asyncio.sleep(0)
@@ -372,6 +400,29 @@ def change(
     if len(found) > 1:
         txn.core.let_go(bases, staged, entered)
     return found
+
+
+def _enters_key(view: View, row: Row, old: Row, exclusive: bool) -> bool:
+    """Tell whether a row enters a key that has to be locked or looked at."""
+    for index in view.index_views():
+        if not (exclusive and index.inverted) and index.of_row(row) != index.of_row(old):
+            return True
+    return False
+
+
+def _lock_changed(
+    txn: StoreTransaction,
+    view: View,
+    row_id: RowId,
+    row: Row,
+    old: Row,
+    exclusive: bool,
+    entered: list[tuple[IndexView, IndexKey, Row]],
+) -> Steps[None]:
+    """Lock what a row enters that has other keys than it had."""
+    if not exclusive and _leaves_key(view, row, old):
+        yield from txn.lock((view.shard, row_id), X)
+    yield from lock_keys(txn, view, row, old, exclusive, entered)
 
 
 def delete(txn: StoreTransaction, shard: ShardId, row_ids: Sequence[RowId]) -> Steps[list[bool]]:

@@ -28,7 +28,7 @@ def evict_segment(generation: Generation, segment: Segment, watermark: int) -> I
     """
     resident = generation.resident
     keep: list[int] = []
-    pause = Slice(EVICTED_ROWS)
+    pause = Slice(EVICTED_ROWS, look=1)  # a row may have very many keys
     for offset in list(segment.live()):
         if pause.over():
             yield
@@ -68,7 +68,7 @@ def evict_all(
     can read them. Chains are cut once, where the cut of the flush went through them.
     """
     resident = generation.resident
-    pause = Slice(slice_rows)
+    pause = Slice(slice_rows, look=1)
     for segment, length in segments:
         for offset in range(length):
             version = segment.versions[offset]

@@ -148,14 +148,19 @@ class Generation:
             padding = self.padding
             width = padding.width
             of_row = index.make.of_row
+            inverted = index.definition.inverted
             for row_id in (ids,) if isinstance(ids, int) else ids:
-                version = self.rows.get(row_id)
+                head = version = self.rows.get(row_id)
                 while version is not None and version.begin > ts:
                     version = version.older
                 if version is None:
                     continue
                 values = version.values
                 if values is None:
+                    continue
+                if inverted and version is head and version.older is None and row_id != index.entering:
+                    found[row_id] = version  # type: ignore[index]  # whose entry it is: its keys, which may be very many, are not made
+                    hit = True
                     continue
                 key_now = of_row(values if len(values) >= width else padding.pad(values))
                 if key_now == ikey or (key_now.__class__ is frozenset and ikey in key_now):

@@ -17,6 +17,7 @@ from typing import Final
 
 from sortedcontainers import SortedList
 
+from txn.mvcc import many_keys
 from txn.mvcc.keys import NULL_LAST, IndexKey, KeyMaker
 from txn.slices import Slice, free
 from txn.types import KeyRange, ShardIndex
@@ -49,18 +50,23 @@ class _Making:
 class HotIndex:
     """One index of one shard over its hot versions."""
 
-    __slots__ = ("_order", "definition", "entries", "make")
+    __slots__ = ("_entered", "_order", "definition", "entering", "entries", "make")
 
     def __init__(self, make: KeyMaker, definition: ShardIndex) -> None:
         self.definition = definition
         self.make = make
         self.entries: dict[IndexKey, int | set[int]] = {}
         self._order: SortedList[IndexKey] | _Making | None = None
+        self._entered: IndexKey = None
+        self.entering = -1
+        """The row that is entered ahead of its version, if any."""
 
     def add(self, key: IndexKey, row_id: int) -> None:
         """Enter a row under a key, or under each of a frozenset of them. Idempotent."""
         entries = self.entries
         if key.__class__ is frozenset:
+            if key is self._entered and row_id == self.entering:
+                return
             if self._order is None and len(key) > MANY_KEYS:
                 known = key & entries.keys()
                 entries.update(zip(key - known if known else key, repeat(row_id)))
@@ -79,10 +85,36 @@ class HotIndex:
         else:
             ids.add(row_id)
 
+    def enter_ahead(self, keys: frozenset[IndexKey], row_id: int) -> Iterator[None]:
+        """Enter a row under very many keys, a slice between two yields, before it has the version that has them; ``add`` of these very keys finds it done.
+
+        One row at a time, until ``settle``.
+        """
+        self._entered, self.entering = None, row_id
+        pause = Slice(many_keys.PARTS, look=1)
+        for part in many_keys.in_parts(keys):
+            self.add(part, row_id)
+            if pause.over():
+                yield
+        self._entered = keys
+
+    def settle(self) -> None:
+        """The row that was entered ahead has its version."""
+        self._entered, self.entering = None, -1
+
     def discard(self, key: IndexKey, row_id: int) -> None:
         """Remove an entry if it is there, or each of a frozenset of keys."""
         if key.__class__ is frozenset:
-            for one in key:
+            left: Iterable[IndexKey] = key
+            if self._order is None:
+                entries, shared = self.entries, []
+                for one in key:
+                    if entries.get(one) == row_id:
+                        del entries[one]
+                    else:
+                        shared.append(one)
+                left = shared
+            for one in left:
                 self.discard(one, row_id)
             return
         ids = self.entries.get(key)
@@ -179,7 +211,8 @@ class BuildingIndex(HotIndex):
     def add(self, key: IndexKey, row_id: int) -> None:
         """Enter a row under a key, and note the key."""
         super().add(key, row_id)
-        self.noted.add(key)
+        if key.__class__ is not frozenset:  # an inverted index is not unique: nobody asks
+            self.noted.add(key)
 
     def fill(self, key: IndexKey, row_id: int) -> None:
         """Enter a row that was there before."""

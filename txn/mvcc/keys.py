@@ -18,14 +18,15 @@ In an inverted index (``txn.entries``) a row has a frozenset of index keys, whic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from decimal import Decimal
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 from txn.columns import NO_TAIL, bound_by_key, flatten_list, key_dims, nested, without_tail
-from txn.entries import document_entries, entry_type
+from txn.entries import document_entries, each_document_entry, entry_type
 from txn.intervals import node
+from txn.mvcc.many_keys import LongValues, gathered
 from txn.types import Key, PhysicalType, Row, ShardColumn, ShardIndex, bounded
 
 IndexKey: TypeAlias = Any
@@ -158,13 +159,14 @@ class KeyMaker:
 
     ``of_row`` takes a padded row tuple, ``of_key`` a caller's key (values in index column order). ``has_null``
     tells whether an index key contains NULL, ``values`` turns one back for error messages. Of an inverted index ``of_row``
-    gives all keys of the row, in a frozenset; a caller's key is one of them.
+    gives all keys of the row, in a frozenset; a caller's key is one of them. ``long``: those of values that have very many, None where there are none.
     """
 
     __slots__ = (
         "_nodes",
         "attnums",
         "has_null",
+        "long",
         "mappers",
         "of_key",
         "of_row",
@@ -193,8 +195,9 @@ class KeyMaker:
         self.mappers = tuple(value_mapper(type_) for type_ in types)
         self.unmappers = tuple(value_unmapper(type_) for type_ in types)
         positions = [a - 1 for a in index.attnums]
+        self.long: LongValues | None = None
         if index.inverted:
-            self.of_row = _entries_of_row(positions[0], index, column, self.mappers[0])
+            self.of_row, self.long = _entries_of_row(positions[0], index, column, self.mappers[0])
             self.of_key = _single_of_key(self.mappers[0])
             self.has_null = _is_null
         elif self.single:
@@ -273,29 +276,45 @@ def _single_of_row(position: int, mapper: Callable[[Any], Any] | None) -> Callab
 
 def _entries_of_row(
     position: int, index: ShardIndex, column: PhysicalType, mapper: Callable[[Any], Any] | None
-) -> Callable[[Row], IndexKey]:
+) -> tuple[Callable[[Row], IndexKey], LongValues]:
     none: frozenset[IndexKey] = frozenset()
     element = column.element
+    kind = index.kind
     if element is not None:
         empty = frozenset((NULL_LAST,))
 
-        def elements(row: Row) -> IndexKey:
-            value = row[position]
-            if value is None:
-                return none
+        def entries(value: Any) -> frozenset[IndexKey]:
             _dims, flat = flatten_list(value, element)
             if not flat:
                 return empty
             return frozenset([v if mapper is None else mapper(v) for v in flat if v is not None])
 
-        return elements
-    kind = index.kind
+        def each_entry(value: Any) -> Iterator[IndexKey]:
+            _dims, flat = flatten_list(value, element)
+            if not flat:
+                return iter(empty)
+            return (v if mapper is None else mapper(v) for v in flat if v is not None)
 
-    def document(row: Row) -> IndexKey:
-        text = row[position]
-        return none if text is None else document_entries(kind, text)
+    else:
 
-    return document
+        def entries(value: Any) -> frozenset[IndexKey]:
+            return document_entries(kind, value)
+
+        def each_entry(value: Any) -> Iterator[IndexKey]:
+            return each_document_entry(kind, value)
+
+    long = LongValues(position, lambda value: gathered(each_entry(value)))
+    known = long.known
+
+    def of_row(row: Row) -> IndexKey:
+        value = row[position]
+        if value is None:
+            return none
+        if known and (found := known.get(id(value))) is not None:
+            return found[1]
+        return entries(value)
+
+    return of_row, long
 
 
 def _single_of_key(mapper: Callable[[Any], Any] | None) -> Callable[[Key], IndexKey]:

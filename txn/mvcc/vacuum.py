@@ -8,9 +8,12 @@ An index entry goes with the last version of the chain that has its key.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from txn.mvcc.generation import Generation
 from txn.mvcc.hotlog import IN_PART
 from txn.mvcc.keys import but
+from txn.mvcc.many_keys import LongValues, held
 from txn.mvcc.version import Version, at
 from txn.types import Row, RowId
 
@@ -36,6 +39,17 @@ def vacuum(generation: Generation, row_id: RowId, newer: Version, watermark: int
         generation.log.drop(older)
     else:
         drop_versions(generation, row_id, head, older)
+
+
+def vacuum_of_many(
+    generation: Generation, longs: Sequence[LongValues], row_id: RowId, newer: Version, watermark: int
+) -> None:
+    """As ``vacuum``, where versions may have very many keys, which are asked for more than once."""
+    rows = [generation.padded(v.values) for v in generation.chain(row_id) if v.values is not None]
+    with held(longs, *rows) as making:
+        for _ in making:
+            pass
+        vacuum(generation, row_id, newer, watermark)
 
 
 def _same_keys(generation: Generation, newer: Version, older: Version) -> bool:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
+from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -21,9 +24,12 @@ from tests.support.store import (
     tear_away,
     tiny_limits,
 )
-from txn import writes
+from txn import group_commit, writes
 from txn.entries import document_entries, key_entry, lexeme_entry
 from txn.errors import LockNotAvailable, WriteConflict
+from txn.index_build import IndexBuild
+from txn.mvcc import keys, many_keys
+from txn.mvcc.index import HotIndex
 from txn.persist.memory import MemoryDisk
 from txn.store import ShardStore
 from txn.types import IndexId, PhysicalType, ShardColumn, ShardIndex, ShardSpec
@@ -121,7 +127,7 @@ async def rows_by_k(txn: Any) -> dict[int, Any]:
     return {r.values[0]: r for r in [r async for chunk in txn.scan(SHARD) for r in chunk]}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(4))
 def test_every_entry_finds_its_rows(seed: int) -> None:
     rng = random.Random(seed)
 
@@ -190,7 +196,12 @@ def test_every_entry_finds_its_rows(seed: int) -> None:
             reader.rollback()
         await store.close()
 
-    with tiny_limits():
+    with (
+        tiny_limits(),
+        mock.patch.object(many_keys, "LONG", seed % 3 - 1),  # some rows' keys are made and entered one by one
+        mock.patch.object(many_keys, "AT_ONCE", 1),
+        mock.patch.object(many_keys, "PARTS", 1),
+    ):
         run(go)
 
 
@@ -204,7 +215,7 @@ async def table(disk: MemoryDisk) -> ShardStore:
     txn = store.begin()
     await now(txn.begin_write([]))
     txn.create_shard(spec())
-    await now(txn.insert(SHARD, [(1, ("a", "b"), '{"a": 1}', None), (2, ("b",), '{"a": 2}', None, None)]))
+    await now(txn.insert(SHARD, [(1, ("a", "b"), '{"a": 1}', None), (2, ("b",), '{"a": 2}', None)]))
     await now(txn.commit())
     return store
 
@@ -340,3 +351,55 @@ def test_keys_of_a_row_are_sorted_some_at_a_time(monkeypatch: pytest.MonkeyPatch
         turn.close()
     assert len(turns) == 10
     assert found == sorted(keys)
+
+
+def test_very_many_keys_are_made_and_entered_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(many_keys, "LONG", 50)
+    monkeypatch.setattr(many_keys, "AT_ONCE", 10)
+    monkeypatch.setattr(many_keys, "PARTS", 1)
+    monkeypatch.setattr(group_commit, "STAGE_BYTES", 50)
+    entered: Counter[int] = Counter()
+    true_add = HotIndex.add
+
+    def add(index: HotIndex, key: Any, row_id: int) -> None:
+        if key.__class__ is frozenset and (key is not index._entered or row_id != index.entering):
+            entered[len(key)] += 1
+        true_add(index, key, row_id)
+
+    def no_document(kind: str, document: str | bytes) -> frozenset[int]:
+        assert len(document) <= 50, "a long one's entries are made at once"
+        return document_entries(kind, document)
+
+    monkeypatch.setattr(HotIndex, "add", add)
+    monkeypatch.setattr(keys, "document_entries", no_document)
+
+    def long_row(k: int, of: int) -> tuple[Any, ...]:
+        words = [f"{of} {n}" for n in range(100)]
+        lexemes = merged([(word, [1]) for word in words])
+        return (k, tuple(words), json.dumps(dict.fromkeys(words, 1)), lexemes)
+
+    async def go() -> None:
+        store = await table(MemoryDisk())
+        rows: dict[int, tuple[Any, ...]] = {1: (1, ("a", "b"), '{"a": 1}', None)}
+        for of in range(2):
+            txn = store.begin()
+            await now(txn.begin_write([SHARD]))
+            if of:
+                (old,) = await now(txn.lookup(SHARD, BY_K, [(3,)]))
+                await now(txn.update(SHARD, [(old.row_id, long_row(3, of))]))
+            else:
+                await now(txn.insert(SHARD, [long_row(3, of)]))
+            rows[3] = long_row(3, of)
+            await now(txn.commit())
+        build = IndexBuild(
+            store.core, spec(2, (*INVERTED, replace(INVERTED[0], index=IndexId(30)))), IndexId(30)
+        )
+        await build.run()
+        assert set(rows[3][1]) <= build.index.entries.keys()
+        build.close()
+        assert max(entered) == 10
+        monkeypatch.undo()
+        store.validate()
+        await store.close()
+
+    run(go)
