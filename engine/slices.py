@@ -12,6 +12,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 SLICE_ROWS: Final = 2000  # a few milliseconds of Python
+SLICE_CELLS: Final = 64 << 10  # likewise, where rows are wide
 SLICE_S: Final = 0.005  # the loop gets a turn at least this often
 
 
@@ -20,12 +21,22 @@ def pause() -> None:
     openly(give_way)
 
 
+def rows_at_once(items: Sequence[object]) -> int:
+    """Return how many items are a slice: of wide rows, or pairs with such, few; the first one tells how wide they are."""
+    one, width = items[0] if items else None, 0
+    while isinstance(one, tuple) and one:
+        width += len(one)
+        one = one[-1]
+    return min(SLICE_ROWS, max(SLICE_CELLS // max(width, 1), 1))
+
+
 async def in_slices(items: Sequence[T], work: Callable[[Sequence[T]], Iterable[U]]) -> list[U]:
-    """Return what ``work``, which may give way within, gives for each slice, joined. Up to ``SLICE_ROWS`` items it does not suspend."""
-    if len(items) <= SLICE_ROWS:
+    """Return what ``work``, which may give way within, gives for each slice, joined. Up to ``SLICE_ROWS`` items, or ``SLICE_CELLS`` of rows, it does not suspend."""
+    most = rows_at_once(items)
+    if len(items) <= most:
         return list(openly(work, items))
     out: list[U] = []
-    for start in range(0, len(items), SLICE_ROWS):
-        out += openly(work, items[start : start + SLICE_ROWS])
+    for start in range(0, len(items), most):
+        out += openly(work, items[start : start + most])
         await turn()
     return out

@@ -21,7 +21,7 @@ import asyncio
 import ctypes
 import gc
 from collections import deque
-from collections.abc import Sized
+from collections.abc import Collection
 from itertools import chain
 from sys import getrefcount
 from time import perf_counter
@@ -32,6 +32,10 @@ _T = TypeVar("_T")
 
 LARGE: Final = 4096
 """Entries of a container from which on it is freed in slices."""
+FEW: Final = 16
+"""Entries that are never many, however wide."""
+CELLS: Final = 16 * LARGE
+"""As ``LARGE``, of what the entries have together where they are rows, or pairs with rows: half a millisecond to two."""
 SLICE_S: Final = 0.002
 """Seconds of a turn of the loop that freeing takes."""
 PART: Final = 512
@@ -174,24 +178,38 @@ def mind(container: _T) -> _T:
     return container
 
 
+def is_large(container: Collection[Any]) -> bool:
+    """Tell whether a container has more entries than are freed at once, or rows, or pairs with rows, that have as much together; the first one tells how wide they are."""
+    size = len(container)
+    if not FEW < size <= LARGE:
+        return size > LARGE
+    one, width = next(iter(container.values() if isinstance(container, dict) else container)), 0
+    while isinstance(one, tuple | list) and one:
+        width += len(one)
+        one = one[-1]
+    return size * width > CELLS
+
+
 def release(*containers: Any) -> None:
-    """Let go of lists, dicts, sets and deques: those with more than ``LARGE`` entries are emptied in the turns that follow."""
+    """Let go of lists, dicts, sets and deques: large ones, of many entries or of wide rows, are emptied in the turns that follow."""
     for container in containers:
-        if len(container) > LARGE:
+        if is_large(container):
             _queue.add(container)
 
 
-def let_go(*held: Sized) -> None:
-    """Let go of containers that others may have, too: of those with more than ``LARGE`` entries what nobody else has is freed in the turns that follow.
+def let_go(*held: Collection[Any]) -> None:
+    """Let go of containers that others may have, too: of large ones, as ``release`` says, what nobody else has is freed in the turns that follow.
 
     For the last words of a function: what its caller has stays whole, and would go as one later.
     """
     for one in held:
-        if len(one) > LARGE:
+        if len(one) > FEW:
             break
     else:  # short statements come by here
         return
-    _queue.add([one for one in held if len(one) > LARGE])
+    large = [one for one in held if is_large(one)]
+    if large:
+        _queue.add(large)
 
 
 def release_all(container: Any) -> None:
@@ -201,7 +219,7 @@ def release_all(container: Any) -> None:
 
 def release_values(kept: dict[Any, Any]) -> None:
     """Let go of a dict and of the containers that are its values, if it or one of them is large."""
-    if len(kept) > LARGE or any(isinstance(x, _CONTAINERS) and len(x) > LARGE for x in kept.values()):
+    if is_large(kept) or any(isinstance(x, _CONTAINERS) and is_large(x) for x in kept.values()):
         release_all(kept)
 
 

@@ -105,7 +105,7 @@ def compile_map(exprs: Sequence[Expr | int], layout: Layout = EMPTY_LAYOUT) -> R
     unit = Unit(layout, [x for x in exprs if not isinstance(x, int)], many=True)
     row = unit.tuple_of(exprs)
     return unit.function(
-        f"{unit.prologue}    out = []\n    add = out.append\n    for {unit.row} in {unit.rows(row)}:\n        add({row})\n    return out\n",
+        f"{unit.prologue}    out = []\n    add = out.append\n    for {unit.row} in {unit.rows(row, len(exprs))}:\n        add({row})\n    return out\n",
         "rows",
     )
 

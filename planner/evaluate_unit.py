@@ -69,6 +69,8 @@ ROWS_AT_A_TIME = 16
 """Rows between two looks at the clock where functions of numbers, dates and their like are called; with other functions it is each row."""
 LONG_BODY = 1000
 """Characters of operators without calls that take some microseconds for a row."""
+CELL = 4
+"""Characters that take as long as one cell of a slice of a row."""
 OF_ANY_SIZE = frozenset(
     (TEXT, VARCHAR, BPCHAR, BYTEA, JSON, JSONB)
 )  # types whose values are one str or bytes
@@ -243,11 +245,14 @@ class Unit:
         function.grows = self.grows
         return cast("RowFunction", function)
 
-    def rows(self, body: str) -> str:
-        """Return the source of what a loop goes over whose body has the source ``body``: the rows, giving way where they may take long."""
+    def rows(self, body: str, width: int = 0) -> str:
+        """Return the source of what a loop goes over whose body has the source ``body``: the rows, giving way where they may take long.
+
+        ``width``: cells that the body makes, a thousand of which may be one short slice of a row.
+        """
         if self.calls > 1:
             return "paced(rows, 1)"
-        size = len(body) + sum(map(len, self.helpers))
+        size = max(len(body) + sum(map(len, self.helpers)), width * CELL)
         every = max(PACE * LONG_BODY // max(size, 1), 1)  # of very many columns a row is long
         if self.calls:
             return f"paced(rows, {min(ROWS_AT_A_TIME, every)})"

@@ -9,7 +9,8 @@ So nothing is collected by itself. Statements are to leave nothing in cycles (te
 that end, is collected when the process has grown by ``STEP_BYTES`` beyond what statements and sessions account for, at a moment when no statement
 has run for a second: what a long one has made goes with it. All that is there after that is never walked again (it is still freed by its counts), so
 that a collection takes some milliseconds, however large the process is. Where the process has grown by more than ``WALKED_BYTES`` meanwhile, that is
-rows, plans or a catalog, which are alive: none of it is walked, and the little in it that is not alive stays. Only where the process is past its
+rows, plans or a catalog, which are alive: none of it is walked, and the little in it that is not alive stays. So it is where it has more than
+``WALKED`` objects, be it that they are accounted for (cursors that are open) or stand where others went. Only where the process is past its
 ``memory``, and no statement runs, is everything walked, at most every ``RARE_S``. What was there at the start is not walked but then.
 """
 
@@ -26,6 +27,9 @@ STEP_BYTES: Final = 8 << 20
 
 WALKED_BYTES: Final = 16 << 20
 """Growth whose objects are walked in some 20 ms."""
+
+WALKED: Final = 40_000
+"""New objects that are walked: some 100 ns each, more where they have not been touched for long."""
 
 LOOKS_S: Final = 1.0
 """From one look at the size of the process to the next."""
@@ -78,8 +82,13 @@ class Collector:
             gc.unfreeze()
             gc.collect()
             self._walked_at = monotonic()
-        elif grown <= WALKED_BYTES:
+        elif grown <= WALKED_BYTES and _few():
             gc.collect()
         gc.freeze()
         gc.collect()  # walks nothing now, and lets go of what Python keeps to use again, which lies between what has gone
         self._base = self._size()
+
+
+def _few() -> bool:
+    """Tell whether few objects are new. Python's count, which costs nothing, is too low where new ones have taken the place of old ones."""
+    return gc.get_count()[0] <= WALKED and len(gc.get_objects()) <= WALKED

@@ -11,14 +11,16 @@ one statement is not counted here at all, nor are parts, which are files.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pgwire.codecs.sizes import row_bytes
+from pgwire.give_way import openly
 
 if TYPE_CHECKING:
     from engine.accounts import Held
     from txn.api import Transaction
+    from txn.types import Row
 
 ROW_BYTES: Final = 400
 """Of a row beside its values: its intent, its locks, its places in the journal and in tables of rows."""
@@ -63,8 +65,7 @@ class OwnRows:
         self._few = 0
         place, size = self.written
         now, rows = txn.written_since(place, SLICE_ROWS)
-        for row in rows:
-            size += ROW_BYTES if row is None else ROW_BYTES + row_bytes(row)
+        size += openly(_bytes_of, rows)
         self.written = (now, size)
         if size - self._told >= STEP_BYTES:
             self._tell(size)
@@ -81,8 +82,7 @@ class OwnRows:
             txn.savepoint()  # raises why it has ended, if it has meanwhile
             place, size = self.written
             now, rows = txn.written_since(place, SLICE_ROWS)
-            for row in rows:
-                size += ROW_BYTES if row is None else ROW_BYTES + row_bytes(row)
+            size += openly(_bytes_of, rows)
             self.written = (now, size)
             self._tell(size)
             more = now - place
@@ -97,3 +97,7 @@ class OwnRows:
         """The transaction has ended, or nothing is left of it."""
         if self.written[0]:
             self.go_back((0, 0))
+
+
+def _bytes_of(rows: Sequence[Row | None]) -> int:
+    return sum([ROW_BYTES if row is None else ROW_BYTES + row_bytes(row) for row in rows])

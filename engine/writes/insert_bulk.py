@@ -17,6 +17,7 @@ import pyarrow as pa
 from engine.catalog.physical import shard_column
 from engine.connection.pieces import FEW_BYTES
 from engine.connection.rows import RowBatch, RowStream
+from engine.slices import pause, rows_at_once
 from pgwire.give_way import give_way, openly
 from txn.columns import as_stored, column_arrays, column_fields
 from txn.types import Row
@@ -70,6 +71,7 @@ class BulkSource:
 
     async def few(self, limit: int) -> list[Row] | None:
         """Return the source's rows if there are at most ``limit``, of ``FEW_BYTES`` together; else None, and ``batches`` has them."""
+        pause()  # of very many columns it takes long to be made
         count = size = 0
         async for batch in self._batches:
             self._first.append(batch)
@@ -115,7 +117,12 @@ class BulkSource:
                 piece = RowBatch(rows=batch.rows[start : start + SLICE_ROWS])
             else:
                 piece = RowBatch(arrow=batch.arrow.slice(start, SLICE_ROWS))
-            rows = self._complete(self.values(piece))
+            values = self.values(piece)
+            most = rows_at_once(values)
+            rows: list[Row] = []
+            for at in range(0, len(values), most):
+                rows += self._complete(values[at : at + most])
+                give_way()
             arrays: list[Any] = []
             for column in self._columns:
                 arrays += column_arrays([row[column.attnum - 1] for row in rows], column)

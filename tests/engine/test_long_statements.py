@@ -7,7 +7,7 @@ import gc
 import threading
 import traceback
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -22,6 +22,7 @@ from engine.loop import collector
 from engine.loop.collector import LOOKS, RARE_S, Collector
 from engine.reads import planning
 from engine.reads.planning import LONG_TEXT
+from engine.slices import SLICE_CELLS, SLICE_ROWS, in_slices
 from pgwire import give_way
 from pgwire.backend import settled
 from pgwire.release import release_error
@@ -244,6 +245,15 @@ def test_what_is_new_is_collected_once_the_process_has_grown_and_no_statement_is
         assert is_collected(116, one, short=True)
         assert not is_collected(150)  # so much is alive, and is not walked
         assert is_collected(158)
+        many = [[] for _ in range(collector.WALKED + 1)]
+        assert not is_collected(166)  # nor so many objects, however small
+        assert is_collected(174)
+        for number in range(
+            len(many)
+        ):  # each takes the place of one that goes: Python's count stays as it was
+            many[number] = []
+        assert not is_collected(182)
+        assert is_collected(190)
         size = 120 * mib
         made.look()
         assert is_collected(128)  # growth counts from where it was least
@@ -368,3 +378,22 @@ def test_statements_that_define_much_let_others_run(monkeypatch: pytest.MonkeyPa
         await database.close()
 
     asyncio.run(main())
+
+
+def test_wide_rows_are_worked_on_fewer_at_a_time() -> None:
+    def worked(items: list[Any]) -> list[int]:
+        sizes: list[int] = []
+
+        def work(some: Sequence[Any]) -> Sequence[Any]:
+            sizes.append(len(some))
+            return some
+
+        assert asyncio.run(in_slices(items, work)) == items
+        return sizes
+
+    wide = (0,) * 1000
+    assert worked([]) == [0]
+    assert worked([(0, 1)] * SLICE_ROWS) == [SLICE_ROWS]
+    assert worked([wide] * (SLICE_CELLS // 1000)) == [SLICE_CELLS // 1000]
+    for items in ([wide] * 900, [(n, wide) for n in range(900)]):
+        assert max(worked(items)) <= SLICE_CELLS // 1000

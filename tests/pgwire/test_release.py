@@ -194,3 +194,20 @@ def test_without_a_loop_nothing_happens() -> None:
     release.release(rows)
     assert not release.freeing()
     assert len(rows) == MANY
+
+
+@in_loop
+async def test_wide_rows_go_in_slices_though_they_are_few() -> None:
+    def rows(width: int) -> list[Any]:
+        return [tuple(range(width)) for _ in range(900)]
+
+    pairs = [(n, row) for n, row in enumerate(rows(100))]
+    for held in (rows(10), rows(1000)[: release.FEW], [], [()] * 900, {1: "x"}):
+        release.let_go(held)
+        release.release(held)
+        assert not release.freeing()
+    for held in (rows(100), pairs, dict(pairs), deque(rows(100)), [(1, {})] * 5000):
+        release.let_go(held)
+        assert release.freeing()
+        await _emptied()
+    await _emptied()
