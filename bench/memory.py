@@ -7,6 +7,7 @@
     stream    512 MB   2,000 rows of 1 MB, unread and read at full speed
     wide        1 GB   a table of 1,500 rows of 1 MB: read, copied, updated, cursors both ways, indexes, rewrites
     largest   512 MB   a table of values of an eighth of ``memory``: read, copied, updated, dumped, restored; larger ones are 53200
+    bytea     512 MB   one bytea of an eighth, in text and binary
 
 Every peak has to stay below 1.2 times ``memory``, and what an attack ends with has to be what its line here says. Some ten minutes, on a machine
 with 4 GB free.
@@ -27,7 +28,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from hashlib import md5
 from pathlib import Path
+from random import Random
 from typing import Final
 
 from engine.config import parse_bytes
@@ -357,6 +360,66 @@ def largest() -> Group:
     ])  # fmt: skip
 
 
+def bytea() -> Group:
+    """Return what is done with one bytea that does not shrink, as text, which is twice as long, too."""
+    value = Random(1).randbytes((64 << 20) - 4096)
+
+    def loaded(options: str, line: Callable[[], bytes]) -> Does:
+        def run(server: ServerProcess) -> str:
+            wire = Wire(server)
+            try:
+                said = wire.query("CREATE TABLE copied (id int, d bytea)")
+                if said == RUNS:
+                    said = wire.copy_in(f"COPY copied FROM STDIN {options}", line, 1)
+                same = f"SELECT 1 / (md5(d) = '{md5(value, usedforsecurity=False).hexdigest()}')::int FROM copied"
+                return (
+                    said if said != RUNS else wire.query(f"SET executor = index; {same}; DROP TABLE copied")
+                )
+            finally:
+                wire.close()
+
+        return run
+
+    def field() -> bytes:
+        return (
+            b"PGCOPY\n\xff\r\n\0" + bytes(8) + struct.pack("!hiii", 2, 4, 1, len(value)) + value + b"\xff\xff"
+        )
+
+    def fill(server: ServerProcess) -> str:
+        made = reads("CREATE TABLE digits (id int PRIMARY KEY, d bytea)")(server)
+        wire = Wire(server)
+        try:
+            return made if made != RUNS else wire.copy_in("COPY digits FROM STDIN (FORMAT binary)", field, 1)
+        finally:
+            wire.close()
+
+    assigned = "UPDATE digits SET d = set_byte(d, 0, 1)"
+    variable = "DO $$ DECLARE b bytea; c bytea; BEGIN SELECT d INTO b FROM digits; c := b; END $$"
+    trigger = (
+        "CREATE FUNCTION same() RETURNS trigger LANGUAGE plpgsql AS "
+        "'BEGIN IF OLD.d IS DISTINCT FROM NEW.d THEN RAISE ''no''; END IF; RETURN NEW; END'"
+    )
+    return Group("bytea", "512MB", fill, [
+        Attack("SELECT", reads("SELECT * FROM digits")),
+        Attack("SELECT, unread", unread("SELECT * FROM digits")),
+        Attack("COPY", reads("COPY digits TO STDOUT")),
+        Attack("COPY CSV", reads("COPY digits TO STDOUT (FORMAT csv)")),
+        Attack("COPY binary", reads("COPY digits TO STDOUT (FORMAT binary)")),
+        Attack("COPY FROM STDIN", loaded("", lambda: b"1\t\\\\x" + value.hex().encode() + b"\n")),
+        Attack("COPY FROM STDIN CSV", loaded("(FORMAT csv)", lambda: b"1,\\x" + value.hex().encode() + b"\n")),
+        Attack("COPY FROM STDIN CSV, quoted", loaded("(FORMAT csv)", lambda: b'1,"\\x' + value.hex().encode() + b'"\n')),
+        Attack("COPY FROM STDIN binary", loaded("(FORMAT binary)", field)),
+        Attack("length, local", reads("SET executor = local; SELECT length(d), md5(d) FROM digits")),
+        Attack("FETCH", fetches("SELECT * FROM digits", "FETCH 1 FROM c")),
+        Attack("UPDATE of the value", reads(assigned)),
+        Attack("UPDATE … RETURNING *", reads("UPDATE digits SET id = id + 1 RETURNING *")),
+        Attack("ON CONFLICT", reads("INSERT INTO digits SELECT * FROM digits ON CONFLICT (id) DO UPDATE SET d = excluded.d")),
+        Attack("a variable", reads(variable)),
+        Attack("a trigger", reads(trigger, "CREATE TRIGGER t BEFORE UPDATE ON digits FOR EACH ROW EXECUTE FUNCTION same()", "UPDATE digits SET id = id + 1")),
+        Attack("dump and restore", dump_and_restore("digits")),
+    ])  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Figures:
     """What an attack came to. Memory in MB."""
@@ -412,7 +475,7 @@ def main() -> int:
     found: list[Figures] = []
     words = arguments.only or [""]
     with tempfile.TemporaryDirectory(prefix="holdfast-memory-") as folder:
-        for group in (hostile(), stream(), wide(arguments.rows), largest()):
+        for group in (hostile(), stream(), wide(arguments.rows), largest(), bytea()):
             chosen = [a for a in group.attacks if any(word in f"{group.name}: {a.name}" for word in words)]
             if not chosen:
                 continue

@@ -200,6 +200,7 @@ class Account:
         taken: bytes measured so far.
         promised: bytes of large values made since the last measurement.
         type_name: what messages to the session call a user's type; None for one that is not known.
+        decided: whether what the statement has done is durable: nobody is refused then, since what is left is its answer, which is sent in parts.
     """
 
     __slots__ = (
@@ -208,6 +209,7 @@ class Account:
             "_base",
             "_mapped",
             "_measures",
+            "decided",
             "limit",
             "most",
             "promised",
@@ -229,6 +231,7 @@ class Account:
         self._measures = False
         self._arrow = 0  # what Arrow had when it had taken nothing
         self.type_name: Callable[[int], str | None] = lambda oid: None
+        self.decided: Callable[[], bool] = lambda: False
 
     # -- a slice -------------------------------------------------------------------------------------
 
@@ -279,6 +282,8 @@ class Account:
             self.promised = held
 
     def _check(self, more: int, shares: int = 1) -> None:
+        if self.decided():
+            return
         statements = self.statements
         limit = self.limit * shares
         more_of_all = more + statements.lent

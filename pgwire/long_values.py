@@ -469,7 +469,7 @@ def encoded(text: str, encode: Callable[[str], bytes] = str.encode) -> bytes:
         return encode(text)
     if not text.isascii():
         return joined_bytes([encode(piece) for piece in pieces(text)])
-    return _filled_bytes(len(text), (encode(piece) for piece in pieces(text)))
+    return filled_bytes(len(text), (encode(piece) for piece in pieces(text)))
 
 
 def utf8_length(text: str) -> int:
@@ -518,7 +518,7 @@ def joined_bytes(parts: Sequence[bytes | bytearray]) -> bytes:
     else:
         total = sum([sum(map(len, parts[at : at + _GROUP])) for at in _paced(range(0, len(parts), _GROUP))])
     together = min(PIECE // (total // len(parts) + 1), _GROUP)
-    return _filled_bytes(total, parts if together <= 1 else _grouped(parts, together))
+    return filled_bytes(total, parts if together <= 1 else _grouped(parts, together))
 
 
 def _grouped(parts: Sequence[bytes | bytearray], together: int) -> Iterator[bytes | bytearray]:
@@ -531,8 +531,8 @@ def _grouped(parts: Sequence[bytes | bytearray], together: int) -> Iterator[byte
             yield from group
 
 
-def _filled_bytes(length: int, parts: Iterable[bytes | bytearray]) -> bytes:
-    """Return ``b"".join(parts)``, which has ``length`` bytes."""
+def filled_bytes(length: int, parts: Iterable[bytes | bytearray]) -> bytes:
+    """Return ``b"".join(parts)``, which has ``length`` bytes; no part is kept."""
     made: bytes = _new_bytes(None, length)
     at: int = _address(made)
     end = at + length

@@ -19,7 +19,7 @@ from engine.bulk.read_parquet import BATCH_ROWS, ParquetRows
 from engine.bulk.server_files import file_error, shrunk
 from engine.bulk.splits import Split, whole
 from engine.catalog.physical import shard_column
-from engine.writes.copy_bulk import ColumnLoader, Piece, parted, row_batches, serves
+from engine.writes.copy_bulk import AHEAD_BYTES, ColumnLoader, Piece, parted, row_batches, serves
 from engine.writes.copy_rows import LoadSpec, Rejects, RowLoader, RowWatch
 from engine.writes.progress import CopyProgress
 from pgwire.codecs.copy import copy_context, with_context
@@ -30,7 +30,7 @@ from pgwire.codecs.copy_lines import CopyDecoder, LineDecoder
 from pgwire.codecs.encodings import encoding
 from pgwire.codecs.errors import DataError
 from planner.evaluate import Env, Shared
-from planner.facts import facts
+from planner.facts import BYTEA, facts
 
 BLOCK_BYTES: Final = 1 << 20
 CAREFUL_BYTES: Final = 64 << 10  # read row by row at once
@@ -75,7 +75,10 @@ def make_decoder(spec: LoadSpec) -> CopyDecoder:
             i for i, c in enumerate(columns) if c.type.oid in types and types[c.type.oid].category == "A"
         )
         return JsonDecoder(spec.options, relation.name, names, arrays)
-    return copy_decoder(spec.options, relation.name, names)
+    decoder = copy_decoder(spec.options, relation.name, names)
+    if isinstance(decoder, LineDecoder):
+        decoder.digits = frozenset(i for i, c in enumerate(columns) if c.type.oid == BYTEA)
+    return decoder
 
 
 def read_split(
@@ -219,13 +222,28 @@ class _Lines:
         while (not decoder.eol or decoder.header_pending) and (data := self._next(file, HEAD_BYTES)):
             yield from self._careful(data)
         held = self._held = [decoder.take_rest()]
+        size = len(held[0])
         while data := self._next(file, self._block_bytes):
             held.append(data)
+            size += len(data)
+            if (
+                decoder.digits and size > AHEAD_BYTES
+            ):  # what has come of a long row is the decoder's, in pieces
+                end = data.rfind(b"\n") + 1
+                held[-1] = data[: end or len(data)]
+                rest = data[end:] if end else b""
+                del data
+                while held:
+                    yield from self._careful(held.pop(0))
+                held.append(rest)
+                size = len(rest) if end else size
+                continue
             if b"\n" not in data:
                 continue
             blocks = [b"".join(held)]
             held.clear()
             held.append(parted(blocks, columns.splitter.cut(blocks[0])))
+            size = len(held[0])
             del data
             pieces = columns.read(blocks.pop())[::-1]
             while pieces:  # each is let go of before the next one

@@ -69,7 +69,9 @@ async def run_function(
         raise
     alone = block.state is IDLE
     block.reads_alone = alone and plan.only_reads
-    outcome, plan = await run_with_retries(conn, plan, values, out, prepared, whole=alone)
+    outcome, plan = await run_with_retries(
+        conn, plan, values, out, prepared, whole=alone, formats=(result_format,)
+    )
     assert isinstance(outcome, Rows)
     assert plan.columns is not None
     rows = await collect(session, outcome.result)

@@ -97,6 +97,10 @@ class CancelFlag:
         """Return whether a cancel or timeout is pending."""
         return bool(self.reason) and not self.decided
 
+    def is_decided(self) -> bool:
+        """Return ``decided``."""
+        return self.decided
+
     def go_on(self) -> None:
         """What is committed was not all: the statement that follows may be interrupted again. Raises SqlError 57014."""
         self.decided = False

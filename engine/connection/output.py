@@ -14,7 +14,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from engine.connection.pieces import PART_ROWS, cut
+from engine.connection.pieces import PART_ROWS, cut, cut_rows
 from engine.connection.portal import RowReader
 from engine.connection.rows import RowBatch, RowTuple
 from engine.connection.session import Session
@@ -252,6 +252,16 @@ async def send_batch(batch: RowBatch, encode: Encoder, out: Responder) -> int:
         await out.drain()
         pause()
     return len(batch)
+
+
+async def check_rows(rows: Sequence[RowTuple], encode: Encoder, session: Session) -> None:
+    """See that rows can be sent whose statement is about to commit. Raises what keeps a long one from being: it prints, and is counted, as when it is sent."""
+    for part, long in cut_rows(rows, encode.measure):
+        if long:
+            for piece in openly(encode.long, RowBatch(rows=part)):
+                if piece:
+                    break  # what comes behind the length was made once
+                await session.cancelled.turn()
 
 
 async def send_ready(rows: Sequence[RowTuple], encode: Encoder, out: Responder, plan: Plan) -> None:

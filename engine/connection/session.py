@@ -128,6 +128,7 @@ class Session:
         self.log: StatementLog | None = None  # of its connection
         self.cancelled = CancelFlag()
         self.account = Account(database.statements)  # of its running statement
+        self.account.decided = self.cancelled.is_decided
         self.copying: CopyProgress | None = None  # how far the COPY that runs is
         self.transaction_time_us = 0
         self.statement_time_us = 0

@@ -14,7 +14,8 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from engine import run
-from engine.connection.portal import Command, Outcome, Prepared
+from engine.connection.output import check_rows, encoder_of
+from engine.connection.portal import Command, Outcome, Prepared, Rows
 from engine.connection.rows import ReadyRows
 from engine.ddl.index_ahead import refuse_in_block
 from engine.executor import RowsChanged
@@ -52,6 +53,7 @@ async def run_with_retries(
     source: Prepared | Parsed | CachedText,
     *,
     whole: bool,
+    formats: tuple[int, ...] = (),
 ) -> tuple[Outcome, Plan]:
     """Run a plan; bind again when the catalog moved; retry serialization failures and deadlocks.
 
@@ -59,7 +61,8 @@ async def run_with_retries(
     transaction, where that holds nothing else (a statement by itself, the first one of a block), else within
     it, where nothing but the statement's own scans was overtaken. Under policies that refuse to wait it
     comes after a pause, twice as long each time. ``whole``: nothing else will join the statement, so that one
-    whose scans were not locked may commit here, where a lost race can still be run again.
+    whose scans were not locked may commit here, where a lost race can still be run again. ``formats``: of the rows that
+    are answered, since none of them may turn out behind the commit to be more than can be sent.
     """
     session = conn.session
     session.running = plan
@@ -86,6 +89,10 @@ async def run_with_retries(
                 await conn.db.wait_leading()
             # also one whose own scans locked their tables: what its functions read is watched
             if committed_here and plan.retryable and session.block.watching and _is_complete(outcome):
+                if isinstance(outcome, Rows) and isinstance(outcome.result, ReadyRows):
+                    await check_rows(
+                        outcome.result.rows, encoder_of(plan, outcome.columns, formats, session), session
+                    )
                 await session.block.commit()
             block = session.block
             txn = block.txn

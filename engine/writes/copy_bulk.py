@@ -201,7 +201,20 @@ class BulkLoad:
     async def _column_stream(self, columns: ColumnLoader) -> AsyncIterator[Any]:
         loop = asyncio.get_running_loop()
         reading: deque[asyncio.Future[list[Piece]]] = deque()
-        async for block in self._blocks(columns):
+        async for block, whole in self._blocks(columns):
+            if not whole:
+                while reading:
+                    async for batch in self._believe(await reading.popleft(), columns):
+                        handed = [batch]
+                        del batch
+                        yield handed.pop()
+                parts = [block]
+                del block
+                async for batch in self._careful(parts):
+                    handed = [batch]
+                    del batch
+                    yield handed.pop()
+                continue
             long = len(block) > AHEAD_BYTES  # of rows of many megabytes no more than one is here at a time
             reading.append(loop.run_in_executor(None, columns.read, block))
             del block
@@ -221,26 +234,39 @@ class BulkLoad:
             async for batch in self._careful(left):
                 yield batch
 
-    async def _blocks(self, columns: ColumnLoader) -> AsyncIterator[bytes]:
-        """Yield about BLOCK_BYTES at a time, up to a row's end; the rest without one stays in ``_left``."""
+    async def _blocks(self, columns: ColumnLoader) -> AsyncIterator[tuple[bytes, bool]]:
+        """Yield about BLOCK_BYTES at a time, up to a row's end, and True; the rest without one stays in ``_left``.
+
+        What has come of a row of many megabytes is the decoder's, which keeps digits in pieces: that comes with False.
+        """
         decoder = columns.decoder
         held = [decoder.take_rest()]
         size = len(held[0])
         async for chunk in self._all_chunks():
             held.append(chunk)
             size += len(chunk)
+            if decoder.digits and size > AHEAD_BYTES:
+                end = chunk.rfind(b"\n") + 1
+                held[-1] = chunk[: end or len(chunk)]
+                rest = chunk[end:] if end else b""
+                held.reverse()
+                while held:
+                    yield held.pop(), False
+                held.append(rest)
+                size = len(rest) if end else size
+                continue
             if size < BLOCK_BYTES or b"\n" not in chunk:
                 continue
             blocks = [b"".join(held)]
             held.clear()
             held.append(parted(blocks, columns.splitter.cut(blocks[0])))
             size = len(held[0])
-            yield blocks.pop()  # the block is the reader's alone
+            yield blocks.pop(), True  # the block is the reader's alone
         blocks = [b"".join(held)]
         held.clear()
         self._left = parted(blocks, columns.splitter.cut(blocks[0]))
         if blocks[0]:
-            yield blocks.pop()
+            yield blocks.pop(), True
 
     async def _believe(self, pieces: list[Piece], columns: ColumnLoader) -> AsyncIterator[Any]:
         """Yield the batches of pieces whose turn has come, which are taken out of ``pieces``."""

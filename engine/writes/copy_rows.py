@@ -27,7 +27,8 @@ from engine.writes.shape import (
     bound_generations,
     table_layout,
 )
-from pgwire.codecs.copy import CopyOptions, copy_context, limited, with_context
+from pgwire.codecs.bytea import Digits
+from pgwire.codecs.copy import MAX_CONTEXT_BYTES, CopyOptions, copy_context, limited, with_context
 from pgwire.codecs.copy_lines import CopyDecoder, CopyRows, ShortRow
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.registry import binary_decoder, text_decoder
@@ -138,6 +139,13 @@ class Rejects:
         self.count += 1
         if len(self.first) < self.keep:
             self.first.append(reject)
+
+
+def _shown(field: Any) -> Any:
+    """Return a field as errors show it: of a long one its beginning."""
+    if isinstance(field, Digits):
+        return field.beginning
+    return field[: MAX_CONTEXT_BYTES + 1] if isinstance(field, str) else field
 
 
 def too_many(limit: int, where: str | None) -> DataError:
@@ -325,7 +333,7 @@ class RowLoader:
             return None
         null = self.options.effective_null
         return self.options.effective_delimiter.join(
-            null if field is None else str(field) for field in fields
+            null if field is None else str(_shown(field)) for field in fields
         )
 
     def _check_limit(self, bad: DataError) -> None:
@@ -348,7 +356,7 @@ class RowLoader:
                 if demand is not None:
                     demand(value, self.env.session)
             except DataError as error:
-                shown = None if self.binary else text
+                shown = None if self.binary else _shown(text)
                 cut = None if shown is None else limited(shown)
                 self.rejects.add(Reject(line, target.name, cut, self._file))
                 where = copy_context(self.relation.name, line, target.name, shown, binary=self.binary)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import binascii
 import re
+from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import Final, TypeAlias
 
 from pgwire import long_values as long
 from pgwire.codecs.errors import DataError
@@ -18,8 +20,83 @@ PIECE = 1 << 18
 """Digits or bytes that are converted in one call: an even number."""
 
 
-def parse(text: str) -> bytes:
+HEX_DIGITS: Final = b"0123456789abcdefABCDEF"
+_LOWER_DIGITS: Final = b"0123456789abcdef"
+_SHOWN: Final = 128
+
+
+class Packed:
+    """A piece of a text that is nothing but pairs of lower-case hexadecimal digits, kept as what they mean: half as long."""
+
+    __slots__ = ("data",)
+
+    def __init__(self, data: bytes) -> None:
+        """``data``: what the digits mean."""
+        self.data = data
+
+    def __len__(self) -> int:
+        """Return how many digits there are."""
+        return 2 * len(self.data)
+
+    def digits(self) -> bytes:
+        """Return them."""
+        return binascii.hexlify(self.data)
+
+
+Piece: TypeAlias = bytes | Packed
+"""A piece of a text in UTF-8."""
+
+
+def packed(piece: bytes) -> Piece:
+    """Return a piece of a text packed, if it can be."""
+    if len(piece) % 2 or piece.translate(None, _LOWER_DIGITS):
+        return piece
+    return Packed(binascii.unhexlify(piece))
+
+
+def unpacked(piece: Piece) -> bytes:
+    """Return a piece as it came."""
+    return piece.digits() if isinstance(piece, Packed) else piece
+
+
+class Digits:
+    r"""The hexadecimal digits of a long bytea, behind ``\x``: pieces that are never put together, as they are twice as long as what they mean."""
+
+    __slots__ = ("_pieces",)
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        """``pieces``: of ``HEX_DIGITS`` alone, none empty."""
+        self._pieces = pieces
+
+    @property
+    def beginning(self) -> str:
+        """As much of the text as errors show."""
+        return "\\x" + b"".join(map(unpacked, self._pieces[:_SHOWN]))[:_SHOWN].decode("ascii")
+
+    def value(self) -> bytes:
+        """Return what they mean; 22023 for an odd number of them."""
+        total = sum(map(len, self._pieces))
+        if total % 2:
+            raise DataError("22023", "invalid hexadecimal data: odd number of digits")
+        return long.filled_bytes(total // 2, self._bytes())
+
+    def _bytes(self) -> Iterator[bytes]:
+        left = b""  # the first of two digits, of which the second is in the next piece
+        for piece in self._pieces:
+            if isinstance(piece, Packed) and not left:
+                yield piece.data
+                continue
+            for some in long.byte_pieces(unpacked(piece), PIECE):
+                digits = left + some if left else some
+                even = len(digits) & ~1
+                left = digits[even:]
+                yield binascii.unhexlify(digits[:even] if left else digits)
+
+
+def parse(text: str | Digits) -> bytes:
     """Read either format; 22P02 on syntax errors, with the wording of each format."""
+    if isinstance(text, Digits):
+        return text.value()
     if text.startswith("\\x"):
         return parse_hex(long.cut(text, 2))
     if long.find(text, "\\") < 0:

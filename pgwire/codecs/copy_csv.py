@@ -14,8 +14,10 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+from pgwire.codecs.bytea import Piece
 from pgwire.codecs.copy import CopyOptions
 from pgwire.codecs.copy_lines import EMPTY, CopyRows, Fields, LineDecoder
+from pgwire.codecs.copy_long import quoted_fields
 from pgwire.give_way import give_way, paced, paced_iter
 from pgwire.long_values import PIECE, count, cut, find, joined, replaced, split
 from pgwire.long_values import fields as fields_of
@@ -174,6 +176,35 @@ class CsvDecoder(LineDecoder):
         self.line = number
         return CopyRows(rows, numbers)
 
+    def fields_of_pieces(self, pieces: list[Piece]) -> list[Any] | None:
+        """See LineDecoder."""
+        if self.quote != self.escape:
+            return None
+        quote, null = self.quote.encode(), len(self.null.encode())
+        found = quoted_fields(pieces, self.delimiter.encode(), quote, self.width)
+        if found is None:
+            return None
+        fields: list[tuple[Any, bool]] = []
+        for i, raw in enumerate(found):
+            quoted = raw.marks > 0
+            mark = quote if quoted else b""
+            if i in self.digits and raw.marks in (0, 2) and raw.size != null + 2 * len(mark):
+                digits = raw.digits(mark + b"\\x", mark)
+                if digits is not None:
+                    fields.append((digits, quoted))
+                    continue
+            text = raw.text()
+            if quoted:
+                close = self._close(text, 0)
+                if close != len(text) - 1:
+                    return None
+                text = cut(text, 1, close)
+                if raw.marks > 2:
+                    text = self._unescape(text)
+            fields.append((text, quoted))
+        self.first_row = False
+        return self.apply_null(fields)
+
     def _plain(self, line: str, most: int) -> list[str]:
         """Split a long row without quotes; of one with more than ``most`` fields not all are returned."""
         found: list[str] = []
@@ -308,7 +339,7 @@ class CsvDecoder(LineDecoder):
             raise self.error("unterminated CSV quoted field", line=line, at=number)
         return joined(out), quoted, at
 
-    def apply_null(self, fields: list[tuple[str, bool]]) -> list[str | None]:
+    def apply_null(self, fields: list[tuple[Any, bool]]) -> list[Any]:
         """Turn the null string into None, as the FORCE options want it."""
         null = self.null
         if not self.forced:

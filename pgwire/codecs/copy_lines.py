@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
+from pgwire.codecs import copy_long
+from pgwire.codecs.bytea import Piece, packed, unpacked
 from pgwire.codecs.copy import CopyOptions, copy_context
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import decode
@@ -33,27 +35,29 @@ class Rest:
 
     __slots__ = ("_before", "_data", "size")
 
-    def __init__(self, data: bytes = b"", before: Rest | None = None) -> None:
+    def __init__(self, data: Piece = b"", before: Rest | None = None) -> None:
         """``data`` behind what was ``before``."""
         self._before = before
         self._data = data
         self.size: int = len(data) + (before.size if before is not None else 0)
 
-    def plus(self, data: bytes) -> Rest:
+    def plus(self, data: Piece) -> Rest:
         """Return the rest with more behind it."""
-        return Rest(data, self if self.size else None) if data else self
+        return Rest(data, self if self.size else None) if len(data) else self
 
-    def whole(self, data: bytes = b"") -> bytes:
+    def pieces(self, data: bytes = b"") -> list[Piece]:
         """Return what there is, and ``data`` behind it."""
-        if not self.size:
-            return bytes(data)
-        pieces = [data]
+        pieces: list[Piece] = [data]
         at: Rest | None = self
         while at is not None:
             pieces.append(at._data)
             at = at._before
         pieces.reverse()
-        return joined_bytes(pieces)
+        return pieces
+
+    def whole(self, data: bytes = b"") -> bytes:
+        """Return what there is, and ``data`` behind it."""
+        return joined_bytes([unpacked(piece) for piece in self.pieces(data)]) if self.size else bytes(data)
 
 
 EMPTY: Final = Rest()
@@ -156,6 +160,8 @@ class LineDecoder:
         self._returned = False  # the data so far end in a carriage return that may be half a line end
         self.unterminated = False  # the last line had no line end
         self.long = False  # of the lines at hand one may be long
+        self.digits: frozenset[int] = frozenset()
+        """The fields that are bytea: of a long line their digits stay in pieces (``copy_long``), and the caller reads those."""
 
     def error(
         self, message: str, *, line: str | None = None, at: int = 0, hint: str | None = None
@@ -171,14 +177,38 @@ class LineDecoder:
             return NO_ROWS
         if not self.eol:
             data = self._find_eol(data)
+        if self.rest.size >= copy_long.LINE_BYTES and self.eol == "\n" and (end := data.find(b"\n")) >= 0:
+            row = self._long_row(data[:end])
+            if row is not None:
+                number = self.line
+                more = self.feed(data[end + 1 :])
+                return CopyRows([row, *more.rows], [number, *more.lines])
         cut = data.rfind(b"\r" if self.eol == "\r" else b"\n") if self.eol else -1
         if cut < 0:
-            self.rest = self.rest.plus(bytes(data))
+            long = self.digits and self.rest.size >= copy_long.LINE_BYTES
+            self.rest = self.rest.plus(packed(bytes(data)) if long else bytes(data))
             self._check_rest()
             return NO_ROWS
         held = [self.rest.whole(data[:cut])]
         self.rest = EMPTY.plus(bytes(data[cut + 1 :]))
         return self._block(held)
+
+    def _long_row(self, last: bytes) -> list[Any] | None:
+        """Read the line that ``rest`` begins and ``last`` ends, from its pieces; None, and all as it was, where it has to be a text first."""
+        if not self.digits or self.eol not in ("", "\n") or self.header_pending or self.inside_row:
+            return None
+        try:
+            fields = self.fields_of_pieces(self.rest.pieces(last))
+        except DataError:
+            return None  # whoever reads the text says where that is
+        if fields is not None:
+            self.rest = EMPTY
+            self.line += 1
+        return fields
+
+    def fields_of_pieces(self, pieces: list[Piece]) -> list[Any] | None:
+        """Return the fields of a long line, those among ``digits`` as Digits where they are; None where it is not plain. Raises DataError."""
+        raise NotImplementedError
 
     @property
     def next_line(self) -> int | None:
@@ -253,6 +283,10 @@ class LineDecoder:
 
     def finish(self) -> CopyRows:
         """Return what is left at the end of the data."""
+        if not self.ended and self.rest.size >= copy_long.LINE_BYTES:
+            row = self._long_row(b"")
+            if row is not None:
+                return CopyRows([row], [self.line])
         rest = self.take_rest()
         if self.ended or not rest:
             if self.header_pending and self.width and not self.ended:

@@ -13,8 +13,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from pgwire.codecs.bytea import Piece
 from pgwire.codecs.copy import CopyOptions, copy_context
 from pgwire.codecs.copy_lines import EMPTY, CopyRows, Fields, LineDecoder, is_escaped
+from pgwire.codecs.copy_long import escaped_fields
 from pgwire.codecs.errors import DataError
 from pgwire.codecs.text import decode
 from pgwire.give_way import give_way, paced
@@ -133,6 +135,23 @@ class TextDecoder(LineDecoder):
             at = line.find("\\.", at + 1)
             give_way()
         return -1
+
+    def fields_of_pieces(self, pieces: list[Piece]) -> list[Any] | None:
+        """See LineDecoder."""
+        found = escaped_fields(pieces, self.delimiter.encode(), self.width)
+        if found is None:
+            return None
+        null = self.null.encode()
+        fields: list[Any] = []
+        for i, raw in enumerate(found):
+            if raw.is_same(null):
+                fields.append(None)
+            elif i in self.digits and (digits := raw.digits(b"\\\\x")) is not None:
+                fields.append(digits)
+            else:
+                text = raw.text()
+                fields.append(self._unescape(text, "", self.line + 1) if raw.marks else text)
+        return fields
 
     def end(self, rows: CopyRows) -> CopyRows:
         """Return the row whose last line end was escaped, too: what was open is its last field."""

@@ -22,12 +22,14 @@ from typing import Any, Final
 import pytest
 
 import pgwire.session
+from engine import accounts
 from engine.connection import extended as extended_protocol
-from engine.connection import simple
+from engine.connection import output, simple
 from engine.connection.backend import COMMITTED
 from engine.database import Database
 from pgwire import messages as m
 from pgwire.client import NEED_DATA
+from pgwire.codecs import long_rows
 from pgwire.server import Server, ServerConfig
 from planner.errors import SqlError
 from tests.support.engine import open_database
@@ -406,6 +408,75 @@ def test_an_answer_that_fails_behind_the_commit_is_no_error_of_the_statement(
         assert one.socket.closed
         there = await two.run(m.Query("SELECT k FROM t"))
         assert [event.values for event in there if isinstance(event, m.DataRow)] == [(b"1",)]
+        await database.close()
+
+    asyncio.run(main())
+
+
+async def told(client: Client, *messages: m.FrontendMessage) -> list[Any]:
+    """Return what a session answers, also where it ends."""
+    client.send(*messages)
+    return await heard(client)
+
+
+@pytest.mark.parametrize("protocol", ["simple", "extended"])
+def test_what_cannot_be_answered_is_not_committed(monkeypatch: pytest.MonkeyPatch, protocol: str) -> None:
+    """A row of RETURNING that is longer than a message may be: that is known before the commit, in either protocol."""
+    monkeypatch.setattr(long_rows, "MAX_MESSAGE_BYTES", 3 << 20)
+    returning = SCANS.replace("{k}", "1") + ", repeat('x', {}::int)"
+
+    def sent(size: int) -> tuple[m.FrontendMessage, ...]:
+        sql = returning.replace("{}", str(size))
+        return (m.Query(sql),) if protocol == "simple" else extended(sql)
+
+    async def main() -> None:
+        database = await open_database(MemoryDisk())
+        client = Client(Server(database, ServerConfig()))
+        await client.answers()
+        await client.run(m.Query("CREATE TABLE t (k int PRIMARY KEY); CREATE TABLE seen (k int)"))
+        events = await told(client, *sent(4 << 20))
+        [report] = [event.report for event in events if isinstance(event, m.ErrorResponse)]
+        assert (report.severity, report.sqlstate) == ("ERROR", "54000")
+        assert not any(isinstance(event, m.DataRow) for event in events)
+        there = await told(client, m.Query("SELECT k FROM t"))
+        assert not [event for event in there if isinstance(event, m.DataRow)]
+        events = await told(client, *sent(2 << 20))
+        assert [len(event.values[1] or b"") for event in events if isinstance(event, m.DataRow)] == [2 << 20]
+        await database.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("protocol", ["simple", "extended"])
+def test_nobody_is_refused_memory_for_the_answer_to_what_is_committed(
+    monkeypatch: pytest.MonkeyPatch, protocol: str
+) -> None:
+    async def crowded(*given: Any) -> None:
+        account = accounts.running()
+        assert account is not None
+        limit, account.limit = account.limit, -1
+        try:
+            accounts.check()
+        finally:
+            account.limit = limit
+        await output.send_ready(*given)
+
+    def sent(sql: str) -> tuple[m.FrontendMessage, ...]:
+        return (m.Query(sql),) if protocol == "simple" else extended(sql)
+
+    async def main() -> None:
+        database = await open_database(MemoryDisk())
+        client = Client(Server(database, ServerConfig()))
+        await client.answers()
+        await client.run(m.Query("CREATE TABLE t (k int PRIMARY KEY); CREATE TABLE seen (k int)"))
+        for module in (extended_protocol, simple):
+            monkeypatch.setattr(module, "send_ready", crowded)
+        assert said(await told(client, *sent(SCANS.replace("{k}", "1")))) == (["INSERT 0 1", "Z"], [])
+        # what has committed nothing is refused
+        assert said(await told(client, *sent("SELECT count(*) FROM generate_series(1, 10)"))) == (
+            ["Z"],
+            ["53200"],
+        )
         await database.close()
 
     asyncio.run(main())

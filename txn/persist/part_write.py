@@ -6,7 +6,7 @@ table ──sort──► row groups ──zstd, page checksums──► <part>.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
@@ -38,6 +38,14 @@ _BOUNDED_BYTES: Final = 4096
 """Columns of larger values, on average, have no bounds in the file: Arrow leaves out longer ones, but only after it has kept copies of four."""
 _LISTED_BYTES: Final = 1 << 16
 """Columns of larger values, on average, have no dictionaries."""
+_HUGE_BYTES: Final = 4 << 20
+"""Values of so much are left as they are where they do not shrink."""
+_WORTH_IT: Final = 0.5
+"""What a sample of them has to shrink to."""
+_SAMPLED_VALUES: Final = 4
+_STRETCHES: Final = 16
+_STRETCH_BYTES: Final = 8 << 10
+_SAMPLE_BYTES: Final = _SAMPLED_VALUES * _STRETCHES * _STRETCH_BYTES
 _REPEATS: Final = 2
 """How often a value occurs, on average, where a dictionary is made."""
 
@@ -95,6 +103,47 @@ def _dictionary_paths(table: Any, size: int) -> Any:
     return paths
 
 
+def _as_they_are(table: Any) -> list[str]:
+    """Return the Parquet leaves that are not compressed: mostly values of many megabytes, which hardly shrink.
+
+    Who writes or reads such a value would have it twice as often, and not much of the file would be saved.
+    """
+    found: list[str] = []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if column.nbytes < _HUGE_BYTES:
+            continue
+        leaves: dict[str, list[Any]] = {}
+        for chunk in column.chunks:  # to join them would be another copy
+            for path, values in _leaves(name, chunk):
+                if pa.types.is_binary(values.type) or pa.types.is_string(values.type):
+                    leaves.setdefault(path, []).append(values)
+        found += [path for path, parts in leaves.items() if _hardly_shrinks(parts)]
+    return found
+
+
+def _hardly_shrinks(parts: Sequence[Any]) -> bool:
+    """Tell whether most of the bytes of a leaf are in huge values of which samples do not shrink."""
+    total = in_huge = sampled = compressed = 0
+    for values in parts:
+        lengths = pc.binary_length(values)
+        huge = pc.indices_nonzero(pc.greater_equal(lengths, _HUGE_BYTES))
+        total += pc.sum(lengths).as_py() or 0
+        in_huge += pc.sum(lengths.take(huge)).as_py() or 0
+        for position in huge.slice(0, _SAMPLED_VALUES).to_pylist() if sampled < _SAMPLE_BYTES else ():
+            sample = _sample(values[position].as_buffer())
+            sampled += len(sample)
+            # each by itself: one that is like another is too far from it in a page
+            compressed += len(pa.compress(sample, "zstd", asbytes=True))
+    return 2 * in_huge > total and compressed > sampled * _WORTH_IT
+
+
+def _sample(value: Any) -> bytes:
+    """Return stretches from everywhere in a value."""
+    view = memoryview(value)
+    step = len(view) // _STRETCHES
+    return b"".join([view[at : at + _STRETCH_BYTES] for at in range(0, step * _STRETCHES, step)])
+
+
 def _bounded_columns(table: Any) -> list[str]:
     """Return the Parquet leaves whose least and greatest values are to be in the file."""
     most = _BOUNDED_BYTES * table.num_rows
@@ -110,6 +159,13 @@ def _leaves(path: str, values: Any) -> Iterator[tuple[str, Any]]:
             yield from _leaves(f"{path}.{field.name}", part)
     else:
         yield path, values
+
+
+def _paths(table: Any) -> Iterator[str]:
+    """Yield all Parquet leaves."""
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        for path, _values in _leaves(name, one_chunk(column.slice(0, 1))):
+            yield path
 
 
 def _format_of(table: Any, spec: ShardSpec) -> bytes:
@@ -150,6 +206,7 @@ async def write_part(
             b"holdfast.row_bytes": str(row_bytes).encode("ascii"),
         }  # fmt: skip
         marked = ordered.replace_schema_metadata(metadata)
+        as_is, paths = frozenset(_as_they_are(ordered)), list(_paths(ordered))
         # Not closed: that would close the file, which is still to be synced.
         tee: Any = Tee(file)
         sink = pa.PythonFile(tee, mode="w")
@@ -157,8 +214,8 @@ async def write_part(
             marked,
             sink,
             row_group_size=size,
-            compression="zstd",
-            compression_level=_ZSTD_LEVEL,
+            compression="zstd" if not as_is else {p: "none" if p in as_is else "zstd" for p in paths},
+            compression_level={p: _ZSTD_LEVEL for p in paths if p not in as_is},
             use_dictionary=_dictionary_paths(ordered, size) or False,
             write_statistics=_bounded_columns(ordered),
             write_page_checksum=True,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import dataclasses
 import inspect
+import random
 from collections.abc import Awaitable
 from decimal import Decimal
 from pathlib import Path
@@ -548,3 +550,26 @@ def test_long_lists_are_made_into_columns_some_elements_at_a_time(monkeypatch: p
             made = done.value
     assert made == whole
     assert turns >= 8
+
+
+def test_huge_values_are_compressed_where_that_saves_much(tmp_path: Path) -> None:
+    """Pages of a value that does not shrink would be beside it while it is written, and while it is read."""
+    spec = spec_of(*(PhysicalType(kind=kind) for kind in ("bytes", "bytes", "text", "bytes", "int64")))
+    noise = random.Random(1).randbytes(5 << 20)
+    letters = base64.b64encode(random.Random(2).randbytes(4 << 20)).decode()
+    short = random.Random(3).randbytes(1 << 20)
+    rows: list[Row] = [(noise, bytes(5 << 20), letters, short, n) for n in range(2)] + [(None,) * 5]
+
+    async def body() -> None:
+        part, _ = await make_part(tmp_path, spec, rows)
+        assert await all_rows(part, spec) == rows
+        metadata = pq.read_metadata(part.ref.path)
+        found = {
+            (column.path_in_schema, column.compression)
+            for group in range(metadata.num_row_groups)
+            for column in (metadata.row_group(group).column(i) for i in range(metadata.num_columns))
+        }
+        assert {path for path, how in found if how == "UNCOMPRESSED"} == {"c1", "c3"}
+        assert {path for path, how in found if how == "ZSTD"} == {"c2", "c4", "c5", "s_row_id", "s_begin"}
+
+    run(body)
